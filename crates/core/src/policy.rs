@@ -1,0 +1,253 @@
+//! The rules a loop runs under, fully resolved: every layer merged, every
+//! default filled in. It is stored with the loop, so that a loop keeps its
+//! rules when the binary's defaults change. A limit of 0 is off.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::time::Millis;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Policy {
+    pub limits: LoopLimits,
+    pub budget: Budget,
+    /// The author, and the default of every role without its own entry.
+    pub agent: AgentPolicy,
+    pub roles: BTreeMap<Role, AgentPolicy>,
+    pub workspace: WorkspacePolicy,
+    pub plan: PlanPolicy,
+    pub gate: GatePolicy,
+    pub review: ReviewPolicy,
+    pub finish: FinishPolicy,
+    pub sandbox: SandboxPolicy,
+    pub land: LandPolicy,
+}
+
+impl Policy {
+    /// How the agent of a role is called.
+    pub fn agent_for(&self, role: Role) -> &AgentPolicy {
+        self.roles.get(&role).unwrap_or(&self.agent)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Author,
+    Reviewer,
+    Planner,
+    Finisher,
+}
+
+impl Role {
+    pub const ALL: [Self; 4] = [Self::Author, Self::Reviewer, Self::Planner, Self::Finisher];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Author => "author",
+            Self::Reviewer => "reviewer",
+            Self::Planner => "planner",
+            Self::Finisher => "finisher",
+        }
+    }
+}
+
+/// Section `[loop]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoopLimits {
+    pub max_iterations: u32,
+    pub max_task_failures: u32,
+    pub max_gate_failures: u32,
+    pub max_no_progress: u32,
+    pub max_rejections: u32,
+    pub max_review_failures: u32,
+    pub max_agent_failures: u32,
+    pub max_stalls: u32,
+    pub max_transient: u32,
+    pub max_final_fixes: u32,
+}
+
+impl Default for LoopLimits {
+    fn default() -> Self {
+        Self {
+            max_iterations: 30,
+            max_task_failures: 5,
+            max_gate_failures: 0,
+            max_no_progress: 5,
+            max_rejections: 3,
+            max_review_failures: 3,
+            max_agent_failures: 3,
+            max_stalls: 5,
+            max_transient: 20,
+            max_final_fixes: 5,
+        }
+    }
+}
+
+/// Section `[budget]`: over the whole life of the loop.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Budget {
+    pub wall: Millis,
+    /// Millionths of a dollar, so that sums are exact.
+    pub cost_micro_usd: u64,
+    pub tokens: u64,
+}
+
+/// Section `[agent]` or `[role.<name>]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentPolicy {
+    /// The adapter: `command` or `scripted`.
+    #[serde(rename = "use")]
+    pub adapter: String,
+    pub command: Vec<String>,
+    /// The file of actions a `scripted` agent plays.
+    pub script: String,
+    pub model: String,
+    pub effort: String,
+    pub timeout: Millis,
+    pub silence: Millis,
+    pub grace: Millis,
+    pub max_turns: u32,
+    /// Names of environment variables passed through to the agent.
+    pub env: Vec<String>,
+}
+
+impl Default for AgentPolicy {
+    fn default() -> Self {
+        Self {
+            adapter: "command".to_owned(),
+            command: Vec::new(),
+            script: String::new(),
+            model: String::new(),
+            effort: String::new(),
+            timeout: Millis::minutes(30),
+            silence: Millis::minutes(10),
+            grace: Millis::seconds(5),
+            max_turns: 30,
+            env: Vec::new(),
+        }
+    }
+}
+
+/// Section `[workspace]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkspacePolicy {
+    /// Shell commands run once in a fresh workspace and in the gate's tree.
+    pub setup: Vec<String>,
+    /// Files brought from the operator's checkout, never snapshotted.
+    pub copy: Vec<String>,
+    /// How many commits of history the author's clone has.
+    pub history: u32,
+}
+
+impl Default for WorkspacePolicy {
+    fn default() -> Self {
+        Self { setup: Vec::new(), copy: Vec::new(), history: 50 }
+    }
+}
+
+/// Section `[plan]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanPolicy {
+    pub source: String,
+}
+
+/// Section `[gate]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GatePolicy {
+    pub timeout: Millis,
+    pub protect: Vec<String>,
+    pub checks: Vec<CheckPolicy>,
+}
+
+impl Default for GatePolicy {
+    fn default() -> Self {
+        Self { timeout: Millis::minutes(5), protect: Vec::new(), checks: Vec::new() }
+    }
+}
+
+/// Section `[[gate.check]]`: one command that must exit 0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckPolicy {
+    pub name: String,
+    pub run: String,
+    pub when: CheckWhen,
+    pub timeout: Millis,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckWhen {
+    Task,
+    Final,
+    #[default]
+    Both,
+}
+
+/// Section `[review]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewPolicy {
+    pub tasks: bool,
+    #[serde(rename = "final")]
+    pub whole: bool,
+    pub rejected: Rejected,
+}
+
+impl Default for ReviewPolicy {
+    fn default() -> Self {
+        Self { tasks: true, whole: true, rejected: Rejected::Continue }
+    }
+}
+
+/// Where the next iteration starts after a reject.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Rejected {
+    /// From the rejected tree.
+    #[default]
+    Continue,
+    /// From the task's base.
+    Reset,
+}
+
+/// Section `[finish]`: the optional action after completion.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FinishPolicy {
+    pub skill: String,
+    pub prompt: String,
+}
+
+impl FinishPolicy {
+    pub fn is_wanted(&self) -> bool {
+        !self.skill.is_empty() || !self.prompt.is_empty()
+    }
+}
+
+/// Section `[sandbox]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SandboxPolicy {
+    pub level: SandboxLevel,
+    pub minimum: SandboxLevel,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxLevel {
+    #[default]
+    None,
+}
+
+/// Section `[land]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LandPolicy {
+    pub rule: LandRule,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LandRule {
+    #[default]
+    Branch,
+}
