@@ -3,7 +3,20 @@
 //! processes, no logging. The driver performs what this crate decides and the
 //! store remembers it.
 
+pub mod brief;
+mod describe;
+pub mod effect;
+pub mod event;
+pub mod finding;
+pub mod gate;
 pub mod id;
+pub mod input;
+pub mod outcome;
 pub mod policy;
+pub mod state;
+pub mod step;
 pub mod task;
 pub mod time;
+pub mod usage;
+pub mod verdict;
+pub mod view;

@@ -1,0 +1,142 @@
+//! What an agent is told, as data: ids and bounded excerpts drawn from the
+//! state. The agent crate renders it; the text itself never enters the core.
+
+use serde::Serialize;
+
+use crate::event::{Phase, ReviewRecorded};
+use crate::finding::Finding;
+use crate::gate::FailingCheck;
+use crate::id::{BlobId, LoopName, TaskId, TreeId};
+use crate::input::{AttemptEnd, Change};
+use crate::policy::Role;
+use crate::state::State;
+
+/// How many items of each list a brief carries.
+const ITEMS: usize = 30;
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BriefSpec {
+    pub name: LoopName,
+    pub goal: String,
+    pub role: Role,
+    pub mode: Mode,
+    pub iteration: u32,
+    pub max_iterations: u32,
+    pub task: Option<TaskBrief>,
+    /// For the whole plan: every task's title.
+    pub plan: Vec<String>,
+    /// Checks that will judge the work, as commands.
+    pub checks: Vec<String>,
+    pub protected: Vec<String>,
+    pub change: Change,
+    pub failing: Vec<FailingCheck>,
+    pub findings: Vec<Finding>,
+    pub pending: Vec<String>,
+    pub last_review: String,
+    /// What the attempt before this one did wrong, if it did not end by itself.
+    pub last_end: String,
+    pub steering: Vec<String>,
+    /// What a reviewer compares.
+    pub base_tree: TreeId,
+    pub tree: Option<TreeId>,
+    pub finish_prompt: String,
+    pub short: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    Implement,
+    Fix,
+    ReviewTask,
+    ReviewWhole,
+    Finish,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskBrief {
+    pub id: TaskId,
+    pub title: String,
+    pub text: BlobId,
+    pub acceptance: Vec<String>,
+    pub allow: Vec<String>,
+}
+
+impl BriefSpec {
+    /// The brief of the attempt that is to start now.
+    pub fn of(state: &State, role: Role) -> Self {
+        let creation = &state.creation;
+        let policy = &creation.policy;
+        let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+        let work = state.current_work();
+        let checks = state.checks_for(task);
+        let gate = &policy.gate;
+        Self {
+            name: creation.name.clone(),
+            goal: creation.goal.clone(),
+            role,
+            mode: mode(state, role),
+            iteration: state.run.iterations,
+            max_iterations: policy.limits.max_iterations,
+            task: task.and_then(|id| state.task(id)).map(|task| TaskBrief {
+                id: task.task.id.clone(),
+                title: task.task.title.clone(),
+                text: task.task.text.clone(),
+                acceptance: task.task.acceptance.clone(),
+                allow: task.task.allow.clone(),
+            }),
+            plan: first(state.tasks.iter().map(|task| format!("{}: {}", task.task.id, task.task.title))),
+            checks: gate.checks.iter().filter(|c| checks.contains(&c.name)).map(|c| c.run.clone()).collect(),
+            protected: gate.protect.clone(),
+            change: work.change.clone(),
+            failing: work.gate.as_ref().map_or_else(Vec::new, |gate| gate.failing.clone()),
+            findings: first(open_findings(state, task).cloned()),
+            pending: first(state.pending.iter().cloned()),
+            last_review: last_reject(state.last_review.as_ref()),
+            last_end: last_end(state),
+            steering: last(&state.steering),
+            base_tree: work.base.as_ref().map_or(&creation.base_tree, |base| &base.tree).clone(),
+            tree: state.recorded.as_ref().map(|recorded| recorded.tree.clone()),
+            finish_prompt: policy.finish.prompt.clone(),
+            short: state.current.as_ref().is_some_and(|current| current.short_brief),
+        }
+    }
+}
+
+fn mode(state: &State, role: Role) -> Mode {
+    match role {
+        Role::Author | Role::Planner if state.phase == Some(Phase::Fix) => Mode::Fix,
+        Role::Author | Role::Planner => Mode::Implement,
+        Role::Reviewer if state.phase == Some(Phase::FinalReview) => Mode::ReviewWhole,
+        Role::Reviewer => Mode::ReviewTask,
+        Role::Finisher => Mode::Finish,
+    }
+}
+
+fn open_findings<'a>(state: &'a State, task: Option<&TaskId>) -> impl Iterator<Item = &'a Finding> {
+    state.findings.values().filter(move |finding| finding.is_open() && finding.task.as_ref() == task)
+}
+
+fn last_reject(review: Option<&ReviewRecorded>) -> String {
+    review
+        .filter(|review| review.verdict == crate::verdict::Verdict::Reject)
+        .map_or_else(String::new, |review| review.summary.clone())
+}
+
+fn last_end(state: &State) -> String {
+    match state.attempt.as_ref().and_then(|attempt| attempt.end.as_ref()) {
+        Some(AttemptEnd::TimedOut) => "it ran out of time".to_owned(),
+        Some(AttemptEnd::Stalled) => "it went silent and was ended".to_owned(),
+        Some(AttemptEnd::Crashed { what } | AttemptEnd::Protocol { what }) => what.clone(),
+        Some(AttemptEnd::Interrupted | AttemptEnd::Lost) => "it was interrupted from outside".to_owned(),
+        Some(_) | None => String::new(),
+    }
+}
+
+fn first<T>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.take(ITEMS).collect()
+}
+
+fn last(items: &[String]) -> Vec<String> {
+    items[items.len().saturating_sub(ITEMS)..].to_vec()
+}

@@ -1,0 +1,152 @@
+//! An event in one line of words, for people and for tests that read like
+//! prose.
+
+use std::fmt;
+
+use crate::event::{AttemptFinished, Event, Novelty, ReviewRecorded, TreeRecorded};
+use crate::finding::Finding;
+use crate::id::TaskId;
+use crate::input::AttemptEnd;
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LoopCreated(c) => write!(f, "loop {} created: {} tasks", c.name, c.plan.tasks.len()),
+            Self::RunStarted { run, .. } => write!(f, "run {run} started"),
+            Self::RunResumed { run, .. } => write!(f, "run {run} goes on"),
+            Self::RunRestarted { run } => write!(f, "run {run} opened"),
+            Self::IterationOpened { iteration, task, .. } => {
+                write!(f, "iteration {iteration} opened: {}", name(task.as_ref()))
+            }
+            Self::PhaseEntered { phase } => write!(f, "phase {}", phase.name()),
+            Self::AttemptStarted { attempt, role, .. } => {
+                write!(f, "attempt {attempt} started: {}", role.name())
+            }
+            Self::AttemptFinished(finished) => attempt_finished(f, finished),
+            Self::TreeRecorded(recorded) => tree_recorded(f, recorded),
+            Self::CheckFinished { check, exit_code, timed_out, duration_ms, .. } => {
+                let how = match (timed_out, exit_code) {
+                    (true, _) => "timed out".to_owned(),
+                    (false, Some(code)) => format!("exit {code}"),
+                    (false, None) => "no exit code".to_owned(),
+                };
+                write!(f, "check {check}: {how}, {duration_ms}")
+            }
+            Self::GatePassed { purpose, .. } => write!(f, "{} gate green", purpose.name()),
+            Self::GateFailed { purpose, failing, .. } => {
+                let names: Vec<&str> = failing.iter().map(|failing| failing.check.as_str()).collect();
+                write!(f, "{} gate red: {}", purpose.name(), names.join(", "))
+            }
+            Self::GateReused { passed, .. } => {
+                write!(f, "gate {} (judged before)", if *passed { "green" } else { "red" })
+            }
+            Self::ReviewRecorded(review) => review_recorded(f, review),
+            Self::FindingOpened(finding) => finding_opened(f, finding),
+            Self::FindingCarried { finding } => write!(f, "finding {finding} still open"),
+            Self::FindingResolved { finding } => write!(f, "finding {finding} resolved"),
+            Self::FindingWaived { finding, .. } => write!(f, "finding {finding} waived"),
+            Self::TaskDone { task, .. } => write!(f, "task {task} done"),
+            Self::TaskBlocked { task, reason, words } => {
+                write!(f, "task {task} blocked ({}): {words}", reason.name())
+            }
+            Self::TaskUnblocked { task } => write!(f, "task {task} unblocked"),
+            Self::TaskWaived { task, .. } => write!(f, "task {task} waived"),
+            Self::IterationClosed { iteration, result, .. } => {
+                write!(f, "iteration {iteration} closed: {}", result.words())
+            }
+            Self::Landed { commit, .. } => write!(f, "landed {}", short(commit.as_str())),
+            Self::AgentFailureCounted { .. } => write!(f, "agent failure counted"),
+            Self::StallCounted { .. } => write!(f, "stall counted"),
+            Self::TransientCounted { .. } => write!(f, "passing failure counted"),
+            Self::BriefShortened => write!(f, "next brief shortened"),
+            Self::WaitStarted { until, why } => write!(f, "waiting until {until} ({})", why.name()),
+            Self::WaitEnded => write!(f, "wait over"),
+            Self::Paused { why, detail } => write!(f, "paused ({}): {detail}", why.name()),
+            Self::Resumed => write!(f, "resumed"),
+            Self::CancelAsked => write!(f, "cancel asked"),
+            Self::Steered { text } => write!(f, "steered: {text}"),
+            Self::Noted { text } => write!(f, "note: {text}"),
+            Self::Interrupted { signal } => write!(f, "interrupted by {signal}"),
+            Self::FinishRecorded { .. } => write!(f, "finish recorded"),
+            Self::FinishDropped { why } => write!(f, "finish not kept: {why}"),
+            Self::CommandTaken { name, .. } => write!(f, "command {name}"),
+            Self::InputRefused { input, why } => write!(f, "{input} refused: {why}"),
+            Self::RunEnded { outcome } => {
+                let (kind, reason) = (outcome.kind.name(), outcome.reason.name());
+                write!(f, "run ended: {kind} ({reason}): {}", outcome.detail)
+            }
+        }
+    }
+}
+
+impl fmt::Display for AttemptEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Normal => write!(f, "ended"),
+            Self::RateLimited { .. } => write!(f, "rate limited"),
+            Self::UsageLimit { reset_at } => write!(f, "usage limit until {reset_at}"),
+            Self::Overloaded => write!(f, "provider overloaded"),
+            Self::Network => write!(f, "network failure"),
+            Self::Killed => write!(f, "killed from outside"),
+            Self::Auth { what } => write!(f, "not signed in: {what}"),
+            Self::ModelNotFound { what } => write!(f, "model not found: {what}"),
+            Self::ContextOverflow => write!(f, "brief too large"),
+            Self::Refused { what } => write!(f, "refused: {what}"),
+            Self::Crashed { what } => write!(f, "crashed: {what}"),
+            Self::TimedOut => write!(f, "timed out"),
+            Self::Stalled => write!(f, "went silent"),
+            Self::Protocol { what } => write!(f, "broke the protocol: {what}"),
+            Self::Budget => write!(f, "out of budget"),
+            Self::Interrupted => write!(f, "interrupted"),
+            Self::Lost => write!(f, "lost"),
+        }
+    }
+}
+
+fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> fmt::Result {
+    write!(f, "attempt {} {}", finished.attempt, finished.end)?;
+    if let Some(claim) = &finished.claim {
+        let status = match claim.status {
+            crate::verdict::ClaimStatus::Complete => "complete",
+            crate::verdict::ClaimStatus::Continue => "continue",
+            crate::verdict::ClaimStatus::Blocked => "blocked",
+        };
+        write!(f, ", claims {status}")?;
+    }
+    match finished.strays {
+        0 => Ok(()),
+        strays => write!(f, ", left {strays} processes behind (ended)"),
+    }
+}
+
+fn tree_recorded(f: &mut fmt::Formatter<'_>, recorded: &TreeRecorded) -> fmt::Result {
+    let what = match (recorded.novelty, recorded.whitespace_only) {
+        (None, _) => "kept, not judged",
+        (Some(Novelty::New), true) => "only white space changed",
+        (Some(Novelty::New), false) => "new",
+        (Some(Novelty::Unchanged), _) => "nothing changed",
+        (Some(Novelty::Seen), _) => "seen before",
+    };
+    write!(f, "tree {}: {what}", short(recorded.tree.as_str()))
+}
+
+fn review_recorded(f: &mut fmt::Formatter<'_>, review: &ReviewRecorded) -> fmt::Result {
+    match &review.failure {
+        Some(failure) => write!(f, "review: reject, {}", failure.words()),
+        None => write!(f, "review: {}: {}", review.verdict.name(), review.summary),
+    }
+}
+
+fn finding_opened(f: &mut fmt::Formatter<'_>, finding: &Finding) -> fmt::Result {
+    let severity = finding.severity.name();
+    write!(f, "finding {} ({severity}) {}: {}", finding.id, finding.file, finding.description)
+}
+
+fn name(task: Option<&TaskId>) -> &str {
+    task.map_or("fix", TaskId::as_str)
+}
+
+/// The first characters of a hash are enough for people.
+fn short(hash: &str) -> &str {
+    hash.get(..10).unwrap_or(hash)
+}

@@ -1,0 +1,59 @@
+//! What the core asks the driver to do. An effect is stored before it is
+//! performed and closed by exactly one input.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::gate::Purpose;
+use crate::id::{AttemptId, CommitId, EffectId, Nonce, TaskId, TreeId};
+use crate::policy::Role;
+
+/// An effect with the id that its closing input names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Issued {
+    pub id: EffectId,
+    pub effect: Effect,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Effect {
+    /// Bring the author's workspace to exactly this tree.
+    PrepareWorkspace { tree: TreeId },
+    /// Run one attempt. The brief is drawn from the state when it starts.
+    CallAgent { attempt: AttemptId, role: Role, nonce: Nonce },
+    /// Record the workspace's tree as a commit in the vault.
+    Snapshot(Snapshot),
+    /// Run checks on a clean checkout of this tree.
+    RunGate { purpose: Purpose, tree: TreeId, checks: Vec<String> },
+    /// Put a commit on the loop's branch, which must be at `expected`.
+    Land { commit: CommitId, expected: Option<CommitId>, title: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Snapshot {
+    pub attempt: AttemptId,
+    pub task: Option<TaskId>,
+    /// The commit's parent: the head the task stands on.
+    pub parent: CommitId,
+    /// The tree this iteration started from, for measuring its change.
+    pub from: TreeId,
+    /// The tree the task started from: protected paths are restored from the
+    /// base, changes are counted against this.
+    pub base: TreeId,
+    pub title: String,
+    /// Seconds since 1970: the same commit comes out however often it is made.
+    pub date: i64,
+}
+
+impl Effect {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::PrepareWorkspace { .. } => "prepare_workspace",
+            Self::CallAgent { .. } => "call_agent",
+            Self::Snapshot(_) => "snapshot",
+            Self::RunGate { .. } => "run_gate",
+            Self::Land { .. } => "land",
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! What became true. Events are facts: folding them needs no rule.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::effect::Issued;
+use crate::finding::Finding;
+use crate::gate::{CheckResult, FailingCheck, Purpose};
+use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, TaskId, TreeId};
+use crate::input::{Asked, AttemptEnd, Change, Creation};
+use crate::outcome::{Outcome, Reason};
+use crate::policy::Role;
+use crate::time::{Millis, Timestamp};
+use crate::usage::Usage;
+use crate::verdict::{Claim, NoVerdict, Verdict};
+
+/// One decision: stored whole, as one record, before any of it is acted on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    pub at: Timestamp,
+    /// How long the drive worked or waited before it, on a monotonic clock.
+    pub elapsed: Millis,
+    pub closes: Option<EffectId>,
+    pub events: Vec<Event>,
+    pub effects: Vec<Issued>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Execute,
+    Verify,
+    Review,
+    Land,
+    FinalVerify,
+    FinalReview,
+    Fix,
+    Finish,
+}
+
+impl Phase {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Execute => "execute",
+            Self::Verify => "verify",
+            Self::Review => "review",
+            Self::Land => "land",
+            Self::FinalVerify => "final_verify",
+            Self::FinalReview => "final_review",
+            Self::Fix => "fix",
+            Self::Finish => "finish",
+        }
+    }
+}
+
+/// Whether a tree was there before, in its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Novelty {
+    /// Not seen before in this task.
+    New,
+    /// The tree the task started from.
+    Unchanged,
+    /// A tree of an earlier attempt at this task.
+    Seen,
+}
+
+/// How an iteration ended. It counts against at most one limit of its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IterationResult {
+    Done,
+    NoProgress,
+    Failed,
+    Rejected,
+    ReviewFailed,
+    AgentFailed,
+    AgentBlocked,
+    Unproven,
+    Waived,
+    Ended,
+}
+
+impl IterationResult {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::NoProgress => "no progress",
+            Self::Failed => "the gate did not hold",
+            Self::Rejected => "rejected",
+            Self::ReviewFailed => "no usable verdict",
+            Self::AgentFailed => "the agent failed",
+            Self::AgentBlocked => "the agent says it is blocked",
+            Self::Unproven => "nothing to prove it with",
+            Self::Waived => "waived by the operator",
+            Self::Ended => "the run ended",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    LoopCreated(Box<Creation>),
+    RunStarted {
+        run: u32,
+        asked: Asked,
+    },
+    RunResumed {
+        run: u32,
+        asked: Asked,
+    },
+    RunRestarted {
+        run: u32,
+    },
+    IterationOpened {
+        iteration: u32,
+        task: Option<TaskId>,
+        tree: TreeId,
+    },
+    PhaseEntered {
+        phase: Phase,
+    },
+    AttemptStarted {
+        attempt: AttemptId,
+        role: Role,
+        iteration: u32,
+        task: Option<TaskId>,
+    },
+    AttemptFinished(Box<AttemptFinished>),
+    TreeRecorded(Box<TreeRecorded>),
+    CheckFinished {
+        purpose: Purpose,
+        tree: TreeId,
+        check: String,
+        exit_code: Option<i32>,
+        signal: Option<i32>,
+        timed_out: bool,
+        duration_ms: Millis,
+        output: BlobId,
+        excerpt: String,
+        strays: u32,
+    },
+    GatePassed {
+        purpose: Purpose,
+        tree: TreeId,
+        checks: Vec<String>,
+    },
+    GateFailed {
+        purpose: Purpose,
+        tree: TreeId,
+        checks: Vec<String>,
+        exits: Vec<(String, Option<i32>)>,
+        failing: Vec<FailingCheck>,
+    },
+    /// The same tree was judged by the same checks before.
+    GateReused {
+        tree: TreeId,
+        checks: Vec<String>,
+        passed: bool,
+    },
+    ReviewRecorded(Box<ReviewRecorded>),
+    FindingOpened(Box<Finding>),
+    FindingCarried {
+        finding: FindingId,
+    },
+    FindingResolved {
+        finding: FindingId,
+    },
+    FindingWaived {
+        finding: FindingId,
+        why: String,
+    },
+    TaskDone {
+        task: TaskId,
+        commit: CommitId,
+        reviewed: bool,
+        checked: bool,
+    },
+    TaskBlocked {
+        task: TaskId,
+        reason: Reason,
+        words: String,
+    },
+    TaskUnblocked {
+        task: TaskId,
+    },
+    TaskWaived {
+        task: TaskId,
+        why: String,
+    },
+    IterationClosed {
+        iteration: u32,
+        task: Option<TaskId>,
+        result: IterationResult,
+    },
+    Landed {
+        commit: CommitId,
+        tree: TreeId,
+    },
+    AgentFailureCounted {
+        attempt: AttemptId,
+    },
+    StallCounted {
+        attempt: AttemptId,
+    },
+    TransientCounted {
+        attempt: AttemptId,
+    },
+    /// The brief of the next attempt is to be smaller.
+    BriefShortened,
+    WaitStarted {
+        until: Timestamp,
+        why: Reason,
+    },
+    WaitEnded,
+    Paused {
+        why: Reason,
+        detail: String,
+    },
+    Resumed,
+    CancelAsked,
+    Steered {
+        text: String,
+    },
+    Noted {
+        text: String,
+    },
+    Interrupted {
+        signal: String,
+    },
+    FinishRecorded {
+        summary: String,
+    },
+    /// The finisher's change was not kept.
+    FinishDropped {
+        why: String,
+    },
+    CommandTaken {
+        command: CommandId,
+        name: String,
+    },
+    InputRefused {
+        input: String,
+        why: String,
+    },
+    RunEnded {
+        outcome: Outcome,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptFinished {
+    pub attempt: AttemptId,
+    pub role: Role,
+    pub end: AttemptEnd,
+    pub claim: Option<Claim>,
+    pub usage: Option<Usage>,
+    pub message: String,
+    pub transcript: Option<BlobId>,
+    pub brief: Option<BlobId>,
+    pub duration_ms: Millis,
+    pub strays: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TreeRecorded {
+    pub attempt: AttemptId,
+    pub commit: CommitId,
+    pub tree: TreeId,
+    pub gate_tree: TreeId,
+    pub change: Change,
+    pub whitespace_only: bool,
+    /// None where the attempt did not end by itself: its tree is kept, not judged.
+    pub novelty: Option<Novelty>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewRecorded {
+    pub attempt: AttemptId,
+    pub iteration: u32,
+    pub tree: TreeId,
+    pub verdict: Verdict,
+    pub summary: String,
+    pub pending: Vec<String>,
+    /// Set when there was no verdict to act on, which is a reject.
+    pub failure: Option<NoVerdict>,
+}
+
+impl Event {
+    pub fn check_finished(purpose: Purpose, tree: &TreeId, result: &CheckResult) -> Self {
+        Self::CheckFinished {
+            purpose,
+            tree: tree.clone(),
+            check: result.check.clone(),
+            exit_code: result.exit_code,
+            signal: result.signal,
+            timed_out: result.timed_out,
+            duration_ms: result.duration_ms,
+            output: result.output.clone(),
+            excerpt: result.excerpt.clone(),
+            strays: result.strays,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What happened: the only way anything reaches the core.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Evidence;
+use crate::gate::CheckResult;
+use crate::id::{BlobId, CommandId, CommitId, EffectId, FindingId, LoopName, Nonce, TaskId, TreeId};
+use crate::outcome::Fault;
+use crate::policy::Policy;
+use crate::task::Plan;
+use crate::time::{Millis, Timestamp};
+use crate::usage::Usage;
+use crate::verdict::{Claim, NoVerdict, Review};
+
+/// An input with what the core may not make itself: times and a fresh random
+/// text.
+#[derive(Clone, Debug)]
+pub struct Stamped<T> {
+    pub at: Timestamp,
+    /// Monotonic time since the last input of this drive; nothing for its first.
+    pub elapsed: Millis,
+    pub fresh: Nonce,
+    /// The effect this input closes, for inputs that answer one.
+    pub closes: Option<EffectId>,
+    pub what: T,
+}
+
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// The operator drives the loop: a first time, again, or after a crash.
+    RunAsked(Asked),
+    WorkspaceReady,
+    AgentFinished(Box<AgentFinished>),
+    Snapshotted(Box<Snapshotted>),
+    GateReported(Vec<CheckResult>),
+    Landed,
+    /// The driver could not perform the effect.
+    EffectFailed(Fault),
+    /// The effect was never started, and the run is ending.
+    EffectDropped,
+    Commanded {
+        id: CommandId,
+        command: Command,
+    },
+    /// The clock reached `State::next_deadline`.
+    DeadlinePassed,
+    /// A signal asked the driver to stop.
+    Interrupted {
+        signal: String,
+    },
+}
+
+/// Everything a loop is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Creation {
+    pub name: LoopName,
+    pub goal: String,
+    pub plan: Plan,
+    pub policy: Policy,
+    pub base: CommitId,
+    pub base_tree: TreeId,
+    pub branch: String,
+    pub workspace: String,
+}
+
+/// What one drive of the loop is to do; the default is all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Asked {
+    /// Only this task.
+    pub task: Option<TaskId>,
+    /// Stop when this task is done.
+    pub until: Option<TaskId>,
+    /// Stop after this many iterations; 0 is no such wish.
+    pub max: u32,
+    pub no_review: bool,
+}
+
+/// How an attempt ended, as its adapter saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentFinished {
+    pub end: AttemptEnd,
+    pub report: Report,
+    /// None when the agent did not say.
+    pub usage: Option<Usage>,
+    /// The agent's last words, bounded.
+    pub message: String,
+    pub transcript: Option<BlobId>,
+    pub brief: Option<BlobId>,
+    pub duration_ms: Millis,
+    /// Processes it left behind, ended by windlass.
+    pub strays: u32,
+    /// Whether the workspace differs from what a reviewer was given.
+    pub tree_changed: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    None,
+    Author(Claim),
+    Review(Result<Review, NoVerdict>),
+}
+
+/// The class of an attempt's end, decided by its adapter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AttemptEnd {
+    Normal,
+    RateLimited {
+        retry_at: Option<Timestamp>,
+    },
+    UsageLimit {
+        reset_at: Timestamp,
+    },
+    Overloaded,
+    Network,
+    Killed,
+    Auth {
+        what: String,
+    },
+    ModelNotFound {
+        what: String,
+    },
+    ContextOverflow,
+    Refused {
+        what: String,
+    },
+    Crashed {
+        what: String,
+    },
+    TimedOut,
+    Stalled,
+    Protocol {
+        what: String,
+    },
+    Budget,
+    /// The driver stopped it: a signal or a cancel.
+    Interrupted,
+    /// The driver died while it ran.
+    Lost,
+}
+
+/// The workspace after an attempt, every process of which is dead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshotted {
+    pub commit: CommitId,
+    pub tree: TreeId,
+    /// The tree with protected paths as in the base: what the gate judges and
+    /// the next iteration starts from.
+    pub gate_tree: TreeId,
+    pub change: Change,
+    /// Only white space differs from the tree this iteration started from.
+    pub whitespace_only: bool,
+    pub evidence: Vec<Evidence>,
+}
+
+/// What a task changed so far, bounded lists with the true counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    pub files: u64,
+    pub created: Vec<String>,
+    pub edited: Vec<String>,
+    pub deleted: Vec<String>,
+}
+
+/// What an operator may ask of a loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Command {
+    Pause,
+    Resume,
+    Cancel,
+    Restart,
+    Unblock { task: TaskId },
+    WaiveTask { task: TaskId, why: String },
+    WaiveFinding { finding: FindingId, why: String },
+    Steer { text: String },
+    Note { text: String },
+}
+
+impl Command {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Cancel => "cancel",
+            Self::Restart => "restart",
+            Self::Unblock { .. } => "unblock",
+            Self::WaiveTask { .. } | Self::WaiveFinding { .. } => "waive",
+            Self::Steer { .. } => "steer",
+            Self::Note { .. } => "note",
+        }
+    }
+}
+
+impl Input {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::RunAsked(_) => "run_asked",
+            Self::WorkspaceReady => "workspace_ready",
+            Self::AgentFinished(_) => "agent_finished",
+            Self::Snapshotted(_) => "snapshotted",
+            Self::GateReported(_) => "gate_reported",
+            Self::Landed => "landed",
+            Self::EffectFailed(_) => "effect_failed",
+            Self::EffectDropped => "effect_dropped",
+            Self::Commanded { .. } => "commanded",
+            Self::DeadlinePassed => "deadline_passed",
+            Self::Interrupted { .. } => "interrupted",
+        }
+    }
+}

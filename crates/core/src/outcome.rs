@@ -1,0 +1,116 @@
+//! Why things stop. Every reason is a code from a closed list.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Why a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcome {
+    pub kind: OutcomeKind,
+    pub reason: Reason,
+    /// In words, for a person.
+    pub detail: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    Completed,
+    Stopped,
+    Blocked,
+    Limit,
+    Cancelled,
+    Failed,
+}
+
+impl OutcomeKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Stopped => "stopped",
+            Self::Blocked => "blocked",
+            Self::Limit => "limit",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+macro_rules! reasons {
+    ($($variant:ident => $name:literal, $words:literal;)*) => {
+        /// The closed list of reasons, for outcomes, blocked tasks and pauses.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Reason {
+            $($variant,)*
+        }
+
+        impl Reason {
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            pub fn words(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $words,)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    Proven => "proven", "every task is done and the final gate is green";
+    Waived => "waived", "every task is done or waived, and nothing that was asked for failed";
+    Asked => "asked", "what was asked for is done";
+    NoProgress => "no_progress", "the attempts produced no tree that was not seen before";
+    Failing => "failing", "the checks stay red or protected paths stay changed";
+    Rejected => "rejected", "the reviewer keeps rejecting the work";
+    AgentBlocked => "agent_blocked", "the agent says it cannot go on";
+    NothingChanged => "nothing_changed", "the checks are green without any change";
+    Unproven => "unproven", "there is neither a check nor a review to prove the work";
+    AgentFailed => "agent_failed", "the agent keeps crashing";
+    Stalled => "stalled", "the agent keeps hanging";
+    ReviewFailed => "review_failed", "the reviewer gives no usable verdict";
+    GateFailed => "gate_failed", "too many red gates in a row";
+    FinalFixes => "final_fixes", "the final checks or the final review stay red";
+    Dependency => "dependency", "a task it depends on is blocked";
+    Several => "several", "tasks are blocked for different reasons";
+    MaxIterations => "max_iterations", "the iteration limit is reached";
+    Wall => "wall", "the wall-clock budget is spent";
+    Tokens => "tokens", "the token budget is spent";
+    Cost => "cost", "the cost budget is spent";
+    Operator => "operator", "the operator asked for it";
+    Transient => "transient", "the agent's provider keeps failing";
+    Auth => "auth", "the agent is not signed in";
+    ModelNotFound => "model_not_found", "the agent does not know this model";
+    DiskFull => "disk_full", "the disk is full";
+    BranchMoved => "branch_moved", "the loop's branch was moved, is checked out, or its name is taken";
+    UsageLimit => "usage_limit", "the agent's usage limit is reached";
+    Backoff => "backoff", "the agent's provider failed; trying again later";
+    EffectFailed => "effect_failed", "windlass could not do a step of its own";
+}
+
+/// A step of windlass's own that could not be done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fault {
+    pub reason: Reason,
+    pub detail: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_named_as_it_is_stored() {
+        for reason in Reason::ALL {
+            let stored = serde_json::to_string(reason).expect("a unit variant serialises");
+            assert_eq!(stored, format!("{:?}", reason.name()));
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Everything known about one loop: the fold of its decisions.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::effect::{Effect, Issued};
+use crate::event::{Decision, Event, Phase, ReviewRecorded, TreeRecorded};
+use crate::finding::Finding;
+use crate::gate::{GateKey, GateSummary};
+use crate::id::{AttemptId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
+use crate::input::{Asked, AttemptEnd, Change, Creation};
+use crate::outcome::{Outcome, Reason};
+use crate::policy::{Policy, Role};
+use crate::task::Task;
+use crate::time::{Millis, Timestamp};
+use crate::usage::Ledger;
+use crate::verdict::Claim;
+
+mod fold;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    pub seq: Seq,
+    /// How many events the log holds.
+    pub events: u64,
+    pub creation: Arc<Creation>,
+    pub created_at: Timestamp,
+    pub lifecycle: Lifecycle,
+    pub run: Run,
+    pub tasks: Vec<TaskState>,
+    /// The whole plan's own work: final phases and fixes.
+    pub whole: Work,
+    pub current: Option<Current>,
+    /// The latest attempt of the open iteration or final phase.
+    pub attempt: Option<Attempt>,
+    /// The latest tree of the open iteration or final phase.
+    pub recorded: Option<TreeRecorded>,
+    pub phase: Option<Phase>,
+    pub head: Head,
+    pub baseline: Option<GateSummary>,
+    pub gates: BTreeMap<GateKey, GateSummary>,
+    pub findings: BTreeMap<FindingId, Finding>,
+    pub pending: Vec<String>,
+    pub steering: Vec<String>,
+    pub reviews: u32,
+    pub last_review: Option<ReviewRecorded>,
+    pub ledger: Ledger,
+    pub waiting: Option<Wait>,
+    pub paused: Option<Pause>,
+    pub cancelling: bool,
+    pub completion_summary: Option<String>,
+    /// Time spent working, over the whole life of the loop.
+    pub worked: Millis,
+    pub updated_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub next_attempt: AttemptId,
+    pub iterations: u32,
+    outstanding: BTreeMap<EffectId, Effect>,
+    next_effect: EffectId,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lifecycle {
+    /// No drive has begun since the run was opened.
+    Idle,
+    Driving,
+    Interrupted,
+    Ended(Outcome),
+}
+
+/// The run that is open, and what counts towards its limits.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    pub number: u32,
+    pub asked: Asked,
+    pub started_at: Option<Timestamp>,
+    pub iterations: u32,
+    /// Iterations since the present drive began, for `--max`.
+    pub drive_iterations: u32,
+    pub agent_failures: u32,
+    pub stalls: u32,
+    pub transient: u32,
+    pub killed: u32,
+    pub gate_failures: u32,
+    pub review_failures: u32,
+    pub final_fixes: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskState {
+    pub task: Arc<Task>,
+    pub status: TaskStatus,
+    pub reason: Option<Reason>,
+    pub words: String,
+    pub attempts: u32,
+    pub failures: u32,
+    pub no_progress: u32,
+    pub rejections: u32,
+    pub commit: Option<CommitId>,
+    pub reviewed: bool,
+    pub checked: bool,
+    pub work: Work,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskStatus {
+    Pending,
+    Active,
+    Done,
+    Blocked,
+    Waived,
+}
+
+/// What attempts at one task, or at the whole, have led to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Work {
+    /// The head this work stands on; none until its first iteration.
+    pub base: Option<Head>,
+    /// Where its next iteration starts.
+    pub tree: Option<TreeId>,
+    pub seen: BTreeSet<TreeId>,
+    /// Trees a reviewer rejected with a verdict of its own.
+    pub rejected: BTreeSet<TreeId>,
+    pub gate: Option<GateSummary>,
+    pub previous_gate: Option<GateSummary>,
+    pub change: Change,
+}
+
+/// The branch: what landed last, or the base while nothing has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub commit: CommitId,
+    pub tree: TreeId,
+    pub landed: bool,
+}
+
+/// The open iteration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Current {
+    pub iteration: u32,
+    pub task: Option<TaskId>,
+    pub start_tree: TreeId,
+    pub short_brief: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempt {
+    pub id: AttemptId,
+    pub role: Role,
+    /// None while it runs.
+    pub end: Option<AttemptEnd>,
+    pub claim: Option<Claim>,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wait {
+    pub until: Timestamp,
+    pub why: Reason,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pause {
+    pub why: Reason,
+    pub detail: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the first record of a loop's log does not create a loop")]
+pub struct NotALoop;
+
+impl State {
+    /// The loop as its first record created it.
+    pub fn found(decision: &Decision) -> Result<Self, NotALoop> {
+        fold::found(decision).ok_or(NotALoop)
+    }
+
+    /// Adds one decision. Total: it copies facts and cannot fail.
+    pub fn apply(&mut self, seq: Seq, decision: &Decision) {
+        fold::apply(self, seq, decision);
+    }
+
+    /// After a crash this is the whole to-do list.
+    pub fn outstanding(&self) -> impl Iterator<Item = (EffectId, &Effect)> {
+        self.outstanding.iter().map(|(id, effect)| (*id, effect))
+    }
+
+    pub fn effect(&self, id: EffectId) -> Option<&Effect> {
+        self.outstanding.get(&id)
+    }
+
+    /// When `DeadlinePassed` is due. A wait is state, so it survives a restart.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        self.waiting.as_ref().map(|wait| wait.until)
+    }
+
+    /// Whether outstanding effects may be started. Pausing, waiting and being
+    /// interrupted hold them back; they stay on the list.
+    pub fn may_perform(&self) -> bool {
+        self.lifecycle == Lifecycle::Driving && self.paused.is_none() && self.waiting.is_none()
+    }
+
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.lifecycle {
+            Lifecycle::Ended(outcome) => Some(outcome),
+            Lifecycle::Idle | Lifecycle::Driving | Lifecycle::Interrupted => None,
+        }
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.creation.policy
+    }
+
+    pub fn task(&self, id: &TaskId) -> Option<&TaskState> {
+        self.tasks.iter().find(|task| task.task.id == *id)
+    }
+
+    /// The work the open iteration belongs to.
+    pub fn current_work(&self) -> &Work {
+        let task = self.current.as_ref().and_then(|current| current.task.as_ref());
+        task.and_then(|id| self.task(id)).map_or(&self.whole, |task| &task.work)
+    }
+
+    pub fn open_bugs(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.values().filter(|finding| finding.is_open_bug())
+    }
+
+    /// How much of the wall budget is left; none when it is off.
+    pub fn wall_left(&self) -> Option<Millis> {
+        let wall = self.policy().budget.wall;
+        (!wall.is_zero()).then(|| Millis(wall.0.saturating_sub(self.worked.0)))
+    }
+
+    /// Names of the checks that judge a task, or the whole.
+    pub fn checks_for(&self, task: Option<&TaskId>) -> Vec<String> {
+        use crate::policy::CheckWhen;
+        let selected = task.and_then(|id| self.task(id)).map_or(&[][..], |task| &task.task.checks);
+        let due = |when: CheckWhen| match when {
+            CheckWhen::Both => true,
+            CheckWhen::Task => task.is_some(),
+            CheckWhen::Final => task.is_none(),
+        };
+        let checks = &self.policy().gate.checks;
+        let named = |name: &String| selected.is_empty() || selected.contains(name);
+        checks.iter().filter(|c| due(c.when) && named(&c.name)).map(|c| c.name.clone()).collect()
+    }
+
+    /// Folds one event of a decision in the making.
+    pub(crate) fn note(&mut self, at: Timestamp, event: &Event) {
+        fold::record(self, at, event);
+    }
+
+    pub(crate) fn task_mut(&mut self, id: &TaskId) -> Option<&mut TaskState> {
+        self.tasks.iter_mut().find(|task| task.task.id == *id)
+    }
+
+    pub(crate) fn work_mut(&mut self, task: Option<&TaskId>) -> &mut Work {
+        let place = task.and_then(|id| self.tasks.iter().position(|task| task.task.id == *id));
+        match place {
+            Some(place) => &mut self.tasks[place].work,
+            None => &mut self.whole,
+        }
+    }
+
+    pub(crate) fn issue(&self, ahead: usize, effect: Effect) -> Issued {
+        Issued { id: EffectId(self.next_effect.0 + ahead as u64), effect }
+    }
+}

@@ -1,0 +1,392 @@
+//! Events into state. Every arm copies facts; no arm decides.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::event::{AttemptFinished, Decision, Event, IterationResult, ReviewRecorded, TreeRecorded};
+use crate::finding::Life;
+use crate::gate::{GateKey, GateSummary, Purpose};
+use crate::id::{AttemptId, EffectId, FindingId, Seq, TaskId, TreeId};
+use crate::input::{AttemptEnd, Creation};
+use crate::outcome::{Outcome, Reason};
+use crate::policy::Role;
+use crate::state::{Attempt, Current, Head, Lifecycle, Pause, Run, State, TaskState, TaskStatus, Wait, Work};
+use crate::time::{Millis, Timestamp};
+use crate::usage::Ledger;
+use crate::verdict::Verdict;
+
+pub(super) fn found(decision: &Decision) -> Option<State> {
+    let Some(Event::LoopCreated(creation)) = decision.events.first() else { return None };
+    let mut state = blank(creation, decision.at);
+    apply(&mut state, Seq(1), decision);
+    Some(state)
+}
+
+pub(super) fn apply(state: &mut State, seq: Seq, decision: &Decision) {
+    let clock_runs = state.may_perform();
+    for event in &decision.events {
+        record(state, decision.at, event);
+    }
+    if clock_runs {
+        state.worked = Millis(state.worked.0 + decision.elapsed.0);
+    }
+    if let Some(closed) = decision.closes {
+        state.outstanding.remove(&closed);
+    }
+    for issued in &decision.effects {
+        state.outstanding.insert(issued.id, issued.effect.clone());
+        state.next_effect = issued.id.next();
+    }
+    state.seq = seq;
+    state.events += decision.events.len() as u64;
+    state.updated_at = decision.at;
+}
+
+pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
+    match event {
+        Event::LoopCreated(_) => {}
+        Event::RunStarted { run, asked } => run_started(state, at, *run, asked),
+        Event::RunResumed { asked, .. } => run_resumed(state, asked),
+        Event::RunRestarted { run } => run_restarted(state, *run),
+        Event::IterationOpened { iteration, task, tree } => {
+            iteration_opened(state, *iteration, task.as_ref(), tree)
+        }
+        Event::PhaseEntered { phase } => state.phase = Some(*phase),
+        Event::AttemptStarted { attempt, role, .. } => attempt_started(state, *attempt, *role),
+        Event::AttemptFinished(finished) => attempt_finished(state, finished),
+        Event::TreeRecorded(recorded) => tree_recorded(state, recorded),
+        Event::CheckFinished { .. } => {}
+        Event::GatePassed { purpose, tree, checks } => gate_passed(state, *purpose, tree, checks),
+        Event::GateFailed { purpose, tree, checks, exits, failing } => {
+            let summary = GateSummary { passed: false, exits: exits.clone(), failing: failing.clone() };
+            gate_reported(state, *purpose, GateKey { tree: tree.clone(), checks: checks.clone() }, summary);
+        }
+        Event::GateReused { tree, checks, .. } => {
+            let key = GateKey { tree: tree.clone(), checks: checks.clone() };
+            if let Some(summary) = state.gates.get(&key).cloned() {
+                keep_gate(state, summary);
+            }
+        }
+        Event::ReviewRecorded(review) => review_recorded(state, review),
+        Event::FindingOpened(finding) => {
+            state.findings.insert(finding.id.clone(), (**finding).clone());
+        }
+        Event::FindingCarried { finding } => set_life(state, finding, Life::Carried),
+        Event::FindingResolved { finding } => set_life(state, finding, Life::Resolved),
+        Event::FindingWaived { finding, .. } => set_life(state, finding, Life::Waived),
+        Event::TaskDone { task, commit, reviewed, checked } => {
+            if let Some(task) = state.task_mut(task) {
+                task.commit = Some(commit.clone());
+                task.reviewed = *reviewed;
+                task.checked = *checked;
+                set_status(task, TaskStatus::Done, None, "");
+            }
+        }
+        Event::TaskBlocked { task, reason, words } => {
+            if let Some(task) = state.task_mut(task) {
+                set_status(task, TaskStatus::Blocked, Some(*reason), words);
+            }
+        }
+        Event::TaskUnblocked { task } => task_unblocked(state, task),
+        Event::TaskWaived { task, why } => {
+            if let Some(task) = state.task_mut(task) {
+                set_status(task, TaskStatus::Waived, Some(Reason::Operator), why);
+            }
+        }
+        Event::IterationClosed { task, result, .. } => iteration_closed(state, task.as_ref(), *result),
+        Event::Landed { commit, tree } => {
+            state.head = Head { commit: commit.clone(), tree: tree.clone(), landed: true };
+        }
+        Event::AgentFailureCounted { .. } => state.run.agent_failures += 1,
+        Event::StallCounted { .. } => state.run.stalls += 1,
+        Event::TransientCounted { .. } => state.run.transient += 1,
+        Event::BriefShortened => {
+            if let Some(current) = &mut state.current {
+                current.short_brief = true;
+            }
+        }
+        Event::WaitStarted { until, why } => state.waiting = Some(Wait { until: *until, why: *why }),
+        Event::WaitEnded => state.waiting = None,
+        Event::Paused { why, detail } => state.paused = Some(Pause { why: *why, detail: detail.clone() }),
+        Event::Resumed => resumed(state),
+        Event::CancelAsked => {
+            state.cancelling = true;
+            state.paused = None;
+            state.waiting = None;
+        }
+        Event::Steered { text } => state.steering.push(text.clone()),
+        Event::Noted { .. } => {}
+        Event::Interrupted { .. } => state.lifecycle = Lifecycle::Interrupted,
+        Event::FinishRecorded { summary } => state.completion_summary = Some(summary.clone()),
+        Event::FinishDropped { .. } | Event::CommandTaken { .. } | Event::InputRefused { .. } => {}
+        Event::RunEnded { outcome } => run_ended(state, at, outcome),
+    }
+}
+
+fn blank(creation: &Creation, at: Timestamp) -> State {
+    let tasks = creation.plan.tasks.iter().map(|task| TaskState {
+        task: Arc::new(task.clone()),
+        status: TaskStatus::Pending,
+        reason: None,
+        words: String::new(),
+        attempts: 0,
+        failures: 0,
+        no_progress: 0,
+        rejections: 0,
+        commit: None,
+        reviewed: false,
+        checked: false,
+        work: Work::default(),
+    });
+    State {
+        seq: Seq(0),
+        events: 0,
+        created_at: at,
+        lifecycle: Lifecycle::Idle,
+        run: Run { number: 1, ..Run::default() },
+        tasks: tasks.collect(),
+        whole: Work::default(),
+        current: None,
+        attempt: None,
+        recorded: None,
+        phase: None,
+        head: Head { commit: creation.base.clone(), tree: creation.base_tree.clone(), landed: false },
+        baseline: None,
+        gates: BTreeMap::new(),
+        findings: BTreeMap::new(),
+        pending: Vec::new(),
+        steering: Vec::new(),
+        reviews: 0,
+        last_review: None,
+        ledger: Ledger::default(),
+        waiting: None,
+        paused: None,
+        cancelling: false,
+        completion_summary: None,
+        worked: Millis(0),
+        updated_at: at,
+        ended_at: None,
+        next_attempt: AttemptId(1),
+        iterations: 0,
+        outstanding: BTreeMap::new(),
+        next_effect: EffectId(1),
+        creation: Arc::new(creation.clone()),
+    }
+}
+
+fn run_started(state: &mut State, at: Timestamp, run: u32, asked: &crate::input::Asked) {
+    state.lifecycle = Lifecycle::Driving;
+    state.run.number = run;
+    state.run.asked = asked.clone();
+    state.run.started_at = Some(at);
+    state.run.drive_iterations = 0;
+}
+
+fn run_resumed(state: &mut State, asked: &crate::input::Asked) {
+    state.lifecycle = Lifecycle::Driving;
+    state.run.asked = asked.clone();
+    state.run.drive_iterations = 0;
+}
+
+/// What stalls and crashes blocked, a restart opens again: those limits are
+/// the run's, and its counters begin anew. Everything a task earned stays.
+fn run_restarted(state: &mut State, run: u32) {
+    state.lifecycle = Lifecycle::Idle;
+    state.run = Run { number: run, ..Run::default() };
+    state.current = None;
+    state.attempt = None;
+    state.recorded = None;
+    state.phase = None;
+    state.waiting = None;
+    state.paused = None;
+    state.cancelling = false;
+    state.ended_at = None;
+    state.outstanding.clear();
+    for task in &mut state.tasks {
+        task.failures = 0;
+        task.no_progress = 0;
+        let by_run = matches!(
+            task.reason,
+            Some(Reason::Stalled | Reason::AgentFailed | Reason::ReviewFailed | Reason::GateFailed)
+        );
+        if task.status == TaskStatus::Active || (task.status == TaskStatus::Blocked && by_run) {
+            set_status(task, TaskStatus::Pending, None, "");
+        }
+    }
+}
+
+fn iteration_opened(state: &mut State, iteration: u32, task: Option<&TaskId>, tree: &TreeId) {
+    state.iterations = iteration;
+    state.run.iterations += 1;
+    state.run.drive_iterations += 1;
+    let head = state.head.clone();
+    if let Some(task) = task.and_then(|id| state.task_mut(id)) {
+        set_status(task, TaskStatus::Active, None, "");
+    } else {
+        state.run.final_fixes += 1;
+    }
+    let work = state.work_mut(task);
+    if work.base.as_ref() != Some(&head) {
+        *work = Work { base: Some(head), ..Work::default() };
+    }
+    work.tree = Some(tree.clone());
+    state.current =
+        Some(Current { iteration, task: task.cloned(), start_tree: tree.clone(), short_brief: false });
+    state.attempt = None;
+    state.recorded = None;
+}
+
+fn attempt_started(state: &mut State, attempt: AttemptId, role: Role) {
+    state.next_attempt = attempt.next();
+    state.attempt = Some(Attempt { id: attempt, role, end: None, claim: None, message: String::new() });
+    let Some(current) = &state.current else { return };
+    if role == Role::Author
+        && let Some(id) = current.task.clone()
+        && let Some(task) = state.task_mut(&id)
+    {
+        task.attempts += 1;
+    }
+}
+
+fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
+    state.ledger.record(finished.role, finished.usage.as_ref());
+    match finished.end {
+        AttemptEnd::Normal => {
+            state.run.agent_failures = 0;
+            state.run.stalls = 0;
+            state.run.transient = 0;
+            state.run.killed = 0;
+        }
+        AttemptEnd::Killed => state.run.killed += 1,
+        AttemptEnd::RateLimited { .. }
+        | AttemptEnd::UsageLimit { .. }
+        | AttemptEnd::Overloaded
+        | AttemptEnd::Network
+        | AttemptEnd::Auth { .. }
+        | AttemptEnd::ModelNotFound { .. }
+        | AttemptEnd::ContextOverflow
+        | AttemptEnd::Refused { .. }
+        | AttemptEnd::Crashed { .. }
+        | AttemptEnd::TimedOut
+        | AttemptEnd::Stalled
+        | AttemptEnd::Protocol { .. }
+        | AttemptEnd::Budget
+        | AttemptEnd::Interrupted
+        | AttemptEnd::Lost => {}
+    }
+    if let Some(attempt) = &mut state.attempt {
+        attempt.end = Some(finished.end.clone());
+        attempt.claim.clone_from(&finished.claim);
+        attempt.message.clone_from(&finished.message);
+    }
+}
+
+fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
+    state.recorded = Some(recorded.clone());
+    let task = state.current.as_ref().and_then(|current| current.task.clone());
+    let work = state.work_mut(task.as_ref());
+    work.tree = Some(recorded.gate_tree.clone());
+    work.change = recorded.change.clone();
+    if recorded.novelty.is_some() {
+        work.seen.insert(recorded.tree.clone());
+    }
+}
+
+fn gate_passed(state: &mut State, purpose: Purpose, tree: &TreeId, checks: &[String]) {
+    let exits = checks.iter().map(|check| (check.clone(), Some(0))).collect();
+    let summary = GateSummary { passed: true, exits, failing: Vec::new() };
+    gate_reported(state, purpose, GateKey { tree: tree.clone(), checks: checks.to_vec() }, summary);
+}
+
+fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: GateSummary) {
+    match purpose {
+        Purpose::Baseline => state.baseline = Some(summary.clone()),
+        Purpose::Task => {
+            state.run.gate_failures = if summary.passed { 0 } else { state.run.gate_failures + 1 };
+            keep_gate(state, summary.clone());
+        }
+        Purpose::Final => {
+            state.whole.gate = Some(summary);
+            return;
+        }
+    }
+    state.gates.insert(key, summary);
+}
+
+fn keep_gate(state: &mut State, summary: GateSummary) {
+    let task = state.current.as_ref().and_then(|current| current.task.clone());
+    let work = state.work_mut(task.as_ref());
+    work.previous_gate = work.gate.replace(summary);
+}
+
+fn review_recorded(state: &mut State, review: &ReviewRecorded) {
+    state.reviews += 1;
+    state.pending.clone_from(&review.pending);
+    match (&review.failure, review.verdict) {
+        (Some(_), _) => state.run.review_failures += 1,
+        (None, Verdict::Accept) => state.run.review_failures = 0,
+        (None, Verdict::Reject) => {
+            state.run.review_failures = 0;
+            let task = state.current.as_ref().and_then(|current| current.task.clone());
+            state.work_mut(task.as_ref()).rejected.insert(review.tree.clone());
+        }
+    }
+    state.last_review = Some(review.clone());
+}
+
+fn iteration_closed(state: &mut State, task: Option<&TaskId>, result: IterationResult) {
+    state.current = None;
+    state.phase = None;
+    let Some(task) = task.and_then(|id| state.task_mut(id)) else { return };
+    match result {
+        IterationResult::NoProgress => task.no_progress += 1,
+        IterationResult::Failed => task.failures += 1,
+        IterationResult::Rejected => {
+            task.failures = 0;
+            task.rejections += 1;
+        }
+        IterationResult::ReviewFailed | IterationResult::Done => task.failures = 0,
+        IterationResult::AgentFailed
+        | IterationResult::AgentBlocked
+        | IterationResult::Unproven
+        | IterationResult::Waived
+        | IterationResult::Ended => {}
+    }
+    if task.status == TaskStatus::Active {
+        task.status = TaskStatus::Pending;
+    }
+}
+
+fn task_unblocked(state: &mut State, task: &TaskId) {
+    if let Some(task) = state.task_mut(task) {
+        task.failures = 0;
+        task.no_progress = 0;
+        task.rejections = 0;
+        set_status(task, TaskStatus::Pending, None, "");
+    }
+}
+
+fn resumed(state: &mut State) {
+    state.paused = None;
+    state.run.transient = 0;
+}
+
+fn run_ended(state: &mut State, at: Timestamp, outcome: &Outcome) {
+    state.lifecycle = Lifecycle::Ended(outcome.clone());
+    state.ended_at = Some(at);
+    state.waiting = None;
+    state.paused = None;
+    state.cancelling = false;
+}
+
+fn set_status(task: &mut TaskState, status: TaskStatus, reason: Option<Reason>, words: &str) {
+    task.status = status;
+    task.reason = reason;
+    task.words = words.to_owned();
+}
+
+fn set_life(state: &mut State, finding: &FindingId, life: Life) {
+    if let Some(finding) = state.findings.get_mut(finding) {
+        finding.life = life;
+    }
+}

@@ -1,0 +1,156 @@
+//! An attempt ended. How it ended decides whether it is judged, tried again,
+//! waited for, or counted.
+
+use super::{Draft, execute, last, limit, review, run};
+use crate::event::{AttemptFinished, Event, IterationResult, Phase};
+use crate::id::AttemptId;
+use crate::input::{AgentFinished, AttemptEnd, Report};
+use crate::outcome::{OutcomeKind, Reason};
+use crate::policy::Role;
+use crate::time::{Millis, Timestamp};
+
+const FIRST_BACKOFF: Millis = Millis::seconds(5);
+const LONGEST_BACKOFF: Millis = Millis::minutes(10);
+
+pub(super) fn finished(draft: &mut Draft, (attempt, role): (AttemptId, Role), told: &AgentFinished) {
+    let claim = match &told.report {
+        Report::Author(claim) => Some(claim.clone()),
+        Report::None | Report::Review(_) => None,
+    };
+    draft.emit(Event::AttemptFinished(Box::new(AttemptFinished {
+        attempt,
+        role,
+        end: told.end.clone(),
+        claim,
+        usage: told.usage,
+        message: told.message.clone(),
+        transcript: told.transcript.clone(),
+        brief: told.brief.clone(),
+        duration_ms: told.duration_ms,
+        strays: told.strays,
+    })));
+    match role {
+        Role::Author | Role::Planner => execute::record_tree(draft),
+        Role::Finisher => last::finisher_finished(draft, told),
+        Role::Reviewer if draft.state.cancelling => run::end_cancelled(draft),
+        Role::Reviewer if told.end == AttemptEnd::Normal => review::finished(draft, attempt, told),
+        Role::Reviewer => go_on(draft, &told.end),
+    }
+}
+
+/// After an attempt that did not end by itself.
+pub(super) fn go_on(draft: &mut Draft, end: &AttemptEnd) {
+    match end {
+        AttemptEnd::Normal | AttemptEnd::Interrupted | AttemptEnd::Lost => again(draft),
+        AttemptEnd::Crashed { .. } | AttemptEnd::Protocol { .. } | AttemptEnd::Refused { .. } => {
+            failed(draft)
+        }
+        AttemptEnd::ContextOverflow => overflowed(draft),
+        AttemptEnd::TimedOut | AttemptEnd::Stalled => stalled(draft),
+        AttemptEnd::Killed if draft.state.run.killed > 1 => failed(draft),
+        AttemptEnd::RateLimited { retry_at } => transient(draft, *retry_at),
+        AttemptEnd::Overloaded | AttemptEnd::Network | AttemptEnd::Killed => transient(draft, None),
+        AttemptEnd::UsageLimit { reset_at } => {
+            draft.emit(Event::WaitStarted { until: *reset_at, why: Reason::UsageLimit });
+            again(draft);
+        }
+        AttemptEnd::Auth { what } => {
+            draft.pause(Reason::Auth, what.clone());
+            again(draft);
+        }
+        AttemptEnd::ModelNotFound { what } => {
+            draft.pause(Reason::ModelNotFound, what.clone());
+            again(draft);
+        }
+        AttemptEnd::Budget => {
+            run::close_iteration(draft, IterationResult::Ended);
+            draft.end(OutcomeKind::Limit, Reason::Wall, String::new());
+        }
+    }
+}
+
+/// The same phase of the same iteration, from the tree recorded last.
+pub(super) fn again(draft: &mut Draft) {
+    let tree = match draft.state.phase {
+        Some(Phase::Review | Phase::FinalReview) => review::tree_under_review(&draft.state),
+        Some(_) | None => draft.state.current_work().tree.clone(),
+    };
+    let tree = tree.unwrap_or_else(|| draft.state.head.tree.clone());
+    draft.perform(crate::effect::Effect::PrepareWorkspace { tree });
+}
+
+fn failed(draft: &mut Draft) {
+    let attempt = draft.state.attempt.as_ref().map_or(AttemptId(0), |attempt| attempt.id);
+    draft.emit(Event::AgentFailureCounted { attempt });
+    let limits = &draft.state.policy().limits;
+    if limit::reached(draft.state.run.agent_failures, limits.max_agent_failures) {
+        let words = words_of(draft);
+        return end_blocked(draft, Reason::AgentFailed, words);
+    }
+    match draft.state.phase {
+        Some(Phase::Review | Phase::FinalReview) => again(draft),
+        Some(_) | None => {
+            run::close_iteration(draft, IterationResult::AgentFailed);
+            run::choose(draft);
+        }
+    }
+}
+
+fn stalled(draft: &mut Draft) {
+    let attempt = draft.state.attempt.as_ref().map_or(AttemptId(0), |attempt| attempt.id);
+    draft.emit(Event::StallCounted { attempt });
+    let limits = &draft.state.policy().limits;
+    if limit::reached(draft.state.run.stalls, limits.max_stalls) {
+        let words = format!("{} attempts in a row hung", draft.state.run.stalls);
+        return end_blocked(draft, Reason::Stalled, words);
+    }
+    again(draft);
+}
+
+/// Once more with a smaller brief; the second time it is a failure.
+fn overflowed(draft: &mut Draft) {
+    if draft.state.current.as_ref().is_none_or(|current| current.short_brief) {
+        return failed(draft);
+    }
+    draft.emit(Event::BriefShortened);
+    again(draft);
+}
+
+fn transient(draft: &mut Draft, retry_at: Option<Timestamp>) {
+    let attempt = draft.state.attempt.as_ref().map_or(AttemptId(0), |attempt| attempt.id);
+    draft.emit(Event::TransientCounted { attempt });
+    let count = draft.state.run.transient;
+    if limit::reached(count, draft.state.policy().limits.max_transient) {
+        draft.pause(Reason::Transient, format!("{count} attempts in a row failed for a passing reason"));
+    } else {
+        let until = retry_at.unwrap_or_else(|| draft.at.plus(backoff(count, draft.fresh.as_str())));
+        draft.emit(Event::WaitStarted { until, why: Reason::Backoff });
+    }
+    again(draft);
+}
+
+/// Doubles with every failure in a row; up to a quarter more, drawn from the
+/// input's random text, keeps many loops from trying at the same moment.
+fn backoff(count: u32, fresh: &str) -> Millis {
+    let doubled = FIRST_BACKOFF.0.saturating_mul(1 << count.saturating_sub(1).min(16));
+    let span = doubled.min(LONGEST_BACKOFF.0);
+    let draw = fresh.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    Millis(span + draw % (span / 4).max(1))
+}
+
+fn end_blocked(draft: &mut Draft, reason: Reason, words: String) {
+    run::block_task(draft, reason, words.clone());
+    run::close_iteration(draft, IterationResult::AgentFailed);
+    draft.end(OutcomeKind::Blocked, reason, words);
+}
+
+fn words_of(draft: &Draft) -> String {
+    let count = draft.state.run.agent_failures;
+    let how = match draft.state.attempt.as_ref().and_then(|attempt| attempt.end.as_ref()) {
+        Some(AttemptEnd::Crashed { what } | AttemptEnd::Protocol { what } | AttemptEnd::Refused { what }) => {
+            what.clone()
+        }
+        Some(_) | None => "it was killed".to_owned(),
+    };
+    format!("{count} attempts in a row failed; the last: {how}")
+}

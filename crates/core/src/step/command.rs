@@ -1,0 +1,152 @@
+//! What the operator asks for. A command that makes no sense now is refused,
+//! on the record, with the reason.
+
+use super::{Draft, run};
+use crate::event::Event;
+use crate::finding::{Origin, Rule};
+use crate::id::{CommandId, FindingId, TaskId};
+use crate::input::Command;
+use crate::outcome::{OutcomeKind, Reason};
+use crate::state::TaskStatus;
+
+pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
+    draft.emit(Event::CommandTaken { command: id, name: command.name().to_owned() });
+    let refused = match command {
+        Command::Pause => pause(draft),
+        Command::Resume => resume(draft),
+        Command::Cancel => cancel(draft),
+        Command::Restart => restart(draft),
+        Command::Unblock { task } => unblock(draft, task),
+        Command::WaiveTask { task, why } => waive_task(draft, task, why),
+        Command::WaiveFinding { finding, why } => waive_finding(draft, finding, why),
+        Command::Steer { text } => steer(draft, text),
+        Command::Note { text } => {
+            draft.emit(Event::Noted { text: text.clone() });
+            Ok(())
+        }
+    };
+    if let Err(why) = refused {
+        draft.emit(Event::InputRefused { input: command.name().to_owned(), why });
+    }
+}
+
+type Refusal = Result<(), String>;
+
+fn pause(draft: &mut Draft) -> Refusal {
+    not_ended(draft)?;
+    if draft.state.paused.is_none() {
+        draft.pause(Reason::Operator, "the operator paused it".to_owned());
+    }
+    Ok(())
+}
+
+fn resume(draft: &mut Draft) -> Refusal {
+    if draft.state.paused.is_none() {
+        return Err("it is not paused".to_owned());
+    }
+    draft.emit(Event::Resumed);
+    Ok(())
+}
+
+/// A running attempt is ended first; the run ends when nothing is outstanding.
+fn cancel(draft: &mut Draft) -> Refusal {
+    not_ended(draft)?;
+    draft.emit(Event::CancelAsked);
+    if draft.state.outstanding().next().is_none() {
+        run::end_cancelled(draft);
+    }
+    Ok(())
+}
+
+fn restart(draft: &mut Draft) -> Refusal {
+    let Some(outcome) = draft.state.outcome() else {
+        return Err("it has not ended; `windlass run` goes on with it".to_owned());
+    };
+    if outcome.kind == OutcomeKind::Completed {
+        return Err("it is completed, and a completed loop is history".to_owned());
+    }
+    let run = draft.state.run.number + 1;
+    draft.emit(Event::RunRestarted { run });
+    Ok(())
+}
+
+fn unblock(draft: &mut Draft, id: &TaskId) -> Refusal {
+    let task = draft.state.task(id).ok_or_else(|| unknown_task(draft, id))?;
+    match task.status {
+        TaskStatus::Blocked => {
+            draft.emit(Event::TaskUnblocked { task: id.clone() });
+            Ok(())
+        }
+        TaskStatus::Pending | TaskStatus::Active | TaskStatus::Done | TaskStatus::Waived => {
+            Err(format!("task {id} is not blocked"))
+        }
+    }
+}
+
+/// Waiving a task gives up on what was found in it too.
+fn waive_task(draft: &mut Draft, id: &TaskId, why: &str) -> Refusal {
+    not_completed(draft)?;
+    let task = draft.state.task(id).ok_or_else(|| unknown_task(draft, id))?;
+    if matches!(task.status, TaskStatus::Done | TaskStatus::Waived) {
+        return Err(format!("task {id} is already done or waived"));
+    }
+    draft.emit(Event::TaskWaived { task: id.clone(), why: why.to_owned() });
+    let open: Vec<FindingId> = draft
+        .state
+        .findings
+        .values()
+        .filter(|finding| finding.is_open() && finding.task.as_ref() == Some(id))
+        .map(|finding| finding.id.clone())
+        .collect();
+    for finding in open {
+        draft.emit(Event::FindingWaived { finding, why: format!("task {id} was waived") });
+    }
+    Ok(())
+}
+
+/// A changed protected path cannot be waived: the gate judged another tree
+/// than the one that would land.
+fn waive_finding(draft: &mut Draft, id: &FindingId, why: &str) -> Refusal {
+    not_completed(draft)?;
+    let Some(finding) = draft.state.findings.get(id) else {
+        return Err(format!("there is no finding {id}; `windlass findings` lists them"));
+    };
+    if !finding.is_open() {
+        return Err(format!("finding {id} is already {}", finding.life.name()));
+    }
+    if finding.origin == Origin::Evidence(Rule::ProtectedChanged) {
+        return Err(format!("{} is protected; name it in the task's `allow` list instead", finding.file));
+    }
+    draft.emit(Event::FindingWaived { finding: id.clone(), why: why.to_owned() });
+    Ok(())
+}
+
+fn steer(draft: &mut Draft, text: &str) -> Refusal {
+    not_completed(draft)?;
+    if text.trim().is_empty() {
+        return Err("there is nothing in it".to_owned());
+    }
+    draft.emit(Event::Steered { text: text.to_owned() });
+    Ok(())
+}
+
+fn not_ended(draft: &Draft) -> Refusal {
+    match draft.state.outcome() {
+        Some(outcome) => Err(format!("the run has ended ({})", outcome.kind.name())),
+        None => Ok(()),
+    }
+}
+
+fn not_completed(draft: &Draft) -> Refusal {
+    match draft.state.outcome() {
+        Some(outcome) if outcome.kind == OutcomeKind::Completed => {
+            Err("it is completed, and a completed loop is history".to_owned())
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn unknown_task(draft: &Draft, id: &TaskId) -> String {
+    let names: Vec<&str> = draft.state.tasks.iter().map(|task| task.task.id.as_str()).collect();
+    format!("there is no task {id}; the tasks are: {}", names.join(", "))
+}

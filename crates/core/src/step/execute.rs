@@ -1,0 +1,109 @@
+//! Execute: the workspace is ready, the author works, its tree is recorded.
+
+use super::{Draft, attempt, finding, last, limit, run, verify};
+use crate::effect::{Effect, Snapshot};
+use crate::event::{Event, IterationResult, Novelty, TreeRecorded};
+use crate::input::{AttemptEnd, Snapshotted};
+use crate::outcome::{OutcomeKind, Reason};
+use crate::policy::Role;
+use crate::state::State;
+use crate::verdict::ClaimStatus;
+
+pub(super) fn workspace_ready(draft: &mut Draft) {
+    if draft.state.cancelling {
+        return run::end_cancelled(draft);
+    }
+    if let Some((reason, detail)) = limit::budget_spent(&draft.state) {
+        run::close_iteration(draft, IterationResult::Ended);
+        return draft.end(OutcomeKind::Limit, reason, detail);
+    }
+    match draft.state.phase {
+        Some(crate::event::Phase::Review | crate::event::Phase::FinalReview) => draft.call(Role::Reviewer),
+        Some(crate::event::Phase::Finish) => draft.call(Role::Finisher),
+        Some(_) | None => draft.call(Role::Author),
+    }
+}
+
+/// Whatever an author left behind is recorded before anything else happens.
+pub(super) fn record_tree(draft: &mut Draft) {
+    let state = &draft.state;
+    let Some(attempt) = &state.attempt else { return };
+    let current = state.current.as_ref();
+    let base = current.and_then(|_| state.current_work().base.clone()).unwrap_or_else(|| state.head.clone());
+    let task = current.and_then(|current| current.task.clone());
+    let title = match &task {
+        Some(id) => state.task(id).map_or_else(String::new, |task| task.task.title.clone()),
+        None if current.is_some() => "Fix what the final phases found".to_owned(),
+        None => "Finish".to_owned(),
+    };
+    draft.perform(Effect::Snapshot(Snapshot {
+        attempt: attempt.id,
+        task,
+        parent: base.commit,
+        from: current.map_or(base.tree.clone(), |current| current.start_tree.clone()),
+        base: base.tree,
+        title,
+        date: draft.at.0.div_euclid(1000),
+    }));
+}
+
+pub(super) fn snapshotted(draft: &mut Draft, taken: &Snapshotted) {
+    let Some(done) = draft.state.attempt.clone() else {
+        return draft.emit(Event::InputRefused {
+            input: "snapshotted".to_owned(),
+            why: "no attempt has run".to_owned(),
+        });
+    };
+    let judged = done.end == Some(AttemptEnd::Normal) && !draft.state.cancelling;
+    let novelty = judged.then(|| novelty(&draft.state, taken));
+    draft.emit(Event::TreeRecorded(Box::new(TreeRecorded {
+        attempt: done.id,
+        commit: taken.commit.clone(),
+        tree: taken.tree.clone(),
+        gate_tree: taken.gate_tree.clone(),
+        change: taken.change.clone(),
+        whitespace_only: taken.whitespace_only,
+        novelty,
+    })));
+    finding::measured(draft, &taken.evidence);
+    if draft.state.cancelling {
+        return run::end_cancelled(draft);
+    }
+    if done.role == Role::Finisher {
+        return last::finish_recorded(draft);
+    }
+    if !judged {
+        return attempt::go_on(draft, &done.end.unwrap_or(AttemptEnd::Lost));
+    }
+    if waived(&draft.state) {
+        run::close_iteration(draft, IterationResult::Waived);
+        return run::choose(draft);
+    }
+    match done.claim.filter(|claim| claim.status == ClaimStatus::Blocked) {
+        Some(claim) if draft.state.current.as_ref().is_some_and(|c| c.task.is_some()) => {
+            let said = if claim.blockers.is_empty() { claim.summary } else { claim.blockers.join("; ") };
+            run::block_task(draft, Reason::AgentBlocked, said);
+            run::close_iteration(draft, IterationResult::AgentBlocked);
+            run::choose(draft);
+        }
+        Some(_) | None => verify::begin(draft),
+    }
+}
+
+/// Whether the operator waived the task while it was being worked on.
+pub(super) fn waived(state: &State) -> bool {
+    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    task.and_then(|id| state.task(id)).is_some_and(|task| task.status == crate::state::TaskStatus::Waived)
+}
+
+/// Against its base: committed, uncommitted or untracked makes no difference.
+fn novelty(state: &State, taken: &Snapshotted) -> Novelty {
+    let work = state.current_work();
+    if work.base.as_ref().is_some_and(|base| base.tree == taken.tree) {
+        Novelty::Unchanged
+    } else if work.seen.contains(&taken.tree) {
+        Novelty::Seen
+    } else {
+        Novelty::New
+    }
+}

@@ -1,0 +1,48 @@
+//! A step of windlass's own that could not be done. What a person can mend
+//! pauses the loop with the step still to do; anything else ends the run.
+
+use super::{Draft, attempt, run};
+use crate::effect::Effect;
+use crate::event::{AttemptFinished, Event, IterationResult};
+use crate::id::AttemptId;
+use crate::input::AttemptEnd;
+use crate::outcome::{Fault, OutcomeKind, Reason};
+use crate::policy::Role;
+use crate::time::Millis;
+
+pub(super) fn failed(draft: &mut Draft, effect: Effect, fault: &Fault) {
+    if let Effect::CallAgent { attempt, role, .. } = &effect {
+        never_started(draft, *attempt, *role);
+    }
+    if draft.state.cancelling {
+        return run::end_cancelled(draft);
+    }
+    if !matches!(fault.reason, Reason::DiskFull | Reason::BranchMoved) {
+        run::close_iteration(draft, IterationResult::Ended);
+        return draft.end(OutcomeKind::Failed, fault.reason, fault.detail.clone());
+    }
+    draft.pause(fault.reason, fault.detail.clone());
+    match effect {
+        Effect::CallAgent { .. } => attempt::again(draft),
+        Effect::PrepareWorkspace { .. }
+        | Effect::Snapshot(_)
+        | Effect::RunGate { .. }
+        | Effect::Land { .. } => draft.perform(effect),
+    }
+}
+
+/// An attempt that is on record and never ran still ends on record.
+pub(super) fn never_started(draft: &mut Draft, attempt: AttemptId, role: Role) {
+    draft.emit(Event::AttemptFinished(Box::new(AttemptFinished {
+        attempt,
+        role,
+        end: AttemptEnd::Lost,
+        claim: None,
+        usage: None,
+        message: String::new(),
+        transcript: None,
+        brief: None,
+        duration_ms: Millis(0),
+        strays: 0,
+    })));
+}

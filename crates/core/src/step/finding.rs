@@ -1,0 +1,116 @@
+//! Findings: opened, carried and resolved from evidence and from reviews.
+
+use super::Draft;
+use crate::event::Event;
+use crate::finding::{Evidence, Finding, Life, Origin, Severity};
+use crate::id::{FindingId, TaskId};
+use crate::verdict::{ReportedFinding, Review, Verdict};
+
+/// Evidence is recomputed on every snapshot: what no longer holds resolves by
+/// itself.
+pub(super) fn measured(draft: &mut Draft, evidence: &[Evidence]) {
+    let gone: Vec<FindingId> = open_of_task(draft)
+        .filter(|finding| match finding.origin {
+            Origin::Evidence(rule) => !evidence.iter().any(|e| e.rule == rule && e.path == finding.file),
+            Origin::Reviewer => false,
+        })
+        .map(|finding| finding.id.clone())
+        .collect();
+    for finding in gone {
+        draft.emit(Event::FindingResolved { finding });
+    }
+    for seen in evidence {
+        let description = seen.rule.to_string();
+        let found = Found {
+            origin: Origin::Evidence(seen.rule),
+            severity: seen.rule.severity(),
+            file: seen.path.clone(),
+            line: 0,
+            description,
+            scenario: String::new(),
+        };
+        open(draft, found);
+    }
+}
+
+/// An accept speaks for the whole tree: the reviewer was shown what is open.
+/// After a reject only what it names as resolved is.
+pub(super) fn reviewed(draft: &mut Draft, review: &Review) {
+    let (mut resolved, mut carried) = (Vec::new(), Vec::new());
+    for finding in open_of_task(draft).filter(|finding| finding.origin == Origin::Reviewer) {
+        let again =
+            review.findings.iter().any(|f| finding.is_same(Origin::Reviewer, &f.file, &f.description));
+        let named = review.resolved.contains(&finding.id);
+        if !again && (named || review.verdict == Verdict::Accept) {
+            resolved.push(finding.id.clone());
+        } else {
+            carried.push(finding.id.clone());
+        }
+    }
+    for finding in resolved {
+        draft.emit(Event::FindingResolved { finding });
+    }
+    for finding in carried {
+        draft.emit(Event::FindingCarried { finding });
+    }
+    for reported in &review.findings {
+        open(draft, Found::from(reported));
+    }
+}
+
+struct Found {
+    origin: Origin,
+    severity: Severity,
+    file: String,
+    line: u32,
+    description: String,
+    scenario: String,
+}
+
+impl From<&ReportedFinding> for Found {
+    fn from(reported: &ReportedFinding) -> Self {
+        Self {
+            origin: Origin::Reviewer,
+            severity: reported.severity,
+            file: reported.file.clone(),
+            line: reported.line,
+            description: reported.description.clone(),
+            scenario: reported.scenario.clone(),
+        }
+    }
+}
+
+fn open(draft: &mut Draft, found: Found) {
+    let task = task_of(draft);
+    let known = draft.state.findings.values().any(|finding| {
+        finding.task == task
+            && finding.life != Life::Resolved
+            && finding.is_same(found.origin, &found.file, &found.description)
+    });
+    if known {
+        return;
+    }
+    let id = FindingId::new(format!("F{}", draft.state.findings.len() + 1));
+    let iteration = draft.state.iterations;
+    draft.emit(Event::FindingOpened(Box::new(Finding {
+        id,
+        task,
+        origin: found.origin,
+        severity: found.severity,
+        file: found.file,
+        line: found.line,
+        description: found.description,
+        scenario: found.scenario,
+        life: Life::Open,
+        iteration,
+    })));
+}
+
+fn task_of(draft: &Draft) -> Option<TaskId> {
+    draft.state.current.as_ref().and_then(|current| current.task.clone())
+}
+
+fn open_of_task(draft: &Draft) -> impl Iterator<Item = &Finding> {
+    let task = task_of(draft);
+    draft.state.findings.values().filter(move |finding| finding.task == task && finding.is_open())
+}

@@ -1,0 +1,203 @@
+//! After the tasks: FinalVerify, FinalReview, Fix, Finish, and completion.
+
+use super::{Draft, attempt, execute, limit, run, verify};
+use crate::effect::Effect;
+use crate::event::{Event, IterationResult, Phase};
+use crate::finding::{Finding, Origin};
+use crate::gate::{GateSummary, Purpose};
+use crate::id::FindingId;
+use crate::input::{AgentFinished, AttemptEnd};
+use crate::outcome::{OutcomeKind, Reason};
+use crate::state::{State, TaskStatus};
+use crate::verdict::Verdict;
+
+/// Every task is done or waived: the branch head is judged as a whole.
+pub(super) fn begin(draft: &mut Draft) {
+    draft.enter(Phase::FinalVerify);
+    let tree = draft.state.head.tree.clone();
+    let checks = draft.state.checks_for(None);
+    if checks.is_empty() {
+        return stand_on_branch(draft);
+    }
+    draft.perform(Effect::RunGate { purpose: Purpose::Final, tree, checks });
+}
+
+/// A fix is judged by the final checks before it lands.
+pub(super) fn verify_fix(draft: &mut Draft) {
+    let Some(recorded) = draft.state.recorded.clone() else { return };
+    draft.enter(Phase::FinalVerify);
+    let checks = draft.state.checks_for(None);
+    if checks.is_empty() {
+        return judge_fix(draft, Green::Yes);
+    }
+    draft.perform(Effect::RunGate { purpose: Purpose::Final, tree: recorded.gate_tree, checks });
+}
+
+enum Green {
+    Yes,
+    No,
+}
+
+pub(super) fn verified(draft: &mut Draft, summary: &GateSummary) {
+    let green = if summary.passed { Green::Yes } else { Green::No };
+    if draft.state.phase == Some(Phase::Finish) {
+        return judge_finish(draft, &green);
+    }
+    if draft.state.current.is_some() {
+        return judge_fix(draft, green);
+    }
+    match green {
+        Green::Yes => stand_on_branch(draft),
+        Green::No => fix(draft),
+    }
+}
+
+fn judge_fix(draft: &mut Draft, green: Green) {
+    let sound = matches!(green, Green::Yes) && measured_bugs(&draft.state).next().is_none();
+    if !sound {
+        run::close_iteration(draft, IterationResult::Failed);
+        return fix(draft);
+    }
+    let changed = draft.state.recorded.as_ref().is_some_and(|r| r.tree != draft.state.head.tree);
+    if changed {
+        return verify::land(draft);
+    }
+    run::close_iteration(draft, IterationResult::NoProgress);
+    stand_on_branch(draft);
+}
+
+/// The branch exists from here on, even if no task changed anything.
+fn stand_on_branch(draft: &mut Draft) {
+    if draft.state.head.landed {
+        return review_whole(draft);
+    }
+    let commit = draft.state.head.commit.clone();
+    draft.perform(Effect::Land { commit, expected: None, title: "Begin".to_owned() });
+}
+
+pub(super) fn landed(draft: &mut Draft) {
+    if draft.state.phase == Some(Phase::Finish) {
+        return complete(draft);
+    }
+    run::close_iteration(draft, IterationResult::Done);
+    review_whole(draft);
+}
+
+fn review_whole(draft: &mut Draft) {
+    let wanted = draft.state.policy().review.whole && !draft.state.run.asked.no_review;
+    if !wanted || already_accepted(&draft.state) {
+        return finish(draft);
+    }
+    draft.enter(Phase::FinalReview);
+    let tree = draft.state.head.tree.clone();
+    draft.perform(Effect::PrepareWorkspace { tree });
+}
+
+/// One task that covered the whole plan, accepted on this very tree, has been
+/// reviewed as a whole.
+fn already_accepted(state: &State) -> bool {
+    let last = state.last_review.as_ref();
+    state.tasks.len() == 1
+        && last.is_some_and(|review| {
+            review.tree == state.head.tree && review.verdict == Verdict::Accept && review.failure.is_none()
+        })
+}
+
+pub(super) fn accepted(draft: &mut Draft) {
+    finish(draft);
+}
+
+/// Another attempt at the whole, on the evidence, without rewinding a task.
+pub(super) fn fix(draft: &mut Draft) {
+    if let Some((reason, detail)) = limit::run_spent(&draft.state) {
+        return draft.end(OutcomeKind::Blocked, reason, detail);
+    }
+    let limits = &draft.state.policy().limits;
+    if limit::reached(draft.state.run.final_fixes, limits.max_final_fixes) {
+        let detail = format!("{} fixes, and the whole does not hold", draft.state.run.final_fixes);
+        return draft.end(OutcomeKind::Blocked, Reason::FinalFixes, detail);
+    }
+    run::open_iteration(draft, None);
+}
+
+fn finish(draft: &mut Draft) {
+    let wanted = draft.state.policy().finish.is_wanted() && draft.state.completion_summary.is_none();
+    if !wanted {
+        return complete(draft);
+    }
+    draft.enter(Phase::Finish);
+    let tree = draft.state.head.tree.clone();
+    draft.perform(Effect::PrepareWorkspace { tree });
+}
+
+pub(super) fn finisher_finished(draft: &mut Draft, told: &AgentFinished) {
+    if told.end == AttemptEnd::Normal {
+        draft.emit(Event::FinishRecorded { summary: told.message.clone() });
+        execute::record_tree(draft);
+    } else if draft.state.cancelling {
+        run::end_cancelled(draft);
+    } else if matches!(told.end, AttemptEnd::Lost | AttemptEnd::Interrupted) {
+        attempt::again(draft);
+    } else {
+        draft.emit(Event::FinishDropped { why: format!("the finisher {}", told.end) });
+        complete(draft);
+    }
+}
+
+pub(super) fn finish_recorded(draft: &mut Draft) {
+    let Some(recorded) = draft.state.recorded.clone() else { return };
+    if recorded.tree == draft.state.head.tree {
+        return complete(draft);
+    }
+    let checks = draft.state.checks_for(None);
+    if checks.is_empty() {
+        return drop_finish(draft, "there is no check to prove it");
+    }
+    draft.perform(Effect::RunGate { purpose: Purpose::Final, tree: recorded.gate_tree, checks });
+}
+
+fn judge_finish(draft: &mut Draft, green: &Green) {
+    let Some(recorded) = draft.state.recorded.clone() else { return };
+    if matches!(green, Green::No) {
+        return drop_finish(draft, "the gate is red on it");
+    }
+    if measured_bugs(&draft.state).next().is_some() || recorded.tree != recorded.gate_tree {
+        return drop_finish(draft, "it breaks a rule that is measured on every tree");
+    }
+    let expected = Some(draft.state.head.commit.clone());
+    draft.perform(Effect::Land { commit: recorded.commit, expected, title: "Finish".to_owned() });
+}
+
+fn drop_finish(draft: &mut Draft, why: &str) {
+    draft.emit(Event::FinishDropped { why: why.to_owned() });
+    let gone: Vec<FindingId> = measured_bugs(&draft.state).map(|finding| finding.id.clone()).collect();
+    for finding in gone {
+        draft.emit(Event::FindingResolved { finding });
+    }
+    complete(draft);
+}
+
+/// The last look: nothing is complete while a bug is open.
+fn complete(draft: &mut Draft) {
+    let bug = draft.state.open_bugs().next().cloned();
+    if let Some(bug) = bug {
+        let detail = format!("finding {} is open: {}", bug.id, bug.description);
+        if draft.state.phase == Some(Phase::Finish) {
+            return draft.end(OutcomeKind::Blocked, Reason::FinalFixes, detail);
+        }
+        return fix(draft);
+    }
+    let waived = draft.state.tasks.iter().any(|task| task.status == TaskStatus::Waived);
+    let reason = if waived { Reason::Waived } else { Reason::Proven };
+    draft.end(OutcomeKind::Completed, reason, String::new());
+}
+
+fn measured_bugs(state: &State) -> impl Iterator<Item = &Finding> {
+    state.open_bugs().filter(|finding| {
+        finding.task.is_none()
+            && match finding.origin {
+                Origin::Evidence(_) => true,
+                Origin::Reviewer => false,
+            }
+    })
+}

@@ -1,0 +1,98 @@
+//! Review: a fresh reader judges exactly the tree the gate was green on.
+
+use super::{Draft, finding, last, run, verify};
+use crate::event::{Event, IterationResult, Phase, ReviewRecorded};
+use crate::id::{AttemptId, TreeId};
+use crate::input::{AgentFinished, Report};
+use crate::policy::Role;
+use crate::state::State;
+use crate::verdict::{NoVerdict, Review, Verdict};
+
+pub(super) fn begin(draft: &mut Draft) {
+    draft.enter(Phase::Review);
+    draft.call(Role::Reviewer);
+}
+
+/// The tree a reviewer's verdict is about.
+pub(super) fn tree_under_review(state: &State) -> Option<TreeId> {
+    match state.phase {
+        Some(Phase::FinalReview) => Some(state.head.tree.clone()),
+        Some(_) | None => state.recorded.as_ref().map(|recorded| recorded.tree.clone()),
+    }
+}
+
+pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinished) {
+    let Some(tree) = tree_under_review(&draft.state) else { return };
+    let iteration = draft.state.iterations;
+    let review = match usable(told) {
+        Ok(review) => review,
+        Err(failure) => {
+            let record = ReviewRecorded {
+                attempt,
+                iteration,
+                tree,
+                verdict: Verdict::Reject,
+                summary: failure.words(),
+                pending: draft.state.pending.clone(),
+                failure: Some(failure),
+            };
+            draft.emit(Event::ReviewRecorded(Box::new(record)));
+            return reject(draft, IterationResult::ReviewFailed);
+        }
+    };
+    let record = ReviewRecorded {
+        attempt,
+        iteration,
+        tree,
+        verdict: review.verdict,
+        summary: review.summary.clone(),
+        pending: pending(review),
+        failure: None,
+    };
+    draft.emit(Event::ReviewRecorded(Box::new(record)));
+    finding::reviewed(draft, review);
+    match review.verdict {
+        Verdict::Accept => accept(draft),
+        Verdict::Reject => reject(draft, IterationResult::Rejected),
+    }
+}
+
+fn accept(draft: &mut Draft) {
+    if draft.state.current.is_none() {
+        return last::accepted(draft);
+    }
+    if super::execute::waived(&draft.state) {
+        run::close_iteration(draft, IterationResult::Waived);
+        return run::choose(draft);
+    }
+    verify::land(draft);
+}
+
+fn reject(draft: &mut Draft, result: IterationResult) {
+    if draft.state.current.is_none() {
+        return last::fix(draft);
+    }
+    verify::fall_short(draft, result);
+}
+
+/// A verdict to act on, or why there is none.
+fn usable(told: &AgentFinished) -> Result<&Review, NoVerdict> {
+    if told.tree_changed {
+        return Err(NoVerdict::TreeChanged);
+    }
+    let review = match &told.report {
+        Report::Review(Ok(review)) => review,
+        Report::Review(Err(failure)) => return Err(failure.clone()),
+        Report::None | Report::Author(_) => return Err(NoVerdict::NoReport),
+    };
+    match review.contradiction() {
+        Some(what) => Err(NoVerdict::Contradiction { what }),
+        None => Ok(review),
+    }
+}
+
+fn pending(review: &Review) -> Vec<String> {
+    let blocker = review.blocker.trim();
+    let blocker = (!blocker.is_empty()).then(|| format!("blocker: {blocker}"));
+    blocker.into_iter().chain(review.pending.iter().cloned()).collect()
+}

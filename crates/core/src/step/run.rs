@@ -1,0 +1,223 @@
+//! Opening a run, choosing what it does next, and ending it.
+
+use super::{Draft, fault, last, limit};
+use crate::effect::Effect;
+use crate::event::{Event, IterationResult};
+use crate::gate::Purpose;
+use crate::id::{CommitId, TaskId, TreeId};
+use crate::input::Asked;
+use crate::outcome::{OutcomeKind, Reason};
+use crate::policy::Rejected;
+use crate::state::{Lifecycle, State, TaskState, TaskStatus};
+
+/// The operator drives the loop. What is outstanding goes on; only an idle
+/// loop begins something.
+pub(super) fn asked(draft: &mut Draft, asked: &Asked) {
+    let run = draft.state.run.number;
+    match draft.state.lifecycle.clone() {
+        Lifecycle::Ended(outcome) => {
+            let why = format!("the run ended as {}", outcome.kind.name());
+            draft.emit(Event::InputRefused { input: "run_asked".to_owned(), why });
+        }
+        Lifecycle::Driving | Lifecycle::Interrupted => {
+            draft.emit(Event::RunResumed { run, asked: asked.clone() });
+            if draft.state.outstanding().next().is_none() {
+                choose(draft);
+            }
+        }
+        Lifecycle::Idle => {
+            draft.emit(Event::RunStarted { run, asked: asked.clone() });
+            begin(draft);
+        }
+    }
+}
+
+/// The baseline says what the checks made of the base; red is recorded, not
+/// refused.
+fn begin(draft: &mut Draft) {
+    let checks: Vec<String> = draft.state.policy().gate.checks.iter().map(|c| c.name.clone()).collect();
+    if draft.state.baseline.is_some() || checks.is_empty() {
+        return choose(draft);
+    }
+    let tree = draft.state.creation.base_tree.clone();
+    draft.perform(Effect::RunGate { purpose: Purpose::Baseline, tree, checks });
+}
+
+/// The next task, or the final phases, or the end.
+pub(super) fn choose(draft: &mut Draft) {
+    if draft.state.cancelling {
+        return draft.end(OutcomeKind::Cancelled, Reason::Operator, String::new());
+    }
+    if let Some(done) = fulfilled(&draft.state) {
+        return draft.end(OutcomeKind::Stopped, Reason::Asked, done);
+    }
+    if let Some((reason, detail)) = limit::run_spent(&draft.state) {
+        return draft.end(OutcomeKind::Blocked, reason, detail);
+    }
+    match next_task(&draft.state) {
+        Next::Task(task) => open_iteration(draft, Some(task)),
+        Next::AllDone => last::begin(draft),
+        Next::Blocked(reason, detail) => draft.end(OutcomeKind::Blocked, reason, detail),
+    }
+}
+
+pub(super) fn open_iteration(draft: &mut Draft, task: Option<TaskId>) {
+    if let Some((reason, detail)) = limit::before_iteration(&draft.state) {
+        return draft.end(OutcomeKind::Limit, reason, detail);
+    }
+    let tree = start_tree(&draft.state, task.as_ref());
+    let iteration = draft.state.iterations + 1;
+    draft.emit(Event::IterationOpened { iteration, task, tree: tree.clone() });
+    draft.enter(match draft.state.current.as_ref().and_then(|current| current.task.as_ref()) {
+        Some(_) => crate::event::Phase::Execute,
+        None => crate::event::Phase::Fix,
+    });
+    draft.perform(Effect::PrepareWorkspace { tree });
+}
+
+/// From the last tree of its task, protected paths restored; from the head
+/// when the task has none on it, or was rejected and the policy says so.
+fn start_tree(state: &State, task: Option<&TaskId>) -> TreeId {
+    let work = task.and_then(|id| state.task(id)).map_or(&state.whole, |task| &task.work);
+    let reset = state.policy().review.rejected == Rejected::Reset;
+    let usable =
+        |tree: &TreeId| work.base.as_ref() == Some(&state.head) && !(reset && work.rejected.contains(tree));
+    work.tree.clone().filter(usable).unwrap_or_else(|| state.head.tree.clone())
+}
+
+pub(super) fn close_iteration(draft: &mut Draft, result: IterationResult) {
+    let Some(current) = draft.state.current.clone() else { return };
+    let (iteration, task) = (current.iteration, current.task);
+    draft.emit(Event::IterationClosed { iteration, task, result });
+}
+
+/// The open iteration's task is blocked; the loop goes on with its siblings.
+pub(super) fn block_task(draft: &mut Draft, reason: Reason, words: String) {
+    let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
+    if let Some(task) = task {
+        draft.emit(Event::TaskBlocked { task, reason, words });
+    }
+}
+
+pub(super) fn landed(draft: &mut Draft, commit: &CommitId) {
+    let tree = match &draft.state.recorded {
+        Some(recorded) if recorded.commit == *commit => recorded.tree.clone(),
+        Some(_) | None => draft.state.head.tree.clone(),
+    };
+    draft.emit(Event::Landed { commit: commit.clone(), tree });
+    let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
+    let Some(task) = task else { return last::landed(draft) };
+    let reviewed = accepted(&draft.state);
+    let checked = !draft.state.checks_for(Some(&task)).is_empty();
+    draft.emit(Event::TaskDone { task, commit: commit.clone(), reviewed, checked });
+    close_iteration(draft, IterationResult::Done);
+    choose(draft);
+}
+
+pub(super) fn deadline_passed(draft: &mut Draft) {
+    let due = draft.state.next_deadline().is_some_and(|deadline| deadline <= draft.at);
+    if due {
+        draft.emit(Event::WaitEnded);
+    } else {
+        draft.refuse(&crate::input::Input::DeadlinePassed, "no deadline is due");
+    }
+}
+
+pub(super) fn interrupted(draft: &mut Draft, signal: &str) {
+    if draft.state.outcome().is_none() {
+        draft.emit(Event::Interrupted { signal: signal.to_owned() });
+    }
+}
+
+/// An effect that was never started is given up because the run is ending.
+pub(super) fn dropped(draft: &mut Draft, effect: &Effect) {
+    if let Effect::CallAgent { attempt, role, .. } = effect {
+        fault::never_started(draft, *attempt, *role);
+    }
+    let open = draft.closes;
+    let more = draft.state.outstanding().any(|(id, _)| Some(id) != open);
+    if draft.state.cancelling && !more {
+        end_cancelled(draft);
+    }
+}
+
+pub(super) fn end_cancelled(draft: &mut Draft) {
+    close_iteration(draft, IterationResult::Ended);
+    draft.end(OutcomeKind::Cancelled, Reason::Operator, String::new());
+}
+
+/// Whether the reviewer accepted exactly the tree that is recorded now.
+fn accepted(state: &State) -> bool {
+    let tree = state.recorded.as_ref().map(|recorded| &recorded.tree);
+    state
+        .last_review
+        .as_ref()
+        .is_some_and(|review| Some(&review.tree) == tree && review.verdict == crate::verdict::Verdict::Accept)
+}
+
+/// Whether what this drive was asked for is done.
+fn fulfilled(state: &State) -> Option<String> {
+    let asked = &state.run.asked;
+    let done = |id: &&TaskId| state.task(id).is_some_and(is_done);
+    if let Some(task) = asked.task.as_ref().filter(done) {
+        return Some(format!("task {task} is done, as asked"));
+    }
+    if let Some(task) = asked.until.as_ref().filter(done) {
+        return Some(format!("task {task} is done, as far as asked"));
+    }
+    let all_done = state.tasks.iter().all(is_done);
+    let spent = asked.max != 0 && state.run.drive_iterations >= asked.max;
+    (spent && !all_done).then(|| format!("{} iterations, as asked", asked.max))
+}
+
+enum Next {
+    Task(TaskId),
+    AllDone,
+    Blocked(Reason, String),
+}
+
+/// Lowest priority number first, then plan order, among the tasks whose
+/// dependencies are all done or waived.
+fn next_task(state: &State) -> Next {
+    let wanted = |task: &&TaskState| state.run.asked.task.as_ref().is_none_or(|id| *id == task.task.id);
+    let ready = |task: &&TaskState| {
+        matches!(task.status, TaskStatus::Pending | TaskStatus::Active)
+            && task.task.depends_on.iter().all(|id| state.task(id).is_some_and(is_done))
+    };
+    let next = state.tasks.iter().filter(wanted).filter(ready).min_by_key(|task| task.task.priority);
+    if let Some(task) = next {
+        return Next::Task(task.task.id.clone());
+    }
+    if state.tasks.iter().all(is_done) {
+        return Next::AllDone;
+    }
+    let (reason, detail) = blocked_by(state);
+    Next::Blocked(reason, detail)
+}
+
+fn is_done(task: &TaskState) -> bool {
+    matches!(task.status, TaskStatus::Done | TaskStatus::Waived)
+}
+
+/// The one reason all blocked tasks share, or that they differ.
+fn blocked_by(state: &State) -> (Reason, String) {
+    let blocked: Vec<&TaskState> =
+        state.tasks.iter().filter(|task| task.status == TaskStatus::Blocked).collect();
+    let named = |task: &&TaskState| {
+        let reason = task.reason.map_or("", Reason::name);
+        format!("{} ({reason})", task.task.id)
+    };
+    let names: Vec<String> = blocked.iter().map(named).collect();
+    let mut reasons: Vec<Reason> = blocked.iter().filter_map(|task| task.reason).collect();
+    reasons.dedup();
+    let reason = match reasons.as_slice() {
+        [] => Reason::Dependency,
+        [one] => *one,
+        [_, ..] => Reason::Several,
+    };
+    let detail = match names.as_slice() {
+        [] => "no task is ready: what was asked for waits for other tasks".to_owned(),
+        [_, ..] => format!("blocked: {}", names.join(", ")),
+    };
+    (reason, detail)
+}

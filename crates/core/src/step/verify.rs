@@ -1,0 +1,166 @@
+//! Verify: the gate judges the recorded tree, and the measure of progress and
+//! the result together decide what the iteration was.
+
+use super::{Draft, execute, last, limit, review, run};
+use crate::effect::Effect;
+use crate::event::{Event, IterationResult, Novelty, Phase, TreeRecorded};
+use crate::gate::{CheckResult, GateKey, GateSummary, Purpose};
+use crate::id::TreeId;
+use crate::outcome::Reason;
+use crate::state::State;
+
+pub(super) struct Ran {
+    pub purpose: Purpose,
+    pub tree: TreeId,
+    pub checks: Vec<String>,
+}
+
+/// The same bytes under the same checks are not judged twice.
+pub(super) fn begin(draft: &mut Draft) {
+    let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
+    if task.is_none() {
+        return last::verify_fix(draft);
+    }
+    let Some(recorded) = draft.state.recorded.clone() else { return };
+    let checks = draft.state.checks_for(task.as_ref());
+    if checks.is_empty() {
+        return judge(draft, None);
+    }
+    draft.enter(Phase::Verify);
+    let key = GateKey { tree: recorded.gate_tree.clone(), checks: checks.clone() };
+    match draft.state.gates.get(&key).cloned() {
+        Some(summary) => {
+            let passed = summary.passed;
+            draft.emit(Event::GateReused { tree: recorded.gate_tree, checks, passed });
+            judge(draft, Some(summary));
+        }
+        None => {
+            let tree = recorded.gate_tree;
+            draft.perform(Effect::RunGate { purpose: Purpose::Task, tree, checks });
+        }
+    }
+}
+
+pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
+    let summary = GateSummary::of(results);
+    for result in results {
+        draft.emit(Event::check_finished(ran.purpose, &ran.tree, result));
+    }
+    let (purpose, tree, checks) = (ran.purpose, ran.tree, ran.checks);
+    draft.emit(if summary.passed {
+        Event::GatePassed { purpose, tree, checks }
+    } else {
+        let (exits, failing) = (summary.exits.clone(), summary.failing.clone());
+        Event::GateFailed { purpose, tree, checks, exits, failing }
+    });
+    if draft.state.cancelling {
+        return run::end_cancelled(draft);
+    }
+    match purpose {
+        Purpose::Baseline => run::choose(draft),
+        Purpose::Task if execute::waived(&draft.state) => {
+            run::close_iteration(draft, IterationResult::Waived);
+            run::choose(draft);
+        }
+        Purpose::Task => judge(draft, Some(summary)),
+        Purpose::Final => last::verified(draft, &summary),
+    }
+}
+
+/// An iteration counts against one limit only: an old tree as no progress,
+/// otherwise a red gate or a measured bug as a failure.
+fn judge(draft: &mut Draft, gate: Option<GateSummary>) {
+    let Some(recorded) = draft.state.recorded.clone() else { return };
+    let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
+    let known = previous_gate(&draft.state);
+    let green = gate.as_ref().is_none_or(|summary| summary.passed);
+    let bug = draft.state.open_bugs().any(|finding| finding.task == task && measured(finding));
+    if green && !bug {
+        return proceed(draft, &recorded, gate.is_some());
+    }
+    let same_result = known.is_none_or(|known| gate.as_ref().is_some_and(|now| now.exits == known.exits));
+    let idle = recorded.novelty != Some(Novelty::New) || (recorded.whitespace_only && same_result);
+    fall_short(draft, if idle { IterationResult::NoProgress } else { IterationResult::Failed });
+}
+
+/// Green, and nothing measured against it: on to the reviewer, or done.
+fn proceed(draft: &mut Draft, recorded: &TreeRecorded, checked: bool) {
+    let reviews = draft.state.policy().review.tasks && !draft.state.run.asked.no_review;
+    let rejected = draft.state.current_work().rejected.contains(&recorded.tree);
+    match (reviews, recorded.novelty) {
+        (true, _) if rejected => fall_short(draft, IterationResult::NoProgress),
+        (true, _) => review::begin(draft),
+        (false, Some(Novelty::Unchanged)) if checked => {
+            run::block_task(draft, Reason::NothingChanged, Reason::NothingChanged.words().to_owned());
+            run::close_iteration(draft, IterationResult::NoProgress);
+            run::choose(draft);
+        }
+        (false, Some(Novelty::Unchanged | Novelty::Seen)) if !checked => {
+            fall_short(draft, IterationResult::NoProgress)
+        }
+        (false, _) if !checked => {
+            run::block_task(draft, Reason::Unproven, Reason::Unproven.words().to_owned());
+            run::close_iteration(draft, IterationResult::Unproven);
+            run::choose(draft);
+        }
+        (false, _) => land(draft),
+    }
+}
+
+pub(super) fn land(draft: &mut Draft) {
+    let Some(recorded) = draft.state.recorded.clone() else { return };
+    if recorded.tree != recorded.gate_tree {
+        return fall_short(draft, IterationResult::Failed);
+    }
+    let head = draft.state.head.clone();
+    let title = draft
+        .state
+        .current
+        .as_ref()
+        .and_then(|current| current.task.as_ref())
+        .and_then(|id| draft.state.task(id))
+        .map_or_else(|| "Fix what the final phases found".to_owned(), |task| task.task.title.clone());
+    draft.enter(Phase::Land);
+    let commit = if recorded.tree == head.tree { head.commit.clone() } else { recorded.commit };
+    let expected = head.landed.then_some(head.commit);
+    draft.perform(Effect::Land { commit, expected, title });
+}
+
+/// Closes the iteration, and the task with it when a limit of its own trips.
+pub(super) fn fall_short(draft: &mut Draft, result: IterationResult) {
+    let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
+    run::close_iteration(draft, result);
+    let spent = task.as_ref().and_then(|id| draft.state.task(id)).and_then(|task| spent(&draft.state, task));
+    if let (Some(task), Some((reason, words))) = (task, spent) {
+        draft.emit(Event::TaskBlocked { task, reason, words });
+    }
+    run::choose(draft);
+}
+
+fn spent(state: &State, task: &crate::state::TaskState) -> Option<(Reason, String)> {
+    let (reason, words) = limit::task_spent(state, task)?;
+    let failing = task.work.gate.as_ref().and_then(|gate| gate.failing.first());
+    let last = failing.map(|failing| format!("; {}: {}", failing.check, failing.ending)).unwrap_or_default();
+    Some((reason, words + &last))
+}
+
+/// What the gate said before this iteration, for "the result did not change".
+fn previous_gate(state: &State) -> Option<GateSummary> {
+    let work = state.current_work();
+    if work.previous_gate.is_some() {
+        return work.previous_gate.clone();
+    }
+    let on_base = work.base.as_ref().is_some_and(|base| base.tree == state.creation.base_tree);
+    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let checks = state.checks_for(task);
+    let mut baseline = state.baseline.clone().filter(|_| on_base)?;
+    baseline.exits.retain(|(check, _)| checks.contains(check));
+    Some(baseline)
+}
+
+fn measured(finding: &crate::finding::Finding) -> bool {
+    match finding.origin {
+        crate::finding::Origin::Evidence(_) => true,
+        crate::finding::Origin::Reviewer => false,
+    }
+}

@@ -1,0 +1,125 @@
+//! What agents say. Every type here is a claim: it moves a loop only towards
+//! caution, except for an accepting review, which is one of the conditions of
+//! done and never the only one unless the operator configured no checks.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Severity;
+use crate::id::FindingId;
+
+/// What an author says of its own turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Claim {
+    pub status: ClaimStatus,
+    pub summary: String,
+    pub blockers: Vec<String>,
+    pub next: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimStatus {
+    Complete,
+    #[default]
+    Continue,
+    Blocked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Accept,
+    Reject,
+}
+
+impl Verdict {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "accept",
+            Self::Reject => "reject",
+        }
+    }
+}
+
+/// A review as its reviewer wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Review {
+    pub verdict: Verdict,
+    pub summary: String,
+    pub criteria: Vec<Criterion>,
+    pub findings: Vec<ReportedFinding>,
+    pub resolved: Vec<FindingId>,
+    pub pending: Vec<String>,
+    pub blocker: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Criterion {
+    pub text: String,
+    pub met: Met,
+    #[serde(rename = "where")]
+    pub place: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Met {
+    Yes,
+    No,
+    Unknown,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReportedFinding {
+    pub file: String,
+    pub line: u32,
+    pub severity: Severity,
+    pub description: String,
+    pub scenario: String,
+}
+
+/// Why a reviewer's turn gave no verdict to act on. Each is a reject.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NoVerdict {
+    NoReport,
+    WrongNonce,
+    Unreadable { what: String },
+    TwoVerdicts,
+    Contradiction { what: String },
+    TreeChanged,
+}
+
+impl NoVerdict {
+    pub fn words(&self) -> String {
+        match self {
+            Self::NoReport => "the reviewer wrote no report".to_owned(),
+            Self::WrongNonce => "the report does not carry this attempt's nonce".to_owned(),
+            Self::Unreadable { what } => format!("the report cannot be read: {what}"),
+            Self::TwoVerdicts => "the report holds more than one verdict".to_owned(),
+            Self::Contradiction { what } => format!("the verdict contradicts itself: {what}"),
+            Self::TreeChanged => "the reviewer changed the workspace".to_owned(),
+        }
+    }
+}
+
+impl Review {
+    /// What in an accepting review says the opposite of accept.
+    pub fn contradiction(&self) -> Option<String> {
+        if self.verdict == Verdict::Reject {
+            return None;
+        }
+        if !self.blocker.trim().is_empty() {
+            return Some("accept with a blocker".to_owned());
+        }
+        if let Some(item) = self.pending.first() {
+            return Some(format!("accept with a pending item: {item}"));
+        }
+        if let Some(unmet) = self.criteria.iter().find(|criterion| criterion.met != Met::Yes) {
+            return Some(format!("accept with an unmet criterion: {}", unmet.text));
+        }
+        let bug = self.findings.iter().find(|finding| finding.severity == Severity::Bug)?;
+        Some(format!("accept with a bug: {}", bug.description))
+    }
+}

@@ -1,0 +1,293 @@
+//! The picture every surface draws: one documented shape, derived from the
+//! state. Tools read it as JSON, so a field keeps its name and meaning.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Phase, ReviewRecorded};
+use crate::finding::{Finding, Severity};
+use crate::id::{CommitId, LoopName, TaskId, TreeId};
+use crate::outcome::{Outcome, Reason};
+use crate::policy::{Role, SandboxLevel};
+use crate::state::{Lifecycle, State, TaskState, TaskStatus};
+use crate::time::{Millis, Timestamp};
+use crate::usage::{Ledger, Usage};
+use crate::verdict::Verdict;
+
+/// The version of this shape. It changes when a field changes its meaning.
+pub const SCHEMA: &str = "windlass.view.v1";
+
+/// Changes whenever the same log would fold to another view.
+pub const FOLD_VERSION: u32 = 1;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct View {
+    pub schema: String,
+    #[serde(rename = "loop")]
+    pub name: LoopName,
+    pub status: Status,
+    pub outcome: Option<Outcome>,
+    pub phase: Option<Phase>,
+    /// Of the open run, from 1; 0 before the first.
+    pub iteration: u32,
+    pub max_iterations: u32,
+    pub run: u32,
+    pub goal: String,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub updated_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub worked_ms: Millis,
+    pub workspace: String,
+    pub agents: BTreeMap<Role, AgentView>,
+    pub sandbox: SandboxLevel,
+    /// No check proves what is done.
+    pub unchecked: bool,
+    /// Something is done that no reviewer accepted.
+    pub unreviewed: bool,
+    pub active_task: Option<TaskId>,
+    pub tasks: Vec<TaskView>,
+    /// How many reviews were recorded.
+    pub reviews: u32,
+    pub last_review: Option<ReviewView>,
+    pub branch: String,
+    pub base: CommitId,
+    /// The branch's head; none until something landed.
+    pub commit: Option<CommitId>,
+    pub tree: Option<TreeId>,
+    pub findings: FindingCounts,
+    pub pending: Vec<String>,
+    pub usage: UsageView,
+    pub completion_summary: Option<String>,
+    pub waiting: Option<WaitView>,
+    pub paused: Option<PauseView>,
+    /// How many events the log holds.
+    pub events: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Idle,
+    Running,
+    Waiting,
+    Paused,
+    Interrupted,
+    Ended,
+}
+
+impl Status {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Paused => "paused",
+            Self::Interrupted => "interrupted",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+/// Whether a process drives the loop at this moment. The log cannot know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    Alive,
+    Gone,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentView {
+    pub adapter: String,
+    pub model: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskView {
+    pub id: TaskId,
+    pub title: String,
+    pub status: TaskStatus,
+    pub attempts: u32,
+    pub failures: u32,
+    pub no_progress: u32,
+    pub rejections: u32,
+    pub reason: Option<Reason>,
+    /// The reason in words; the agent's own where it said it was blocked.
+    pub detail: String,
+    pub depends_on: Vec<TaskId>,
+    pub commit: Option<CommitId>,
+    pub reviewed: bool,
+    pub checked: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewView {
+    pub verdict: Verdict,
+    pub summary: String,
+    pub iteration: u32,
+    pub tree: TreeId,
+    /// Why there was no verdict to act on; empty when there was one.
+    pub failure: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FindingCounts {
+    pub open_bugs: u32,
+    pub open_warnings: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageView {
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    pub reasoning_tokens: u64,
+    pub cache_read_tokens: u64,
+    pub cache_write_tokens: u64,
+    pub cost_usd: f64,
+    pub attempts: u64,
+    /// Attempts that did not say what they used: not zero, unknown.
+    pub attempts_unknown: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitView {
+    pub until: Timestamp,
+    pub why: Reason,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PauseView {
+    pub why: Reason,
+    pub detail: String,
+}
+
+impl View {
+    /// As the log has it, for an owner that is alive.
+    pub fn of(state: &State) -> Self {
+        let creation = &state.creation;
+        let policy = &creation.policy;
+        let done: Vec<&TaskState> =
+            state.tasks.iter().filter(|task| task.status == TaskStatus::Done).collect();
+        let agent = |role: Role| {
+            let agent = policy.agent_for(role);
+            (role, AgentView { adapter: agent.adapter.clone(), model: agent.model.clone() })
+        };
+        Self {
+            schema: SCHEMA.to_owned(),
+            name: creation.name.clone(),
+            status: status(state),
+            outcome: state.outcome().cloned(),
+            phase: state.phase,
+            iteration: state.run.iterations,
+            max_iterations: policy.limits.max_iterations,
+            run: state.run.number,
+            goal: creation.goal.clone(),
+            created_at: state.created_at,
+            started_at: state.run.started_at,
+            updated_at: state.updated_at,
+            ended_at: state.ended_at,
+            worked_ms: state.worked,
+            workspace: creation.workspace.clone(),
+            agents: [Role::Author, Role::Reviewer, Role::Finisher].map(agent).into_iter().collect(),
+            sandbox: policy.sandbox.level,
+            unchecked: policy.gate.checks.is_empty() || done.iter().any(|task| !task.checked),
+            unreviewed: done.iter().any(|task| !task.reviewed),
+            active_task: state.current.as_ref().and_then(|current| current.task.clone()),
+            tasks: state.tasks.iter().map(task_view).collect(),
+            reviews: state.reviews,
+            last_review: state.last_review.as_ref().map(review_view),
+            branch: creation.branch.clone(),
+            base: creation.base.clone(),
+            commit: state.head.landed.then(|| state.head.commit.clone()),
+            tree: state.head.landed.then(|| state.head.tree.clone()),
+            findings: FindingCounts {
+                open_bugs: count(state, Severity::Bug),
+                open_warnings: count(state, Severity::Warning),
+            },
+            pending: state.pending.clone(),
+            usage: UsageView::of(&state.ledger),
+            completion_summary: state.completion_summary.clone(),
+            waiting: state.waiting.as_ref().map(|w| WaitView { until: w.until, why: w.why }),
+            paused: state.paused.as_ref().map(|p| PauseView { why: p.why, detail: p.detail.clone() }),
+            events: state.events,
+        }
+    }
+
+    /// Running and waiting need a living owner.
+    pub fn seen_with(mut self, owner: Owner) -> Self {
+        let needs_owner = matches!(self.status, Status::Running | Status::Waiting);
+        if needs_owner && owner == Owner::Gone {
+            self.status = Status::Interrupted;
+        }
+        self
+    }
+}
+
+impl UsageView {
+    pub fn of(ledger: &Ledger) -> Self {
+        let Usage {
+            input_tokens,
+            output_tokens,
+            reasoning_tokens,
+            cache_read_tokens,
+            cache_write_tokens,
+            cost_micro_usd: _,
+        } = ledger.total;
+        Self {
+            input_tokens,
+            output_tokens,
+            reasoning_tokens,
+            cache_read_tokens,
+            cache_write_tokens,
+            cost_usd: ledger.total.cost_usd(),
+            attempts: ledger.attempts,
+            attempts_unknown: ledger.attempts_unknown,
+        }
+    }
+}
+
+fn status(state: &State) -> Status {
+    match &state.lifecycle {
+        Lifecycle::Ended(_) => Status::Ended,
+        _ if state.paused.is_some() => Status::Paused,
+        Lifecycle::Interrupted => Status::Interrupted,
+        Lifecycle::Idle => Status::Idle,
+        Lifecycle::Driving if state.waiting.is_some() => Status::Waiting,
+        Lifecycle::Driving => Status::Running,
+    }
+}
+
+fn task_view(task: &TaskState) -> TaskView {
+    TaskView {
+        id: task.task.id.clone(),
+        title: task.task.title.clone(),
+        status: task.status,
+        attempts: task.attempts,
+        failures: task.failures,
+        no_progress: task.no_progress,
+        rejections: task.rejections,
+        reason: task.reason,
+        detail: task.words.clone(),
+        depends_on: task.task.depends_on.clone(),
+        commit: task.commit.clone(),
+        reviewed: task.reviewed,
+        checked: task.checked,
+    }
+}
+
+fn review_view(review: &ReviewRecorded) -> ReviewView {
+    ReviewView {
+        verdict: review.verdict,
+        summary: review.summary.clone(),
+        iteration: review.iteration,
+        tree: review.tree.clone(),
+        failure: review.failure.as_ref().map_or_else(String::new, |failure| failure.words()),
+    }
+}
+
+fn count(state: &State, severity: Severity) -> u32 {
+    let open = |finding: &&Finding| finding.is_open() && finding.severity == severity;
+    u32::try_from(state.findings.values().filter(open).count()).unwrap_or(u32::MAX)
+}
