@@ -1,0 +1,42 @@
+//! One sentence is a plan of one task.
+
+use windlass_core::id::TaskId;
+
+use crate::{PlanError, Planned, PlannedTask, title_line};
+
+/// The id of the only task of a goal.
+pub const GOAL_TASK: &str = "goal";
+
+pub fn read(sentence: &str) -> Result<Planned, PlanError> {
+    let sentence = sentence.trim();
+    if sentence.is_empty() {
+        return Err(PlanError::NoSource);
+    }
+    let title = title_line(sentence.lines().next().unwrap_or(sentence));
+    let task = PlannedTask {
+        id: TaskId::new(GOAL_TASK),
+        title: title.clone(),
+        text: format!("{sentence}\n"),
+        depends_on: Vec::new(),
+        priority: 0,
+        allow: Vec::new(),
+        checks: Vec::new(),
+        acceptance: Vec::new(),
+        file: None,
+    };
+    Ok(Planned { tasks: vec![task], goal: title })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_is_one_task_with_the_sentence_as_its_text() {
+        let planned = read(" make the parser\nfaster ").unwrap();
+        assert_eq!(planned.goal, "make the parser");
+        let [task] = &planned.tasks[..] else { panic!("one task") };
+        assert_eq!((task.id.as_str(), task.text.as_str()), ("goal", "make the parser\nfaster\n"));
+        assert!(matches!(read(" \n "), Err(PlanError::NoSource)));
+    }
+}

@@ -1,0 +1,215 @@
+//! Directories in, plans or refusals out, as text.
+
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use windlass_core::id::BlobId;
+use windlass_plan::{PlanError, Planned, tasks_dir};
+
+/// Files as `== name` lines, each followed by its content.
+fn project(files: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for part in files.split("== ").skip(1) {
+        let (name, content) = part.split_once('\n').unwrap();
+        fs::write(dir.path().join(name), content).unwrap();
+    }
+    dir
+}
+
+fn planned(files: &str) -> Planned {
+    let dir = project(files);
+    tasks_dir::read(dir.path()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The error and its remedy, with the directory's own path left out.
+fn refusal(dir: &Path) -> String {
+    let error = tasks_dir::read(dir).unwrap_err();
+    let dir = dir.display().to_string();
+    format!("{error}\n{}", error.remedy()).replace(&format!("{dir}/"), "").replace(&dir, "DIR")
+}
+
+fn refused(files: &str) -> String {
+    refusal(project(files).path())
+}
+
+fn show(planned: &Planned) -> String {
+    let mut out = format!("goal: {}\n", planned.goal);
+    for task in &planned.tasks {
+        let plain = task.clone().into_task(BlobId::new("b"));
+        let on: Vec<&str> = plain.depends_on.iter().map(|id| id.as_str()).collect();
+        out += &format!(
+            "{} | {} | on {on:?} | {} | allow {:?} | checks {:?} | accept {:?}\n",
+            plain.id, plain.title, plain.priority, plain.allow, plain.checks, plain.acceptance
+        );
+    }
+    out
+}
+
+#[test]
+fn a_plan_is_its_files_in_byte_order() {
+    let planned = planned(
+        "== b.md\n---\ndepends_on: [a.md, B2]\npriority: 3\n---\nNo heading. <!-- depends_on: a, c-d -->\n\
+         == B2.md\n---\ntitle: Given\nallow: tests/**\nchecks: unit\nacceptance: [it holds]\n---\n# Written\n## Acceptance\n- ignored\n\
+         == a.md\n# First thing\n\n## Acceptance\n- [ ] tests pass\n\
+         == c-d.md\n\
+         == notes.txt\nnot a task\n\
+         == .#a.md\nan editor's lock\n",
+    );
+    assert_eq!(
+        show(&planned),
+        "goal: 4 tasks, from “Given” to “c-d”\n\
+         B2 | Given | on [] | 0 | allow [\"tests/**\"] | checks [\"unit\"] | accept [\"it holds\"]\n\
+         a | First thing | on [] | 0 | allow [] | checks [] | accept [\"tests pass\"]\n\
+         b | b | on [\"a\", \"B2\", \"c-d\"] | 3 | allow [] | checks [] | accept []\n\
+         c-d | c-d | on [] | 0 | allow [] | checks [] | accept []\n"
+    );
+    assert!(planned.tasks[2].text.starts_with("---\ndepends_on"), "the text is the whole file");
+}
+
+#[test]
+fn one_task_is_its_own_goal() {
+    assert_eq!(planned("== a.md\n# Make it so\n").goal, "Make it so");
+}
+
+#[test]
+fn a_fault_in_a_file_names_file_line_and_column() {
+    assert_eq!(
+        refused("== a.md\n---\ndepend_on: b\n---\n"),
+        "a.md:2:1: unknown key `depend_on`\ndid you mean `depends_on`?"
+    );
+    assert_eq!(
+        refused("== a.md\n# A\n<!-- depends on: b -->\n"),
+        "a.md:2:1: `depends on` in a comment names no dependency\nwrite `<!-- depends_on: id, id -->`"
+    );
+}
+
+#[test]
+fn a_missing_dependency_names_both_ends() {
+    assert_eq!(
+        refused("== parser.md\n---\ndepends_on:\n  - shcema.md\n---\n== schema.md\n"),
+        "parser.md:3:5: task parser depends on shcema, which is not in the plan\ndid you mean `schema`?"
+    );
+    assert_eq!(
+        refused("== a.md\n<!-- depends_on: elephant -->\n== b.md\n"),
+        "a.md:1:18: task a depends on elephant, which is not in the plan\n\
+         add elephant.md to the plan, or remove the dependency; a task is named by its file name"
+    );
+}
+
+#[test]
+fn a_cycle_is_named_and_placed() {
+    assert_eq!(
+        refused(
+            "== a.md\n<!-- depends_on: b -->\n== b.md\n<!-- depends_on: c -->\n== c.md\n---\ndepends_on: a\n---\n"
+        ),
+        "a.md:1:18: tasks depend on one another in a circle: a → b → c → a\nremove one of these dependencies"
+    );
+    assert_eq!(
+        refused("== a.md\n---\ndepends_on: a.md\n---\n"),
+        "a.md:2:13: task a depends on itself\nremove a from its own dependencies"
+    );
+}
+
+#[test]
+fn ids_that_differ_only_in_case_are_one_id() {
+    let dir = project("== A.md\n== a.md\n");
+    if fs::read_dir(dir.path()).unwrap().count() < 2 {
+        return; // The file system already says they are one.
+    }
+    assert_eq!(
+        refusal(dir.path()),
+        "A.md and a.md give two tasks with one id\n\
+         rename a.md: names that differ only in case are one file on some systems"
+    );
+}
+
+#[test]
+fn a_directory_without_tasks_is_no_plan() {
+    assert_eq!(
+        refused("== notes.txt\n"),
+        "DIR: there is no task file (*.md) in this directory\nwrite the first task to 01-first.md"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(
+        refusal(&dir.path().join("tasks")),
+        "DIR: there is no such directory\ncreate DIR with one .md file for each task, or set plan.source to where they are"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let dir = project("== a.md\n");
+    fs::create_dir(dir.path().join("b.md")).unwrap();
+    assert_eq!(refusal(dir.path()), "b.md: is not a regular file\nrename b.md or move it out of the plan");
+
+    let dir = project("== a.md\n");
+    std::os::unix::fs::symlink("nowhere", dir.path().join("b.md")).unwrap();
+    assert!(refusal(dir.path()).starts_with("b.md: the task file cannot be read: No such file"));
+
+    let dir = project("== a.md\n");
+    fs::write(dir.path().join("b.md"), b"# Caf\xc3\xa9\nab\xff\n").unwrap();
+    assert_eq!(refusal(dir.path()), "b.md:2:3: the text is not UTF-8\nsave the file as UTF-8");
+
+    let dir = project("== a.md\n");
+    fs::write(dir.path().join("b.md"), vec![b'x'; 1024 * 1024 + 1]).unwrap();
+    assert!(refusal(dir.path()).starts_with("b.md: the task file is larger than 1024 KiB"));
+    fs::write(dir.path().join("b.md"), vec![b'x'; 1024 * 1024]).unwrap();
+    assert!(tasks_dir::read(dir.path()).is_ok());
+}
+
+#[test]
+fn a_file_this_user_may_not_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = project("== a.md\n");
+    let file = dir.path().join("a.md");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(&file).is_ok() {
+        return; // Root reads everything.
+    }
+    assert!(matches!(tasks_dir::read(dir.path()), Err(PlanError::Unreadable { .. })));
+}
+
+#[test]
+fn a_file_name_must_give_an_id() {
+    for (name, why) in [
+        (&b".md"[..], "nothing stands before `.md`"),
+        (b"a\nb.md", "it has a control character in it"),
+        (b" a.md", "it starts or ends with a blank"),
+        (b"a\xff.md", "it is not UTF-8"),
+    ] {
+        let dir = project("== ok.md\n");
+        if fs::write(dir.path().join(OsStr::from_bytes(name)), "").is_err() {
+            continue; // Not every file system takes every name.
+        }
+        let refused = refusal(dir.path());
+        assert!(refused.contains(&format!("gives no usable task id: {why}\n")), "{refused}");
+    }
+}
+
+#[test]
+fn a_check_nobody_defined_is_refused_with_its_place() {
+    let planned = planned("== a.md\n---\nchecks: [unit, formt]\n---\n");
+    assert!(planned.check_names(&["unit", "formt"]).is_ok());
+    let error = planned.check_names(&["unit", "format"]).unwrap_err();
+    assert!(error.to_string().ends_with("a.md:2:16: there is no check named \"formt\""), "{error}");
+    assert_eq!(error.remedy(), "did you mean `format`?");
+}
+
+#[test]
+fn ten_thousand_tasks_are_a_plan_and_one_more_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..10_000 {
+        let on = if n == 0 { String::new() } else { format!("<!-- depends_on: t{:05} -->", n - 1) };
+        fs::write(dir.path().join(format!("t{n:05}.md")), on).unwrap();
+    }
+    assert_eq!(tasks_dir::read(dir.path()).unwrap().tasks.len(), 10_000);
+    fs::write(dir.path().join("one-more.md"), "").unwrap();
+    assert_eq!(
+        refusal(dir.path()),
+        "DIR: 10001 task files are more than the 10000 a plan may have\nsplit the plan over several loops"
+    );
+}
