@@ -1,1 +1,4 @@
+#[allow(dead_code, unused_imports)]
+mod config;
+
 fn main() {}

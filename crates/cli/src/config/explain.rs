@@ -1,0 +1,143 @@
+//! What a key means, what it is set to, and who set it.
+
+use std::fmt;
+
+use windlass_core::nearest::nearest;
+use windlass_core::policy::{CheckPolicy, Policy, Role};
+
+use super::checks::{self, CHECK_KEYS, CheckDraft};
+use super::field::Key;
+use super::keys::{Found, all_names, find};
+use super::read::Origin;
+use super::resolve::Resolved;
+
+/// One key, as the reference describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyDoc {
+    pub name: String,
+    /// What it accepts.
+    pub kind: String,
+    /// As written in a file; none where it comes from elsewhere or must be given.
+    pub default: Option<String>,
+    pub doc: &'static str,
+}
+
+/// One key under one policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    pub key: KeyDoc,
+    pub value: String,
+    pub origin: Option<Origin>,
+    /// The key of `[agent]` a role takes the value from.
+    pub inherited: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("there is no key `{name}`{}", .nearest.as_ref().map_or(String::new(), |key| format!("; did you mean `{key}`?")))]
+pub struct UnknownKey {
+    pub name: String,
+    pub nearest: Option<String>,
+}
+
+/// Every key there is, in the order of the file.
+pub fn all_keys() -> Vec<KeyDoc> {
+    all_names().iter().filter_map(|name| describe(name)).collect()
+}
+
+impl Resolved {
+    /// Explains a key, or every key of a table.
+    pub fn explain(&self, name: &str) -> Result<Vec<Explanation>, UnknownKey> {
+        let below = format!("{name}.");
+        let names = all_names();
+        let mut found: Vec<Explanation> = Vec::new();
+        if let Found::Policy(_) | Found::Agent(..) = find(name) {
+            found.extend(self.explain_one(name));
+        } else {
+            let wanted = names.iter().filter(|key| *key == name || key.starts_with(&below));
+            found.extend(wanted.filter_map(|key| self.explain_one(key)));
+        }
+        if found.is_empty() {
+            let nearest = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+            return Err(UnknownKey { name: name.to_owned(), nearest });
+        }
+        Ok(found)
+    }
+
+    fn explain_one(&self, name: &str) -> Option<Explanation> {
+        let key = describe(name)?;
+        let value = show(name, &self.policy)?;
+        let origin = self.origin(name).or_else(|| check_key(name).and(self.origin("gate.check")));
+        let (origin, inherited) = match (origin, find(name)) {
+            (None, Found::Agent(Some(role), field)) => self.inherited(role, field.name),
+            (origin, _) => (origin, None),
+        };
+        Some(Explanation { key, value, origin: origin.cloned(), inherited })
+    }
+
+    /// A role takes what it does not set from `[agent]`, unless that is of
+    /// another kind.
+    fn inherited(&self, role: Role, field: &str) -> (Option<&Origin>, Option<String>) {
+        let from = format!("agent.{field}");
+        let own = show(&format!("role.{}.{field}", role.name()), &self.policy);
+        if own == show(&from, &self.policy) { (self.origin(&from), Some(from)) } else { (None, None) }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} = {}", self.key.name, self.value)?;
+        writeln!(f, "  {}", self.key.doc)?;
+        writeln!(f, "  takes: {}", self.key.kind)?;
+        if let Some(from) = &self.inherited {
+            writeln!(f, "  inherited from: {from}")?;
+        }
+        match &self.origin {
+            Some(Origin { layer, line, column, .. }) => {
+                writeln!(f, "  set by: {}:{line}:{column} ({})", layer.name, layer.kind.describe())?;
+            }
+            None => writeln!(f, "  set by: nothing; this is the default")?,
+        }
+        match &self.key.default {
+            Some(default) => writeln!(f, "  default: {default}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn describe(name: &str) -> Option<KeyDoc> {
+    let name_owned = name.to_owned();
+    if let Some(key) = check_key(name) {
+        let default = match key.name {
+            "when" => Some(key.field.show(&mut CheckDraft::default())),
+            _ => None,
+        };
+        return Some(KeyDoc { name: name_owned, kind: key.field.kind(), default, doc: key.doc });
+    }
+    let (kind, doc, default) = match find(name) {
+        Found::Policy(key) => (key.field.kind(), key.doc, Some(key.field.show(&mut Policy::default()))),
+        Found::Agent(None, key) => {
+            (key.field.kind(), key.doc, Some(key.field.show(&mut Policy::default().agent)))
+        }
+        Found::Agent(Some(_), key) => (key.field.kind(), key.doc, None),
+        Found::Table | Found::Later | Found::Unknown => return None,
+    };
+    Some(KeyDoc { name: name_owned, kind, default, doc })
+}
+
+fn show(name: &str, policy: &Policy) -> Option<String> {
+    if let Some(key) = check_key(name) {
+        let values = policy.gate.checks.iter().map(|check: &CheckPolicy| checks::show_key(check, key));
+        return Some(format!("[{}]", values.collect::<Vec<_>>().join(", ")));
+    }
+    match find(name) {
+        Found::Policy(key) => Some(key.field.show(&mut policy.clone())),
+        Found::Agent(None, key) => Some(key.field.show(&mut policy.agent.clone())),
+        Found::Agent(Some(role), key) => Some(key.field.show(&mut policy.agent_for(role).clone())),
+        Found::Table | Found::Later | Found::Unknown => None,
+    }
+}
+
+fn check_key(name: &str) -> Option<&'static Key<CheckDraft>> {
+    let word = name.strip_prefix("gate.check.")?;
+    CHECK_KEYS.iter().find(|key| key.name == word)
+}

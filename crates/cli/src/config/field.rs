@@ -1,0 +1,376 @@
+//! One key of the policy: what it accepts, where it goes, and how it is shown.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::DeValue;
+use windlass_core::nearest::nearest;
+use windlass_core::policy::GatePolicy;
+use windlass_core::time::Millis;
+
+use super::checks;
+use super::duration;
+use super::problem::Fault;
+
+/// A key of a table that becomes a `P`.
+pub struct Key<P: 'static> {
+    /// Dotted, from the top of the file for `Policy`, else within its table.
+    pub name: &'static str,
+    /// One sentence, for `config explain` and the reference.
+    pub doc: &'static str,
+    pub field: Field<P>,
+}
+
+/// The kinds of value, each with the place in `P` it fills.
+pub enum Field<P: 'static> {
+    /// A count; 0 switches the limit off.
+    Limit(fn(&mut P) -> &mut u32),
+    AtLeastOne(fn(&mut P) -> &mut u32),
+    Tokens(fn(&mut P) -> &mut u64),
+    /// Written in dollars, kept in millionths.
+    Dollars(fn(&mut P) -> &mut u64),
+    Span(fn(&mut P) -> &mut Millis),
+    Flag(fn(&mut P) -> &mut bool),
+    Text(fn(&mut P) -> &mut String),
+    Texts(Items, fn(&mut P) -> &mut Vec<String>),
+    Choice(Choice<P>),
+    /// A switch that this version can only leave off.
+    Off,
+    Checks(fn(&mut P) -> &mut GatePolicy),
+}
+
+/// What the texts of a list are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Items {
+    Arguments,
+    Commands,
+    /// Patterns of paths inside the repository.
+    Globs,
+    /// Paths inside the repository.
+    Paths,
+    /// Names of environment variables.
+    Variables,
+}
+
+pub struct Choice<P: 'static> {
+    pub options: &'static [Word<P>],
+    /// Words of later versions, refused as such.
+    pub later: &'static [&'static str],
+    pub shown: fn(&P) -> &str,
+}
+
+/// A word and what it does.
+pub type Word<P> = (&'static str, fn(&mut P));
+
+/// What a well-formed value does to the policy.
+pub type Change<P> = Box<dyn FnOnce(&mut P)>;
+
+pub type Value<'a> = Spanned<DeValue<'a>>;
+
+impl<P> Field<P> {
+    /// Reads a value, or says everything that is wrong with it. `key` is its
+    /// whole dotted name.
+    pub fn read(&self, key: &str, value: &Value<'_>) -> Result<Change<P>, Vec<Fault>> {
+        match self {
+            Self::Limit(at) => put(*at, number(key, value, 0..=u64::from(u32::MAX)).map(narrow)),
+            Self::AtLeastOne(at) => put(*at, number(key, value, 1..=u64::from(u32::MAX)).map(narrow)),
+            Self::Tokens(at) => put(*at, number(key, value, 0..=i64::MAX.unsigned_abs())),
+            Self::Dollars(at) => put(*at, dollars(key, value)),
+            Self::Span(at) => put(*at, span(key, value)),
+            Self::Flag(at) => put(*at, flag(key, value)),
+            Self::Text(at) => put(*at, text(key, value)),
+            Self::Texts(items, at) => {
+                let texts = texts(key, value, *items)?;
+                let at = *at;
+                Ok(Box::new(move |policy| *at(policy) = texts))
+            }
+            Self::Choice(choice) => choice.read(key, value).map_err(|fault| vec![fault]),
+            Self::Off => match flag(key, value) {
+                Ok(false) => Ok(Box::new(|_| {})),
+                Ok(true) => Err(vec![not_available(&format!("{key} = true"), value.span())]),
+                Err(fault) => Err(vec![fault]),
+            },
+            Self::Checks(at) => {
+                let drafts = checks::read(value)?;
+                let at = *at;
+                Ok(Box::new(move |policy| checks::put(at(policy), drafts)))
+            }
+        }
+    }
+
+    /// What the key accepts, in a few words.
+    pub fn kind(&self) -> String {
+        match self {
+            Self::Limit(_) => "whole number, 0 = off".to_owned(),
+            Self::AtLeastOne(_) => "whole number, at least 1".to_owned(),
+            Self::Tokens(_) => "whole number, 0 = off".to_owned(),
+            Self::Dollars(_) => "amount in dollars, 0 = off".to_owned(),
+            Self::Span(_) => "duration such as \"20s\", \"5m\" or \"1h30m\", 0 = off".to_owned(),
+            Self::Flag(_) => "true or false".to_owned(),
+            Self::Text(_) => "text".to_owned(),
+            Self::Texts(items, _) => format!("list of {}", items.describe()),
+            Self::Choice(choice) => choice.words(),
+            Self::Off => "false".to_owned(),
+            Self::Checks(_) => "list of tables".to_owned(),
+        }
+    }
+
+    /// The value as it would be written in a file.
+    pub fn show(&self, policy: &mut P) -> String {
+        match self {
+            Self::Limit(at) | Self::AtLeastOne(at) => at(policy).to_string(),
+            Self::Tokens(at) => at(policy).to_string(),
+            Self::Dollars(at) => show_dollars(*at(policy)),
+            Self::Span(at) => show_span(*at(policy)),
+            Self::Flag(at) => at(policy).to_string(),
+            Self::Text(at) => quoted(at(policy)),
+            Self::Texts(_, at) => quoted_list(at(policy)),
+            Self::Choice(choice) => quoted((choice.shown)(policy)),
+            Self::Off => "false".to_owned(),
+            Self::Checks(at) => checks::show(&at(policy).checks),
+        }
+    }
+}
+
+pub fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+pub fn quoted_list(texts: &[String]) -> String {
+    let items: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+    format!("[{}]", items.join(", "))
+}
+
+pub fn show_span(span: Millis) -> String {
+    if span.is_zero() { "0".to_owned() } else { quoted(&duration::write(span)) }
+}
+
+pub fn not_available(what: &str, span: Range<usize>) -> Fault {
+    Fault {
+        span,
+        message: format!("`{what}` is not available in this version of windlass"),
+        help: "remove it".to_owned(),
+    }
+}
+
+pub fn wrong_type(key: &str, wanted: &str, value: &Value<'_>) -> Fault {
+    let found = match value.get_ref() {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    };
+    Fault {
+        span: value.span(),
+        message: format!("`{key}` must be {wanted}, not {found}"),
+        help: format!("write {wanted}"),
+    }
+}
+
+pub fn text(key: &str, value: &Value<'_>) -> Result<String, Fault> {
+    let Some(text) = value.get_ref().as_str() else {
+        return Err(wrong_type(key, "a text in quotes", value));
+    };
+    if text.contains('\0') {
+        return Err(Fault {
+            span: value.span(),
+            message: format!("`{key}` has a NUL character in it"),
+            help: "remove it: no program can be given one".to_owned(),
+        });
+    }
+    Ok(text.to_owned())
+}
+
+impl<P> Choice<P> {
+    fn words(&self) -> String {
+        let words: Vec<String> = self.options.iter().map(|(word, _)| quoted(word)).collect();
+        words.join(", ")
+    }
+
+    fn read(&self, key: &str, value: &Value<'_>) -> Result<Change<P>, Fault> {
+        let word = text(key, value)?;
+        if let Some((_, set)) = self.options.iter().find(|(option, _)| *option == word) {
+            return Ok(Box::new(*set));
+        }
+        let known = format!("known here: {}", self.words());
+        if self.later.contains(&word.as_str()) {
+            let fault = not_available(&format!("{key} = {}", quoted(&word)), value.span());
+            return Err(Fault { help: known, ..fault });
+        }
+        let meant = nearest(&word, self.options.iter().map(|(option, _)| *option));
+        let help = meant.map_or(known.clone(), |option| format!("did you mean {}? {known}", quoted(option)));
+        let message = format!("`{key}` cannot be {}", quoted(&word));
+        Err(Fault { span: value.span(), message, help })
+    }
+}
+
+impl Items {
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Arguments => "texts: a program and its arguments",
+            Self::Commands => "shell commands",
+            Self::Globs => "globs of paths in the repository",
+            Self::Paths => "paths in the repository",
+            Self::Variables => "names of environment variables",
+        }
+    }
+
+    /// One item as it is kept, or what is wrong with it.
+    fn accept(self, item: &str) -> Result<String, String> {
+        match self {
+            Self::Arguments => Ok(item.to_owned()),
+            Self::Commands if item.trim().is_empty() => Err("a command is empty".to_owned()),
+            Self::Commands => Ok(item.to_owned()),
+            Self::Paths => inside(item),
+            Self::Globs => {
+                let glob = inside(item)?;
+                let glob = if glob.ends_with('/') { format!("{glob}**") } else { glob };
+                match globset::Glob::new(&glob) {
+                    Ok(_) => Ok(glob),
+                    Err(error) => Err(format!("the glob {} is not valid: {}", quoted(item), error.kind())),
+                }
+            }
+            Self::Variables if item.is_empty() || item.contains(['=', ' ']) => {
+                Err(format!("{} cannot be the name of an environment variable", quoted(item)))
+            }
+            Self::Variables => Ok(item.to_owned()),
+        }
+    }
+
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::Arguments => "write each argument as a text of its own",
+            Self::Commands => "write the command or remove it",
+            Self::Globs => "write it like \"tests/**\" or \"test.sh\", from the root of the repository",
+            Self::Paths => "write it like \".env.test\", from the root of the repository",
+            Self::Variables => "write only the name, such as \"API_KEY\"",
+        }
+    }
+}
+
+/// A path from the root of the repository, without a leading `./`.
+fn inside(item: &str) -> Result<String, String> {
+    let path = item.strip_prefix("./").unwrap_or(item);
+    if path.trim().is_empty() {
+        return Err("a path is empty".to_owned());
+    }
+    if path.starts_with('/') || path.split('/').any(|part| part == "..") {
+        return Err(format!("{} leads out of the repository", quoted(item)));
+    }
+    Ok(path.to_owned())
+}
+
+fn put<P: 'static, T: 'static>(
+    at: fn(&mut P) -> &mut T,
+    read: Result<T, Fault>,
+) -> Result<Change<P>, Vec<Fault>> {
+    let value = read.map_err(|fault| vec![fault])?;
+    Ok(Box::new(move |policy| *at(policy) = value))
+}
+
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).expect("the range was checked when the number was read")
+}
+
+fn number(key: &str, value: &Value<'_>, range: std::ops::RangeInclusive<u64>) -> Result<u64, Fault> {
+    let Some(number) = value.get_ref().as_integer() else {
+        return Err(wrong_type(key, "a whole number", value));
+    };
+    let number = u64::from_str_radix(number.as_str(), number.radix()).ok();
+    number.filter(|number| range.contains(number)).ok_or_else(|| Fault {
+        span: value.span(),
+        message: format!("`{key}` must be a whole number from {} to {}", range.start(), range.end()),
+        help: if *range.start() == 0 {
+            "0 switches the limit off".to_owned()
+        } else {
+            "write at least 1".to_owned()
+        },
+    })
+}
+
+const MICRO: f64 = 1_000_000.0;
+
+fn dollars(key: &str, value: &Value<'_>) -> Result<u64, Fault> {
+    let written = match value.get_ref() {
+        DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
+        DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse::<f64>().ok(),
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_)
+        | DeValue::Array(_)
+        | DeValue::Table(_) => return Err(wrong_type(key, "an amount in dollars", value)),
+    };
+    let fits = |dollars: &f64| (0.0..=1e9).contains(dollars);
+    let amount = written.filter(fits).ok_or_else(|| Fault {
+        span: value.span(),
+        message: format!("`{key}` must be an amount in dollars from 0 to a billion"),
+        help: "write it like 20.0; 0 switches the limit off".to_owned(),
+    })?;
+    Ok((amount * MICRO).round() as u64)
+}
+
+fn show_dollars(micro: u64) -> String {
+    let (whole, part) = (micro / 1_000_000, micro % 1_000_000);
+    let part = format!("{part:06}");
+    let part = part.trim_end_matches('0');
+    format!("{whole}.{}", if part.is_empty() { "0" } else { part })
+}
+
+fn span(key: &str, value: &Value<'_>) -> Result<Millis, Fault> {
+    let help = || {
+        "write a number with a unit, such as \"20s\", \"5m\" or \"1h30m\"; 0 switches the limit off"
+            .to_owned()
+    };
+    if let Some(number) = value.get_ref().as_integer() {
+        if number.as_str().trim_start_matches(['+', '-']) == "0" {
+            return Ok(Millis(0));
+        }
+        return Err(Fault { span: value.span(), message: format!("`{key}` has no unit"), help: help() });
+    }
+    let Some(text) = value.get_ref().as_str() else {
+        return Err(Fault { help: help(), ..wrong_type(key, "a duration", value) });
+    };
+    duration::parse(text).map_err(|why| Fault {
+        span: value.span(),
+        message: format!("`{key}` is not a duration: {why}"),
+        help: help(),
+    })
+}
+
+fn flag(key: &str, value: &Value<'_>) -> Result<bool, Fault> {
+    value.get_ref().as_bool().ok_or_else(|| wrong_type(key, "true or false", value))
+}
+
+fn texts(key: &str, value: &Value<'_>, items: Items) -> Result<Vec<String>, Vec<Fault>> {
+    let Some(array) = value.get_ref().as_array() else {
+        let mut fault = wrong_type(key, "a list of texts", value);
+        if let Some(text) = value.get_ref().as_str() {
+            let words: Vec<String> = match items {
+                Items::Arguments => text.split_whitespace().map(str::to_owned).collect(),
+                Items::Commands | Items::Globs | Items::Paths | Items::Variables => vec![text.to_owned()],
+            };
+            fault.help = format!("write {}", quoted_list(&words));
+        }
+        return Err(vec![fault]);
+    };
+    let mut kept = Vec::new();
+    let mut faults = Vec::new();
+    for (at, item) in array.iter().enumerate() {
+        let accepted = text(&format!("{key}[{at}]"), item).and_then(|text| {
+            items.accept(&text).map_err(|wrong| Fault {
+                span: item.span(),
+                message: format!("in `{key}`, {wrong}"),
+                help: items.remedy().to_owned(),
+            })
+        });
+        match accepted {
+            Ok(text) => kept.push(text),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() { Ok(kept) } else { Err(faults) }
+}

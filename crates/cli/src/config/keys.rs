@@ -1,0 +1,365 @@
+//! Every key there is, in the order of the policy file. Reading, explaining,
+//! the example file and the reference all follow this one table.
+
+use windlass_core::nearest::nearest;
+use windlass_core::policy::{AgentPolicy, LandRule, Policy, Rejected, Role, SandboxLevel};
+
+use super::checks::CHECK_KEYS;
+use super::field::{Choice, Field, Items, Key};
+
+/// What a dotted name is.
+pub enum Found {
+    Policy(&'static Key<Policy>),
+    /// A key of `[agent]`, or of a role's table.
+    Agent(Option<Role>, &'static Key<AgentPolicy>),
+    /// A table with keys in it.
+    Table,
+    /// A key only later versions know.
+    Later,
+    Unknown,
+}
+
+pub fn find(name: &str) -> Found {
+    if let Some(key) = POLICY_KEYS.iter().find(|key| key.name == name) {
+        return Found::Policy(key);
+    }
+    if LATER.iter().any(|later| is_at_or_below(name, later)) {
+        return Found::Later;
+    }
+    if let Some((role, rest)) = agent_table(name) {
+        let key = AGENT_KEYS.iter().find(|key| key.name == rest);
+        return match key {
+            Some(key) => Found::Agent(role, key),
+            None if rest.is_empty() => Found::Table,
+            None if LATER_AGENT.contains(&rest) => Found::Later,
+            None => Found::Unknown,
+        };
+    }
+    if name == "role" || POLICY_KEYS.iter().any(|key| is_below(key.name, name)) {
+        return Found::Table;
+    }
+    Found::Unknown
+}
+
+/// What to say about a name that is not known.
+pub fn suggest(name: &str) -> String {
+    let (table, word) = name.rsplit_once('.').unwrap_or(("", name));
+    let known = words_in(table);
+    if let Some(meant) = nearest(word, known.iter().copied()) {
+        return format!("did you mean `{meant}`?");
+    }
+    if let Some(elsewhere) = all_names().into_iter().find(|name| name.rsplit('.').next() == Some(word)) {
+        let (table, _) = elsewhere.rsplit_once('.').unwrap_or(("", word));
+        return format!("`{word}` belongs to [{table}]");
+    }
+    match table {
+        "" => format!("known tables: {}", known.join(", ")),
+        table => format!("[{table}] has: {}", known.join(", ")),
+    }
+}
+
+/// Every leaf, dotted; each role has the keys of `[agent]`.
+pub fn all_names() -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for table in TABLES {
+        match table {
+            "agent" => names.extend(AGENT_KEYS.iter().map(|key| format!("agent.{}", key.name))),
+            "role" => {
+                for role in Role::ALL {
+                    names.extend(AGENT_KEYS.iter().map(|key| format!("role.{}.{}", role.name(), key.name)));
+                }
+            }
+            table => {
+                names.extend(
+                    POLICY_KEYS.iter().map(|key| key.name.to_owned()).filter(|name| is_below(name, table)),
+                );
+            }
+        }
+        if table == "gate" {
+            names.extend(CHECK_KEYS.iter().map(|key| format!("gate.check.{}", key.name)));
+        }
+    }
+    names
+}
+
+/// The tables, in the order of the file.
+pub const TABLES: [&str; 11] =
+    ["loop", "budget", "agent", "role", "workspace", "plan", "gate", "review", "finish", "sandbox", "land"];
+
+const LATER: [&str; 5] = ["hooks", "notify", "stop", "gate.cache", "gate.network"];
+const LATER_AGENT: [&str; 2] = ["fallback", "inject"];
+
+fn words_in(table: &str) -> Vec<&'static str> {
+    match (table, agent_table(table)) {
+        ("", _) => TABLES.to_vec(),
+        ("role", _) => Role::ALL.iter().map(|role| role.name()).collect(),
+        ("gate.check", _) => CHECK_KEYS.iter().map(|key| key.name).collect(),
+        (_, Some((_, ""))) => AGENT_KEYS.iter().map(|key| key.name).collect(),
+        (_, Some(_) | None) => {
+            POLICY_KEYS.iter().filter_map(|key| key.name.strip_prefix(table)?.strip_prefix('.')).collect()
+        }
+    }
+}
+
+/// The role of `role.<name>…` or none for `agent…`, and what follows.
+fn agent_table(name: &str) -> Option<(Option<Role>, &str)> {
+    let (table, rest) = name.split_once('.').unwrap_or((name, ""));
+    match table {
+        "agent" => Some((None, rest)),
+        "role" => {
+            let (word, rest) = rest.split_once('.').unwrap_or((rest, ""));
+            let role = Role::ALL.into_iter().find(|role| role.name() == word)?;
+            Some((Some(role), rest))
+        }
+        _ => None,
+    }
+}
+
+fn is_below(name: &str, table: &str) -> bool {
+    name.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'))
+}
+
+fn is_at_or_below(name: &str, table: &str) -> bool {
+    name == table || is_below(name, table)
+}
+
+pub static POLICY_KEYS: &[Key<Policy>] = &[
+    Key {
+        name: "loop.max_iterations",
+        doc: "Iterations of the whole loop before it ends at a limit.",
+        field: Field::Limit(|p| &mut p.limits.max_iterations),
+    },
+    Key {
+        name: "loop.max_task_failures",
+        doc: "Red gates in a row before a task is blocked.",
+        field: Field::Limit(|p| &mut p.limits.max_task_failures),
+    },
+    Key {
+        name: "loop.max_gate_failures",
+        doc: "Red gates in a row over all tasks before the loop ends blocked.",
+        field: Field::Limit(|p| &mut p.limits.max_gate_failures),
+    },
+    Key {
+        name: "loop.max_no_progress",
+        doc: "Iterations that leave an unchanged or already seen tree before a task is blocked.",
+        field: Field::Limit(|p| &mut p.limits.max_no_progress),
+    },
+    Key {
+        name: "loop.max_rejections",
+        doc: "Rejecting reviews before a task is blocked for you to look at.",
+        field: Field::Limit(|p| &mut p.limits.max_rejections),
+    },
+    Key {
+        name: "loop.max_review_failures",
+        doc: "Reviews in a row without a usable verdict before the loop ends blocked.",
+        field: Field::Limit(|p| &mut p.limits.max_review_failures),
+    },
+    Key {
+        name: "loop.max_agent_failures",
+        doc: "Crashes of an agent in a row before the work is blocked.",
+        field: Field::Limit(|p| &mut p.limits.max_agent_failures),
+    },
+    Key {
+        name: "loop.max_stalls",
+        doc: "Stalls or timeouts in a row before the work is blocked.",
+        field: Field::Limit(|p| &mut p.limits.max_stalls),
+    },
+    Key {
+        name: "loop.max_transient",
+        doc: "Passing failures (rate limit, overload, network) in a row before the loop pauses.",
+        field: Field::Limit(|p| &mut p.limits.max_transient),
+    },
+    Key {
+        name: "loop.max_final_fixes",
+        doc: "Attempts to mend the finished work before the loop ends blocked.",
+        field: Field::Limit(|p| &mut p.limits.max_final_fixes),
+    },
+    Key {
+        name: "budget.wall",
+        doc: "Working time of the whole loop; waiting and paused time do not count.",
+        field: Field::Span(|p| &mut p.budget.wall),
+    },
+    Key {
+        name: "budget.cost_usd",
+        doc: "What the whole loop may cost, in dollars.",
+        field: Field::Dollars(|p| &mut p.budget.cost_micro_usd),
+    },
+    Key {
+        name: "budget.tokens",
+        doc: "Tokens the whole loop may use.",
+        field: Field::Tokens(|p| &mut p.budget.tokens),
+    },
+    Key {
+        name: "workspace.setup",
+        doc: "Commands run once in a fresh workspace, and for the gate.",
+        field: Field::Texts(Items::Commands, |p| &mut p.workspace.setup),
+    },
+    Key {
+        name: "workspace.copy",
+        doc: "Files brought from your checkout that git does not have; never part of the work.",
+        field: Field::Texts(Items::Paths, |p| &mut p.workspace.copy),
+    },
+    Key {
+        name: "workspace.history",
+        doc: "How many commits of history the author's clone has.",
+        field: Field::AtLeastOne(|p| &mut p.workspace.history),
+    },
+    Key {
+        name: "plan.source",
+        doc: "Where the plan is: a directory of task files, or a goal sentence.",
+        field: Field::Text(|p| &mut p.plan.source),
+    },
+    Key {
+        name: "gate.timeout",
+        doc: "How long one check may take.",
+        field: Field::Span(|p| &mut p.gate.timeout),
+    },
+    Key {
+        name: "gate.protect",
+        doc: "What no task may change unless its file allows it: tests, and what runs them.",
+        field: Field::Texts(Items::Globs, |p| &mut p.gate.protect),
+    },
+    Key {
+        name: "gate.check",
+        doc: "The checks, in order. A later layer replaces the whole list.",
+        field: Field::Checks(|p| &mut p.gate),
+    },
+    Key {
+        name: "review.tasks",
+        doc: "Whether a reviewer must accept each task.",
+        field: Field::Flag(|p| &mut p.review.tasks),
+    },
+    Key {
+        name: "review.final",
+        doc: "Whether a reviewer must accept the finished work.",
+        field: Field::Flag(|p| &mut p.review.whole),
+    },
+    Key {
+        name: "review.rejected",
+        doc: "Where the next iteration starts after a reject: from the rejected work, or from the task's base.",
+        field: Field::Choice(Choice {
+            options: &[
+                ("continue", |p| p.review.rejected = Rejected::Continue),
+                ("reset", |p| p.review.rejected = Rejected::Reset),
+            ],
+            later: &[],
+            shown: |p| match p.review.rejected {
+                Rejected::Continue => "continue",
+                Rejected::Reset => "reset",
+            },
+        }),
+    },
+    Key {
+        name: "finish.skill",
+        doc: "A skill the finisher is asked to use once the work is proven.",
+        field: Field::Text(|p| &mut p.finish.skill),
+    },
+    Key {
+        name: "finish.prompt",
+        doc: "What the finisher is asked to do once the work is proven.",
+        field: Field::Text(|p| &mut p.finish.prompt),
+    },
+    Key {
+        name: "sandbox.level",
+        doc: "How agents and checks are confined; \"auto\" is the best there is, in this version none.",
+        field: Field::Choice(Choice {
+            options: &[
+                ("none", |p| p.sandbox.level = SandboxLevel::None),
+                ("auto", |p| p.sandbox.level = SandboxLevel::None),
+            ],
+            later: &["namespaces", "landlock", "container"],
+            shown: |p| level(p.sandbox.level),
+        }),
+    },
+    Key {
+        name: "sandbox.minimum",
+        doc: "The least confinement a loop may run under.",
+        field: Field::Choice(Choice {
+            options: &[("none", |p| p.sandbox.minimum = SandboxLevel::None)],
+            later: &["namespaces", "landlock", "container"],
+            shown: |p| level(p.sandbox.minimum),
+        }),
+    },
+    Key {
+        name: "land.rule",
+        doc: "Where accepted work goes: the branch windlass/<loop>.",
+        field: Field::Choice(Choice {
+            options: &[("branch", |p| p.land.rule = LandRule::Branch)],
+            later: &["checkout", "merge", "pull-request"],
+            shown: |p| match p.land.rule {
+                LandRule::Branch => "branch",
+            },
+        }),
+    },
+];
+
+pub static AGENT_KEYS: &[Key<AgentPolicy>] = &[
+    Key {
+        name: "use",
+        doc: "The kind of agent: any program, or a script of actions for trying things out.",
+        field: Field::Choice(Choice {
+            options: &[
+                ("command", |agent| agent.adapter = "command".to_owned()),
+                ("scripted", |agent| agent.adapter = "scripted".to_owned()),
+            ],
+            later: &["codex", "claude", "opencode", "gemini", "qwen", "acp", "external", "builtin"],
+            shown: |agent| &agent.adapter,
+        }),
+    },
+    Key {
+        name: "command",
+        doc: "The program and its arguments; the brief arrives on its standard input.",
+        field: Field::Texts(Items::Arguments, |agent| &mut agent.command),
+    },
+    Key {
+        name: "script",
+        doc: "The file of actions a scripted agent plays.",
+        field: Field::Text(|agent| &mut agent.script),
+    },
+    Key {
+        name: "model",
+        doc: "The model to ask for; \"\" is the agent's own default.",
+        field: Field::Text(|agent| &mut agent.model),
+    },
+    Key {
+        name: "effort",
+        doc: "The reasoning effort to ask for; \"\" is the agent's own default.",
+        field: Field::Text(|agent| &mut agent.effort),
+    },
+    Key {
+        name: "timeout",
+        doc: "How long one attempt may take.",
+        field: Field::Span(|agent| &mut agent.timeout),
+    },
+    Key {
+        name: "silence",
+        doc: "How long an attempt may print nothing before it counts as stalled.",
+        field: Field::Span(|agent| &mut agent.silence),
+    },
+    Key {
+        name: "grace",
+        doc: "How long an attempt gets to end by itself before it is killed.",
+        field: Field::Span(|agent| &mut agent.grace),
+    },
+    Key {
+        name: "max_turns",
+        doc: "Turns of one attempt, where the agent can bound them.",
+        field: Field::Limit(|agent| &mut agent.max_turns),
+    },
+    Key {
+        name: "resume",
+        doc: "Whether an attempt goes on with the last conversation; this version always starts afresh.",
+        field: Field::Off,
+    },
+    Key {
+        name: "env",
+        doc: "Environment variables passed through to the agent, by name.",
+        field: Field::Texts(Items::Variables, |agent| &mut agent.env),
+    },
+];
+
+fn level(level: SandboxLevel) -> &'static str {
+    match level {
+        SandboxLevel::None => "none",
+    }
+}

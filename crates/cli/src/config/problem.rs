@@ -1,0 +1,109 @@
+//! What is wrong with a configuration, shown where it was written.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, normalize_untrusted_str};
+
+use super::layer::Layer;
+
+/// Everything found wrong, in the order of the layers and of their lines.
+#[derive(Debug, PartialEq)]
+pub struct ConfigError {
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// The file, or `--set`.
+    pub file: String,
+    /// Line and column, from 1; none where the whole file is the problem.
+    pub at: Option<(usize, usize)>,
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+    shown: Option<(Arc<Layer>, Range<usize>)>,
+}
+
+/// A problem inside one text, by byte offsets, before it is tied to its file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    pub span: Range<usize>,
+    pub message: String,
+    pub help: String,
+}
+
+/// Whether the terminal may be sent colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    Plain,
+    Ansi,
+}
+
+impl Problem {
+    pub fn in_text(layer: &Arc<Layer>, fault: Fault) -> Self {
+        let span = fault.span.start.min(layer.text.len())..fault.span.end.min(layer.text.len());
+        Self {
+            file: layer.name.clone(),
+            at: Some(layer.line_and_column(span.start)),
+            message: fault.message,
+            help: fault.help,
+            shown: Some((Arc::clone(layer), span)),
+        }
+    }
+
+    pub fn of_file(file: impl Into<String>, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { file: file.into(), at: None, message: message.into(), help: help.into(), shown: None }
+    }
+
+    pub fn at(mut self, line: usize, column: usize) -> Self {
+        self.at = Some((line, column));
+        self
+    }
+
+    fn render(&self, renderer: &Renderer) -> String {
+        let message = normalize_untrusted_str(&self.message);
+        let title = match (&self.shown, self.at) {
+            (Some(_), _) => message,
+            (None, None) => format!("{}: {message}", self.file),
+            (None, Some((line, column))) => format!("{}:{line}:{column}: {message}", self.file),
+        };
+        let help = Level::HELP.message(normalize_untrusted_str(&self.help));
+        let title = Level::ERROR.primary_title(title);
+        let group = match &self.shown {
+            Some((layer, span)) => title.element(
+                Snippet::source(layer.text.as_str())
+                    .path(layer.name.as_str())
+                    .annotation(AnnotationKind::Primary.span(span.clone())),
+            ),
+            None => annotate_snippets::Group::with_title(title),
+        };
+        renderer.render(&[group.element(help)])
+    }
+}
+
+impl ConfigError {
+    pub fn render(&self, colour: Colour) -> String {
+        let renderer = match colour {
+            Colour::Plain => Renderer::plain(),
+            Colour::Ansi => Renderer::styled(),
+        };
+        let shown: Vec<String> = self.problems.iter().map(|problem| problem.render(&renderer)).collect();
+        shown.join("\n\n")
+    }
+}
+
+impl From<Problem> for ConfigError {
+    fn from(problem: Problem) -> Self {
+        Self { problems: vec![problem] }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(Colour::Plain))
+    }
+}
+
+impl std::error::Error for ConfigError {}

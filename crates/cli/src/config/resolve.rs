@@ -1,0 +1,181 @@
+//! The layers, merged into the policy a loop runs under, with the place every
+//! value came from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_core::policy::{AgentPolicy, Policy, Role};
+
+use super::field::quoted;
+use super::keys::{AGENT_KEYS, POLICY_KEYS};
+use super::layer::{Layer, LayerKind, PROJECT_FILE};
+use super::problem::{ConfigError, Fault, Problem};
+use super::read::{Origin, Settings};
+use super::template::PLACEHOLDER_AGENT;
+
+/// The policy, and by dotted name where each value was set that is not a
+/// default.
+#[derive(Debug)]
+pub struct Resolved {
+    pub policy: Policy,
+    pub origins: BTreeMap<String, Origin>,
+    /// Whether the project has a policy file.
+    pub has_project_file: bool,
+}
+
+/// Merges the layers, lowest first. Pure: nothing is read from anywhere.
+pub fn resolve(layers: Vec<Layer>) -> Result<Resolved, ConfigError> {
+    let mut settings = Settings::default();
+    let mut problems = Vec::new();
+    let has_project_file = layers.iter().any(|layer| layer.kind == LayerKind::Project);
+    for layer in layers {
+        if let Err(found) = settings.read(&Arc::new(layer)) {
+            problems.extend(found);
+        }
+    }
+    if !problems.is_empty() {
+        return Err(ConfigError { problems });
+    }
+    let resolved = merge(settings, has_project_file);
+    let problems = resolved.unusable_agents();
+    if problems.is_empty() { Ok(resolved) } else { Err(ConfigError { problems }) }
+}
+
+impl Resolved {
+    pub fn origin(&self, key: &str) -> Option<&Origin> {
+        self.origins.get(key)
+    }
+
+    /// Refuses a policy under which some agent that will be needed is not set.
+    /// Commands that only read need none, so `resolve` does not ask for it.
+    pub fn require_agents(&self) -> Result<(), ConfigError> {
+        let policy = &self.policy;
+        let reviews = policy.review.tasks || policy.review.whole;
+        let needed =
+            [(Role::Author, true), (Role::Reviewer, reviews), (Role::Finisher, policy.finish.is_wanted())];
+        for (role, _) in needed.into_iter().filter(|(_, needed)| *needed) {
+            let agent = policy.agent_for(role);
+            if lacks(agent).is_some() {
+                let message = format!("no agent is set for the {}", role.name());
+                let help = "run `windlass init`, or write [agent] with use = \"command\" and the command of your agent";
+                return Err(Problem::of_file(PROJECT_FILE, message, help).into());
+            }
+            if is_placeholder(agent) {
+                return Err(self.placeholder(role).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// What was written about agents and cannot work.
+    fn unusable_agents(&self) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = self.unusable("agent", &self.policy.agent).into_iter().collect();
+        for (role, agent) in &self.policy.roles {
+            let table = format!("role.{}", role.name());
+            problems.extend(self.unusable(&table, agent));
+            problems.extend(self.ignored(&table, agent));
+        }
+        problems
+    }
+
+    fn unusable(&self, table: &str, agent: &AgentPolicy) -> Option<Problem> {
+        let key = lacks(agent)?;
+        let written = self.origin(&format!("{table}.{key}"));
+        let origin = written.or_else(|| self.origin(&format!("{table}.use")))?;
+        let message = match written {
+            Some(_) if agent.command.is_empty() || key == "script" => format!("`{table}.{key}` is empty"),
+            Some(_) => format!("`{table}.command` does not start with a program"),
+            None => format!("`{table}.use = {}` needs a `{key}`", quoted(&agent.adapter)),
+        };
+        let help = match key {
+            "command" => "write it like command = [\"sh\", \"agent.sh\"]",
+            _ => "write it like script = \"agent.toml\"",
+        };
+        Some(shown(origin, message, help))
+    }
+
+    /// A key that was written for a role whose agent is of the other kind.
+    fn ignored(&self, table: &str, agent: &AgentPolicy) -> Option<Problem> {
+        let (key, wanted) = match agent.adapter.as_str() {
+            "scripted" => ("command", "command"),
+            _ => ("script", "scripted"),
+        };
+        let origin = self.origin(&format!("{table}.{key}"))?;
+        let message = format!("`{table}.{key}` has no effect on a {} agent", agent.adapter);
+        Some(shown(origin, message, &format!("write use = \"{wanted}\" beside it, or remove it")))
+    }
+
+    fn placeholder(&self, role: Role) -> Problem {
+        let own = self.origin(&format!("role.{}.command", role.name()));
+        let message = format!("the command of the {} is still the placeholder", role.name());
+        let help = "replace it with the command of your agent; it gets the brief on its standard input";
+        match own.or_else(|| self.origin("agent.command")) {
+            Some(origin) => shown(origin, message, help),
+            None => Problem::of_file(PROJECT_FILE, message, help),
+        }
+    }
+}
+
+fn merge(mut settings: Settings, has_project_file: bool) -> Resolved {
+    let mut policy = Policy::default();
+    let mut origins = BTreeMap::new();
+    for key in POLICY_KEYS {
+        if let Some(setting) = settings.policy.remove(key.name) {
+            (setting.change)(&mut policy);
+            origins.insert(key.name.to_owned(), setting.origin);
+        }
+    }
+    for key in AGENT_KEYS {
+        if let Some(setting) = settings.agents.remove(&(None, key.name)) {
+            (setting.change)(&mut policy.agent);
+            origins.insert(format!("agent.{}", key.name), setting.origin);
+        }
+    }
+    for role in Role::ALL {
+        let mut own = policy.agent.clone();
+        let before = origins.len();
+        // `use` is the first of the keys, so that what is not inherited is
+        // dropped before the role's own values are set.
+        for key in AGENT_KEYS {
+            let Some(setting) = settings.agents.remove(&(Some(role), key.name)) else {
+                continue;
+            };
+            (setting.change)(&mut own);
+            if own.adapter != policy.agent.adapter && key.name == "use" {
+                own = AgentPolicy { adapter: own.adapter, ..without_adapters_own(&policy.agent) };
+            }
+            origins.insert(format!("role.{}.{}", role.name(), key.name), setting.origin);
+        }
+        if origins.len() > before {
+            policy.roles.insert(role, own);
+        }
+    }
+    Resolved { policy, origins, has_project_file }
+}
+
+/// An agent without what only makes sense to its adapter.
+fn without_adapters_own(agent: &AgentPolicy) -> AgentPolicy {
+    AgentPolicy {
+        command: Vec::new(),
+        script: String::new(),
+        model: String::new(),
+        effort: String::new(),
+        ..agent.clone()
+    }
+}
+
+/// The key without which an agent of its kind cannot start, if it is not set.
+fn lacks(agent: &AgentPolicy) -> Option<&'static str> {
+    if agent.adapter == "scripted" {
+        return agent.script.trim().is_empty().then_some("script");
+    }
+    agent.command.first().is_none_or(|program| program.trim().is_empty()).then_some("command")
+}
+
+fn is_placeholder(agent: &AgentPolicy) -> bool {
+    agent.adapter == "command" && agent.command.first().is_some_and(|program| program == PLACEHOLDER_AGENT)
+}
+
+fn shown(origin: &Origin, message: String, help: &str) -> Problem {
+    Problem::in_text(&origin.layer, Fault { span: origin.span.clone(), message, help: help.to_owned() })
+}

@@ -1,0 +1,130 @@
+//! The two policy files windlass writes: the short one of `init`, and the
+//! example with every key.
+
+use super::detect::Proposal;
+use super::explain::{KeyDoc, all_keys};
+use super::field::{quoted, quoted_list};
+use super::keys::TABLES;
+
+/// The program in a fresh windlass.toml. `run` refuses it by name and shows
+/// its line, instead of failing each attempt.
+pub const PLACEHOLDER_AGENT: &str = "your-agent-here";
+
+/// The windlass.toml that `init` writes.
+pub fn project_file(proposal: &Proposal) -> String {
+    let mut text = String::new();
+    text.push_str(OPENING);
+    text.push_str(&format!("command = [{}]\n", quoted(PLACEHOLDER_AGENT)));
+    text.push_str(AFTER_AGENT);
+    if !proposal.setup.is_empty() {
+        text.push_str("\n[workspace]\n# Run once in a fresh workspace, and for the gate.\n");
+        text.push_str(&format!("setup = {}\n", quoted_list(&proposal.setup)));
+    }
+    text.push_str(
+        "\n[gate]\n# What no task may change unless its file says `allow`: tests, and what runs them.\n",
+    );
+    text.push_str(&format!("protect = {}\n", quoted_list(&proposal.protect)));
+    if proposal.checks.is_empty() {
+        text.push_str(NO_CHECKS);
+    }
+    for (name, run) in &proposal.checks {
+        text.push_str("\n# One command that must exit 0 on a clean checkout of the work.\n[[gate.check]]\n");
+        text.push_str(&format!("name = {}\nrun = {}\n", quoted(name), quoted(run)));
+    }
+    text.push_str(CLOSING);
+    text
+}
+
+const OPENING: &str = r#"# The policy of windlass for this project. Commit it.
+# `windlass config explain KEY` says what a key means and what set it.
+
+[agent]
+# FILL IN: the program that does the work. It runs in a private copy of the
+# repository and gets its brief on standard input. For example:
+#   command = ["claude", "-p", "--permission-mode", "acceptEdits"]
+#   command = ["codex", "exec", "-"]
+#   command = ["sh", "/path/to/agent.sh"]
+use = "command"
+"#;
+
+const AFTER_AGENT: &str = r#"timeout = "30m"
+
+[plan]
+# One .md file for each task, in the order of their names.
+source = "tasks/"
+"#;
+
+const NO_CHECKS: &str = r#"
+# FILL IN: no way to test this project was recognised. Without a check only a
+# reviewer stands between a claim and "done".
+# [[gate.check]]
+# name = "test"
+# run = "make test"
+"#;
+
+const CLOSING: &str = r#"
+[review]
+# A second look by an agent, on each task and on the whole. By default the
+# program of [agent] is the reviewer too; [role.reviewer] names another.
+tasks = true
+final = true
+
+[sandbox]
+# This version does not confine agents: they run with your rights.
+level = "none"
+minimum = "none"
+"#;
+
+/// The text of windlass.example.toml: every key with its default.
+pub fn example_file() -> String {
+    let mut text = String::from(EXAMPLE_OPENING);
+    let keys = all_keys();
+    for table in TABLES {
+        match table {
+            "role" => text.push_str(EXAMPLE_ROLE),
+            table => {
+                text.push_str(&format!("\n[{table}]\n"));
+                let below = format!("{table}.");
+                let own = keys.iter().filter(|key| {
+                    key.name.strip_prefix(&below).is_some_and(|rest| !rest.contains('.') && rest != "check")
+                });
+                own.for_each(|key| text.push_str(&entry(key, &below)));
+            }
+        }
+        if table == "gate" {
+            text.push_str(
+                "\n# The checks, in order; a later layer replaces the whole list.\n[[gate.check]]\n",
+            );
+            let below = "gate.check.";
+            keys.iter()
+                .filter(|key| key.name.starts_with(below))
+                .for_each(|key| text.push_str(&entry(key, below)));
+        }
+    }
+    text
+}
+
+const EXAMPLE_OPENING: &str = r#"# Every key of windlass.toml with its default; only `command` and the check are
+# made up. Copy what you want to change. Layers, lowest first: built-in,
+# $XDG_CONFIG_HOME/windlass/config.toml, the project's windlass.toml,
+# `--policy FILE`, `--set key=value`. A limit of 0 is off.
+"#;
+
+const EXAMPLE_ROLE: &str = r#"
+# A role (author, reviewer, planner, finisher) has the keys of [agent] and takes
+# what it does not set from there; of an agent of another kind it takes neither
+# command, script, model nor effort.
+[role.reviewer]
+"#;
+
+fn entry(key: &KeyDoc, below: &str) -> String {
+    let name = key.name.strip_prefix(below).unwrap_or(&key.name);
+    let value = match key.name.as_str() {
+        "agent.command" => "[\"sh\", \"agent.sh\"]".to_owned(),
+        "gate.check.name" => quoted("test"),
+        "gate.check.run" => quoted("make test"),
+        "gate.check.timeout" => quoted("5m"),
+        _ => key.default.clone().unwrap_or_default(),
+    };
+    format!("# {}\n{name} = {value}\n", key.doc)
+}

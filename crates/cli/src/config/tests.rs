@@ -1,0 +1,535 @@
+//! Policy files in; policies, refusals and explanations out, as text.
+
+use std::fs;
+use std::path::Path;
+
+use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, Rejected, Role};
+use windlass_core::time::Millis;
+
+use super::*;
+
+fn project(text: &str) -> Layer {
+    Layer::new(LayerKind::Project, "windlass.toml", text)
+}
+
+fn resolved(text: &str) -> Resolved {
+    resolve(vec![project(text)]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Each problem as `line:column message | help`.
+fn problems(layers: Vec<Layer>) -> Vec<String> {
+    let error = resolve(layers).unwrap_err();
+    let short = |problem: &Problem| {
+        let (line, column) = problem.at.unwrap();
+        format!("{line}:{column} {} | {}", problem.message, problem.help)
+    };
+    error.problems.iter().map(short).collect()
+}
+
+fn refused(text: &str, expected: &[&str]) {
+    assert_eq!(problems(vec![project(text)]), expected, "{text}");
+}
+
+#[test]
+fn nothing_written_is_the_defaults() {
+    let nothing = resolve(Vec::new()).unwrap();
+    assert_eq!(nothing.policy, Policy::default());
+    assert!(nothing.origins.is_empty() && !nothing.has_project_file);
+    assert!(resolved("# a comment\n").has_project_file);
+}
+
+#[test]
+fn the_contract_is_read() {
+    let policy = resolved(
+        r#"
+[agent]
+use = "command"
+command = ["sh", "/path/agent.sh"]
+timeout = "20s"
+[role.reviewer]
+use = "command"
+command = ["sh", "/path/reviewer.sh"]
+[plan]
+source = "tasks/"
+[gate]
+protect = ["test.sh"]
+[[gate.check]]
+name = "test"
+run = "sh ./test.sh"
+[review]
+tasks = false
+final = false
+[sandbox]
+level = "none"
+minimum = "none"
+"#,
+    )
+    .policy;
+    let mut expected = Policy::default();
+    expected.agent.command = vec!["sh".to_owned(), "/path/agent.sh".to_owned()];
+    expected.agent.timeout = Millis::seconds(20);
+    let mut reviewer = expected.agent.clone();
+    reviewer.command[1] = "/path/reviewer.sh".to_owned();
+    expected.roles.insert(Role::Reviewer, reviewer);
+    expected.plan.source = "tasks/".to_owned();
+    expected.gate.protect = vec!["test.sh".to_owned()];
+    expected.gate.checks = vec![CheckPolicy {
+        name: "test".to_owned(),
+        run: "sh ./test.sh".to_owned(),
+        when: CheckWhen::Both,
+        timeout: Millis::minutes(5),
+    }];
+    expected.review.tasks = false;
+    expected.review.whole = false;
+    assert_eq!(policy, expected);
+}
+
+#[test]
+fn every_kind_of_value_is_read() {
+    let policy = resolved(
+        r#"
+loop.max_iterations = 1_000
+budget = { wall = "8h", cost_usd = 20.5, tokens = 0x10 }
+[agent]
+resume = false
+silence = 0
+env = ["API_KEY"]
+[gate]
+protect = ["./tests/", "**/*.{test,spec}.js"]
+timeout = "1m"
+[[gate.check]]
+name = "slow"
+run = "true"
+when = "final"
+timeout = "1h30m"
+[[gate.check]]
+name = "quick"
+run = "true"
+[review]
+rejected = "reset"
+[sandbox]
+level = "auto"
+"#,
+    )
+    .policy;
+    assert_eq!(policy.limits.max_iterations, 1000);
+    assert_eq!(
+        (policy.budget.wall, policy.budget.cost_micro_usd, policy.budget.tokens),
+        (Millis::minutes(480), 20_500_000, 16)
+    );
+    assert_eq!((policy.agent.silence, &policy.agent.env[..]), (Millis(0), &["API_KEY".to_owned()][..]));
+    assert_eq!(policy.gate.protect, ["tests/**", "**/*.{test,spec}.js"]);
+    let timeouts: Vec<Millis> = policy.gate.checks.iter().map(|check| check.timeout).collect();
+    assert_eq!(timeouts, [Millis::minutes(90), Millis::minutes(1)], "a check without one has the gate's");
+    assert_eq!((policy.gate.checks[0].when, policy.review.rejected), (CheckWhen::Final, Rejected::Reset));
+}
+
+#[test]
+fn a_later_layer_wins_key_by_key() {
+    let layers = || {
+        vec![
+            Layer::new(
+                LayerKind::User,
+                "/home/me/config.toml",
+                "[agent]\ntimeout = \"1m\"\nsilence = \"2m\"\ngrace = \"1s\"\n",
+            ),
+            project("[agent]\ntimeout = \"3m\"\n[[gate.check]]\nname = \"a\"\nrun = \"a\"\n"),
+            Layer::new(LayerKind::PolicyFile, "night.toml", "[agent]\nsilence = \"4m\"\n"),
+            Layer::set("agent.silence=5m"),
+            Layer::set(" agent.command = [\"sh\", \"x y\"] "),
+            Layer::set("agent.model=fast"),
+            Layer::set("gate.check=[{name='b', run='b'}]"),
+        ]
+    };
+    let resolved = resolve(layers()).unwrap();
+    let agent = &resolved.policy.agent;
+    assert_eq!(
+        (agent.timeout, agent.silence, agent.grace),
+        (Millis::minutes(3), Millis::minutes(5), Millis::seconds(1))
+    );
+    assert_eq!((&agent.command[1][..], &agent.model[..]), ("x y", "fast"));
+    assert_eq!(resolved.policy.gate.checks.len(), 1);
+    let explain =
+        |key: &str| resolved.explain(key).unwrap().iter().map(ToString::to_string).collect::<String>();
+    assert_eq!(
+        explain("agent.timeout"),
+        "agent.timeout = \"3m\"\n  How long one attempt may take.\n  takes: duration such as \"20s\", \"5m\" or \"1h30m\", 0 = off\n  set by: windlass.toml:2:1 (the project's file)\n  default: \"30m\"\n"
+    );
+    assert!(explain("agent.grace").contains("set by: /home/me/config.toml:4:1 (your own file)"));
+    assert!(explain("agent.silence").contains("set by: --set:1:1 (the command line)"));
+    assert!(explain("agent.env").contains("set by: nothing; this is the default"));
+    assert!(
+        explain("gate.check")
+            .starts_with("gate.check = [{ name = \"b\", run = \"b\", when = \"both\", timeout = \"5m\" }]\n")
+    );
+    assert!(explain("gate.check.run").starts_with("gate.check.run = [\"b\"]\n"));
+    assert!(
+        explain("role.reviewer.timeout")
+            .contains("inherited from: agent.timeout\n  set by: windlass.toml:2:1")
+    );
+    assert_eq!(resolved.explain("budget").unwrap().len(), 3);
+    assert_eq!(
+        resolved.explain("agent.timout").unwrap_err().to_string(),
+        "there is no key `agent.timout`; did you mean `agent.timeout`?"
+    );
+}
+
+#[test]
+fn a_shadowed_mistake_is_still_a_mistake() {
+    let user = Layer::new(LayerKind::User, "config.toml", "[loop]\nmax_iterations = true\n");
+    assert_eq!(
+        problems(vec![user, project("[loop]\nmax_iterations = 3\n")]),
+        ["2:18 `loop.max_iterations` must be a whole number, not true or false | write a whole number"]
+    );
+}
+
+#[test]
+fn a_role_takes_from_the_agent_what_belongs_to_its_own_kind() {
+    let text = r#"
+[agent]
+use = "command"
+command = ["work"]
+model = "big"
+timeout = "1m"
+[role.reviewer]
+timeout = "2m"
+[role.finisher]
+use = "scripted"
+script = "finish.toml"
+[role.planner]
+use = "command"
+"#;
+    let policy = resolved(text).policy;
+    let reviewer = policy.agent_for(Role::Reviewer);
+    assert_eq!((&reviewer.command[..], &reviewer.model[..]), (&["work".to_owned()][..], "big"));
+    assert_eq!(reviewer.timeout, Millis::minutes(2));
+    let finisher = policy.agent_for(Role::Finisher);
+    assert_eq!((finisher.command.len(), &finisher.model[..], finisher.timeout), (0, "", Millis::minutes(1)));
+    assert_eq!(policy.agent_for(Role::Planner).command, ["work"]);
+    assert!(!policy.roles.contains_key(&Role::Author));
+    refused(
+        "[agent]\nuse = \"scripted\"\nscript = \"a\"\n[role.reviewer]\ncommand = [\"x\"]\n[role.author]\nuse = \"command\"\n",
+        &[
+            "7:1 `role.author.use = \"command\"` needs a `command` | write it like command = [\"sh\", \"agent.sh\"]",
+            "5:1 `role.reviewer.command` has no effect on a scripted agent | write use = \"command\" beside it, or remove it",
+        ],
+    );
+}
+
+#[test]
+fn a_refusal_shows_the_place() {
+    let error = resolve(vec![project("[loop]\nmax_stalls = 2\nmax_iteration = 3\n")]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "error: unknown key `loop.max_iteration`
+ --> windlass.toml:3:1
+  |
+3 | max_iteration = 3
+  | ^^^^^^^^^^^^^
+  |
+  = help: did you mean `max_iterations`?"
+    );
+    assert!(error.render(Colour::Ansi).contains("\u{1b}["));
+    assert_eq!(
+        resolve(vec![Layer::set("agent.timeout=20")]).unwrap_err().to_string(),
+        "error: `agent.timeout` has no unit
+ --> --set:1:15
+  |
+1 | agent.timeout=20
+  |               ^^
+  |
+  = help: write a number with a unit, such as \"20s\", \"5m\" or \"1h30m\"; 0 switches the limit off"
+    );
+}
+
+#[test]
+fn unknown_keys_get_the_nearest() {
+    refused("[agnt]\n", &["1:2 unknown table or key `agnt` | did you mean `agent`?"]);
+    refused("max_stalls = 3\n", &["1:1 unknown table or key `max_stalls` | `max_stalls` belongs to [loop]"]);
+    refused(
+        "[role.reviwer]\nuse = \"command\"\n",
+        &["1:7 unknown key `role.reviwer` | did you mean `reviewer`?"],
+    );
+    refused(
+        "[role.author]\ntimeot = 0\n",
+        &["2:1 unknown key `role.author.timeot` | did you mean `timeout`?"],
+    );
+    refused("[land]\ncolour = 1\n", &["2:1 unknown key `land.colour` | [land] has: rule"]);
+    refused(
+        "[colour]\n",
+        &[
+            "1:2 unknown table or key `colour` | known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, sandbox, land",
+        ],
+    );
+    refused(
+        "\"loop.max_stalls\" = 1\n",
+        &["1:1 unknown key \"loop.max_stalls\" | write a dotted key without quotes"],
+    );
+    refused(
+        "[[gate.check]]\nname = \"a\"\nrunn = \"x\"\n[[gate.check]]\nname = \"b\"\ncolour = 1\n",
+        &[
+            "3:1 unknown key `gate.check.runn` | did you mean `run`?",
+            "6:1 unknown key `gate.check.colour` | a check has: name, run, when, timeout",
+        ],
+    );
+}
+
+#[test]
+fn wrong_types_and_values_are_all_reported() {
+    refused(
+        "[loop]\nmax_iterations = \"3\"\nmax_stalls = -1\nmax_transient = 4294967296\n",
+        &[
+            "2:18 `loop.max_iterations` must be a whole number, not a text | write a whole number",
+            "3:14 `loop.max_stalls` must be a whole number from 0 to 4294967295 | 0 switches the limit off",
+            "4:17 `loop.max_transient` must be a whole number from 0 to 4294967295 | 0 switches the limit off",
+        ],
+    );
+    refused(
+        "[budget]\nwall = 3\ncost_usd = -1\ntokens = 1.5\n[review]\ntasks = \"yes\"\nrejected = \"rest\"\n",
+        &[
+            "2:8 `budget.wall` has no unit | write a number with a unit, such as \"20s\", \"5m\" or \"1h30m\"; 0 switches the limit off",
+            "3:12 `budget.cost_usd` must be an amount in dollars from 0 to a billion | write it like 20.0; 0 switches the limit off",
+            "4:10 `budget.tokens` must be a whole number, not a number with a fraction | write a whole number",
+            "6:9 `review.tasks` must be true or false, not a text | write true or false",
+            "7:12 `review.rejected` cannot be \"rest\" | did you mean \"reset\"? known here: \"continue\", \"reset\"",
+        ],
+    );
+    refused(
+        "agent = 3\n[[review]]\n[workspace]\nhistory = 0\ncopy = [\"../x\"]\n",
+        &[
+            "1:9 `agent` must be a table, not a number | write its keys under [agent]",
+            "2:1 `review` must be a table, not a list | write its keys under [review]",
+            "4:11 `workspace.history` must be a whole number from 1 to 4294967295 | write at least 1",
+            "5:9 in `workspace.copy`, \"../x\" leads out of the repository | write it like \".env.test\", from the root of the repository",
+        ],
+    );
+}
+
+#[test]
+fn agents_that_cannot_start_are_refused() {
+    refused(
+        "[agent]\nuse = \"codx\"\ncommand = \"sh agent.sh\"\n",
+        &[
+            "2:7 `agent.use` cannot be \"codx\" | known here: \"command\", \"scripted\"",
+            "3:11 `agent.command` must be a list of texts, not a text | write [\"sh\", \"agent.sh\"]",
+        ],
+    );
+    refused(
+        "[agent]\nuse = \"command\"\n",
+        &["2:1 `agent.use = \"command\"` needs a `command` | write it like command = [\"sh\", \"agent.sh\"]"],
+    );
+    refused(
+        "[agent]\ncommand = []\n",
+        &["2:1 `agent.command` is empty | write it like command = [\"sh\", \"agent.sh\"]"],
+    );
+    refused(
+        "[agent]\ncommand = [\" \"]\n",
+        &[
+            "2:1 `agent.command` does not start with a program | write it like command = [\"sh\", \"agent.sh\"]",
+        ],
+    );
+    refused(
+        "[agent]\nuse = \"scripted\"\n",
+        &["2:1 `agent.use = \"scripted\"` needs a `script` | write it like script = \"agent.toml\""],
+    );
+    refused(
+        "[agent]\nenv = [\"A=b\"]\nmodel = \"a\\u0000\"\n",
+        &[
+            "2:8 in `agent.env`, \"A=b\" cannot be the name of an environment variable | write only the name, such as \"API_KEY\"",
+            "3:9 `agent.model` has a NUL character in it | remove it: no program can be given one",
+        ],
+    );
+}
+
+#[test]
+fn a_run_needs_its_agents() {
+    let missing = resolved("[review]\ntasks = false\nfinal = false\n").require_agents().unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        "error: windlass.toml: no agent is set for the author\n |\n = help: run `windlass init`, or write [agent] with use = \"command\" and the command of your agent"
+    );
+    assert!(resolved("[agent]\ncommand = [\"a\"]\n").require_agents().is_ok());
+    let author_only = resolved("[role.author]\ncommand = [\"a\"]\n");
+    assert_eq!(
+        author_only.require_agents().unwrap_err().problems[0].message,
+        "no agent is set for the reviewer"
+    );
+
+    let fresh = resolved(&project_file(&Proposal::default())).require_agents().unwrap_err();
+    assert_eq!(fresh.problems.len(), 1);
+    assert_eq!(
+        fresh.to_string(),
+        "error: the command of the author is still the placeholder
+  --> windlass.toml:11:1
+   |
+11 | command = [\"your-agent-here\"]
+   | ^^^^^^^
+   |
+   = help: replace it with the command of your agent; it gets the brief on its standard input"
+    );
+}
+
+#[test]
+fn checks_must_be_able_to_judge() {
+    let command = "give it a `run`, such as run = \"make test\"";
+    let name =
+        "name it with letters, digits, `-`, `_`, `.`, `:`, `+` or blanks, at most 64, letter or digit first";
+    refused(
+        "[[gate.check]]\nname = \"a\"\n[[gate.check]]\nname = \"b\"\nrun = \" \"\n[[gate.check]]\nrun = \"x\"\n[[gate.check]]\nname = \"../c\"\nrun = \"x\"\n",
+        &[
+            &format!("1:1 the check \"a\" has no command | {command}"),
+            &format!("5:7 the check \"b\" has no command | {command}"),
+            &format!("6:1 a check has no name | {name}"),
+            &format!("9:8 a check cannot be named \"../c\" | {name}"),
+        ],
+    );
+    refused(
+        "[[gate.check]]\nname = \"a\"\nrun = \"x\"\n[[gate.check]]\nname = \"a\"\nrun = \"y\"\n[[gate.check]]\nname = \"A\"\nrun = \"y\"\n",
+        &[
+            "5:8 two checks are named \"a\" | give each check a name of its own",
+            "8:8 the checks \"a\" and \"A\" differ only in case | give each check a name of its own",
+        ],
+    );
+    refused(
+        "[gate.check]\nname = \"a\"\n",
+        &[
+            "1:1 `gate.check` must be a list of tables, not a table | write `[[gate.check]]`, with two brackets",
+        ],
+    );
+    refused(
+        "[gate]\nprotect = [\"a[\", \"/x\", 3]\n",
+        &[
+            "2:12 in `gate.protect`, the glob \"a[\" is not valid: unclosed character class; missing ']' | write it like \"tests/**\" or \"test.sh\", from the root of the repository",
+            "2:18 in `gate.protect`, \"/x\" leads out of the repository | write it like \"tests/**\" or \"test.sh\", from the root of the repository",
+            "2:24 `gate.protect[2]` must be a text in quotes, not a number | write a text in quotes",
+        ],
+    );
+}
+
+#[test]
+fn what_this_version_cannot_do_is_said_so() {
+    for (text, place, what) in [
+        ("[hooks]\npre_iteration = []\n", "1:2", "hooks"),
+        ("notify.webhook = \"x\"\n", "1:1", "notify"),
+        ("[stop]\n", "1:2", "stop"),
+        ("[gate]\ncache = []\n", "2:1", "gate.cache"),
+        ("[gate]\nnetwork = \"open\"\n", "2:1", "gate.network"),
+        ("[role.reviewer]\nfallback = []\n", "2:1", "role.reviewer.fallback"),
+        ("[agent]\ninject = []\n", "2:1", "agent.inject"),
+        ("[agent]\nresume = true\n", "2:10", "agent.resume = true"),
+        ("[[gate.check]]\njunit = \"x\"\n", "2:1", "gate.check.junit"),
+        ("[[gate.check]]\ncontrol = \"x\"\n", "2:1", "gate.check.control"),
+    ] {
+        refused(
+            text,
+            &[&format!("{place} `{what}` is not available in this version of windlass | remove it")],
+        );
+    }
+    refused(
+        "[sandbox]\nlevel = \"landlock\"\nminimum = \"container\"\n[land]\nrule = \"merge\"\n[agent]\nuse = \"codex\"\n",
+        &[
+            "2:9 `sandbox.level = \"landlock\"` is not available in this version of windlass | known here: \"none\", \"auto\"",
+            "3:11 `sandbox.minimum = \"container\"` is not available in this version of windlass | known here: \"none\"",
+            "5:8 `land.rule = \"merge\"` is not available in this version of windlass | known here: \"branch\"",
+            "7:7 `agent.use = \"codex\"` is not available in this version of windlass | known here: \"command\", \"scripted\"",
+        ],
+    );
+}
+
+#[test]
+fn text_that_is_not_toml_is_refused_at_its_place() {
+    refused("[agent]\n[agent]\n", &["2:2 `agent` is written twice | keep one of them"]);
+    refused(
+        "[plan]\nsource = \"a\"\nsource = \"b\"\n",
+        &["3:1 `source` is written twice | keep one of them"],
+    );
+    refused(
+        "[plan]\nsource = \"a\n",
+        &[
+            "2:12 this is not TOML: invalid basic string, expected `\"` | see https://toml.io for how it is written",
+        ],
+    );
+    let set = |argument: &str| problems(vec![Layer::set(argument)]);
+    assert_eq!(
+        set("agent.command=[\"sh\""),
+        ["1:20 this is not TOML: unclosed array, expected `]` | see https://toml.io for how it is written"]
+    );
+    assert_eq!(
+        set("loop.max_stalls"),
+        ["1:1 there is no `=` in it | write --set key=value, such as --set loop.max_iterations=10"]
+    );
+    assert_eq!(
+        set("agent = { timeout = 3, modl = 'x' }"),
+        [
+            "1:21 `agent.timeout` has no unit | write a number with a unit, such as \"20s\", \"5m\" or \"1h30m\"; 0 switches the limit off",
+            "1:24 unknown key `agent.modl` | did you mean `model`?",
+        ]
+    );
+    assert_eq!(
+        set("gate.check.name=x"),
+        [
+            "1:1 unknown key `gate.check.name` | set the whole list: gate.check=[{name=\"test\", run=\"make test\"}]"
+        ]
+    );
+    assert_eq!(
+        set("=x"),
+        [format!(
+            "1:1 unknown table or key `` | {}",
+            "known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, sandbox, land"
+        )]
+    );
+}
+
+#[test]
+fn a_damaged_file_is_read_or_refused_but_never_worse() {
+    let text = example_file();
+    let places: Vec<usize> = text.char_indices().map(|(at, _)| at).step_by(13).collect();
+    let mut refused = 0;
+    for at in places {
+        for damage in ["", "\"", "[", "]", "=", "é", "\n", "\r", "\0", "'''", "{", ".x.", "# "] {
+            let damaged = match damage {
+                "" => text[..at].to_owned(),
+                _ => format!("{}{damage}{}", &text[..at], &text[at..(at + 60).min(text.len())]),
+            };
+            if let Err(error) = resolve(vec![project(&damaged)]) {
+                refused += usize::from(!error.to_string().is_empty());
+            }
+            let set: String = damaged.chars().rev().take(40).collect();
+            refused +=
+                usize::from(resolve(vec![Layer::set(set)]).is_err_and(|error| !error.to_string().is_empty()));
+        }
+    }
+    assert!(refused > 1000, "{refused}");
+}
+
+#[test]
+fn every_key_is_described() {
+    let keys = all_keys();
+    for key in &keys {
+        assert!(key.doc.ends_with('.') && !key.kind.is_empty(), "{key:?}");
+    }
+    let names: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
+    for name in ["loop.max_gate_failures", "agent.env", "role.finisher.use", "gate.check.when", "land.rule"] {
+        assert!(names.contains(&name), "{name}");
+    }
+    let resolved = resolve(Vec::new()).unwrap();
+    for name in &names {
+        assert_eq!(resolved.explain(name).unwrap().len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn the_example_at_the_root_has_every_key_and_is_the_defaults() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../windlass.example.toml");
+    if std::env::var_os("WINDLASS_UPDATE").is_some() {
+        fs::write(&file, example_file()).unwrap();
+    }
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(text, example_file(), "write it again: WINDLASS_UPDATE=1 cargo test -p windlass example");
+    let mut policy = resolved(&text).policy;
+    assert_eq!(policy.agent.command, ["sh", "agent.sh"]);
+    assert_eq!(policy.gate.checks.len(), 1);
+    policy.agent.command.clear();
+    policy.gate.checks.clear();
+    assert_eq!(policy, Policy::default());
+}
