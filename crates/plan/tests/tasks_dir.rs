@@ -201,10 +201,9 @@ fn a_check_nobody_defined_is_refused_with_its_place() {
 
 #[test]
 fn ten_thousand_tasks_are_a_plan_and_one_more_is_not() {
-    let dir = tempfile::tempdir().unwrap();
-    for n in 0..10_000 {
-        let on = if n == 0 { String::new() } else { format!("<!-- depends_on: t{:05} -->", n - 1) };
-        fs::write(dir.path().join(format!("t{n:05}.md")), on).unwrap();
+    let dir = project("== t00000.md\n# One of many\n");
+    for n in 1..10_000 {
+        fs::hard_link(dir.path().join("t00000.md"), dir.path().join(format!("t{n:05}.md"))).unwrap();
     }
     assert_eq!(tasks_dir::read(dir.path()).unwrap().tasks.len(), 10_000);
     fs::write(dir.path().join("one-more.md"), "").unwrap();
