@@ -16,6 +16,7 @@ pub mod fingerprint;
 pub mod poll;
 pub mod repo;
 pub mod scratch;
+pub mod tidy;
 
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use repo::Repo;
