@@ -1,1 +1,37 @@
+//! Runs one command: confined, bounded, killable.
+//!
+//! The long-lived process never forks. [`Spawner::start`] starts a *warden*, a hidden mode of the same
+//! binary ([`warden_main`]), and the warden stands over one attempt: it writes down who it is, starts the
+//! program, keeps its output in files of bounded size, holds it to its limits, and leaves only when every
+//! process of the attempt is dead. When the supervisor dies, its pipe closes and the warden kills the tree.
+//! [`end_leftovers`] is the other half: after a crash it makes sure that nothing of an old attempt is alive.
+//!
+//! Not here: what is run and why (agent, gate, workspace), what its output means, retries, and any
+//! confinement beyond [`Level::None`]. Nothing is inherited by a program but the environment it is given.
+//! Linux only, 5.9 or newer: neither PID namespaces nor subreapers exist elsewhere, and without one of
+//! them "nothing is alive" could not be proven.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "windlass-process needs Linux: it proves that an attempt is dead by a PID namespace or a subreaper"
+);
+
+mod finished;
+mod procfs;
+mod program;
+mod record;
+mod recover;
+mod running;
+mod spawner;
+mod sweep;
+mod sys;
+mod warden;
+mod wire;
+
+pub use finished::{Capture, Containment, Exit, Finished};
+pub use program::{Confinement, Level, Limits, Program, ThrowawayTree};
+pub use record::ATTEMPT_VARIABLE;
+pub use recover::{EndedAttempt, Ending, Leftovers, LeftoversError, end_leftovers};
+pub use running::{Canceller, Running};
+pub use spawner::{Capabilities, Spawner, StartError};
+pub use warden::{WARDEN_ARG, warden_main};

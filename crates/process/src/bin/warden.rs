@@ -1,0 +1,73 @@
+//! For the tests of this crate: a warden that is not the test binary itself, and a small supervisor that
+//! can be killed, or run as another user.
+//!
+//! `warden supervise key=value… -- argv…` runs one program and prints how it finished.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use windlass_process::{
+    Confinement, Containment, Level, Limits, Program, Spawner, ThrowawayTree, WARDEN_ARG, warden_main,
+};
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    match args.next() {
+        Some(word) if word == WARDEN_ARG => warden_main(args),
+        Some(word) if word == "supervise" => supervise(args),
+        Some(_) | None => {
+            eprintln!("usage: warden supervise key=value… -- argv…");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let settings: BTreeMap<String, String> = args
+        .by_ref()
+        .take_while(|word| word != "--")
+        .filter_map(|word| word.to_str()?.split_once('=').map(|(key, value)| (key.into(), value.into())))
+        .collect();
+    let path = |key: &str| settings.get(key).map(PathBuf::from);
+    let (Some(cwd), Some(dir)) = (path("cwd"), path("dir")) else {
+        eprintln!("cwd and dir are needed");
+        return ExitCode::from(2);
+    };
+    let tree = path("lower").zip(path("at")).zip(path("upper")).map(|((lower, at), upper)| ThrowawayTree {
+        hide: vec![lower.clone()],
+        lower,
+        at,
+        upper,
+    });
+    let program = Program {
+        argv: args.collect(),
+        cwd,
+        env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+        stdin: Vec::new(),
+        limits: Limits { wall: Duration::from_secs(60), ..Limits::none(1 << 20) },
+        confinement: Confinement { level: Level::None, tree: tree.clone() },
+        marker: settings.get("marker").cloned().unwrap_or_default(),
+        dir,
+    };
+    let spawner = match settings.get("containment").map(String::as_str) {
+        Some("subreaper") => Spawner::new().contained_by(Containment::Subreaper),
+        Some("namespace") => Spawner::new().contained_by(Containment::PidNamespace),
+        Some(_) | None => Spawner::new(),
+    };
+    let finished = match spawner.start(&program) {
+        Ok(running) => running.wait(),
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let discarded = tree.map(|tree| tree.discard().map_err(|error| error.to_string()));
+    println!("exit={:?}", finished.exit);
+    println!("containment={:?}", finished.containment);
+    println!("strays={} survivors={}", finished.stray_count, finished.survivor_count);
+    println!("discarded={discarded:?}");
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,63 @@
+//! How a program ended, and what it printed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug)]
+pub struct Finished {
+    pub exit: Exit,
+    pub stdout: Capture,
+    pub stderr: Capture,
+    /// From the start of the program to the death of the last process of its tree.
+    pub duration: Duration,
+    /// Processes beyond the main one that were alive at the end, and were killed.
+    pub stray_count: u32,
+    /// Processes that could not be killed in time (another user's, or stuck in the kernel). Anything but
+    /// zero means the attempt is not over, whatever `exit` says.
+    pub survivor_count: u32,
+    pub containment: Containment,
+    /// The warden's own peak memory: flat, whatever the program prints.
+    pub warden_peak_kib: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+    /// The wall limit.
+    TimedOut,
+    /// The silence limit.
+    Stalled,
+    Cancelled,
+    /// The program never ran.
+    NotStarted {
+        why: String,
+    },
+    /// The warden died or stopped answering; what it guarded was swept. How the program ended is unknown.
+    WardenLost {
+        why: String,
+    },
+}
+
+/// One stream, in a file: all of it, or its head, a line `… N bytes left out …`, and its tail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    pub path: PathBuf,
+    pub total_bytes: u64,
+    /// Of the program's own bytes; the marker line is not counted.
+    pub kept_bytes: u64,
+    pub truncated: bool,
+    /// The file could not be written (a full disk); what came after is lost, the program was not stopped.
+    pub write_error: Option<String>,
+}
+
+/// What proves that the tree is dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Containment {
+    /// The kernel kills everything with the namespace's init. Airtight.
+    PidNamespace,
+    /// Orphans are adopted by the warden, and swept until it has no child left.
+    Subreaper,
+}

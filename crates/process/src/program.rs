@@ -1,0 +1,161 @@
+//! What to run, where, and within which bounds.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// One command, and everything it is given.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Program {
+    /// The first word is looked up in the `PATH` of `env` unless it has a slash.
+    pub argv: Vec<OsString>,
+    #[serde(with = "os_path")]
+    pub cwd: PathBuf,
+    /// The whole environment: nothing is inherited. `WINDLASS_ATTEMPT` is added.
+    pub env: Vec<(OsString, OsString)>,
+    /// Given to the program, then end of file. A program that never reads it is not an error.
+    #[serde(skip)]
+    pub stdin: Vec<u8>,
+    pub limits: Limits,
+    pub confinement: Confinement,
+    /// This attempt's own directory, existing and empty: the record, the lock and the captured output.
+    #[serde(with = "os_path")]
+    pub dir: PathBuf,
+    /// Unique text, in the environment as `WINDLASS_ATTEMPT`, by which recovery finds strays.
+    pub marker: String,
+}
+
+/// Zero switches a limit off; a zero `grace` kills at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    pub wall: Duration,
+    /// No byte on stdout or stderr for this long.
+    pub silence: Duration,
+    /// Between SIGTERM and SIGKILL.
+    pub grace: Duration,
+    /// Bytes kept of each stream: the first half and the last.
+    pub output_cap: u64,
+}
+
+/// What a program may reach. Every spawn names one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    pub level: Level,
+    pub tree: Option<ThrowawayTree>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Level {
+    None,
+}
+
+/// A directory the program may change freely, none of whose changes last.
+///
+/// `lower` appears at `at`; what is written there goes to `upper` (a fresh directory of the caller, on a
+/// file system that can carry an overlay) and is thrown away with [`ThrowawayTree::discard`]. Every path of
+/// `hide` looks empty, so that `lower` cannot be reached under its own name. `lower` must not change while
+/// the program runs, and no hidden path may contain `at`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThrowawayTree {
+    #[serde(with = "os_path")]
+    pub lower: PathBuf,
+    #[serde(with = "os_path")]
+    pub at: PathBuf,
+    #[serde(with = "os_path")]
+    pub upper: PathBuf,
+    #[serde(with = "os_paths")]
+    pub hide: Vec<PathBuf>,
+}
+
+impl Limits {
+    /// No limit at all but the size of what is kept.
+    pub fn none(output_cap: u64) -> Limits {
+        Limits { wall: Duration::ZERO, silence: Duration::ZERO, grace: Duration::ZERO, output_cap }
+    }
+}
+
+impl Confinement {
+    pub fn none() -> Confinement {
+        Confinement { level: Level::None, tree: None }
+    }
+}
+
+impl ThrowawayTree {
+    pub(crate) fn changes(&self) -> PathBuf {
+        self.upper.join("u")
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.upper.join("w")
+    }
+
+    /// Removes what the program changed; `upper` itself stays, empty.
+    ///
+    /// `std::fs::remove_dir_all` is not enough for an ordinary user: overlayfs leaves a directory of mode
+    /// 000 in its work directory, and a program may have taken the permissions of its own.
+    pub fn discard(&self) -> io::Result<()> {
+        remove_tree(&self.changes())?;
+        remove_tree(&self.work())
+    }
+}
+
+fn remove_tree(dir: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(dir) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(dir)?;
+            std::fs::remove_dir_all(dir)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn open_up(root: &Path) -> io::Result<()> {
+    let mut pending = vec![root.to_path_buf()];
+    while let Some(dir) = pending.pop() {
+        std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o700))?;
+        for entry in std::fs::read_dir(&dir)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                pending.push(entry.path());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Paths travel as `OsString`: serde refuses a `PathBuf` that is not UTF-8.
+mod os_path {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(from).map(PathBuf::from)
+    }
+}
+
+mod os_paths {
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(paths.iter().map(|path| path.as_os_str()))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PathBuf>, D::Error> {
+        Ok(Vec::<OsString>::deserialize(from)?.into_iter().map(PathBuf::from).collect())
+    }
+}

@@ -1,0 +1,261 @@
+//! A program under its warden, seen from the supervisor.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use crate::finished::{Capture, Containment, Exit, Finished};
+use crate::program::{Limits, Program};
+use crate::record::{self, Record};
+use crate::recover::end_recorded;
+use crate::wire::{self, Kept, Outcome};
+
+/// A warden that has not answered this long after it should have is lost: killed from outside, stopped by
+/// what it guards, or stuck. Longer than it takes to end a stubborn tree.
+const OVERDUE: Duration = Duration::from_secs(30);
+
+/// Dropped without [`Running::wait`], it is killed and reaped.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    answer: Option<ChildStdout>,
+    control: Arc<Control>,
+    limits: Limits,
+    dir: PathBuf,
+    started: Instant,
+}
+
+/// Ends the program from any thread: SIGTERM, the grace, SIGKILL.
+#[derive(Clone, Debug)]
+pub struct Canceller {
+    control: Arc<Control>,
+}
+
+#[derive(Debug)]
+struct Control {
+    state: Mutex<ControlState>,
+    /// Wakes the waiter, whose deadline moves when a program is cancelled.
+    wake: OwnedFd,
+}
+
+#[derive(Debug)]
+struct ControlState {
+    /// Closed when the attempt is over or given up, whoever still holds a canceller.
+    pipe: Option<ChildStdin>,
+    cancelled_at: Option<Instant>,
+}
+
+impl Canceller {
+    /// Idempotent, and of no effect once the program has ended.
+    pub fn cancel(&self) {
+        let mut state = self.control.state();
+        if state.cancelled_at.is_some() {
+            return;
+        }
+        if let Some(pipe) = &mut state.pipe {
+            // A warden that is gone needs no telling; the waiter finds out.
+            pipe.write_all(&[wire::CANCEL]).ok();
+            state.cancelled_at = Some(Instant::now());
+            rustix::io::write(&self.control.wake, &1u64.to_ne_bytes()).ok();
+        }
+    }
+}
+
+impl Running {
+    pub(crate) fn new(mut child: Child, program: &Program) -> std::io::Result<Running> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let wake = match wake {
+            Ok(wake) => wake,
+            Err(error) => {
+                drop(child.stdin.take());
+                child.wait()?;
+                return Err(error.into());
+            }
+        };
+        let state = Mutex::new(ControlState { pipe: child.stdin.take(), cancelled_at: None });
+        let answer = child.stdout.take();
+        let control = Arc::new(Control { state, wake });
+        let (limits, dir) = (program.limits, program.dir.clone());
+        Ok(Running { child, answer, control, limits, dir, started: Instant::now() })
+    }
+
+    pub fn canceller(&self) -> Canceller {
+        Canceller { control: Arc::clone(&self.control) }
+    }
+
+    /// The warden's process, for those who watch over resources.
+    pub fn warden_pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Returns when nothing of the program is alive.
+    pub fn wait(mut self) -> Finished {
+        let answer = self.read_answer();
+        self.control.state().pipe = None;
+        let outcome = match answer {
+            Answer::Outcome(outcome) => {
+                self.child.wait().ok();
+                return self.finished(*outcome);
+            }
+            Answer::Nothing => "it ended without an answer",
+            Answer::Overdue => "it did not answer in time",
+        };
+        self.lost(outcome)
+    }
+
+    fn read_answer(&mut self) -> Answer {
+        let Some(mut pipe) = self.answer.take() else { return Answer::Nothing };
+        let mut text = Vec::new();
+        loop {
+            let until = self.deadline();
+            match ready(&pipe, &self.control.wake, until) {
+                Ready::Answer => {}
+                Ready::Woken => {
+                    rustix::io::read(&self.control.wake, &mut [0; 8]).ok();
+                    continue;
+                }
+                Ready::Late => return Answer::Overdue,
+            }
+            let mut bytes = [0; 4096];
+            match pipe.read(&mut bytes) {
+                Ok(0) => break,
+                Ok(size) => text.extend_from_slice(&bytes[..size]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        serde_json::from_slice(&text).map_or(Answer::Nothing, |outcome| Answer::Outcome(Box::new(outcome)))
+    }
+
+    /// `None`: the program may run for ever.
+    fn deadline(&self) -> Option<Instant> {
+        let slack = self.limits.grace + OVERDUE;
+        let wall = (!self.limits.wall.is_zero()).then(|| self.started + self.limits.wall + slack);
+        let cancelled = self.control.state().cancelled_at.map(|at| at + slack);
+        wall.into_iter().chain(cancelled).min()
+    }
+
+    fn lost(&mut self, what: &str) -> Finished {
+        let (mut why, survivor_count) = match end_what_is_left(&mut self.child, &self.dir) {
+            Ok(0) => (format!("the warden was lost: {what}"), 0),
+            Ok(alive) => (format!("the warden was lost: {what}; {alive} processes cannot be ended"), alive),
+            Err(error) => (format!("the warden was lost: {what}; cannot tell what is alive: {error}"), 1),
+        };
+        let log = std::fs::read(record::log_path(&self.dir)).unwrap_or_default();
+        let last_words = String::from_utf8_lossy(&log[log.len().saturating_sub(1000)..]).trim().to_owned();
+        if !last_words.is_empty() {
+            why = format!("{why}; its last words: {last_words}");
+        }
+        let kept = |path: PathBuf| {
+            let size = std::fs::metadata(path).map_or(0, |found| found.len());
+            Kept {
+                total_bytes: size,
+                kept_bytes: size,
+                truncated: size >= self.limits.output_cap,
+                write_error: None,
+            }
+        };
+        self.finished(Outcome {
+            exit: Exit::WardenLost { why },
+            stdout: kept(record::stdout_path(&self.dir)),
+            stderr: kept(record::stderr_path(&self.dir)),
+            duration: self.started.elapsed(),
+            stray_count: 0,
+            survivor_count,
+            containment: Containment::Subreaper,
+            peak_kib: 0,
+        })
+    }
+
+    fn finished(&self, outcome: Outcome) -> Finished {
+        let capture = |path: PathBuf, kept: Kept| Capture {
+            path,
+            total_bytes: kept.total_bytes,
+            kept_bytes: kept.kept_bytes,
+            truncated: kept.truncated,
+            write_error: kept.write_error,
+        };
+        Finished {
+            exit: outcome.exit,
+            stdout: capture(record::stdout_path(&self.dir), outcome.stdout),
+            stderr: capture(record::stderr_path(&self.dir), outcome.stderr),
+            duration: outcome.duration,
+            stray_count: outcome.stray_count,
+            survivor_count: outcome.survivor_count,
+            containment: outcome.containment,
+            warden_peak_kib: outcome.peak_kib,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.control.state().pipe = None;
+        let Some(mut pipe) = self.answer.take() else { return };
+        let deadline = Instant::now() + OVERDUE;
+        let mut bytes = [0; 4096];
+        loop {
+            match ready(&pipe, &self.control.wake, Some(deadline)) {
+                Ready::Answer if pipe.read(&mut bytes).is_ok_and(|size| size > 0) => {}
+                Ready::Answer => break,
+                Ready::Woken => drop(rustix::io::read(&self.control.wake, &mut [0; 8])),
+                Ready::Late => break drop(end_what_is_left(&mut self.child, &self.dir)),
+            }
+        }
+        self.child.wait().ok();
+    }
+}
+
+impl Control {
+    fn state(&self) -> MutexGuard<'_, ControlState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Answer {
+    Outcome(Box<Outcome>),
+    Nothing,
+    Overdue,
+}
+
+enum Ready {
+    Answer,
+    Woken,
+    Late,
+}
+
+fn ready(answer: &ChildStdout, wake: &OwnedFd, until: Option<Instant>) -> Ready {
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut slots =
+            [PollFd::new(answer, PollFlags::IN), PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)];
+        match poll(&mut slots, timeout.as_ref()) {
+            Ok(0) => return Ready::Late,
+            Ok(_) if slots[0].revents().is_empty() => return Ready::Woken,
+            Ok(_) => return Ready::Answer,
+            Err(rustix::io::Errno::INTR) => {}
+            // Reading says what is wrong.
+            Err(_) => return Ready::Answer,
+        }
+    }
+}
+
+/// The number of processes that live on. The warden is our child, so its pid cannot have been recycled.
+fn end_what_is_left(warden: &mut Child, dir: &std::path::Path) -> std::io::Result<u32> {
+    let alive = match Record::read(dir)? {
+        Some(record) => end_recorded(&record, Instant::now() + OVERDUE)?.alive.len() as u32,
+        None => 0,
+    };
+    warden.kill().ok();
+    warden.wait()?;
+    if alive == 0 {
+        Record::remove(dir)?;
+    }
+    Ok(alive)
+}

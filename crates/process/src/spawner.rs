@@ -1,0 +1,194 @@
+//! Starts programs, each under a warden of its own.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::finished::{Containment, Exit};
+use crate::program::{Confinement, Level, Limits, Program, ThrowawayTree};
+use crate::record::{self, ATTEMPT_VARIABLE};
+use crate::running::Running;
+use crate::warden::{WARDEN_ARG, probe_arguments};
+use crate::wire::{self, Asked, Request};
+
+#[derive(Clone, Debug)]
+pub struct Spawner {
+    warden: PathBuf,
+    containment: Option<Containment>,
+    known: Arc<Known>,
+}
+
+/// What this machine lets us do, found out by doing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    pub pid_namespace: bool,
+    /// A [`ThrowawayTree`] can be mounted with its `upper` on the file system that was probed.
+    pub overlay: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("there is no command to run")]
+    NoCommand,
+    #[error("cannot use the attempt's directory {dir}: {source}")]
+    Directory { dir: PathBuf, source: io::Error },
+    #[error("cannot start the warden {warden} for {program}: {source}")]
+    Spawn { warden: PathBuf, program: String, source: io::Error },
+    #[error("cannot hand {program} to its warden: {source}")]
+    Request { program: String, source: io::Error },
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    pid_namespace: OnceLock<bool>,
+    /// By device: whether an overlay works depends on the file system that carries it.
+    overlay: Mutex<BTreeMap<u64, bool>>,
+}
+
+impl Default for Spawner {
+    fn default() -> Spawner {
+        Spawner::new()
+    }
+}
+
+impl Spawner {
+    /// The warden is this very program, even if its file has been replaced by an upgrade meanwhile.
+    pub fn new() -> Spawner {
+        Spawner::with_warden("/proc/self/exe")
+    }
+
+    /// The warden is another binary, which calls [`crate::warden_main`] when its first argument is
+    /// [`WARDEN_ARG`].
+    pub fn with_warden(warden: impl Into<PathBuf>) -> Spawner {
+        Spawner { warden: warden.into(), containment: None, known: Arc::default() }
+    }
+
+    /// This containment or [`Exit::NotStarted`], instead of the best there is.
+    pub fn contained_by(self, containment: Containment) -> Spawner {
+        Spawner { containment: Some(containment), ..self }
+    }
+
+    pub fn start(&self, program: &Program) -> Result<Running, StartError> {
+        let asked = match self.containment {
+            Some(containment) => Asked::Exactly(containment),
+            None if self.has_pid_namespace(&program.dir) => Asked::Best,
+            None if program.confinement.tree.is_some() => Asked::Best,
+            None => Asked::Exactly(Containment::Subreaper),
+        };
+        self.start_as(program, asked)
+    }
+
+    /// `scratch` is an existing directory on the file system that will carry throwaway trees. Remembered, so
+    /// that asking again costs nothing.
+    pub fn probe(&self, scratch: &Path) -> Capabilities {
+        let pid_namespace = self.has_pid_namespace(scratch);
+        let device = std::fs::metadata(scratch).map(|found| found.dev()).ok();
+        let mut known = self.known.overlay.lock().unwrap_or_else(PoisonError::into_inner);
+        let overlay = match device {
+            Some(device) if pid_namespace => {
+                *known.entry(device).or_insert_with(|| self.try_in(scratch, Trial::Overlay))
+            }
+            Some(_) | None => false,
+        };
+        Capabilities { pid_namespace, overlay }
+    }
+
+    fn has_pid_namespace(&self, scratch: &Path) -> bool {
+        *self.known.pid_namespace.get_or_init(|| self.try_in(scratch, Trial::PidNamespace))
+    }
+
+    fn start_as(&self, program: &Program, asked: Asked) -> Result<Running, StartError> {
+        let first = program.argv.first().ok_or(StartError::NoCommand)?;
+        let name = first.display().to_string();
+        let unusable = |source| StartError::Directory { dir: program.dir.clone(), source };
+        let dir = std::path::absolute(&program.dir).map_err(unusable)?;
+        let log = File::create(record::log_path(&dir)).map_err(unusable)?;
+        let cwd = std::path::absolute(&program.cwd).map_err(unusable)?;
+        let program = Program { dir, cwd, ..program.clone() };
+
+        fail::fail_point!("process::spawn");
+        let mut child = Command::new(&self.warden)
+            .arg0("windlass-warden")
+            .arg(WARDEN_ARG)
+            .env_clear()
+            .env(ATTEMPT_VARIABLE, &program.marker)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log)
+            // Out of reach of a terminal's Ctrl-C, which must not end a warden before its tree.
+            .process_group(0)
+            .spawn()
+            .map_err(|source| StartError::Spawn {
+                warden: self.warden.clone(),
+                program: name.clone(),
+                source,
+            })?;
+        let request = Request { program, containment: asked };
+        let sent = match child.stdin.as_mut() {
+            Some(control) => wire::write_request(control, &request),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        let running = Running::new(child, &request.program)
+            .map_err(|source| StartError::Request { program: name.clone(), source })?;
+        // On failure `running` is dropped, which ends and reaps the warden.
+        sent.map_err(|source| StartError::Request { program: name, source })?;
+        fail::fail_point!("process::started");
+        Ok(running)
+    }
+
+    fn try_in(&self, scratch: &Path, trial: Trial) -> bool {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let turn = COUNT.fetch_add(1, Ordering::Relaxed);
+        let place = scratch.join(format!("probe-{}-{turn}", std::process::id()));
+        let worked = self.try_at(&place, trial).unwrap_or(false);
+        std::fs::remove_dir_all(&place).ok();
+        worked
+    }
+
+    fn try_at(&self, place: &Path, trial: Trial) -> io::Result<bool> {
+        let place = std::path::absolute(place)?;
+        let made = |name: &str| std::fs::create_dir_all(place.join(name)).map(|()| place.join(name));
+        let (lower, at) = (made("lower")?, made("at")?);
+        std::fs::write(lower.join("seed"), "seed")?;
+        let tree = ThrowawayTree { upper: made("upper")?, hide: vec![lower.clone()], lower, at };
+        let (cwd, tree, writes) = match trial {
+            Trial::PidNamespace => (place.clone(), None, None),
+            Trial::Overlay => (tree.at.clone(), Some(tree), Some("seed")),
+        };
+        let program = Program {
+            argv: [self.warden.clone().into()].into_iter().chain(probe_arguments(writes)).collect(),
+            cwd,
+            env: Vec::new(),
+            stdin: Vec::new(),
+            limits: Limits { wall: PROBE_LIMIT, ..Limits::none(4096) },
+            confinement: Confinement { level: Level::None, tree: tree.clone() },
+            dir: made("attempt")?,
+            marker: format!("probe {}", place.display()),
+        };
+        let asked = Asked::Exactly(Containment::PidNamespace);
+        let finished = self.start_as(&program, asked).map_err(io::Error::other)?.wait();
+        let kept = match &tree {
+            Some(tree) => {
+                let unchanged = std::fs::read(tree.lower.join("seed"))? == b"seed";
+                tree.discard()?;
+                unchanged
+            }
+            None => true,
+        };
+        Ok(finished.exit == Exit::Code(0) && kept)
+    }
+}
+
+const PROBE_LIMIT: std::time::Duration = std::time::Duration::from_secs(20);
+
+#[derive(Clone, Copy)]
+enum Trial {
+    PidNamespace,
+    Overlay,
+}

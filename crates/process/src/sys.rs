@@ -1,0 +1,178 @@
+//! The system calls that need `unsafe`, each behind a safe or narrowly stated face.
+
+use std::ffi::{CString, c_int};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+/// Runs `child` in a forked process, which ends there: it never returns into the parent's frames.
+///
+/// # Safety
+/// The calling process has one thread only; otherwise the child may find a lock of the allocator taken for
+/// ever.
+pub unsafe fn fork(child: impl FnOnce()) -> io::Result<Pid> {
+    // SAFETY: the caller promises a single thread.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            let _guard = ExitOnUnwind;
+            child();
+            exit_now(70)
+        }
+        pid => Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork returned no pid")),
+    }
+}
+
+struct ExitOnUnwind;
+
+impl Drop for ExitOnUnwind {
+    fn drop(&mut self) {
+        exit_now(70);
+    }
+}
+
+/// Ends this process without running anything of the parent's that was copied by fork.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: `_exit` touches no memory.
+    unsafe { libc::_exit(code) }
+}
+
+/// Makes `keep[i]` descriptor `i` and closes every other. The first three are for a program to inherit,
+/// the rest close on exec.
+pub fn keep_only(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
+    const ABOVE: c_int = 64;
+    let raise = |fd: &BorrowedFd<'_>| {
+        // SAFETY: a plain descriptor operation on an open descriptor.
+        check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, ABOVE) })
+    };
+    let raised: Vec<RawFd> = keep.iter().map(raise).collect::<io::Result<_>>()?;
+    for (slot, &fd) in (0..).zip(&raised) {
+        let flags = if slot < 3 { 0 } else { libc::O_CLOEXEC };
+        // SAFETY: whoever owned descriptor `slot` never runs again in this process: see the callers.
+        check(unsafe { libc::dup3(fd, slot, flags) })?;
+    }
+    close_from(keep.len() as u32)
+}
+
+/// Closes every descriptor from `first` on, whoever opened it.
+pub fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: nothing in this process uses a descriptor it was not given.
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    if closed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The warden's own signals: deaf to what a terminal or an operator sends to a group, woken by SIGCHLD only
+/// inside [`wait_for`].
+pub fn settle_signals() -> io::Result<()> {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
+        // SAFETY: SIG_IGN runs no code.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+    extern "C" fn wake(_: c_int) {}
+    let handler: extern "C" fn(c_int) = wake;
+    // SAFETY: the function does nothing. `signal` in glibc restarts system calls, but never `ppoll`.
+    unsafe { libc::signal(libc::SIGCHLD, handler as libc::sighandler_t) };
+    block(&[libc::SIGCHLD])
+}
+
+pub fn block(signals: &[c_int]) -> io::Result<()> {
+    let set = signal_set(signals);
+    // SAFETY: `set` is initialised, the old mask is not asked for.
+    check(unsafe { libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) }).map(drop)
+}
+
+/// As a program expects to find them: every signal at its default, none blocked.
+pub fn default_signals() -> io::Result<()> {
+    // The kernel's own structure: handler, flags, restorer, mask. glibc's `signal` would refuse 32 and 33,
+    // which are its own, and which a parent may have left ignored.
+    let default = [0u64; 4];
+    for signal in 1..=64 {
+        // SAFETY: all zero is SIG_DFL, which runs no code. KILL and STOP refuse, which is right.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, &default, std::ptr::null::<u64>(), 8) };
+    }
+    let none = signal_set(&[]);
+    // SAFETY: `none` is initialised, the old mask is not asked for.
+    check(unsafe { libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut()) }).map(drop)
+}
+
+/// A signal that was taken, and whether its sender is outside of this PID namespace.
+pub struct Taken {
+    pub signal: c_int,
+    pub from_outside: bool,
+}
+
+/// Takes the next of these blocked signals.
+pub fn take_signal(signals: &[c_int]) -> Taken {
+    let set = signal_set(signals);
+    loop {
+        // SAFETY: both point to initialised values that live through the call.
+        let taken = unsafe {
+            let mut origin: libc::siginfo_t = std::mem::zeroed();
+            let signal = libc::sigwaitinfo(&set, &mut origin);
+            Taken { signal, from_outside: origin.si_pid() == 0 }
+        };
+        if taken.signal > 0 {
+            return taken;
+        }
+    }
+}
+
+/// Waits until a descriptor is ready, a child has changed, or `until` has come. A slot whose descriptor is
+/// negative is left out.
+pub fn wait_for(slots: &mut [libc::pollfd], until: Option<Instant>) -> io::Result<()> {
+    let timeout = until.map(|until| timespec(until.saturating_duration_since(Instant::now())));
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let none = signal_set(&[]);
+    // SAFETY: the slots, the time and the mask live through the call.
+    let ready = unsafe { libc::ppoll(slots.as_mut_ptr(), slots.len() as libc::nfds_t, timeout, &none) };
+    if ready >= 0 {
+        return Ok(());
+    }
+    slots.iter_mut().for_each(|slot| slot.revents = 0);
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// Signals every process this one can see, but itself: inside a PID namespace, all of it.
+pub fn signal_everyone(signal: c_int) {
+    // SAFETY: sends a signal. No process but the namespace's init calls this.
+    unsafe { libc::kill(-1, signal) };
+}
+
+/// Replaces this process; returns only why it could not.
+pub fn execute(path: &CString, argv: &[CString], env: &[CString]) -> io::Error {
+    let terminated = |strings: &[CString]| -> Vec<*const libc::c_char> {
+        strings.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+    };
+    let (argv, env) = (terminated(argv), terminated(env));
+    // SAFETY: both arrays are null-terminated and their strings outlive the call.
+    unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+fn timespec(duration: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}
+
+fn signal_set(signals: &[c_int]) -> libc::sigset_t {
+    // SAFETY: `sigemptyset` initialises the set.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for &signal in signals {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
+    }
+}
+
+fn check(returned: c_int) -> io::Result<c_int> {
+    if returned == -1 { Err(io::Error::last_os_error()) } else { Ok(returned) }
+}

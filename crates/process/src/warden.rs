@@ -1,0 +1,199 @@
+//! The process that stands over one attempt. Started by [`crate::Spawner`], never by a person.
+//!
+//! Order of duties: take the lock; start a leader that waits; write the record; look whether the supervisor
+//! still lives; say go; watch; end the tree; put the output in order; remove the record; answer; leave.
+
+mod capture;
+mod launch;
+mod namespace;
+mod overlay;
+mod report;
+mod terminate;
+mod watch;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::RawFd;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use rustix::process::{DumpableBehavior, getpid, getppid, set_child_subreaper, set_dumpable_behavior};
+
+use crate::finished::{Containment, Exit};
+use crate::procfs::{self, ProcessId};
+use crate::record::{self, Record};
+use crate::sys;
+use crate::wire::{self, Asked, Kept, Outcome, Request};
+use launch::Launched;
+use terminate::Left;
+use watch::Watch;
+
+/// The first argument of the binary that means: call [`warden_main`] with what follows, and do nothing else.
+pub const WARDEN_ARG: &str = "__warden";
+
+const PROBE_ARG: &str = "probe";
+
+/// Descriptors of a leader, behind the program's own three.
+const REPORT: RawFd = 3;
+const GO: RawFd = 4;
+
+/// The hidden mode of the binary. Must be called before any thread is started, since it forks.
+pub fn warden_main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    match args.next() {
+        Some(word) if word == PROBE_ARG => act_as_probe(args.next()),
+        Some(word) => {
+            eprintln!("the warden does not know {}", word.display());
+            ExitCode::from(2)
+        }
+        None => match attend() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("warden: {error}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+/// The arguments that make this binary a probe: a program that only shows whether it is contained, and that
+/// it may write in the current directory.
+pub(crate) fn probe_arguments(writes: Option<&str>) -> Vec<OsString> {
+    [WARDEN_ARG, PROBE_ARG].into_iter().chain(writes).map(OsString::from).collect()
+}
+
+fn act_as_probe(writes: Option<OsString>) -> ExitCode {
+    let contained = getppid().is_some_and(|parent| parent.is_init());
+    let written = writes.is_none_or(|name| std::fs::write(name, "probe").is_ok());
+    if contained && written { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn attend() -> io::Result<()> {
+    sys::settle_signals()?;
+    sys::close_from(3)?;
+    set_child_subreaper(Some(getpid()))?;
+    rustix::thread::set_name(c"windlass-warden").ok();
+    let (mut control, mut result) = take_pipes()?;
+    let Some(request) = wire::read_request(&mut control)? else { return Ok(()) };
+    rustix::io::ioctl_fionbio(&control, true)?;
+    let outcome = stand_over(request, control);
+    // A supervisor that is gone reads nothing; that is no failure of ours.
+    result.write_all(&serde_json::to_vec(&outcome)?).ok();
+    Ok(())
+}
+
+/// Moves our two pipes out of the way of stdin and stdout, so that nothing that is started inherits them.
+fn take_pipes() -> io::Result<(File, File)> {
+    let control = File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?);
+    let result = File::from(rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?);
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok((control, result))
+}
+
+fn stand_over(request: Request, control: File) -> Outcome {
+    // Before a program is contained, all that can be said is what was asked for.
+    let containment = match request.containment {
+        Asked::Exactly(containment) => containment,
+        Asked::Best => Containment::Subreaper,
+    };
+    let (lock, launched) = match prepare(&request) {
+        Ok(prepared) => prepared,
+        Err(why) => return without_program(Exit::NotStarted { why }, containment),
+    };
+    // Nobody else of this user may look into a warden, whose result pipe decides what is believed.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
+    let outcome = run(request, control, launched);
+    drop(lock);
+    outcome
+}
+
+fn prepare(request: &Request) -> Result<(File, Launched), String> {
+    let dir = &request.program.dir;
+    let path = record::lock_path(dir);
+    let lock = File::options().write(true).create(true).truncate(false).open(&path);
+    let lock = lock
+        .and_then(record::try_lock)
+        .map_err(|error| format!("cannot lock {}: {error}", path.display()))?;
+    let lock = lock.ok_or_else(|| format!("{} is locked: the attempt has a warden", path.display()))?;
+    let launched = launch::launch(&request.program, request.containment, &lock)?;
+    Ok((lock, launched))
+}
+
+/// Writes the record, starts the program if there is still someone to start it for, and sees it through.
+fn run(mut request: Request, control: File, launched: Launched) -> Outcome {
+    let Launched { tree, go, stdin, stdout, stderr, report } = launched;
+    let containment = tree.containment;
+    let program = &mut request.program;
+    let begin = || -> Result<Watch, String> {
+        write_record(program, tree.leader.as_raw_pid()).map_err(|error| {
+            format!("cannot write {}: {error}", record::record_path(&program.dir).display())
+        })?;
+        let given = std::mem::take(&mut program.stdin);
+        let pipes = watch::Pipes { control, report, stdin, stdout, stderr };
+        Watch::new(program, pipes, given)
+    };
+    let mut watch = match begin() {
+        Ok(watch) => watch,
+        Err(why) => {
+            tree.end(Left::Program).ok();
+            return without_program(Exit::NotStarted { why }, containment);
+        }
+    };
+    let started = Instant::now();
+    // The last look before the program exists: a supervisor that died meanwhile has perhaps been replaced
+    // by one that believes nothing is running.
+    let (exit, left) = match watch.supervisor_is_waiting() {
+        true => {
+            rustix::io::write(&go, b"g").ok();
+            drop(go);
+            watch.until_the_end(&tree, started)
+        }
+        false => (Exit::Cancelled, Left::Program),
+    };
+    let ended = tree.end(left).unwrap_or_else(|error| {
+        eprintln!("cannot end the tree of {}: {error}", program.dir.display());
+        terminate::Ended { stray_count: 0, survivor_count: 1 }
+    });
+    let duration = started.elapsed();
+    let (stdout, stderr) = watch.finish();
+    if ended.survivor_count == 0 {
+        Record::remove(&program.dir).ok();
+    }
+    Outcome {
+        exit,
+        stdout,
+        stderr,
+        duration,
+        stray_count: ended.stray_count,
+        survivor_count: ended.survivor_count,
+        containment,
+        peak_kib: procfs::own_peak_kib().unwrap_or(0),
+    }
+}
+
+fn write_record(program: &crate::Program, leader: i32) -> io::Result<()> {
+    let of =
+        |pid| ProcessId::of(pid).ok_or_else(|| io::Error::other(format!("process {pid} is not in /proc")));
+    let record = Record {
+        warden: of(getpid().as_raw_pid())?,
+        boot_id: procfs::boot_id()?,
+        leader: of(leader)?,
+        marker: program.marker.clone(),
+    };
+    record.write(&program.dir)
+}
+
+fn without_program(exit: Exit, containment: Containment) -> Outcome {
+    Outcome {
+        exit,
+        stdout: Kept::default(),
+        stderr: Kept::default(),
+        duration: Duration::ZERO,
+        stray_count: 0,
+        survivor_count: 0,
+        containment,
+        peak_kib: procfs::own_peak_kib().unwrap_or(0),
+    }
+}

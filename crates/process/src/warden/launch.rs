@@ -1,0 +1,203 @@
+//! From a request to a leader that waits for its `go`: the namespace's init, or the program's own process.
+
+use std::convert::Infallible;
+use std::ffi::{CString, NulError, OsStr};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+use rustix::process::{Signal, chdir, set_parent_process_death_signal, setsid};
+
+use crate::finished::Containment;
+use crate::program::Program;
+use crate::record::ATTEMPT_VARIABLE;
+use crate::sys;
+use crate::warden::report;
+use crate::warden::terminate::ProcessTree;
+use crate::warden::{REPORT, namespace};
+use crate::wire::Asked;
+
+/// Large enough that a flood costs few wake-ups; refusal by a per-user limit is harmless.
+const OUTPUT_PIPE: usize = 256 * 1024;
+
+/// A leader that has not been told to go, and our ends of its pipes.
+pub struct Launched {
+    pub tree: ProcessTree,
+    pub go: OwnedFd,
+    pub stdin: OwnedFd,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+    pub report: OwnedFd,
+}
+
+/// `lock` stays open in the leader, so that it is not free while the namespace's init lives.
+pub fn launch(program: &Program, asked: Asked, lock: &File) -> Result<Launched, String> {
+    let command = Command::prepare(program)?;
+    let (namespace, containment) = contain(program, asked)?;
+    // Ours of the program's stdin and outputs never block; the program's own ends do.
+    let pipes = || -> io::Result<_> {
+        let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (report, report_write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (go_read, go) = pipe_with(PipeFlags::CLOEXEC)?;
+        for ours in [&stdin, &stdout, &stderr, &report] {
+            rustix::io::ioctl_fionbio(ours, true)?;
+        }
+        fcntl_setpipe_size(&stdout, OUTPUT_PIPE).ok();
+        fcntl_setpipe_size(&stderr, OUTPUT_PIPE).ok();
+        let theirs = [stdin_read, stdout_write, stderr_write, report_write, go_read];
+        Ok((theirs, go, [stdin, stdout, stderr, report]))
+    };
+    let (theirs, go, [stdin, stdout, stderr, report]) =
+        pipes().map_err(|error| format!("cannot make a pipe: {error}"))?;
+
+    let lead = || {
+        let [stdin, stdout, stderr, report, go] = &theirs;
+        let keep = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd(), report.as_fd(), go.as_fd(), lock.as_fd()];
+        if let Err(error) = sys::keep_only(&keep) {
+            // The report pipe may not be where it is looked for; the warden sees a leader that died.
+            eprintln!("cannot arrange the descriptors of a program: {error}");
+            sys::exit_now(70);
+        }
+        match namespace {
+            Some(entered) => namespace::lead(entered, program.confinement.tree.as_ref(), &command),
+            None => lead_alone(&command),
+        }
+    };
+    // SAFETY: a warden has one thread: `warden_main` is called before any other is started.
+    let leader = unsafe { sys::fork(lead) }.map_err(|error| format!("cannot fork: {error}"))?;
+    let tree = ProcessTree { leader, containment };
+    Ok(Launched { tree, go, stdin, stdout, stderr, report })
+}
+
+/// Enters the best containment that was asked for.
+fn contain(program: &Program, asked: Asked) -> Result<(Option<namespace::Entered>, Containment), String> {
+    let optional = match asked {
+        Asked::Exactly(Containment::Subreaper) if program.confinement.tree.is_some() => {
+            return Err("a throwaway tree needs a namespace, and a subreaper was asked for".to_owned());
+        }
+        Asked::Exactly(Containment::Subreaper) => return Ok((None, Containment::Subreaper)),
+        Asked::Exactly(Containment::PidNamespace) => false,
+        Asked::Best => program.confinement.tree.is_none(),
+    };
+    match namespace::enter() {
+        Ok(entered) => Ok((Some(entered), Containment::PidNamespace)),
+        Err(namespace::EnterError::Refused(_)) if optional => Ok((None, Containment::Subreaper)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The program's process where there is no namespace. It dies with the warden, at least by itself.
+fn lead_alone(command: &Command) -> ! {
+    set_parent_process_death_signal(Some(Signal::KILL)).ok();
+    // Before the program is told to go, so that it can be asked to end from its first moment on.
+    setsid().ok();
+    sys::default_signals().ok();
+    wait_for_go();
+    command.execute()
+}
+
+/// Returns when the warden says so. If it is gone, its end of the pipe is closed, and so are we: a death
+/// signal set after its death would never come.
+pub fn wait_for_go() {
+    let mut go = [0u8];
+    let mut pipe = File::from(take(super::GO));
+    if pipe.read_exact(&mut go).is_err() {
+        sys::exit_now(0);
+    }
+}
+
+/// The command, in the form the kernel takes.
+pub struct Command {
+    /// Absolute, or below `cwd`: where the program may be, in order.
+    candidates: Vec<CString>,
+    argv: Vec<CString>,
+    env: Vec<CString>,
+    cwd: PathBuf,
+}
+
+impl Command {
+    fn prepare(program: &Program) -> Result<Command, String> {
+        let named = |what: &str, error: NulError| format!("the {what} holds a NUL byte: {error}");
+        let argv: Vec<CString> = program
+            .argv
+            .iter()
+            .map(|word| c_string(word))
+            .collect::<Result<_, _>>()
+            .map_err(|error| named("command", error))?;
+        let mut env = Vec::with_capacity(program.env.len() + 1);
+        let marker = (OsStr::new(ATTEMPT_VARIABLE), OsStr::new(&program.marker));
+        let given = program.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        for (name, value) in given.filter(|(name, _)| *name != ATTEMPT_VARIABLE).chain([marker]) {
+            let entry = [name.as_bytes(), b"=", value.as_bytes()].concat();
+            env.push(CString::new(entry).map_err(|error| named("environment", error))?);
+        }
+        let first = program.argv.first().ok_or("there is no command")?;
+        let candidates = candidates(first, program)?;
+        Ok(Command { candidates, argv, env, cwd: program.cwd.clone() })
+    }
+
+    /// Becomes the program, in a session of its own; what stops that goes to the report pipe.
+    pub fn execute(&self) -> ! {
+        let Err(why) = self.become_program();
+        let mut pipe = File::from(take(REPORT));
+        pipe.write_all(&report::not_started(&why)).ok();
+        sys::exit_now(127)
+    }
+
+    fn become_program(&self) -> Result<Infallible, String> {
+        // A leader that is already alone in its session has what it needs.
+        setsid().ok();
+        sys::default_signals().map_err(|error| format!("cannot reset the signals: {error}"))?;
+        chdir(&self.cwd).map_err(|error| format!("cannot enter {}: {error}", self.cwd.display()))?;
+        let mut why = String::new();
+        for path in &self.candidates {
+            let error = sys::execute(path, &self.argv, &self.env);
+            let absent = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR));
+            if !absent || why.is_empty() {
+                why = format!(
+                    "cannot run {}: {error}",
+                    Path::new(OsStr::from_bytes(path.as_bytes())).display()
+                );
+            }
+            if !absent && error.raw_os_error() != Some(libc::EACCES) {
+                break;
+            }
+        }
+        Err(why)
+    }
+}
+
+/// As a shell would look, but only in the program's own PATH, and never in a relative entry of it: the
+/// current directory is an agent's.
+fn candidates(first: &OsStr, program: &Program) -> Result<Vec<CString>, String> {
+    if first.as_bytes().contains(&b'/') {
+        return Ok(vec![c_string(first).map_err(|error| error.to_string())?]);
+    }
+    let path = program.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let path = path.unwrap_or_default();
+    let places: Vec<CString> = std::env::split_paths(path)
+        .filter(|dir| dir.is_absolute())
+        .map(|dir| c_string(dir.join(first).as_os_str()))
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())?;
+    if places.is_empty() {
+        return Err(format!("cannot run {}: PATH has no absolute directory", first.display()));
+    }
+    Ok(places)
+}
+
+fn c_string(text: &OsStr) -> Result<CString, NulError> {
+    CString::new(text.as_bytes())
+}
+
+/// A descriptor that [`sys::keep_only`] put there.
+fn take(fd: std::os::fd::RawFd) -> OwnedFd {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the leader owns its first six descriptors, and takes each of them once.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}

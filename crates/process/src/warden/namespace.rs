@@ -1,0 +1,152 @@
+//! A PID namespace of the attempt's own, and its init.
+//!
+//! When the init dies the kernel kills everything in the namespace, however it forked, hid or left its
+//! session; the init is reaped only after the last of them is gone. The warden stays outside.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::FromRawFd;
+
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getegid, geteuid, set_parent_process_death_signal, setsid, wait,
+};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use crate::program::ThrowawayTree;
+use crate::sys;
+use crate::warden::launch::{Command, wait_for_go};
+use crate::warden::{REPORT, overlay, report};
+
+/// The next child of this process is the init of a namespace.
+#[derive(Clone, Copy)]
+pub struct Entered {
+    pub user_namespace: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EnterError {
+    /// Nothing has changed: another containment may still be chosen.
+    #[error("no PID namespace: {0}")]
+    Refused(io::Error),
+    /// This process is in a user namespace it cannot use, and cannot leave.
+    #[error("cannot map the user of a namespace: {0}")]
+    Unmapped(io::Error),
+}
+
+/// Root needs no user namespace, and must not get one: with a single mapped user it could no longer touch
+/// the files of others. Anyone else needs one, keeps uid and gid, and loses set-uid programs such as sudo.
+pub fn enter() -> Result<Entered, EnterError> {
+    let (uid, gid) = (geteuid(), getegid());
+    let user_namespace = !uid.is_root();
+    let mut flags = UnshareFlags::NEWPID;
+    flags.set(UnshareFlags::NEWUSER, user_namespace);
+    // SAFETY: no descriptor table is unshared, and a warden has one thread.
+    unsafe { unshare_unsafe(flags) }.map_err(|error| EnterError::Refused(error.into()))?;
+    if user_namespace {
+        let map = || {
+            std::fs::write("/proc/self/setgroups", "deny")?;
+            std::fs::write("/proc/self/uid_map", format!("{0} {0} 1", uid.as_raw()))?;
+            std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", gid.as_raw()))
+        };
+        map().map_err(EnterError::Unmapped)?;
+    }
+    Ok(Entered { user_namespace })
+}
+
+/// The init's whole life: mounts, the program, and then nothing but reaping.
+pub fn lead(entered: Entered, tree: Option<&ThrowawayTree>, command: &Command) -> ! {
+    // The warden's only thread is its main one, so this means the warden's death and nothing else.
+    set_parent_process_death_signal(Some(Signal::KILL)).ok();
+    setsid().ok();
+    // SAFETY: the leader's report pipe, taken once in this process.
+    let mut pipe = unsafe { File::from_raw_fd(REPORT) };
+    let prepare = || -> Result<(), String> {
+        sys::block(&[libc::SIGCHLD, libc::SIGTERM]).map_err(|error| error.to_string())?;
+        own_mounts(entered, tree)
+    };
+    if let Err(why) = prepare() {
+        pipe.write_all(&report::not_started(&why)).ok();
+        sys::exit_now(70);
+    }
+    wait_for_go();
+    // SAFETY: a forked warden has one thread, as the warden had.
+    let program = match unsafe { sys::fork(|| command.execute()) } {
+        Ok(program) => program,
+        Err(error) => {
+            pipe.write_all(&report::not_started(&format!("cannot fork: {error}"))).ok();
+            sys::exit_now(70);
+        }
+    };
+    let_go_of_stdio();
+    reap_until_told(program, pipe)
+}
+
+fn own_mounts(entered: Entered, tree: Option<&ThrowawayTree>) -> Result<(), String> {
+    // SAFETY: no descriptor table is unshared, and the init has one thread.
+    let unshared = unsafe { unshare_unsafe(UnshareFlags::NEWNS) }
+        .and_then(|()| mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC));
+    match (unshared, tree) {
+        (Ok(()), Some(tree)) => overlay::mount_tree(tree, entered)?,
+        (Ok(()), None) => {}
+        (Err(error), Some(_)) => return Err(format!("no mount namespace: {error}")),
+        // Without one the program sees the host's /proc, where its pids have other numbers. It still runs,
+        // and is still contained.
+        (Err(_), None) => return Ok(()),
+    }
+    // A container may forbid it; the same holds.
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None).ok();
+    Ok(())
+}
+
+/// Until these are closed here, no one would see the end of the program's output.
+fn let_go_of_stdio() {
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        rustix::stdio::dup2_stdin(&null).ok();
+        rustix::stdio::dup2_stdout(&null).ok();
+        rustix::stdio::dup2_stderr(&null).ok();
+    } else {
+        for fd in 0..3 {
+            // SAFETY: this process neither reads nor prints.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
+/// Reports the end of `program`, then leaves if it was the last. If it was not, the warden counts who is
+/// left and ends this process, and with it the namespace.
+fn reap_until_told(program: Pid, mut pipe: File) -> ! {
+    loop {
+        let taken = sys::take_signal(&[libc::SIGCHLD, libc::SIGTERM]);
+        if taken.signal == libc::SIGTERM {
+            // A program may send one too; that is its own affair.
+            if taken.from_outside {
+                sys::signal_everyone(libc::SIGTERM);
+                sys::signal_everyone(libc::SIGCONT);
+            }
+            continue;
+        }
+        let (ended, alone) = reap(program);
+        if let Some(status) = ended {
+            pipe.write_all(&report::ended(status, alone)).ok();
+            if alone {
+                sys::exit_now(0);
+            }
+        }
+    }
+}
+
+/// Every process of a namespace descends from its init, so an init without children is alone.
+fn reap(program: Pid) -> (Option<i32>, bool) {
+    let mut status_of_program = None;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid == program => status_of_program = Some(status.as_raw()),
+            Ok(Some(_)) => {}
+            Ok(None) => return (status_of_program, false),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return (status_of_program, true),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Mounts a throwaway tree, inside the init's own mount namespace.
+
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::mount::{MountFlags, mount, mount_bind};
+
+use crate::program::ThrowawayTree;
+use crate::warden::namespace::Entered;
+
+pub fn mount_tree(tree: &ThrowawayTree, entered: Entered) -> Result<(), String> {
+    let at = tree.at.display();
+    if let Some(hidden) = tree.hide.iter().find(|hidden| tree.at.starts_with(hidden)) {
+        return Err(format!("cannot hide {}: the tree is to appear inside it, at {at}", hidden.display()));
+    }
+    for made in [tree.changes(), tree.work()] {
+        std::fs::create_dir(&made).map_err(|error| {
+            format!(
+                "cannot make {} (it must not exist: no change outlives its tree): {error}",
+                made.display()
+            )
+        })?;
+    }
+    let lower = open_dir(&tree.lower)?;
+    let changes = open_dir(&tree.changes())?;
+    let work = open_dir(&tree.work())?;
+    // The layers are named by descriptor: no path then needs escaping of commas, colons and backslashes,
+    // which overlayfs has read differently from version to version, nor hits its limit on length.
+    let layer = |dir: &OwnedFd| format!("/proc/self/fd/{}", dir.as_raw_fd());
+    let mut options =
+        format!("lowerdir={},upperdir={},workdir={}", layer(&lower), layer(&changes), layer(&work));
+    if entered.user_namespace {
+        options.push_str(",userxattr");
+    }
+    // `volatile` (5.10) spares the flush of changes that nobody will ever read again.
+    mount_overlay(&tree.at, &format!("{options},volatile"))
+        .or_else(|_| mount_overlay(&tree.at, &options))
+        .map_err(|error| format!("cannot mount {} at {at}: {error}", tree.lower.display()))?;
+    tree.hide
+        .iter()
+        .try_for_each(|path| hide(path).map_err(|error| format!("cannot hide {}: {error}", path.display())))
+}
+
+fn mount_overlay(at: &Path, options: &str) -> std::io::Result<()> {
+    let options = CString::new(options)?;
+    Ok(mount("overlay", at, "overlay", MountFlags::empty(), options.as_c_str())?)
+}
+
+fn hide(path: &Path) -> std::io::Result<()> {
+    if !std::fs::metadata(path)?.is_dir() {
+        return Ok(mount_bind("/dev/null", path)?);
+    }
+    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    Ok(mount("none", path, "tmpfs", flags, c"size=4k,mode=0555")?)
+}
+
+fn open_dir(path: &Path) -> Result<OwnedFd, String> {
+    openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| format!("cannot open {}: {error}", path.display()))
+}

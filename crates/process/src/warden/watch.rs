@@ -1,0 +1,289 @@
+//! Watches a running program: its output, its limits, its supervisor.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+
+use crate::finished::Exit;
+use crate::program::{Limits, Program};
+use crate::record;
+use crate::sys;
+use crate::warden::capture::Keeper;
+use crate::warden::report::{Report, Reports};
+use crate::warden::terminate::{Left, ProcessTree, reap_all};
+use crate::wire::{CANCEL, Kept};
+
+const READ_SIZE: usize = 128 * 1024;
+
+/// For what is left in the pipes once the tree is dead. It is longer than reading takes, and bounded because
+/// a descriptor may have been handed to a process outside of the tree.
+const DRAIN: Duration = Duration::from_millis(250);
+
+pub struct Pipes {
+    pub control: File,
+    pub report: OwnedFd,
+    pub stdin: OwnedFd,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
+pub struct Watch {
+    limits: Limits,
+    control: Option<File>,
+    report: Option<OwnedFd>,
+    reports: Reports,
+    feed: Option<Feed>,
+    stdout: Stream,
+    stderr: Stream,
+    buffer: Vec<u8>,
+    last_output: Instant,
+    tripped: Option<Tripped>,
+}
+
+/// Why the program is being ended, and when it is killed.
+struct Tripped {
+    exit: Exit,
+    kill_at: Instant,
+}
+
+struct Stream {
+    pipe: Option<OwnedFd>,
+    keeper: Keeper,
+}
+
+/// The program's stdin, as far as it has not been taken.
+struct Feed {
+    pipe: OwnedFd,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Watch {
+    pub fn new(program: &Program, pipes: Pipes, stdin: Vec<u8>) -> Result<Watch, String> {
+        let stream = |pipe, path: std::path::PathBuf| {
+            let keeper = Keeper::create(&path, program.limits.output_cap)
+                .map_err(|error| format!("cannot create {}: {error}", path.display()))?;
+            Ok::<_, String>(Stream { pipe: Some(pipe), keeper })
+        };
+        Ok(Watch {
+            limits: program.limits,
+            control: Some(pipes.control),
+            report: Some(pipes.report),
+            reports: Reports::default(),
+            feed: Some(Feed { pipe: pipes.stdin, bytes: stdin, written: 0 }),
+            stdout: stream(pipes.stdout, record::stdout_path(&program.dir))?,
+            stderr: stream(pipes.stderr, record::stderr_path(&program.dir))?,
+            buffer: vec![0; READ_SIZE],
+            last_output: Instant::now(),
+            tripped: None,
+        })
+    }
+
+    /// Alive, and of the same mind.
+    pub fn supervisor_is_waiting(&self) -> bool {
+        let mut byte = [0];
+        self.control.as_ref().is_some_and(|control| rustix::io::read(control, &mut byte) == Err(Errno::AGAIN))
+    }
+
+    /// Returns when the program has ended, or must be killed.
+    pub fn until_the_end(&mut self, tree: &ProcessTree, started: Instant) -> (Exit, Left) {
+        self.last_output = started;
+        self.write_stdin();
+        loop {
+            if let Some(end) = self.end_of_program(tree) {
+                return end;
+            }
+            let now = Instant::now();
+            if self.tripped.is_none()
+                && let Some(exit) = self.overdue(started, now)
+            {
+                self.trip(exit, tree, now);
+            }
+            if let Some(tripped) = &self.tripped
+                && tripped.kill_at <= now
+            {
+                return (tripped.exit.clone(), Left::Program);
+            }
+            self.turn(tree, self.next_deadline(started));
+        }
+    }
+
+    /// What is still in the pipes, then the files in order.
+    pub fn finish(mut self) -> (Kept, Kept) {
+        let deadline = Instant::now() + DRAIN;
+        while (self.stdout.pipe.is_some() || self.stderr.pipe.is_some()) && Instant::now() < deadline {
+            let mut slots = [slot(&self.stdout.pipe, libc::POLLIN), slot(&self.stderr.pipe, libc::POLLIN)];
+            if sys::wait_for(&mut slots, Some(deadline)).is_err() {
+                break;
+            }
+            self.read_output(slots[0].revents != 0, slots[1].revents != 0);
+        }
+        let stdout = self.stdout.keeper.finish(&mut self.buffer);
+        let stderr = self.stderr.keeper.finish(&mut self.buffer);
+        (stdout, stderr)
+    }
+
+    /// One wait, and whatever it brings.
+    fn turn(&mut self, tree: &ProcessTree, until: Option<Instant>) {
+        let feed = self.feed.as_ref().map_or(-1, |feed| feed.pipe.as_raw_fd());
+        let mut slots = [
+            slot(&self.control, libc::POLLIN),
+            slot(&self.report, libc::POLLIN),
+            slot(&self.stdout.pipe, libc::POLLIN),
+            slot(&self.stderr.pipe, libc::POLLIN),
+            raw_slot(feed, libc::POLLOUT),
+        ];
+        if let Err(error) = sys::wait_for(&mut slots, until) {
+            eprintln!("cannot wait: {error}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let [control, report, stdout, stderr, feed] = slots.map(|slot| slot.revents != 0);
+        if control {
+            self.hear_supervisor(tree);
+        }
+        if report
+            && let Some(pipe) = &self.report
+            && !self.reports.read(pipe)
+        {
+            self.report = None;
+        }
+        self.read_output(stdout, stderr);
+        if feed {
+            self.write_stdin();
+        }
+    }
+
+    fn read_output(&mut self, stdout: bool, stderr: bool) {
+        let heard =
+            (stdout && self.stdout.read(&mut self.buffer)) | (stderr && self.stderr.read(&mut self.buffer));
+        if heard {
+            self.last_output = Instant::now();
+        }
+    }
+
+    fn write_stdin(&mut self) {
+        if self.feed.as_mut().is_some_and(|feed| !feed.write()) {
+            self.feed = None;
+        }
+    }
+
+    fn hear_supervisor(&mut self, tree: &ProcessTree) {
+        let Some(control) = &self.control else { return };
+        let mut bytes = [0; 16];
+        let now = Instant::now();
+        match rustix::io::read(control, &mut bytes) {
+            Ok(0) => {
+                // It died, and nobody is left to wait for a gentle end.
+                self.control = None;
+                let exit = self.tripped.take().map_or(Exit::Cancelled, |tripped| tripped.exit);
+                self.tripped = Some(Tripped { exit, kill_at: now });
+            }
+            Ok(size) if bytes[..size].contains(&CANCEL) => self.trip(Exit::Cancelled, tree, now),
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn trip(&mut self, exit: Exit, tree: &ProcessTree, now: Instant) {
+        if self.tripped.is_some() {
+            return;
+        }
+        if !self.limits.grace.is_zero() {
+            tree.ask_to_end();
+        }
+        self.tripped = Some(Tripped { exit, kill_at: now + self.limits.grace });
+    }
+
+    fn end_of_program(&mut self, tree: &ProcessTree) -> Option<(Exit, Left)> {
+        let reaped = reap_all().ok().flatten().unwrap_or_default();
+        let leader = reaped.iter().find(|reaped| reaped.pid == tree.leader);
+        if let Some(pipe) = &self.report
+            && leader.is_some()
+        {
+            self.reports.read(pipe);
+        }
+        let (exit, left) = match (self.reports.next(), leader) {
+            (Some(Report::NotStarted(why)), _) => (Exit::NotStarted { why }, Left::Strays),
+            (Some(Report::Ended { status, alone }), _) => {
+                (exit_of(status), if alone { Left::Nothing } else { Left::Strays })
+            }
+            (None, Some(leader)) => (exit_of(leader.status), Left::Strays),
+            (None, None) => return None,
+        };
+        let exit = match (self.tripped.take(), exit) {
+            (_, exit @ Exit::NotStarted { .. }) | (None, exit) => exit,
+            (Some(tripped), _) => tripped.exit,
+        };
+        Some((exit, left))
+    }
+
+    fn overdue(&self, started: Instant, now: Instant) -> Option<Exit> {
+        let passed = |limit: Duration, since: Instant| !limit.is_zero() && now >= since + limit;
+        if passed(self.limits.wall, started) {
+            Some(Exit::TimedOut)
+        } else if passed(self.limits.silence, self.last_output) {
+            Some(Exit::Stalled)
+        } else {
+            None
+        }
+    }
+
+    fn next_deadline(&self, started: Instant) -> Option<Instant> {
+        let at = |limit: Duration, since: Instant| (!limit.is_zero()).then(|| since + limit);
+        match &self.tripped {
+            Some(tripped) => Some(tripped.kill_at),
+            None => at(self.limits.wall, started)
+                .into_iter()
+                .chain(at(self.limits.silence, self.last_output))
+                .min(),
+        }
+    }
+}
+
+impl Stream {
+    /// Whether anything was printed.
+    fn read(&mut self, buffer: &mut [u8]) -> bool {
+        let Some(pipe) = &self.pipe else { return false };
+        match rustix::io::read(pipe, &mut *buffer) {
+            Ok(0) => self.pipe = None,
+            Ok(size) => {
+                self.keeper.take(&buffer[..size]);
+                return true;
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.pipe = None,
+        }
+        false
+    }
+}
+
+impl Feed {
+    /// Whether there is more to give. A program that closed its stdin, or died, wants no more.
+    fn write(&mut self) -> bool {
+        while self.written < self.bytes.len() {
+            match rustix::io::write(&self.pipe, &self.bytes[self.written..]) {
+                Ok(size) => self.written += size,
+                Err(Errno::INTR) => {}
+                Err(error) => return error == Errno::AGAIN,
+            }
+        }
+        false
+    }
+}
+
+fn exit_of(status: i32) -> Exit {
+    if libc::WIFSIGNALED(status) {
+        Exit::Signal(libc::WTERMSIG(status))
+    } else {
+        Exit::Code(libc::WEXITSTATUS(status))
+    }
+}
+
+fn slot(fd: &Option<impl AsFd>, events: i16) -> libc::pollfd {
+    raw_slot(fd.as_ref().map_or(-1, |fd| fd.as_fd().as_raw_fd()), events)
+}
+
+fn raw_slot(fd: RawFd, events: i16) -> libc::pollfd {
+    libc::pollfd { fd, events, revents: 0 }
+}

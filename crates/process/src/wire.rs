@@ -1,0 +1,89 @@
+//! What supervisor and warden say to each other.
+//!
+//! Supervisor → warden: one request, then the pipe stays open. A [`CANCEL`] byte asks for the end, end of
+//! file means that the supervisor died. Warden → supervisor: one outcome, then end of file.
+
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::finished::{Containment, Exit};
+use crate::program::Program;
+
+pub const CANCEL: u8 = b'c';
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Request {
+    pub program: Program,
+    pub containment: Asked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Asked {
+    /// A PID namespace, or a subreaper if the kernel refuses one at this moment.
+    Best,
+    Exactly(Containment),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    pub exit: Exit,
+    pub stdout: Kept,
+    pub stderr: Kept,
+    pub duration: Duration,
+    pub stray_count: u32,
+    pub survivor_count: u32,
+    pub containment: Containment,
+    pub peak_kib: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Kept {
+    pub total_bytes: u64,
+    pub kept_bytes: u64,
+    pub truncated: bool,
+    pub write_error: Option<String>,
+}
+
+/// The text is JSON, with the program's stdin behind it as it is.
+pub fn write_request(to: &mut impl Write, request: &Request) -> io::Result<()> {
+    let text = serde_json::to_vec(request)?;
+    let stdin = &request.program.stdin;
+    let mut message = Vec::with_capacity(16 + text.len() + stdin.len());
+    message.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    message.extend_from_slice(&(stdin.len() as u64).to_le_bytes());
+    message.extend_from_slice(&text);
+    message.extend_from_slice(stdin);
+    to.write_all(&message)
+}
+
+/// `None`: the supervisor went away before it had said everything.
+pub fn read_request(from: &mut impl Read) -> io::Result<Option<Request>> {
+    let mut sizes = [0u8; 16];
+    if !filled(from.read_exact(&mut sizes))? {
+        return Ok(None);
+    }
+    let (text_size, stdin_size) = sizes.split_at(8);
+    let mut text = vec![0; size(text_size)?];
+    let mut stdin = vec![0; size(stdin_size)?];
+    if !filled(from.read_exact(&mut text))? || !filled(from.read_exact(&mut stdin))? {
+        return Ok(None);
+    }
+    let mut request: Request = serde_json::from_slice(&text)?;
+    request.program.stdin = stdin;
+    Ok(Some(request))
+}
+
+fn filled(read: io::Result<()>) -> io::Result<bool> {
+    match read {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn size(bytes: &[u8]) -> io::Result<usize> {
+    let bytes = <[u8; 8]>::try_from(bytes).map_err(io::Error::other)?;
+    usize::try_from(u64::from_le_bytes(bytes)).map_err(io::Error::other)
+}

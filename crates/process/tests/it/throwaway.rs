@@ -1,0 +1,152 @@
+//! A tree that may be changed, and whose changes do not last.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use windlass_process::{Confinement, Containment, Exit, Level, Program, Spawner, ThrowawayTree};
+
+use crate::stage::{Stage, WARDEN, overlay_works, run, spawner, stderr, stdout};
+
+struct Trees {
+    stage: Stage,
+    tree: ThrowawayTree,
+}
+
+impl Trees {
+    fn new(name: &str) -> Trees {
+        Trees::below(OsString::from(name))
+    }
+
+    fn below(name: OsString) -> Trees {
+        let stage = Stage::new();
+        let root = stage.path().join(name);
+        let made = |name: &str| -> PathBuf {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+            root.join(name)
+        };
+        let tree = ThrowawayTree {
+            lower: made("lower"),
+            at: made("at"),
+            upper: made("upper"),
+            hide: vec![made("lower")],
+        };
+        std::fs::create_dir(tree.lower.join("sub")).unwrap();
+        std::fs::write(tree.lower.join("kept"), "original").unwrap();
+        std::fs::write(tree.lower.join("sub/file"), "deep").unwrap();
+        Trees { stage, tree }
+    }
+
+    fn shell(&self, script: &str) -> Program {
+        let mut program = self.stage.shell(script);
+        program.cwd = self.tree.at.clone();
+        program.confinement = Confinement { level: Level::None, tree: Some(self.tree.clone()) };
+        program.env.push(("LOWER".into(), self.tree.lower.clone().into()));
+        program
+    }
+
+    fn run(&self, script: &str) -> Exit {
+        run(&self.shell(script), Containment::PidNamespace).exit
+    }
+
+    fn lower_is_unchanged(&self) -> bool {
+        let names = std::fs::read_dir(&self.tree.lower).unwrap().count();
+        names == 2
+            && std::fs::read(self.tree.lower.join("kept")).unwrap() == b"original"
+            && std::fs::read(self.tree.lower.join("sub/file")).unwrap() == b"deep"
+    }
+}
+
+#[test]
+fn changes_are_seen_by_the_program_and_by_nobody_else() {
+    if !overlay_works() {
+        return;
+    }
+    let trees = Trees::new("plain");
+    let script = "cat kept sub/file; echo changed >kept; rm sub/file; mv sub moved; mkdir new; echo x >new/file; \
+        chmod 000 new; cat kept; ls -R";
+    let finished = run(&trees.shell(script), Containment::PidNamespace);
+    assert_eq!(finished.exit, Exit::Code(0), "{}", stderr(&finished));
+    assert!(stdout(&finished).starts_with("originaldeepchanged\n"), "{}", stdout(&finished));
+    assert!(trees.lower_is_unchanged());
+    assert_eq!(std::fs::read_dir(&trees.tree.at).unwrap().count(), 0, "the mount is gone with the namespace");
+    trees.tree.discard().unwrap();
+    assert_eq!(std::fs::read_dir(&trees.tree.upper).unwrap().count(), 0);
+    assert_eq!(trees.run("test \"$(cat kept)\" = original && test ! -e new"), Exit::Code(0));
+}
+
+#[test]
+fn hidden_paths_are_empty_and_cannot_be_written() {
+    if !overlay_works() {
+        return;
+    }
+    let mut trees = Trees::new("plain");
+    let secret = trees.stage.path().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    trees.tree.hide.push(secret.clone());
+    let script = format!(
+        "test -z \"$(ls -A \"$LOWER\")\" || exit 1; test ! -e \"$LOWER/kept\" || exit 2; touch \"$LOWER/new\" && exit 3; \
+         test -z \"$(cat '{}')\" || exit 4; test -e kept || exit 5",
+        secret.display()
+    );
+    assert_eq!(trees.run(&script), Exit::Code(0));
+    assert!(trees.lower_is_unchanged());
+}
+
+#[test]
+fn any_name_will_do() {
+    if !overlay_works() {
+        return;
+    }
+    let odd = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    let long = [b'n'; 250];
+    for name in
+        [odd(b"a,b:c\\d\\,e"), odd(b"new\nline tab\t"), odd(b"not\xffutf8"), odd(b"-upperdir=x"), odd(&long)]
+    {
+        let trees = Trees::below(name.clone());
+        assert_eq!(trees.run("echo changed >kept && test -e sub/file"), Exit::Code(0), "{name:?}");
+        assert!(trees.lower_is_unchanged(), "{name:?}");
+    }
+}
+
+#[test]
+fn a_tree_that_cannot_be_mounted_starts_nothing() {
+    if !overlay_works() {
+        return;
+    }
+    let said = |trees: &Trees| match trees.run("touch ran") {
+        Exit::NotStarted { why } => why,
+        other => panic!("{other:?}"),
+    };
+    let mut trees = Trees::new("absent");
+    trees.tree.lower = trees.stage.path().join("no-lower");
+    assert!(said(&trees).contains("no-lower"));
+
+    let mut trees = Trees::new("inside");
+    trees.tree.hide = vec![trees.stage.path().to_path_buf()];
+    assert!(said(&trees).contains("inside it"));
+
+    let mut trees = Trees::new("unhidden");
+    trees.tree.hide = vec![trees.stage.path().join("nothing-there")];
+    assert!(said(&trees).contains("nothing-there"));
+
+    let trees = Trees::new("used");
+    assert_eq!(trees.run("touch stale"), Exit::Code(0));
+    assert!(said(&trees).contains("must not exist"), "what an earlier program changed must not be seen");
+
+    let trees = Trees::new("subreaper");
+    let finished = spawner(Containment::Subreaper).start(&trees.shell("touch ran")).unwrap().wait();
+    assert!(matches!(finished.exit, Exit::NotStarted { .. }), "{:?}", finished.exit);
+}
+
+#[test]
+fn a_probe_leaves_nothing_and_remembers() {
+    let stage = Stage::new();
+    let spawner = Spawner::with_warden(WARDEN);
+    let found = spawner.probe(stage.path());
+    assert_eq!(std::fs::read_dir(stage.path()).unwrap().count(), 2, "only the stage's own directories");
+    assert!(found.pid_namespace || !found.overlay);
+    assert_eq!(spawner.probe(stage.path()), found);
+    let nowhere = Spawner::with_warden(stage.path().join("no-warden")).probe(stage.path());
+    assert!(!nowhere.pid_namespace && !nowhere.overlay, "nothing is assumed");
+}
