@@ -85,8 +85,8 @@ pub fn block(signals: &[c_int]) -> io::Result<()> {
 
 /// As a program expects to find them: every signal at its default, none blocked.
 pub fn default_signals() -> io::Result<()> {
-    // The kernel's own structure: handler, flags, restorer, mask. glibc's `signal` would refuse 32 and 33,
-    // which are its own, and which a parent may have left ignored.
+    // The kernel's own structure: handler, flags, restorer, mask. glibc's `signal` refuses 32 and 33, which
+    // its `posix_spawn` leaves ignored.
     let default = [0u64; 4];
     for signal in 1..=64 {
         // SAFETY: all zero is SIG_DFL, which runs no code. KILL and STOP refuse, which is right.

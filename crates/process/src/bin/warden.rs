@@ -69,5 +69,6 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     println!("containment={:?}", finished.containment);
     println!("strays={} survivors={}", finished.stray_count, finished.survivor_count);
     println!("discarded={discarded:?}");
+    println!("duration={:?} warden_peak_kib={}", finished.duration, finished.warden_peak_kib);
     ExitCode::SUCCESS
 }

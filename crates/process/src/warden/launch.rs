@@ -1,6 +1,5 @@
 //! From a request to a leader that waits for its `go`: the namespace's init, or the program's own process.
 
-use std::convert::Infallible;
 use std::ffi::{CString, NulError, OsStr};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,7 +11,7 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use rustix::process::{Signal, chdir, set_parent_process_death_signal, setsid};
 
 use crate::finished::Containment;
-use crate::program::Program;
+use crate::program::{Level, Program};
 use crate::record::ATTEMPT_VARIABLE;
 use crate::sys;
 use crate::warden::report;
@@ -35,6 +34,9 @@ pub struct Launched {
 
 /// `lock` stays open in the leader, so that it is not free while the namespace's init lives.
 pub fn launch(program: &Program, asked: Asked, lock: &File) -> Result<Launched, String> {
+    match program.confinement.level {
+        Level::None => {}
+    }
     let command = Command::prepare(program)?;
     let (namespace, containment) = contain(program, asked)?;
     // Ours of the program's stdin and outputs never block; the program's own ends do.
@@ -143,32 +145,37 @@ impl Command {
 
     /// Becomes the program, in a session of its own; what stops that goes to the report pipe.
     pub fn execute(&self) -> ! {
-        let Err(why) = self.become_program();
+        let (Ok(why) | Err(why)) = self.become_program();
         let mut pipe = File::from(take(REPORT));
         pipe.write_all(&report::not_started(&why)).ok();
         sys::exit_now(127)
     }
 
-    fn become_program(&self) -> Result<Infallible, String> {
+    /// Returns only why it could not; `Ok` if it was looked for everywhere.
+    fn become_program(&self) -> Result<String, String> {
         // A leader that is already alone in its session has what it needs.
         setsid().ok();
         sys::default_signals().map_err(|error| format!("cannot reset the signals: {error}"))?;
         chdir(&self.cwd).map_err(|error| format!("cannot enter {}: {error}", self.cwd.display()))?;
-        let mut why = String::new();
-        for path in &self.candidates {
+        self.candidates.iter().try_fold(self.not_found(), |why, path| {
             let error = sys::execute(path, &self.argv, &self.env);
-            let absent = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR));
-            if !absent || why.is_empty() {
-                why = format!(
-                    "cannot run {}: {error}",
-                    Path::new(OsStr::from_bytes(path.as_bytes())).display()
-                );
+            let path = Path::new(OsStr::from_bytes(path.as_bytes()));
+            match error.raw_os_error() {
+                Some(libc::ENOENT | libc::ENOTDIR) if !path.exists() => Ok(why),
+                Some(libc::ENOENT) => {
+                    Err(format!("cannot run {}: its interpreter is missing", path.display()))
+                }
+                Some(libc::EACCES) => Ok(format!("cannot run {}: {error}", path.display())),
+                Some(_) | None => Err(format!("cannot run {}: {error}", path.display())),
             }
-            if !absent && error.raw_os_error() != Some(libc::EACCES) {
-                break;
-            }
+        })
+    }
+
+    fn not_found(&self) -> String {
+        match &self.candidates[..] {
+            [path] => format!("cannot run {}: No such file or directory", path.to_string_lossy()),
+            _ => format!("cannot run {}: it is in no directory of PATH", self.argv[0].to_string_lossy()),
         }
-        Err(why)
     }
 }
 

@@ -9,7 +9,8 @@ use std::os::fd::FromRawFd;
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{
-    Pid, Signal, WaitOptions, getegid, geteuid, set_parent_process_death_signal, setsid, wait,
+    DumpableBehavior, Pid, Signal, WaitOptions, getegid, geteuid, set_dumpable_behavior,
+    set_parent_process_death_signal, setsid, wait,
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -69,6 +70,8 @@ pub fn lead(entered: Entered, tree: Option<&ThrowawayTree>, command: &Command) -
         pipe.write_all(&report::not_started(&why)).ok();
         sys::exit_now(70);
     }
+    // Its own program must not look into it: what it reports decides what is believed.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
     wait_for_go();
     // SAFETY: a forked warden has one thread, as the warden had.
     let program = match unsafe { sys::fork(|| command.execute()) } {

@@ -61,6 +61,21 @@ fn leftovers_whose_warden_hangs_are_killed_and_named() {
 }
 
 #[test]
+fn a_namespace_dies_with_its_warden() {
+    let stage = Stage::new();
+    if !containments().contains(&Containment::PidNamespace) {
+        return;
+    }
+    let (mut supervisor, program) = supervised(&stage, Containment::PidNamespace);
+    let [warden, _] = recorded(&program);
+    kill_process(Pid::from_child(&supervisor), Signal::STOP).unwrap();
+    kill_process(warden, Signal::KILL).unwrap();
+    eventually("all dead", || carriers(&program.marker).is_empty());
+    supervisor.kill().unwrap();
+    supervisor.wait().unwrap();
+}
+
+#[test]
 fn strays_of_a_dead_warden_are_found_by_their_marker() {
     let stage = Stage::new();
     let (mut supervisor, program) = supervised(&stage, Containment::Subreaper);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
 
 use windlass_process::{Containment, Exit, Spawner, StartError};
 
@@ -101,6 +102,9 @@ fn stdin_that_nobody_reads_holds_nothing_up() {
 fn what_cannot_start_says_why() {
     let stage = Stage::new();
     std::fs::write(stage.work().join("text"), "not a program").unwrap();
+    std::fs::write(stage.work().join("script"), "#!/no/such/interpreter\n").unwrap();
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(stage.work().join("script"), executable).unwrap();
     let why = |program, containment| match run(&program, containment).exit {
         Exit::NotStarted { why } => why,
         other => panic!("{other:?}"),
@@ -109,7 +113,9 @@ fn what_cannot_start_says_why() {
         let said = why(stage.program(&["/no/such/program"]), containment);
         assert!(said.contains("/no/such/program") && said.contains("No such file"), "{said}");
         let said = why(stage.program(&["no-such-program"]), containment);
-        assert!(said.contains("no-such-program"), "{said}");
+        assert!(said.contains("no-such-program") && said.contains("PATH"), "{said}");
+        let said = why(stage.program(&["./script"]), containment);
+        assert!(said.contains("interpreter"), "{said}");
         let said = why(stage.program(&["./text"]), containment);
         assert!(said.contains("./text") && said.contains("ermission denied"), "{said}");
         let mut elsewhere = stage.program(&["true"]);
