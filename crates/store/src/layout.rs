@@ -1,0 +1,254 @@
+//! Every path windlass uses outside the project, once.
+//!
+//! ```text
+//! <state>/vaults/<vault>/windlass.db  blobs/  vault.git  locks/  cache/  marker  reserve
+//! <state>/{spaces,checkouts,attempts,caches}/<vault>/<loop>
+//! ```
+//! What agents and checks may touch lies beside the vaults, never inside one.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use windlass_core::id::LoopName;
+
+use crate::mount;
+use crate::refusal::Refusal;
+
+const BASENAME_MAX: usize = 40;
+const OWNER_ONLY: u32 = 0o700;
+
+/// The directory that holds everything windlass keeps on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateDir(PathBuf);
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateDirError {
+    #[error("state directory {0}")]
+    NotAbsolute(Refusal),
+    #[error("state directory {0}")]
+    NetworkFileSystem(Refusal),
+    #[error("state directory {0}")]
+    NotWritable(Refusal),
+}
+
+impl StateDirError {
+    pub fn refusal(&self) -> &Refusal {
+        match self {
+            Self::NotAbsolute(refusal) | Self::NetworkFileSystem(refusal) | Self::NotWritable(refusal) => {
+                refusal
+            }
+        }
+    }
+}
+
+impl StateDir {
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self(root.into())
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn vaults(&self) -> PathBuf {
+        self.0.join("vaults")
+    }
+
+    /// The vault of the repository whose git common directory this is. The
+    /// basename is only for people; the hash tells repositories apart.
+    pub fn vault(&self, basename: &OsStr, common_dir: &Path) -> VaultDir {
+        let hash = blake3::hash(common_dir.as_os_str().as_bytes()).to_hex();
+        let key = format!("{}-{}", plain_basename(basename), &hash[..16]);
+        VaultDir { state: self.0.clone(), key, repository: common_dir.to_owned() }
+    }
+
+    /// Creates the directory with access for its owner only, and refuses one
+    /// where a durable database cannot live.
+    pub fn create_checked(&self) -> Result<(), StateDirError> {
+        let root = &self.0;
+        if !root.is_absolute() {
+            let remedy = "give an absolute path with --state-dir or WINDLASS_STATE_DIR";
+            return Err(StateDirError::NotAbsolute(Refusal::new(root, "is not an absolute path", remedy)));
+        }
+        if let Some(name) = mount::network_file_system(&nearest_existing(root)) {
+            let reason = format!("lies on a network file system ({name}), where SQLite's locks are not safe");
+            let remedy = "choose a local directory with --state-dir or WINDLASS_STATE_DIR";
+            return Err(StateDirError::NetworkFileSystem(Refusal::new(root, reason, remedy)));
+        }
+        create_private(root).and_then(|()| probe_writable(root)).map_err(|error| {
+            let reason = format!("cannot be written: {error}");
+            let remedy = "fix its permissions, or choose another with --state-dir or WINDLASS_STATE_DIR";
+            StateDirError::NotWritable(Refusal::new(root, reason, remedy))
+        })
+    }
+}
+
+/// Where the records of one repository live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaultDir {
+    state: PathBuf,
+    key: String,
+    repository: PathBuf,
+}
+
+impl VaultDir {
+    /// The vault's directory name: `<basename>-<hash>`.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub fn repository(&self) -> &Path {
+        &self.repository
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.state.join("vaults").join(&self.key)
+    }
+
+    pub fn db(&self) -> PathBuf {
+        self.root().join("windlass.db")
+    }
+
+    pub fn blobs(&self) -> PathBuf {
+        self.root().join("blobs")
+    }
+
+    pub fn vault_git(&self) -> PathBuf {
+        self.root().join("vault.git")
+    }
+
+    pub fn locks(&self) -> PathBuf {
+        self.root().join("locks")
+    }
+
+    /// Held by the process that drives the loop.
+    pub fn loop_lock(&self, name: &LoopName) -> PathBuf {
+        self.locks().join(format!("{name}.lock"))
+    }
+
+    /// Held while the database is created or migrated.
+    pub(crate) fn opening_lock(&self) -> PathBuf {
+        self.root().join("opening.lock")
+    }
+
+    /// Says that the database was once created here, so that a missing one is
+    /// a loss and not a beginning.
+    pub(crate) fn marker(&self) -> PathBuf {
+        self.root().join("marker")
+    }
+
+    /// Space given back when the disk is full.
+    pub(crate) fn reserve(&self) -> PathBuf {
+        self.root().join("reserve")
+    }
+
+    /// Files that only save work and may be deleted at any time.
+    pub fn cache_file(&self, name: &LoopName, what: &str) -> PathBuf {
+        self.root().join("cache").join(format!("{name}.{what}"))
+    }
+
+    /// The author's workspace of a loop.
+    pub fn space(&self, name: &LoopName) -> PathBuf {
+        self.beside("spaces", name)
+    }
+
+    /// The gate's clean tree of a loop.
+    pub fn checkout(&self, name: &LoopName) -> PathBuf {
+        self.beside("checkouts", name)
+    }
+
+    /// Where each attempt of a loop has its report and captured output.
+    pub fn attempts(&self, name: &LoopName) -> PathBuf {
+        self.beside("attempts", name)
+    }
+
+    /// The gate's own caches of a loop.
+    pub fn caches(&self, name: &LoopName) -> PathBuf {
+        self.beside("caches", name)
+    }
+
+    pub(crate) fn create(&self) -> io::Result<()> {
+        for dir in [self.root(), self.blobs(), self.locks(), self.root().join("cache")] {
+            create_private(&dir)?;
+        }
+        Ok(())
+    }
+
+    fn beside(&self, kind: &str, name: &LoopName) -> PathBuf {
+        self.state.join(kind).join(&self.key).join(name.as_str())
+    }
+}
+
+fn plain_basename(name: &OsStr) -> String {
+    let plain = |byte: &u8| {
+        let kept = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        if kept { char::from(*byte) } else { '-' }
+    };
+    let text: String = name.as_bytes().iter().take(BASENAME_MAX).map(plain).collect();
+    let text = text.trim_start_matches('.');
+    if text.is_empty() { "repository".to_owned() } else { text.to_owned() }
+}
+
+pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(dir)
+}
+
+fn probe_writable(dir: &Path) -> io::Result<()> {
+    let probe = dir.join(format!(".probe-{}", std::process::id()));
+    fs::File::create(&probe)?;
+    fs::remove_file(&probe)
+}
+
+fn nearest_existing(path: &Path) -> PathBuf {
+    path.ancestors().find(|dir| dir.exists()).unwrap_or(Path::new("/")).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_vault_is_named_for_people_and_told_apart_by_its_hash() {
+        let state = StateDir::new("/s");
+        let one = state.vault(OsStr::new("shop"), Path::new("/a/shop/.git"));
+        let two = state.vault(OsStr::new("shop"), Path::new("/b/shop/.git"));
+        assert!(one.key().starts_with("shop-") && one.key().len() == "shop-".len() + 16, "{}", one.key());
+        assert_ne!(one.key(), two.key());
+        assert_eq!(one, state.vault(OsStr::new("shop"), Path::new("/a/shop/.git")));
+        let odd = state.vault(OsStr::from_bytes(b"../a b\n\xff"), Path::new("/x"));
+        assert!(odd.key().starts_with("-a-b---"), "{}", odd.key());
+    }
+
+    #[test]
+    fn what_agents_touch_lies_outside_the_vault() {
+        let vault = StateDir::new("/s").vault(OsStr::new("p"), Path::new("/p/.git"));
+        let name = LoopName::new("demo").unwrap();
+        for outside in [vault.space(&name), vault.checkout(&name), vault.attempts(&name), vault.caches(&name)]
+        {
+            assert!(!outside.starts_with("/s/vaults"), "{}", outside.display());
+        }
+    }
+
+    #[test]
+    fn the_state_directory_is_private_and_checked() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::new(temp.path().join("deep/windlass"));
+        state.create_checked().unwrap();
+        assert_eq!(fs::metadata(state.root()).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::read_dir(state.root()).unwrap().count(), 0, "the probe is gone");
+
+        let file = temp.path().join("file");
+        fs::write(&file, "x").unwrap();
+        let refused = StateDir::new(file.join("below")).create_checked().unwrap_err();
+        assert!(matches!(refused, StateDirError::NotWritable(_)), "{refused}");
+        assert!(refused.to_string().contains("--state-dir"), "{refused}");
+
+        let refused = StateDir::new("relative").create_checked().unwrap_err();
+        assert!(matches!(refused, StateDirError::NotAbsolute(_)), "{refused}");
+    }
+}

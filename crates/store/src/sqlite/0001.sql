@@ -1,0 +1,43 @@
+-- "WNDL": tells our database from any other.
+PRAGMA application_id = 1464747084;
+
+CREATE TABLE loops (
+    id           INTEGER PRIMARY KEY,
+    name         TEXT    NOT NULL UNIQUE,
+    created_at   INTEGER NOT NULL,
+    head_seq     INTEGER NOT NULL,
+    head_hash    BLOB    NOT NULL,
+    events       INTEGER NOT NULL,
+    fold_version INTEGER NOT NULL,
+    view         TEXT    NOT NULL
+) STRICT;
+
+CREATE TABLE records (
+    loop_id     INTEGER NOT NULL REFERENCES loops (id),
+    seq         INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    format      INTEGER NOT NULL,
+    first_event INTEGER NOT NULL,
+    events      INTEGER NOT NULL,
+    hash        BLOB    NOT NULL,
+    body        TEXT    NOT NULL,
+    PRIMARY KEY (loop_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- AUTOINCREMENT: an id once given out never names another command.
+CREATE TABLE commands (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    loop_id   INTEGER NOT NULL REFERENCES loops (id),
+    at        INTEGER NOT NULL,
+    body      TEXT    NOT NULL,
+    taken_seq INTEGER,
+    answer    TEXT
+) STRICT;
+
+CREATE INDEX commands_untaken ON commands (loop_id, id) WHERE taken_seq IS NULL;
+
+-- With rowids, so that the index holds hashes only and not whole blobs.
+CREATE TABLE blobs (
+    hash  BLOB NOT NULL UNIQUE,
+    bytes BLOB NOT NULL
+) STRICT;

@@ -1,0 +1,291 @@
+//! Opening the database: created once, migrated forward, and refused rather
+//! than repaired or replaced when it is not what it should be.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite_migration::{M, Migrations};
+
+use super::fault::{classify, classify_detached, corrupt};
+use crate::blob::{is_out_of_space, sync_dir};
+use crate::layout::VaultDir;
+use crate::lock::lock_within;
+use crate::log::Fault;
+use crate::refusal::Refusal;
+
+/// How long a statement waits for another process's transaction.
+pub(crate) const BUSY_LIMIT: Duration = Duration::from_secs(10);
+/// Transactions are short, so waiting is in small steps: SQLite's own back-off
+/// reaches 100 ms and starves whoever comes late.
+const BUSY_STEP: Duration = Duration::from_millis(1);
+const OPENING_LIMIT: Duration = Duration::from_secs(30);
+const CACHED_STATEMENTS: usize = 32;
+
+const APPLICATION_ID: i32 = 1_464_747_084;
+const MIGRATIONS: &[M<'static>] = &[M::up(include_str!("0001.sql"))];
+const SCHEMA_VERSION: i32 = 1;
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The vault had a database and it is gone.
+    #[error("{0}")]
+    Missing(Refusal),
+    #[error("{0}")]
+    Foreign(Refusal),
+    /// Only readers say this; a writer migrates.
+    #[error("{0}")]
+    Older(Refusal),
+    #[error(transparent)]
+    Store(#[from] Fault),
+}
+
+/// The writer's connection: creates or migrates the database where needed.
+pub(crate) fn writer(vault: &VaultDir) -> Result<Connection, OpenError> {
+    let db = vault.db();
+    vault.create().map_err(|error| failed(&vault.root(), &error))?;
+    let conn = match existing(vault)? {
+        Some(conn) => conn,
+        None => create_or_migrate(vault)?,
+    };
+    configure(&conn).map_err(|error| classify(&conn, &db, &error))?;
+    check_heads(&conn, &db)?;
+    Ok(conn)
+}
+
+/// A connection that only reads; nothing if the vault has no database yet. No
+/// migration, no writer, and where no writer has left its files, none are made:
+/// the database is then read as it lies.
+pub(crate) fn reader(vault: &VaultDir, manner: Manner) -> Result<Option<Connection>, OpenError> {
+    let db = vault.db();
+    if !stands(vault)? {
+        return Ok(None);
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let conn = match manner {
+        Manner::Shared => connect(&db, flags)?,
+        Manner::Immutable => connect(&immutable_uri(&db), flags | OpenFlags::SQLITE_OPEN_URI)?,
+    };
+    match versions(&conn, &db)? {
+        Versions::Current => Ok(Some(conn)),
+        Versions::Empty => refuse_if_marked(vault, "holds nothing").map(|()| None),
+        Versions::Older => {
+            let remedy = "`windlass run` on any loop of this repository brings it up to date";
+            Err(OpenError::Older(Refusal::new(&db, "was left by an older windlass", remedy)))
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Beside writers, through the write-ahead log.
+    Shared,
+    /// No write-ahead log exists, so nobody is writing and the file alone is the database.
+    Immutable,
+}
+
+impl Manner {
+    pub(crate) fn fitting(db: &Path) -> Self {
+        if wal_path(db).exists() { Self::Shared } else { Self::Immutable }
+    }
+}
+
+/// The database as it is; nothing if it was never created, was left half
+/// created, or has an older schema.
+fn existing(vault: &VaultDir) -> Result<Option<Connection>, OpenError> {
+    let db = vault.db();
+    if !stands(vault)? {
+        return Ok(None);
+    }
+    let conn = connect(&db, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    match versions(&conn, &db)? {
+        Versions::Current if vault.marker().exists() => Ok(Some(conn)),
+        Versions::Current | Versions::Older => Ok(None),
+        Versions::Empty => refuse_if_marked(vault, "holds nothing").map(|()| None),
+    }
+}
+
+/// Whether there is a file with anything in it; a vault that had one must.
+fn stands(vault: &VaultDir) -> Result<bool, OpenError> {
+    let db = vault.db();
+    match fs::metadata(&db) {
+        Ok(metadata) if metadata.len() > 0 => Ok(true),
+        Ok(_) => refuse_if_marked(vault, "is empty").map(|()| false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            refuse_if_marked(vault, "is missing").map(|()| false)
+        }
+        Err(error) => Err(failed(&db, &error).into()),
+    }
+}
+
+fn refuse_if_marked(vault: &VaultDir, how: &str) -> Result<(), OpenError> {
+    if !vault.marker().exists() {
+        return Ok(());
+    }
+    let reason = format!("the database {how}, though this vault had records");
+    let remedy = "restore the whole vault directory from a backup, or move it away to begin again without this history";
+    Err(OpenError::Missing(Refusal::new(&vault.db(), reason, remedy)))
+}
+
+fn create_or_migrate(vault: &VaultDir) -> Result<Connection, OpenError> {
+    let db = vault.db();
+    let lock = vault.opening_lock();
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(&lock);
+    let file = file.map_err(|error| failed(&lock, &error))?;
+    if !lock_within(&file, OPENING_LIMIT).map_err(|error| failed(&lock, &error))? {
+        return Err(Fault::Busy { path: lock, waited_s: OPENING_LIMIT.as_secs() }.into());
+    }
+    // Another process may have finished the work while this one waited.
+    if let Some(conn) = existing(vault)? {
+        return Ok(conn);
+    }
+    let mut conn = connect(&db, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+    configure(&conn).map_err(|error| classify(&conn, &db, &error))?;
+    Migrations::from_slice(MIGRATIONS).to_latest(&mut conn).map_err(|error| {
+        if let rusqlite_migration::Error::RusqliteError { err, .. } = &error {
+            return classify(&conn, &db, err);
+        }
+        Fault::Failed { path: db.clone(), reason: format!("cannot be brought up to date: {error}") }
+    })?;
+    mark(vault).map_err(|error| failed(&vault.marker(), &error))?;
+    Ok(conn)
+}
+
+/// Only after the database is durable: a marker without a database means loss.
+fn mark(vault: &VaultDir) -> io::Result<()> {
+    if vault.marker().exists() {
+        return Ok(());
+    }
+    sync_dir(&vault.root())?;
+    let temp = vault.marker().with_extension("tmp");
+    let mut text = b"windlass vault 1\n".to_vec();
+    text.extend_from_slice(vault.repository().as_os_str().as_bytes());
+    text.push(b'\n');
+    fs::write(&temp, text)?;
+    File::open(&temp)?.sync_all()?;
+    fs::rename(&temp, vault.marker())?;
+    sync_dir(&vault.root())
+}
+
+fn connect(db: &Path, flags: OpenFlags) -> Result<Connection, Fault> {
+    let conn = Connection::open_with_flags(db, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(|error| classify_detached(db, &error))?;
+    // The log stays when the last connection closes: readers then never have to
+    // make one, and a database that is only looked at is not written. The writer
+    // checkpoints by itself.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .and_then(|_| conn.busy_handler(Some(wait_for_lock)))
+        .map_err(|error| classify(&conn, db, &error))?;
+    conn.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
+    Ok(conn)
+}
+
+fn wait_for_lock(tries: i32) -> bool {
+    std::thread::sleep(BUSY_STEP);
+    u128::try_from(tries).is_ok_and(|tries| tries * BUSY_STEP.as_millis() < BUSY_LIMIT.as_millis())
+}
+
+fn configure(conn: &Connection) -> rusqlite::Result<()> {
+    conn.execute_batch(
+        "PRAGMA journal_mode = WAL;
+         PRAGMA synchronous = FULL;
+         PRAGMA foreign_keys = ON;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA trusted_schema = OFF;
+         PRAGMA cell_size_check = ON;
+         PRAGMA wal_autocheckpoint = 0;",
+    )?;
+    if cfg!(target_os = "macos") {
+        conn.execute_batch("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;")?;
+    }
+    Ok(())
+}
+
+enum Versions {
+    Current,
+    Older,
+    /// A database without a single table.
+    Empty,
+}
+
+fn versions(conn: &Connection, db: &Path) -> Result<Versions, OpenError> {
+    let read = || -> rusqlite::Result<(i32, i32)> {
+        let number = |row: &rusqlite::Row<'_>| row.get(0);
+        Ok((
+            conn.query_row("PRAGMA application_id", [], number)?,
+            conn.query_row("PRAGMA user_version", [], number)?,
+        ))
+    };
+    let (application, version) = read().map_err(|error| classify(conn, db, &error))?;
+    if application == 0 && version == 0 && is_empty(conn).map_err(|error| classify(conn, db, &error))? {
+        return Ok(Versions::Empty);
+    }
+    if application != APPLICATION_ID {
+        let reason = format!("is another program's database (application id {application:#x})");
+        let remedy = "nothing was changed: move it away";
+        return Err(OpenError::Foreign(Refusal::new(db, reason, remedy)));
+    }
+    if version > SCHEMA_VERSION {
+        let reason =
+            format!("was written by a newer windlass (schema {version}; this one knows {SCHEMA_VERSION})");
+        let remedy = "nothing was changed: use the newer windlass";
+        return Err(Fault::Newer(Refusal::new(db, reason, remedy)).into());
+    }
+    Ok(if version == SCHEMA_VERSION { Versions::Current } else { Versions::Older })
+}
+
+fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {
+    conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
+        .map(|tables| tables == 0)
+}
+
+/// The end of every log is where its loop says it is: one look-up a loop,
+/// whatever the length of its history.
+fn check_heads(conn: &Connection, db: &Path) -> Result<(), Fault> {
+    let astray: Option<String> = conn
+        .query_row(
+            "SELECT name FROM loops LEFT JOIN records ON loop_id = loops.id AND seq = head_seq
+             WHERE records.hash IS NOT head_hash LIMIT 1",
+            [],
+            |row| row.get(0),
+        )
+        .optional()
+        .map_err(|error| classify(conn, db, &error))?;
+    match astray {
+        Some(name) => Err(corrupt(db, format!("the last record of loop {name} is missing or changed"))),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn wal_path(db: &Path) -> PathBuf {
+    let mut path = db.as_os_str().to_owned();
+    path.push("-wal");
+    path.into()
+}
+
+fn immutable_uri(db: &Path) -> PathBuf {
+    let mut uri = String::from("file:");
+    for byte in db.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                uri.push(char::from(*byte))
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri.into()
+}
+
+fn failed(path: &Path, error: &io::Error) -> Fault {
+    let path = path.to_owned();
+    if is_out_of_space(error) {
+        Fault::Full { path }
+    } else {
+        Fault::Failed { path, reason: error.to_string() }
+    }
+}

@@ -1,0 +1,276 @@
+//! Reading without writing: what `status` opens, and what a store reads through.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use rusqlite::{Connection, OptionalExtension, Row};
+use windlass_core::id::{BlobId, CommandId, LoopName, Seq};
+use windlass_core::time::Timestamp;
+
+use super::fault::{classify, corrupt};
+use super::number::{from_sql, to_sql};
+use super::open::{self, Manner, OpenError};
+use crate::blob::{BlobDir, BlobError, check_id, verified};
+use crate::chain::{ChainHash, Link};
+use crate::commands::{self, Command};
+use crate::layout::VaultDir;
+use crate::log::{Fault, Head, LoopRow, Record};
+use crate::refusal::Refusal;
+use crate::upcast::upcast;
+
+/// A read-only connection to a vault's database.
+pub struct Reader {
+    vault: VaultDir,
+    db: PathBuf,
+    inner: RefCell<(Connection, Manner)>,
+}
+
+impl Reader {
+    /// Nothing if the vault has no database yet.
+    pub fn open(vault: &VaultDir) -> Result<Option<Self>, OpenError> {
+        let db = vault.db();
+        let manner = Manner::fitting(&db);
+        let conn = open::reader(vault, manner)?;
+        Ok(conn.map(|conn| Self { vault: vault.clone(), db, inner: RefCell::new((conn, manner)) }))
+    }
+
+    pub fn head(&self, name: &LoopName) -> Result<Option<Head>, Fault> {
+        self.query(|conn| {
+            conn.prepare_cached(
+                "SELECT head_seq, head_hash, events, fold_version, view FROM loops WHERE name = ?1",
+            )?
+            .query_row([name.as_str()], |row| head(row, 0))
+            .optional()
+        })
+    }
+
+    /// Every loop, by name.
+    pub fn loops(&self) -> Result<Vec<LoopRow>, Fault> {
+        let rows: Vec<(String, i64, Head)> = self.query(|conn| {
+            conn.prepare_cached(
+                "SELECT name, created_at, head_seq, head_hash, events, fold_version, view
+                 FROM loops ORDER BY name",
+            )?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?, head(row, 2)?)))?
+            .collect()
+        })?;
+        let named = |(name, created_at, head): (String, i64, Head)| {
+            let name = LoopName::new(&name).map_err(|error| corrupt(&self.db, error))?;
+            Ok(LoopRow { name, created_at: Timestamp(created_at), head })
+        };
+        rows.into_iter().map(named).collect()
+    }
+
+    /// At most `limit` records after `after`, the hash chain checked from the
+    /// record `after` on, and against the loop's head where the log ends.
+    pub fn read(&self, name: &LoopName, after: Seq, limit: usize) -> Result<Vec<Record>, Fault> {
+        let page = self.query(|conn| page(conn, name, after, limit))?;
+        match page {
+            Some(page) => page.checked(name, after, limit).map_err(|broken| self.refuse(name, broken)),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    pub fn untaken(&self, name: &LoopName, after: CommandId) -> Result<Vec<Command>, Fault> {
+        self.query(|conn| commands::untaken(conn, name, after))
+    }
+
+    /// What became of a command.
+    pub fn command(&self, id: CommandId) -> Result<Option<Command>, Fault> {
+        self.query(|conn| commands::by_id(conn, id))
+    }
+
+    /// The bytes of a blob, checked against its name.
+    pub fn blob(&self, id: &BlobId, limit: u64) -> Result<Vec<u8>, BlobError> {
+        let hash = check_id(id)?;
+        let size: Option<i64> = self.query(|conn| {
+            conn.prepare_cached("SELECT length(bytes) FROM blobs WHERE hash = unhex(?1)")?
+                .query_row([hash], |row| row.get(0))
+                .optional()
+        })?;
+        let Some(size) = size.map(from_sql) else {
+            let file = BlobDir::new(self.vault.blobs()).get(id, limit)?;
+            return file.ok_or_else(|| BlobError::Missing(id.clone()));
+        };
+        if size > limit {
+            return Err(BlobError::TooLarge { id: id.clone(), size, limit });
+        }
+        let bytes = self.query(|conn| {
+            conn.prepare_cached("SELECT bytes FROM blobs WHERE hash = unhex(?1)")?
+                .query_row([hash], |row| row.get(0))
+        })?;
+        verified(id, bytes, &self.db)
+    }
+
+    /// Reads everything: SQLite's own check and every loop's chain. Its cost
+    /// grows with the history; for `doctor`.
+    pub fn check(&self) -> Result<(), Fault> {
+        let verdict: String =
+            self.query(|conn| conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
+        if verdict != "ok" {
+            return Err(corrupt(&self.db, verdict));
+        }
+        for row in self.loops()? {
+            let mut after = Seq(0);
+            while after < row.head.seq {
+                let page = self.read(&row.name, after, 512)?;
+                after = page.last().map_or(row.head.seq, |record| record.seq);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a query in one read transaction. A connection that took the
+    /// database for unchanging asks again properly when a writer has come.
+    fn query<T>(&self, query: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, Fault> {
+        {
+            let (conn, manner) = &*self.inner.borrow();
+            let answer = in_transaction(conn, &query);
+            if *manner == Manner::fitting(&self.db) || *manner == Manner::Shared {
+                return answer.map_err(|error| classify(conn, &self.db, &error));
+            }
+        }
+        self.reopen()?;
+        let (conn, _) = &*self.inner.borrow();
+        in_transaction(conn, &query).map_err(|error| classify(conn, &self.db, &error))
+    }
+
+    fn reopen(&self) -> Result<(), Fault> {
+        match open::reader(&self.vault, Manner::Shared) {
+            Ok(Some(conn)) => {
+                *self.inner.borrow_mut() = (conn, Manner::Shared);
+                Ok(())
+            }
+            Ok(None) => {
+                Err(Fault::Failed { path: self.db.clone(), reason: "the database is gone".to_owned() })
+            }
+            Err(OpenError::Store(fault)) => Err(fault),
+            Err(OpenError::Missing(refusal) | OpenError::Foreign(refusal) | OpenError::Older(refusal)) => {
+                Err(Fault::Corrupt(refusal))
+            }
+        }
+    }
+
+    fn refuse(&self, name: &LoopName, broken: Broken) -> Fault {
+        match broken {
+            Broken::Chain { seq, what } => corrupt(&self.db, format!("loop {name}, record {seq}: {what}")),
+            Broken::Format { seq, reason } => {
+                let remedy = "nothing was changed: use a windlass that knows this format";
+                Fault::Newer(Refusal::new(&self.db, format!("loop {name}, record {seq}: {reason}"), remedy))
+            }
+        }
+    }
+}
+
+fn in_transaction<T>(
+    conn: &Connection,
+    query: impl Fn(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let transaction = conn.unchecked_transaction()?;
+    query(&transaction)
+}
+
+fn head(row: &Row<'_>, from: usize) -> rusqlite::Result<Head> {
+    Ok(Head {
+        seq: Seq(from_sql(row.get(from)?)),
+        hash: ChainHash::from_bytes(row.get(from + 1)?),
+        events: from_sql(row.get(from + 2)?),
+        fold_version: row.get(from + 3)?,
+        view: row.get(from + 4)?,
+    })
+}
+
+/// Records as stored, the first of them the one before those asked for.
+struct Page {
+    head_seq: Seq,
+    head_hash: ChainHash,
+    stored: Vec<Stored>,
+}
+
+struct Stored {
+    format: u32,
+    record: Record,
+}
+
+enum Broken {
+    Chain { seq: Seq, what: &'static str },
+    Format { seq: Seq, reason: String },
+}
+
+fn page(conn: &Connection, name: &LoopName, after: Seq, limit: usize) -> rusqlite::Result<Option<Page>> {
+    let found = conn
+        .prepare_cached("SELECT id, head_seq, head_hash FROM loops WHERE name = ?1")?
+        .query_row([name.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((id, head_seq, head_hash)) = found else { return Ok(None) };
+    let stored = conn
+        .prepare_cached(
+            "SELECT seq, at, format, first_event, events, hash, body FROM records
+             WHERE loop_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
+        )?
+        .query_map((id, to_sql(after.0), to_sql(limit as u64 + u64::from(after != Seq(0)))), stored)?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(Some(Page { head_seq: Seq(from_sql(head_seq)), head_hash: ChainHash::from_bytes(head_hash), stored }))
+}
+
+fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    let record = Record {
+        seq: Seq(from_sql(row.get(0)?)),
+        at: Timestamp(row.get(1)?),
+        first_event: from_sql(row.get(3)?),
+        events: from_sql(row.get(4)?),
+        hash: ChainHash::from_bytes(row.get(5)?),
+        body: row.get(6)?,
+    };
+    Ok(Stored { format: row.get(2)?, record })
+}
+
+impl Page {
+    fn checked(self, name: &LoopName, after: Seq, limit: usize) -> Result<Vec<Record>, Broken> {
+        let Self { head_seq, head_hash, stored } = self;
+        let (mut seq, mut hash, mut next_event) = (Seq(0), ChainHash::GENESIS, 1);
+        let mut stored = stored.into_iter();
+        if after > head_seq {
+            return Ok(Vec::new());
+        }
+        if after != Seq(0) {
+            let anchor = stored.next().filter(|anchor| anchor.record.seq == after);
+            let anchor = anchor.ok_or(Broken::Chain { seq: after, what: "it is missing" })?.record;
+            (seq, hash, next_event) = (anchor.seq, anchor.hash, anchor.first_event + anchor.events);
+        }
+        let mut records = Vec::with_capacity(stored.len());
+        for Stored { format, record } in stored {
+            let link = Link {
+                previous: hash,
+                name,
+                seq: seq.next(),
+                at: record.at,
+                format,
+                events: record.events,
+                body: &record.body,
+            };
+            let broken = |what| Err(Broken::Chain { seq: link.seq, what });
+            if record.seq != link.seq {
+                return broken("it is missing");
+            }
+            if record.hash != link.hash() || record.first_event != next_event {
+                return broken("it is not what was stored (the hash chain breaks)");
+            }
+            (seq, hash, next_event) = (record.seq, record.hash, record.first_event + record.events);
+            let body = upcast(format, record.body)
+                .map_err(|unknown| Broken::Format { seq, reason: unknown.to_string() })?;
+            records.push(Record { body, ..record });
+        }
+        let at_end = records.len() < limit;
+        if at_end && (seq, hash) != (head_seq, head_hash) {
+            return Err(Broken::Chain { seq: head_seq, what: "it is missing or not what was stored" });
+        }
+        Ok(records)
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("db", &self.db).finish_non_exhaustive()
+    }
+}

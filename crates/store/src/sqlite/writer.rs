@@ -1,0 +1,221 @@
+//! One writer thread per open store, with group commit: whatever is waiting
+//! when the writer comes round goes into one transaction and shares its flush.
+//! Nobody is answered before that flush has returned.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::fault::classify;
+use super::reserve::Reserve;
+use crate::log::Fault;
+
+const QUEUE: usize = 256;
+const BATCH: usize = 128;
+/// Moving the log's pages into the database costs flushes, so it is done when
+/// nobody has written for a while, or at the latest when recovery after a crash
+/// would have to read this many pages.
+const QUIET: Duration = Duration::from_millis(300);
+const CHECKPOINT_QUIET_PAGES: i64 = 512;
+const CHECKPOINT_LATEST_PAGES: i64 = 4096;
+/// A visitor that wrote less than this leaves the checkpoint to others.
+const VISIT_COMMITS: u64 = 16;
+
+pub(crate) struct Writer {
+    queue: Option<SyncSender<Box<dyn Work>>>,
+    thread: Option<JoinHandle<()>>,
+    path: PathBuf,
+}
+
+impl Writer {
+    pub(crate) fn start(conn: Connection, path: PathBuf, reserve: Reserve) -> std::io::Result<Self> {
+        let (queue, inbox) = sync_channel(QUEUE);
+        let mut desk = Desk { conn, path: path.clone(), reserve, commits: 0 };
+        let thread =
+            std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || desk.serve(&inbox))?;
+        Ok(Self { queue: Some(queue), thread: Some(thread), path })
+    }
+
+    /// Has `perform` done inside a transaction; returns once that is durable.
+    /// An inner error takes back what `perform` did and nothing else. It may be
+    /// called again if the transaction it was part of could not be committed.
+    pub(crate) fn transact<T, E, F>(&self, perform: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Fault> + Send + 'static,
+        F: FnMut(&Connection) -> rusqlite::Result<Result<T, E>> + Send + 'static,
+    {
+        let stopped = || E::from(Fault::Stopped { path: self.path.clone() });
+        let (reply, answer) = sync_channel(1);
+        let queue = self.queue.as_ref().ok_or_else(stopped)?;
+        queue.send(Box::new(Request { perform, outcome: None, reply })).map_err(|_| stopped())?;
+        answer.recv().unwrap_or_else(|_| Err(stopped()))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            // A writer that panicked has already failed every request.
+            let _ = thread.join();
+        }
+    }
+}
+
+trait Work: Send {
+    fn perform(&mut self, conn: &Connection) -> rusqlite::Result<Kept>;
+    fn fail(&mut self, fault: Fault);
+    /// Tells the asker what came of it.
+    fn answer(self: Box<Self>);
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Yes,
+    TakenBack,
+}
+
+struct Request<T, E, F> {
+    perform: F,
+    outcome: Option<Result<T, E>>,
+    reply: SyncSender<Result<T, E>>,
+}
+
+impl<T, E, F> Work for Request<T, E, F>
+where
+    T: Send,
+    E: From<Fault> + Send,
+    F: FnMut(&Connection) -> rusqlite::Result<Result<T, E>> + Send,
+{
+    fn perform(&mut self, conn: &Connection) -> rusqlite::Result<Kept> {
+        let outcome = (self.perform)(conn)?;
+        let kept = if outcome.is_ok() { Kept::Yes } else { Kept::TakenBack };
+        self.outcome = Some(outcome);
+        Ok(kept)
+    }
+
+    fn fail(&mut self, fault: Fault) {
+        self.outcome = Some(Err(fault.into()));
+    }
+
+    fn answer(self: Box<Self>) {
+        if let Some(outcome) = self.outcome {
+            // An asker that no longer listens has lost nothing but the answer.
+            let _ = self.reply.send(outcome);
+        }
+    }
+}
+
+/// The thread's side.
+struct Desk {
+    conn: Connection,
+    path: PathBuf,
+    reserve: Reserve,
+    commits: u64,
+}
+
+impl Desk {
+    fn serve(&mut self, inbox: &Receiver<Box<dyn Work>>) {
+        let mut tidy = true;
+        loop {
+            let first = if tidy {
+                inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                inbox.recv_timeout(QUIET)
+            };
+            match first {
+                Ok(first) => {
+                    let mut batch = vec![first];
+                    batch.extend(inbox.try_iter().take(BATCH - 1));
+                    self.commit(&mut batch);
+                    batch.into_iter().for_each(Work::answer);
+                    if self.wal_pages() >= CHECKPOINT_LATEST_PAGES {
+                        self.checkpoint("PASSIVE");
+                    }
+                    tidy = false;
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.tidy_up();
+                    tidy = true;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.close();
+    }
+
+    /// Puts the whole batch into one transaction. If that cannot be committed,
+    /// each request gets its own, so that one too large for the disk does not
+    /// fail the others.
+    fn commit(&mut self, batch: &mut [Box<dyn Work>]) {
+        let Err(error) = transact(&mut self.conn, batch) else {
+            self.commits += 1;
+            return;
+        };
+        let fault = classify(&self.conn, &self.path, &error);
+        if batch.len() > 1 && !matches!(fault, Fault::Busy { .. }) {
+            for work in batch {
+                self.commit(std::slice::from_mut(work));
+            }
+            return;
+        }
+        if matches!(fault, Fault::Full { .. }) {
+            self.reserve.release();
+        }
+        for work in batch {
+            work.fail(fault.clone());
+        }
+    }
+
+    fn tidy_up(&mut self) {
+        self.reserve.refill();
+        if self.wal_pages() >= CHECKPOINT_QUIET_PAGES {
+            self.checkpoint("PASSIVE");
+        }
+    }
+
+    /// An empty log makes the next reader's start cheap; but not at the price
+    /// of waiting for, or holding up, another process.
+    fn close(&mut self) {
+        if self.commits >= VISIT_COMMITS && self.conn.busy_timeout(Duration::ZERO).is_ok() {
+            self.checkpoint("TRUNCATE");
+        }
+    }
+
+    /// Pages in the write-ahead log, moved to the database or not.
+    fn wal_pages(&self) -> i64 {
+        let pages = |row: &rusqlite::Row<'_>| row.get(1);
+        self.conn.query_row("PRAGMA wal_checkpoint(NOOP)", [], pages).unwrap_or(0)
+    }
+
+    /// A checkpoint that fails changes nothing and is tried again later.
+    fn checkpoint(&self, how: &str) {
+        let _ = self.conn.query_row(&format!("PRAGMA wal_checkpoint({how})"), [], |_| Ok(()));
+    }
+}
+
+fn transact(conn: &mut Connection, batch: &mut [Box<dyn Work>]) -> rusqlite::Result<()> {
+    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for work in batch {
+        transaction.prepare_cached("SAVEPOINT request")?.execute([])?;
+        if work.perform(&transaction)? == Kept::TakenBack {
+            transaction.prepare_cached("ROLLBACK TO request")?.execute([])?;
+        }
+        transaction.prepare_cached("RELEASE request")?.execute([])?;
+    }
+    crash_point("store::before_commit");
+    transaction.commit()?;
+    crash_point("store::after_commit");
+    Ok(())
+}
+
+/// With the feature `failpoints`, `FAILPOINTS="store::before_commit=2*off->return"`
+/// ends the whole process at the third commit, as a crash would.
+fn crash_point(name: &str) {
+    let _ = name;
+    fail::fail_point!(name, |_| -> () { std::process::abort() });
+}
