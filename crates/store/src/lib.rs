@@ -21,6 +21,7 @@ pub mod log;
 mod mount;
 pub mod refusal;
 pub mod sqlite;
+pub mod trail;
 pub mod upcast;
 
 pub use blob::{Blob, BlobError};
@@ -30,3 +31,4 @@ pub use lock::{Holder, LockError, LoopLock, holder};
 pub use log::{Append, AppendError, Appended, Fault, Head, Log, LoopRow, Record, Take, replay};
 pub use refusal::Refusal;
 pub use sqlite::{FreshView, OpenError, Reader, Store};
+pub use trail::{Growth, Trail, TrailError};

@@ -221,6 +221,9 @@ fn versions(conn: &Connection, db: &Path) -> Result<Versions, OpenError> {
         ))
     };
     let (application, version) = read().map_err(|error| classify(conn, db, &error))?;
+    if is_cut(conn, db).map_err(|error| classify(conn, db, &error))? {
+        return Err(corrupt(db, "the file ends in the middle of a page").into());
+    }
     if application == 0 && version == 0 && is_empty(conn).map_err(|error| classify(conn, db, &error))? {
         return Ok(Versions::Empty);
     }
@@ -236,6 +239,14 @@ fn versions(conn: &Connection, db: &Path) -> Result<Versions, OpenError> {
         return Err(Fault::Newer(Refusal::new(db, reason, remedy)).into());
     }
     Ok(if version == SCHEMA_VERSION { Versions::Current } else { Versions::Older })
+}
+
+/// SQLite reads a page that was cut short as if it ended in zeros. Only a
+/// checkpoint leaves one for a while, and then its log is not empty.
+fn is_cut(conn: &Connection, db: &Path) -> rusqlite::Result<bool> {
+    let page: u64 = conn.query_row("PRAGMA page_size", [], |row| row.get::<_, u32>(0))?.into();
+    let length = |path: &Path| fs::metadata(path).map_or(0, |metadata| metadata.len());
+    Ok(length(db) % page != 0 && length(&wal_path(db)) == 0)
 }
 
 fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {
@@ -287,5 +298,40 @@ fn failed(path: &Path, error: &io::Error) -> Fault {
         Fault::Full { path }
     } else {
         Fault::Failed { path, reason: error.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+    use crate::layout::StateDir;
+
+    #[test]
+    fn the_writer_flushes_at_every_commit_and_leaves_checkpoints_to_quiet_moments() {
+        let temp = tempfile::tempdir().unwrap();
+        let vault = StateDir::new(temp.path()).vault(OsStr::new("p"), Path::new("/p/.git"));
+        let created = writer(&vault).unwrap();
+        let opened = writer(&vault).unwrap();
+        for conn in [created, opened] {
+            let number = |pragma: &str| -> i64 {
+                conn.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0)).unwrap()
+            };
+            let mode: String = conn.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
+            assert_eq!(mode, "wal");
+            assert_eq!(number("synchronous"), 2, "FULL");
+            assert_eq!(number("foreign_keys"), 1);
+            assert_eq!(number("wal_autocheckpoint"), 0);
+            assert_eq!(number("user_version"), i64::from(SCHEMA_VERSION));
+            assert_eq!(number("application_id"), i64::from(APPLICATION_ID));
+        }
+        assert_eq!(MIGRATIONS.len(), usize::try_from(SCHEMA_VERSION).unwrap());
+    }
+
+    #[test]
+    fn a_path_with_odd_characters_is_read_as_it_lies() {
+        let uri = immutable_uri(Path::new("/a b/c?d#e%/x.db"));
+        assert_eq!(uri, Path::new("file:/a%20b/c%3Fd%23e%25/x.db?immutable=1"));
     }
 }

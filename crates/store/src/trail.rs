@@ -1,0 +1,312 @@
+//! The trail: readable copies of a loop's history inside the project, derived
+//! from the log and never read back. A file is replaced whole or only grows, so
+//! that a reader never sees half of one; nothing is flushed, since all of it
+//! can be made again.
+//!
+//! The project is not ours alone: a symlink planted at `.windlass` or below is
+//! never followed. Every step down is taken from an open directory.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use windlass_core::id::LoopName;
+
+const DIR: &str = ".windlass";
+const IGNORE_ALL: &[u8] = b"*\n";
+const DIR_FLAGS: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const FILE_FLAGS: OFlags = OFlags::WRONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The trail of one loop, open for writing.
+#[derive(Debug)]
+pub struct Trail {
+    root: Dir,
+    own: Dir,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TrailError {
+    #[error("{}: is a symbolic link, which windlass does not follow; remove it", .0.display())]
+    Symlink(PathBuf),
+    #[error("{}: is not a {wanted}; move it away", path.display())]
+    InTheWay { path: PathBuf, wanted: &'static str },
+    #[error("{0:?} is not a file's name inside a trail")]
+    BadName(String),
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+/// What came of adding lines to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// How long the file is with the lines added.
+    Grown { length: u64 },
+    /// It is not as long as the writer left it: it must be rebuilt from the log.
+    Stale { length: u64 },
+}
+
+impl Trail {
+    /// Opens `<project>/.windlass/loops/<loop>`, creating what is missing.
+    pub fn open(project: &Path, name: &LoopName) -> Result<Self, TrailError> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(project, flags, Mode::empty()).map_err(|errno| io_error(project, errno))?;
+        let root = Dir { fd: Arc::new(fd), path: project.to_owned() }.enter(DIR)?;
+        root.ignore_itself()?;
+        let own = root.enter("loops")?.enter(name.as_str())?;
+        Ok(Self { root, own })
+    }
+
+    /// The loop's directory.
+    pub fn path(&self) -> &Path {
+        &self.own.path
+    }
+
+    /// Replaces a file whole. `name` may be in one directory below: `iterations/0001.md`.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), TrailError> {
+        self.rebuild(name, [bytes]).map(|_| ())
+    }
+
+    /// Adds lines to the end of a file, if it is as long as the writer left it.
+    pub fn append_lines(&self, name: &str, expected: u64, lines: &[u8]) -> Result<Growth, TrailError> {
+        let (dir, file_name) = self.place(name)?;
+        dir.append(file_name, expected, lines)
+    }
+
+    /// Replaces a file by these pieces; says how long it is.
+    pub fn rebuild<P: AsRef<[u8]>>(
+        &self,
+        name: &str,
+        pieces: impl IntoIterator<Item = P>,
+    ) -> Result<u64, TrailError> {
+        let (dir, file_name) = self.place(name)?;
+        dir.replace(file_name, pieces)
+    }
+
+    /// Replaces `registry.json`, the list of the project's loops.
+    pub fn write_registry(&self, bytes: &[u8]) -> Result<(), TrailError> {
+        self.root.replace("registry.json", [bytes]).map(|_| ())
+    }
+
+    fn place<'a>(&self, name: &'a str) -> Result<(Dir, &'a str), TrailError> {
+        let legal = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['/', '\0']);
+        match name.split_once('/') {
+            None if legal(name) => Ok((self.own.clone(), name)),
+            Some((below, file)) if legal(below) && legal(file) => Ok((self.own.enter(below)?, file)),
+            None | Some(_) => Err(TrailError::BadName(name.to_owned())),
+        }
+    }
+}
+
+/// A directory held open: what is done in it cannot be led elsewhere.
+#[derive(Clone, Debug)]
+struct Dir {
+    fd: Arc<OwnedFd>,
+    path: PathBuf,
+}
+
+impl Dir {
+    fn enter(&self, name: &str) -> Result<Self, TrailError> {
+        let path = self.path.join(name);
+        match rustix::fs::mkdirat(&self.fd, name, Mode::from(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(io_error(&path, errno)),
+        }
+        match rustix::fs::openat(&self.fd, name, DIR_FLAGS, Mode::empty()) {
+            Ok(fd) => Ok(Self { fd: Arc::new(fd), path }),
+            Err(errno) => Err(self.obstacle(name, FileType::Directory)?.unwrap_or(io_error(&path, errno))),
+        }
+    }
+
+    /// Keeps the trail out of the project's own history.
+    fn ignore_itself(&self) -> Result<(), TrailError> {
+        let flags = FILE_FLAGS | OFlags::CREATE | OFlags::EXCL;
+        match rustix::fs::openat(&self.fd, ".gitignore", flags, Mode::from(0o666)) {
+            Ok(fd) => {
+                File::from(fd).write_all(IGNORE_ALL).map_err(|source| self.failed(".gitignore", source))
+            }
+            Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(io_error(&self.path.join(".gitignore"), errno)),
+        }
+    }
+
+    fn replace<P: AsRef<[u8]>>(
+        &self,
+        name: &str,
+        pieces: impl IntoIterator<Item = P>,
+    ) -> Result<u64, TrailError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        if let Some(obstacle) = self.obstacle(name, FileType::RegularFile)? {
+            return Err(obstacle);
+        }
+        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+        let temp = format!(".tmp-{}-{serial}", std::process::id());
+        let replaced = self.write_new(&temp, pieces).and_then(|length| {
+            rustix::fs::renameat(&self.fd, &temp, &self.fd, name)?;
+            Ok(length)
+        });
+        replaced.map_err(|source| {
+            // What matters is why it failed; the temporary file is worthless.
+            let _ = rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty());
+            self.failed(name, source)
+        })
+    }
+
+    fn write_new<P: AsRef<[u8]>>(&self, temp: &str, pieces: impl IntoIterator<Item = P>) -> io::Result<u64> {
+        // A process of the same number may have left one behind.
+        match rustix::fs::unlinkat(&self.fd, temp, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let flags = FILE_FLAGS | OFlags::CREATE | OFlags::EXCL;
+        let file = File::from(rustix::fs::openat(&self.fd, temp, flags, Mode::from(0o666))?);
+        let mut out = BufWriter::new(file);
+        let mut length = 0;
+        for piece in pieces {
+            let piece = piece.as_ref();
+            out.write_all(piece)?;
+            length += piece.len() as u64;
+        }
+        out.flush()?;
+        Ok(length)
+    }
+
+    fn append(&self, name: &str, expected: u64, lines: &[u8]) -> Result<Growth, TrailError> {
+        if let Some(obstacle) = self.obstacle(name, FileType::RegularFile)? {
+            return Err(obstacle);
+        }
+        let flags = FILE_FLAGS | OFlags::CREATE | OFlags::APPEND | OFlags::NONBLOCK;
+        let opened = rustix::fs::openat(&self.fd, name, flags, Mode::from(0o666));
+        let mut file = File::from(opened.map_err(|errno| io_error(&self.path.join(name), errno))?);
+        let metadata = file.metadata().map_err(|source| self.failed(name, source))?;
+        // A file with a second name is not ours alone; rebuilding gives us our own.
+        if !metadata.is_file() || metadata.len() != expected || metadata.nlink() != 1 {
+            return Ok(Growth::Stale { length: metadata.len() });
+        }
+        file.write_all(lines).map_err(|source| self.failed(name, source))?;
+        Ok(Growth::Grown { length: expected + lines.len() as u64 })
+    }
+
+    /// What stands under this name, if it is not what is wanted there.
+    fn obstacle(&self, name: &str, wanted: FileType) -> Result<Option<TrailError>, TrailError> {
+        let path = self.path.join(name);
+        let found = match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(io_error(&path, errno)),
+        };
+        let wanted_name = if wanted == FileType::Directory { "directory" } else { "regular file" };
+        if found == FileType::Symlink {
+            return Ok(Some(TrailError::Symlink(path)));
+        }
+        Ok((found != wanted).then_some(TrailError::InTheWay { path, wanted: wanted_name }))
+    }
+
+    fn failed(&self, name: &str, source: io::Error) -> TrailError {
+        TrailError::Io { path: self.path.join(name), source }
+    }
+}
+
+fn io_error(path: &Path, errno: Errno) -> TrailError {
+    TrailError::Io { path: path.to_owned(), source: errno.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn open(project: &Path) -> Result<Trail, TrailError> {
+        Trail::open(project, &LoopName::new("demo").unwrap())
+    }
+
+    #[test]
+    fn files_are_replaced_whole_and_ignored_by_git() {
+        let temp = tempfile::tempdir().unwrap();
+        let trail = open(temp.path()).unwrap();
+        let dir = temp.path().join(".windlass/loops/demo");
+        assert_eq!(trail.path(), dir);
+        assert_eq!(fs::read_to_string(temp.path().join(".windlass/.gitignore")).unwrap(), "*\n");
+        trail.write("status.txt", b"a long first text").unwrap();
+        trail.write("status.txt", b"short").unwrap();
+        trail.write("iterations/0001.md", b"# one").unwrap();
+        trail.write_registry(b"[]").unwrap();
+        assert_eq!(fs::read(dir.join("status.txt")).unwrap(), b"short");
+        assert_eq!(fs::read(dir.join("iterations/0001.md")).unwrap(), b"# one");
+        assert_eq!(fs::read(temp.path().join(".windlass/registry.json")).unwrap(), b"[]");
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "no temporary file is left");
+        open(temp.path()).unwrap();
+    }
+
+    #[test]
+    fn lines_are_added_only_where_the_writer_left_off() {
+        let temp = tempfile::tempdir().unwrap();
+        let trail = open(temp.path()).unwrap();
+        let file = trail.path().join("events.jsonl");
+        let add = |expected, lines| trail.append_lines("events.jsonl", expected, lines).unwrap();
+        assert_eq!(add(0, b"{}\n"), Growth::Grown { length: 3 });
+        assert_eq!(add(3, b"{}\n"), Growth::Grown { length: 6 });
+        assert_eq!(add(3, b"{}\n"), Growth::Stale { length: 6 });
+        fs::write(&file, "edited").unwrap();
+        fs::hard_link(&file, temp.path().join("second")).unwrap();
+        assert_eq!(add(6, b"{}\n"), Growth::Stale { length: 6 });
+        assert_eq!(trail.rebuild("events.jsonl", ["{}\n", "[]\n"]).unwrap(), 6);
+        assert_eq!(add(6, b"1\n"), Growth::Grown { length: 8 });
+        assert_eq!(fs::read_to_string(file).unwrap(), "{}\n[]\n1\n");
+        assert_eq!(fs::read_to_string(temp.path().join("second")).unwrap(), "edited");
+    }
+
+    #[test]
+    fn a_planted_symlink_is_never_followed() {
+        let victim = tempfile::tempdir().unwrap();
+        fs::write(victim.path().join("file"), "mine").unwrap();
+        let refused = |result: Result<(), TrailError>, link: &Path| match result {
+            Err(TrailError::Symlink(path)) => assert_eq!(path, link),
+            other => panic!("{}: {other:?}", link.display()),
+        };
+        for link in [".windlass", ".windlass/loops", ".windlass/loops/demo"] {
+            let project = tempfile::tempdir().unwrap();
+            let link = project.path().join(link);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            symlink(victim.path(), &link).unwrap();
+            refused(open(project.path()).map(|_| ()), &link);
+        }
+        let project = tempfile::tempdir().unwrap();
+        let trail = open(project.path()).unwrap();
+        symlink(victim.path(), trail.path().join("iterations")).unwrap();
+        refused(trail.write("iterations/file", b"x"), &trail.path().join("iterations"));
+        let link = trail.path().join("events.jsonl");
+        symlink(victim.path().join("file"), &link).unwrap();
+        refused(trail.write("events.jsonl", b"x"), &link);
+        refused(trail.append_lines("events.jsonl", 4, b"x").map(|_| ()), &link);
+        symlink(victim.path().join("none"), trail.path().join("dangling")).unwrap();
+        refused(trail.append_lines("dangling", 0, b"x").map(|_| ()), &trail.path().join("dangling"));
+        assert_eq!(fs::read(victim.path().join("file")).unwrap(), b"mine");
+        assert_eq!(fs::read_dir(victim.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_named() {
+        let project = tempfile::tempdir().unwrap();
+        fs::write(project.path().join(".windlass"), "a file").unwrap();
+        let error = open(project.path()).unwrap_err();
+        assert!(error.to_string().contains(".windlass: is not a directory"), "{error}");
+
+        let project = tempfile::tempdir().unwrap();
+        let trail = open(project.path()).unwrap();
+        let fifo = trail.path().join("events.jsonl");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let error = trail.append_lines("events.jsonl", 0, b"x").unwrap_err();
+        assert!(matches!(error, TrailError::InTheWay { .. }), "{error}");
+        for bad in ["", ".", "..", "../x", "a/../b", "/etc/x", "a/b/c", ".gitignore"] {
+            assert!(matches!(trail.write(bad, b""), Err(TrailError::BadName(_))), "{bad}");
+        }
+    }
+}

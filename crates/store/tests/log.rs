@@ -1,0 +1,249 @@
+//! Order, compare-and-swap, the chain and the View, through the public API.
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use support::{append, name, read_all, record, vault, with_suffix};
+use windlass_core::id::{BlobId, Seq};
+use windlass_store::blob::INLINE_MAX;
+use windlass_store::chain::{ChainHash, Link};
+use windlass_store::upcast::FORMAT;
+use windlass_store::{AppendError, BlobError, Fault, FreshView, Log, Reader, Store};
+
+mod support;
+
+#[test]
+fn what_was_appended_is_read_back_in_order_with_its_chain_and_its_view() {
+    let vault = vault();
+    let mut store = Store::open(&vault.dir).unwrap();
+    for expected in 0..1100 {
+        assert_eq!(append(&mut store, "demo", expected).unwrap().seq, Seq(expected + 1));
+    }
+    let records = read_all(&store, "demo").unwrap();
+    let mut previous = ChainHash::GENESIS;
+    for (n, record) in records.iter().enumerate() {
+        let n = n as u64;
+        assert_eq!(record.seq, Seq(n + 1));
+        assert_eq!(record.first_event, n * 2 + 1);
+        assert_eq!(record.body, format!("record {}", n + 1));
+        let link = Link {
+            previous,
+            name: &name("demo"),
+            seq: record.seq,
+            at: record.at,
+            format: FORMAT,
+            events: 2,
+            body: &record.body,
+        };
+        assert_eq!(record.hash, link.hash());
+        previous = record.hash;
+    }
+    assert_eq!(records.len(), 1100);
+    let head = store.head(&name("demo")).unwrap().unwrap();
+    assert_eq!((head.seq, head.hash, head.events), (Seq(1100), previous, 2200));
+    assert_eq!(head.view, r#"{"after":"record 1100"}"#);
+    assert_eq!(store.read(&name("demo"), Seq(1098), 10).unwrap(), records[1098..]);
+    assert_eq!(store.read(&name("demo"), Seq(1100), 10).unwrap(), []);
+    assert_eq!(store.read(&name("demo"), Seq(9999), 10).unwrap(), []);
+    assert_eq!(store.read(&name("other"), Seq(0), 10).unwrap(), []);
+    assert_eq!(store.head(&name("other")).unwrap(), None);
+}
+
+#[test]
+fn a_second_owner_is_fenced_out() {
+    let vault = vault();
+    let mut one = Store::open(&vault.dir).unwrap();
+    let mut two = Store::open(&vault.dir).unwrap();
+    append(&mut one, "demo", 0).unwrap();
+    let conflict = AppendError::Conflict { name: name("demo"), expected: Seq(0), found: Seq(1) };
+    assert_eq!(append(&mut two, "demo", 0).unwrap_err(), conflict);
+    append(&mut two, "demo", 1).unwrap();
+    let conflict = AppendError::Conflict { name: name("demo"), expected: Seq(1), found: Seq(2) };
+    assert_eq!(append(&mut one, "demo", 1).unwrap_err(), conflict);
+    let ahead = AppendError::Conflict { name: name("demo"), expected: Seq(7), found: Seq(2) };
+    assert_eq!(append(&mut one, "demo", 7).unwrap_err(), ahead);
+    assert_eq!(read_all(&one, "demo").unwrap().len(), 2);
+}
+
+#[test]
+fn of_all_writers_racing_for_a_place_one_gets_it() {
+    const PLACES: u64 = 40;
+    let vault = vault();
+    let won = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let store = Store::open(&vault.dir).unwrap();
+            for _ in 0..2 {
+                let mut store = store.clone();
+                let won = &won;
+                scope.spawn(move || {
+                    for place in 0..PLACES {
+                        loop {
+                            match append(&mut store, "demo", place) {
+                                Ok(_) => {
+                                    won.fetch_add(1, Ordering::Relaxed);
+                                    break;
+                                }
+                                Err(AppendError::Conflict { found, .. }) if found > Seq(place) => break,
+                                Err(AppendError::Conflict { .. }) => std::thread::yield_now(),
+                                Err(other) => panic!("{other}"),
+                            }
+                        }
+                    }
+                });
+            }
+        }
+    });
+    assert_eq!(won.load(Ordering::Relaxed), PLACES);
+    assert_eq!(read_all(&Store::open(&vault.dir).unwrap(), "demo").unwrap().len() as u64, PLACES);
+}
+
+#[test]
+fn one_conflict_does_not_fail_the_others_of_its_group() {
+    let vault = vault();
+    let store = Store::open(&vault.dir).unwrap();
+    std::thread::scope(|scope| {
+        for n in 0..16u64 {
+            let mut store = store.clone();
+            scope.spawn(move || {
+                for round in 0..8 {
+                    let loop_name = format!("loop{n}");
+                    append(&mut store, &loop_name, round).unwrap();
+                    append(&mut store, &loop_name, round).unwrap_err();
+                }
+            });
+        }
+    });
+    let loops = store.loops().unwrap();
+    assert_eq!(loops.len(), 16);
+    assert!(loops.iter().all(|row| row.head.seq == Seq(8)));
+    assert!(loops.is_sorted_by_key(|row| row.name.as_str().to_owned()));
+}
+
+#[test]
+fn a_record_changed_removed_or_inserted_behind_our_back_breaks_the_chain() {
+    let tamper = |sql: &str| {
+        let vault = vault();
+        let mut store = Store::open(&vault.dir).unwrap();
+        for expected in 0..5 {
+            append(&mut store, "demo", expected).unwrap();
+        }
+        let conn = rusqlite::Connection::open(vault.dir.db()).unwrap();
+        conn.execute_batch(sql).unwrap();
+        let fault = read_all(&store, "demo").unwrap_err();
+        let Fault::Corrupt(refusal) = &fault else { panic!("{sql}: {fault}") };
+        assert_eq!(refusal.path, vault.dir.db());
+        assert!(refusal.reason.contains("loop demo, record ") && !refusal.remedy.is_empty(), "{fault}");
+        let reader = Reader::open(&vault.dir).unwrap().unwrap();
+        assert_eq!(reader.check().unwrap_err(), fault, "{sql}");
+        fault.to_string()
+    };
+    let place = |sql: &str, seq: u64| {
+        let message = tamper(sql);
+        assert!(message.contains(&format!("record {seq}:")), "{sql}: {message}");
+    };
+    place("UPDATE records SET body = 'forged' WHERE seq = 3", 3);
+    place("UPDATE records SET at = at + 1 WHERE seq = 1", 1);
+    place("UPDATE records SET events = 9 WHERE seq = 2", 2);
+    place("UPDATE records SET first_event = 9 WHERE seq = 2", 2);
+    place("DELETE FROM records WHERE seq = 4", 4);
+    place("DELETE FROM records WHERE seq = 5", 5);
+    place("UPDATE records SET hash = zeroblob(32) WHERE seq = 5", 5);
+    place(
+        "INSERT INTO records SELECT loop_id, 6, at, format, first_event + 2, events, hash, body FROM records WHERE seq = 5",
+        6,
+    );
+}
+
+#[test]
+fn a_record_of_an_unknown_format_is_refused() {
+    let vault = vault();
+    let mut store = Store::open(&vault.dir).unwrap();
+    append(&mut store, "demo", 0).unwrap();
+    let link = Link {
+        previous: ChainHash::GENESIS,
+        name: &name("demo"),
+        seq: Seq(1),
+        at: record("demo", 0, "").at,
+        format: FORMAT + 1,
+        events: 2,
+        body: "record 1",
+    };
+    let hash = link.hash();
+    let conn = rusqlite::Connection::open(vault.dir.db()).unwrap();
+    conn.execute("UPDATE records SET format = 2, hash = ?1", [hash.as_bytes()]).unwrap();
+    conn.execute("UPDATE loops SET head_hash = ?1", [hash.as_bytes()]).unwrap();
+    let fault = read_all(&store, "demo").unwrap_err();
+    assert!(matches!(fault, Fault::Newer(_)), "{fault}");
+}
+
+#[test]
+fn small_blobs_come_with_their_record_and_large_ones_before_it() {
+    let vault = vault();
+    let mut store = Store::open(&vault.dir).unwrap();
+    let small = store.stage(b"brief".to_vec()).unwrap();
+    let large = store.stage(vec![1; INLINE_MAX + 1]).unwrap();
+    assert!(matches!(store.blob(small.id(), 100), Err(BlobError::Missing(_))));
+    assert_eq!(store.blob(large.id(), 1 << 20).unwrap().len(), INLINE_MAX + 1);
+
+    let mut first = record("demo", 0, "one");
+    first.blobs = vec![small.clone(), large];
+    store.append(first.clone()).unwrap();
+    assert_eq!(store.blob(small.id(), 100).unwrap(), b"brief");
+    assert!(matches!(store.blob(small.id(), 4), Err(BlobError::TooLarge { .. })));
+
+    first.expected = Seq(1);
+    store.append(first).unwrap();
+    assert!(matches!(store.blob(&BlobId::new("0".repeat(64)), 1), Err(BlobError::Missing(_))));
+
+    let mut refused = record("demo", 0, "late");
+    let dropped = store.stage(b"never stored".to_vec()).unwrap();
+    refused.blobs = vec![dropped.clone()];
+    store.append(refused).unwrap_err();
+    assert!(matches!(store.blob(dropped.id(), 100), Err(BlobError::Missing(_))));
+
+    let conn = rusqlite::Connection::open(vault.dir.db()).unwrap();
+    conn.execute("UPDATE blobs SET bytes = x'00'", []).unwrap();
+    assert!(matches!(store.blob(small.id(), 100), Err(BlobError::Damaged { .. })));
+}
+
+#[test]
+fn a_view_of_an_older_fold_is_replaced_only_where_it_belongs() {
+    let vault = vault();
+    let mut store = Store::open(&vault.dir).unwrap();
+    append(&mut store, "demo", 0).unwrap();
+    append(&mut store, "demo", 1).unwrap();
+    let fresh =
+        |seq| FreshView { loop_name: name("demo"), seq: Seq(seq), view: "new".to_owned(), fold_version: 2 };
+    store.refresh_view(fresh(1)).unwrap();
+    assert_eq!(store.head(&name("demo")).unwrap().unwrap().fold_version, 1);
+    store.refresh_view(fresh(2)).unwrap();
+    let head = store.head(&name("demo")).unwrap().unwrap();
+    assert_eq!((head.view.as_str(), head.fold_version), ("new", 2));
+}
+
+#[test]
+fn a_reader_makes_no_files_and_follows_a_writer_that_comes_later() {
+    let vault = vault();
+    assert!(Reader::open(&vault.dir).unwrap().is_none(), "no vault yet");
+    assert!(!vault.dir.root().exists());
+
+    let mut store = Store::open(&vault.dir).unwrap();
+    for expected in 0..20 {
+        append(&mut store, "demo", expected).unwrap();
+    }
+    drop(store);
+    let (wal, shm) = (with_suffix(&vault.dir.db(), "-wal"), with_suffix(&vault.dir.db(), "-shm"));
+    std::fs::remove_file(&wal).unwrap();
+    std::fs::remove_file(&shm).unwrap();
+
+    let reader = Reader::open(&vault.dir).unwrap().unwrap();
+    assert_eq!(reader.head(&name("demo")).unwrap().unwrap().seq, Seq(20));
+    assert!(!wal.exists() && !shm.exists());
+
+    let mut store = Store::open(&vault.dir).unwrap();
+    append(&mut store, "demo", 20).unwrap();
+    assert_eq!(reader.head(&name("demo")).unwrap().unwrap().seq, Seq(21));
+    append(&mut store, "demo", 21).unwrap();
+    assert_eq!(reader.head(&name("demo")).unwrap().unwrap().seq, Seq(22));
+}
