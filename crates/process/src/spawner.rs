@@ -74,6 +74,8 @@ impl Spawner {
         Spawner { containment: Some(containment), ..self }
     }
 
+    /// Returns once a warden has the program in hand; whether it could be started is for [`Running::wait`] to
+    /// say. The first call of a spawner also finds out whether there are PID namespaces.
     pub fn start(&self, program: &Program) -> Result<Running, StartError> {
         let asked = match self.containment {
             Some(containment) => Asked::Exactly(containment),
