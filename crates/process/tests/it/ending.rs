@@ -1,7 +1,5 @@
 //! After the end nothing of an attempt is alive. `run` checks that each time; here are the hard cases.
 
-use std::time::Duration;
-
 use windlass_process::Exit;
 
 use crate::stage::{SOON, Stage, carriers, containments, eventually, run, spawner, stdout};
@@ -15,9 +13,6 @@ fn a_daemon_is_dead_before_wait_returns() {
         let finished = run(&stage.shell(script), containment);
         assert_eq!(finished.exit, Exit::Code(0));
         assert!(finished.stray_count >= 1);
-        let before = std::fs::read(stage.work().join("written")).unwrap_or_default();
-        std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(std::fs::read(stage.work().join("written")).unwrap_or_default(), before);
         std::fs::remove_file(stage.work().join("written")).ok();
     }
 }
