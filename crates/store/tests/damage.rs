@@ -51,13 +51,15 @@ fn garbage_is_refused() {
 
 #[test]
 fn a_truncated_database_is_refused_wherever_it_was_cut() {
-    let whole = fs::read(history().dir.db()).unwrap();
+    let vault = history();
+    let whole = fs::read(vault.dir.db()).unwrap();
     assert!(whole.len() > 3 * 4096);
     for cut in [50, 100, 1000, 4096, 8192, whole.len() - 4096, whole.len() - 1000] {
-        let vault = history();
         fs::write(vault.dir.db(), &whole[..cut]).unwrap();
         assert_refused(&vault.dir, is_corrupt);
     }
+    fs::write(vault.dir.db(), &whole).unwrap();
+    assert_eq!(read_all(&Store::open(&vault.dir).unwrap(), "demo").unwrap().len() as u64, RECORDS);
 }
 
 #[test]

@@ -1,0 +1,30 @@
+//! Crashes at a commit, exactly: `cargo test -p windlass-store --features failpoints`.
+#![cfg(feature = "failpoints")]
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use support::{append, child, child_vault, read_all, vault};
+use windlass_store::Store;
+
+mod support;
+
+#[test]
+fn child_appends_until_it_crashes() {
+    let Some(vault) = child_vault() else { return };
+    let _scenario = fail::FailScenario::setup();
+    let mut store = Store::open(&vault).unwrap();
+    for expected in 0..10 {
+        append(&mut store, "demo", expected).unwrap();
+    }
+}
+
+#[test]
+fn a_crash_before_the_commit_loses_the_record_and_one_after_it_keeps_it() {
+    for (point, stored) in [("store::before_commit", 2), ("store::after_commit", 3)] {
+        let vault = vault();
+        let mut child = child("child_appends_until_it_crashes", vault.temp.path());
+        let status = child.env("FAILPOINTS", format!("{point}=2*off->return")).status().unwrap();
+        assert!(!status.success());
+        let store = Store::open(&vault.dir).unwrap();
+        assert_eq!(read_all(&store, "demo").unwrap().len(), stored, "{point}");
+    }
+}
