@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -33,7 +33,7 @@ pub(crate) struct Writer {
 impl Writer {
     pub(crate) fn start(conn: Connection, path: PathBuf, reserve: Reserve) -> std::io::Result<Self> {
         let (queue, inbox) = sync_channel(QUEUE);
-        let mut desk = Desk { conn, path: path.clone(), reserve, commits: 0 };
+        let mut desk = Desk { conn, path: path.clone(), reserve, commits: 0, pace: Pace::default() };
         let thread =
             std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || desk.serve(&inbox))?;
         Ok(Self { queue: Some(queue), thread: Some(thread), path })
@@ -116,6 +116,29 @@ struct Desk {
     path: PathBuf,
     reserve: Reserve,
     commits: u64,
+    pace: Pace,
+}
+
+/// How many asked together lately, and how long a flush took.
+#[derive(Default)]
+struct Pace {
+    last: usize,
+    before: usize,
+    flush: Duration,
+}
+
+impl Pace {
+    fn note(&mut self, batch: usize, flush: Duration) {
+        (self.before, self.last, self.flush) = (self.last, batch, flush);
+    }
+
+    fn company(&self) -> usize {
+        self.last.max(self.before)
+    }
+
+    fn patience(&self) -> Duration {
+        (self.flush / 4).min(Duration::from_millis(1))
+    }
 }
 
 impl Desk {
@@ -129,9 +152,10 @@ impl Desk {
             };
             match first {
                 Ok(first) => {
-                    let mut batch = vec![first];
-                    batch.extend(inbox.try_iter().take(BATCH - 1));
+                    let mut batch = self.gather(first, inbox);
+                    let began = Instant::now();
                     self.commit(&mut batch);
+                    self.pace.note(batch.len(), began.elapsed());
                     batch.into_iter().for_each(Work::answer);
                     if self.wal_pages() >= CHECKPOINT_LATEST_PAGES {
                         self.checkpoint("PASSIVE");
@@ -146,6 +170,25 @@ impl Desk {
             }
         }
         self.close();
+    }
+
+    /// What waits goes together. Where several loops write at once, those just
+    /// answered are about to ask again: a wait far shorter than a flush saves
+    /// them one. A single loop never waits.
+    fn gather(&self, first: Box<dyn Work>, inbox: &Receiver<Box<dyn Work>>) -> Vec<Box<dyn Work>> {
+        let mut batch = vec![first];
+        let deadline = Instant::now() + self.pace.patience();
+        while batch.len() < BATCH {
+            match inbox.try_recv() {
+                Ok(work) => batch.push(work),
+                Err(_) if batch.len() >= self.pace.company() => break,
+                Err(_) => match inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                    Ok(work) => batch.push(work),
+                    Err(_) => break,
+                },
+            }
+        }
+        batch
     }
 
     /// Puts the whole batch into one transaction. If that cannot be committed,
