@@ -1,0 +1,168 @@
+//! The gate's clean tree: a directory that lives on between runs and is
+//! changed only by what differs between two trees.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gix_hash::ObjectId;
+use gix_object::bstr::ByteSlice;
+use windlass_core::id::TreeId;
+
+use crate::cache::{self, CacheKey};
+use crate::dir;
+use crate::fault::{At, FileFault};
+use crate::id::{BadId, parse, tree_oid};
+use crate::materialise::materialise;
+use crate::model::DirNode;
+use crate::objects::ObjectError;
+use crate::place;
+use crate::trees;
+use crate::vault::Vault;
+use crate::verify::{make_empty, verify};
+
+#[derive(Debug, thiserror::Error)]
+pub enum CheckoutError {
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    #[error(transparent)]
+    Id(#[from] BadId),
+    #[error(transparent)]
+    File(#[from] FileFault),
+}
+
+/// How the directory came to hold the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brought {
+    Already,
+    /// This many paths were rewritten.
+    Delta(usize),
+    /// Every file was compared, and what differed rewritten.
+    Verified,
+    /// Written from nothing.
+    Whole,
+}
+
+pub struct Checkout {
+    dir: PathBuf,
+    /// Beside the directory: which tree it holds, or that it is being changed.
+    mark: PathBuf,
+    cache: PathBuf,
+    model: Option<Box<DirNode>>,
+}
+
+impl Checkout {
+    pub fn new(dir: &Path) -> Self {
+        let beside = |extension: &str| {
+            let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            dir.with_file_name(format!(".{name}.{extension}"))
+        };
+        Self { dir: dir.to_owned(), mark: beside("tree"), cache: beside("stat"), model: None }
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Makes the directory hold the tree, trusting that nobody but windlass
+    /// wrote to it. After a crash in the middle it is verified instead.
+    pub fn bring_to(&mut self, vault: &Vault, tree: &TreeId) -> Result<Brought, CheckoutError> {
+        let to = tree_oid(tree)?;
+        let Some(from) = self.held().filter(|_| self.dir.is_dir()) else {
+            return self.verify_and_rewrite(vault, tree);
+        };
+        if from == to {
+            return Ok(Brought::Already);
+        }
+        let mut reader = vault.reader();
+        let changes = match trees::diff(&mut reader, from, to) {
+            Ok(changes) => changes,
+            Err(ObjectError::Missing { .. }) if vault.reader().has(&to) => {
+                return self.verify_and_rewrite(vault, tree);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.begin()?;
+        place::apply(&self.dir, &changes, &mut reader)?;
+        self.complete(to)?;
+        Ok(Brought::Delta(changes.len()))
+    }
+
+    /// Makes the directory hold the tree, whatever has been done to it: for
+    /// machines where the gate writes into it. Extra files are removed.
+    pub fn verify_and_rewrite(&mut self, vault: &Vault, tree: &TreeId) -> Result<Brought, CheckoutError> {
+        let to = tree_oid(tree)?;
+        self.begin()?;
+        let is_dir = fs::symlink_metadata(&self.dir).is_ok_and(|meta| meta.is_dir());
+        let objects = vault.objects();
+        let (model, brought) = if is_dir {
+            let old =
+                self.model.take().or_else(|| cache::load(&self.cache, vault.id()).map(|(_, model)| model));
+            (verify(&self.dir, &objects, to, old)?, Brought::Verified)
+        } else {
+            self.model = None;
+            make_empty(&self.dir)?;
+            (materialise(&self.dir, &objects, to)?, Brought::Whole)
+        };
+        if brought == Brought::Whole {
+            let key = CacheKey { vault: *vault.id(), base: to, facts: [0; 32], excludes: [0; 32] };
+            cache::save(&self.cache, &key, &model)?;
+        }
+        self.model = Some(model);
+        self.complete(to)?;
+        Ok(brought)
+    }
+
+    /// Removes the directory and its marks.
+    pub fn remove(&mut self) -> Result<(), CheckoutError> {
+        self.begin()?;
+        self.model = None;
+        crate::remove::discard(&self.dir)?;
+        for file in [&self.mark, &self.cache] {
+            match fs::remove_file(file) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(FileFault::new("remove", file, error).into());
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The tree it holds, if it was completed since this machine started: the
+    /// mark is not flushed, so a power cut makes it worthless.
+    fn held(&self) -> Option<ObjectId> {
+        let text = fs::read(&self.mark).ok()?;
+        let mut words = text.to_str().ok()?.split_whitespace();
+        let (tree, boot) = (parse(words.next()?).ok()?, words.next()?);
+        (boot == boot_id()?).then_some(tree)
+    }
+
+    fn begin(&self) -> Result<(), FileFault> {
+        self.write_mark("changing\n")
+    }
+
+    fn complete(&self, tree: ObjectId) -> Result<(), FileFault> {
+        self.write_mark(&format!("{tree} {}\n", boot_id().unwrap_or_default()))
+    }
+
+    fn write_mark(&self, text: &str) -> Result<(), FileFault> {
+        if let Some(parent) = self.mark.parent() {
+            fs::create_dir_all(parent).at("create", parent)?;
+        }
+        let temporary = self.mark.with_extension(format!("tmp{}", dir::file_clock()));
+        fs::write(&temporary, text).at("write", &temporary)?;
+        fs::rename(&temporary, &self.mark).at("rename", &temporary)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn boot_id() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Without a boot id no mark is believed, and every use verifies.
+#[cfg(not(target_os = "linux"))]
+fn boot_id() -> Option<String> {
+    None
+}

@@ -1,0 +1,188 @@
+//! Reading trees of the vault, comparing them, and making one from two.
+
+use std::time::Duration;
+
+use gix_hash::ObjectId;
+use gix_object::bstr::{BStr, BString, ByteSlice};
+use gix_object::tree::{Editor, EntryKind};
+use gix_object::{FindExt, Kind};
+use windlass_core::id::{CommitId, TreeId};
+
+use crate::id::{commit_oid, tree_id, tree_oid};
+use crate::objects::{ObjectError, Reader, TreeEntry, encode_tree, hash};
+use crate::sink::{Sink, Worker};
+use crate::trees::{self, Change, Item};
+use crate::vault::{Vault, VaultError};
+
+/// A diff as text, perhaps cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiffText {
+    pub bytes: Vec<u8>,
+    pub truncated: bool,
+}
+
+/// Lines that came and went in one path; absent counts mean binary content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineCount {
+    pub path: BString,
+    pub added: Option<u64>,
+    pub removed: Option<u64>,
+}
+
+impl Vault {
+    pub fn diff(&self, old: &TreeId, new: &TreeId) -> Result<Vec<Change>, VaultError> {
+        Ok(trees::diff(&mut self.reader(), tree_oid(old)?, tree_oid(new)?)?)
+    }
+
+    /// True when the trees differ, and in whitespace only.
+    pub fn whitespace_only(&self, old: &TreeId, new: &TreeId) -> Result<bool, VaultError> {
+        Ok(trees::whitespace_only(&mut self.reader(), tree_oid(old)?, tree_oid(new)?)?)
+    }
+
+    /// The diff as people read it, at most `max_bytes` of it.
+    pub fn diff_text(&self, old: &TreeId, new: &TreeId, max_bytes: usize) -> Result<DiffText, VaultError> {
+        let printed = self
+            .git_here()
+            .args([
+                "diff",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--no-color",
+                "--no-renames",
+                "--end-of-options",
+            ])
+            .args([old.as_str(), new.as_str()])
+            .keep_first(max_bytes)
+            .run()?;
+        Ok(DiffText { bytes: printed.stdout, truncated: printed.truncated })
+    }
+
+    /// As `git diff --numstat`; one git process.
+    pub fn line_counts(&self, old: &TreeId, new: &TreeId) -> Result<Vec<LineCount>, VaultError> {
+        let printed = self
+            .git_here()
+            .args([
+                "diff",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--no-renames",
+                "--numstat",
+                "-z",
+                "--end-of-options",
+            ])
+            .args([old.as_str(), new.as_str()])
+            .timeout(Duration::from_secs(300))
+            .run()?;
+        Ok(printed.stdout.split(|byte| *byte == 0).filter_map(parse_numstat).collect())
+    }
+
+    /// The content of a file, or the target of a link; `None` where the tree
+    /// has neither.
+    pub fn read_blob(&self, tree: &TreeId, path: &[u8]) -> Result<Option<Vec<u8>>, VaultError> {
+        let mut reader = self.reader();
+        let entry = reader.entry_at(tree_oid(tree)?, path)?;
+        match entry.filter(|entry| !matches!(entry.kind, EntryKind::Tree | EntryKind::Commit)) {
+            Some(entry) => Ok(Some(reader.blob(entry.oid)?.to_vec())),
+            None => Ok(None),
+        }
+    }
+
+    /// Every file, link and gitlink of a tree.
+    pub fn list_paths(&self, tree: &TreeId) -> Result<Vec<(BString, Item)>, VaultError> {
+        Ok(trees::list(&mut self.reader(), tree_oid(tree)?)?)
+    }
+
+    /// Whether `ancestor` is `commit` or in its history, as far as the vault
+    /// knows it.
+    pub fn is_ancestor(&self, ancestor: &CommitId, commit: &CommitId) -> Result<bool, VaultError> {
+        let wanted = commit_oid(ancestor)?;
+        let mut reader = self.reader();
+        let mut seen = std::collections::HashSet::new();
+        let mut waiting = vec![commit_oid(commit)?];
+        while let Some(oid) = waiting.pop() {
+            if oid == wanted {
+                return Ok(true);
+            }
+            if seen.insert(oid) && reader.has(&oid) {
+                waiting.extend(reader.commit(oid)?.1);
+            }
+        }
+        Ok(false)
+    }
+
+    /// `tree` with the given paths as they are in `from`: taken over where
+    /// `from` has them, gone where it has not.
+    pub fn graft(&self, tree: &TreeId, from: &TreeId, paths: &[BString]) -> Result<TreeId, VaultError> {
+        let mut reader = self.reader();
+        let from = tree_oid(from)?;
+        let mut edits = Vec::with_capacity(paths.len());
+        for path in paths {
+            let entry = reader.entry_at(from, path)?;
+            edits.push((path.clone(), entry.map(|entry| (entry.kind, entry.oid))));
+        }
+        let sink = self.sink();
+        let grafted = edit(&sink, &mut self.worker(), tree_oid(tree)?, &edits)?;
+        if sink.finish()? > 0 {
+            self.refresh()?;
+        }
+        Ok(tree_id(grafted))
+    }
+}
+
+/// A path and what shall be there.
+pub(crate) type Edit = (BString, Option<(EntryKind, ObjectId)>);
+
+/// Puts and removes entries of a tree; removals first, so that a file may take
+/// the place of a directory whose files go.
+pub(crate) fn edit(
+    sink: &Sink,
+    worker: &mut Worker,
+    tree: ObjectId,
+    edits: &[Edit],
+) -> Result<ObjectId, VaultError> {
+    let root = load_tree(&worker.reader, tree)?;
+    let find = worker.reader.find().clone();
+    let mut editor = Editor::new(root, &find, gix_hash::Kind::Sha1);
+    let fail = |path: &BStr, error: &dyn std::fmt::Display| ObjectError::Corrupt {
+        id: tree,
+        detail: format!("cannot edit {path:?}: {error}"),
+    };
+    for (path, _) in edits.iter().filter(|(_, entry)| entry.is_none()) {
+        let names = path.split_str("/").map(|name| name.as_bstr());
+        editor.remove(names).map_err(|error| fail(path.as_bstr(), &error))?;
+    }
+    for (path, entry) in edits {
+        let Some((kind, oid)) = entry else { continue };
+        let names = path.split_str("/").map(|name| name.as_bstr());
+        editor.upsert(names, *kind, *oid).map_err(|error| fail(path.as_bstr(), &error))?;
+    }
+    editor.write(|tree| {
+        let entries = tree.entries.iter().map(|entry| TreeEntry {
+            name: entry.filename.clone(),
+            kind: entry.mode.kind(),
+            oid: entry.oid,
+        });
+        let bytes = encode_tree(entries.collect());
+        let oid = hash(Kind::Tree, &bytes)?;
+        sink.put(worker, Kind::Tree, (oid, &bytes))?;
+        Ok::<_, VaultError>(oid)
+    })
+}
+
+fn load_tree(reader: &Reader, tree: ObjectId) -> Result<gix_object::Tree, ObjectError> {
+    if tree.is_empty_tree() {
+        return Ok(gix_object::Tree::empty());
+    }
+    let mut buffer = Vec::new();
+    match reader.find().find_tree(&tree, &mut buffer) {
+        Ok(found) => Ok(found.into_owned()),
+        Err(error) => Err(ObjectError::Corrupt { id: tree, detail: error.to_string() }),
+    }
+}
+
+fn parse_numstat(record: &[u8]) -> Option<LineCount> {
+    let mut fields = record.splitn(3, |byte| *byte == b'\t');
+    let mut number = || fields.next()?.to_str().ok().map(|text| text.parse().ok());
+    let (added, removed) = (number()?, number()?);
+    Some(LineCount { added, removed, path: fields.next()?.as_bstr().to_owned() })
+}

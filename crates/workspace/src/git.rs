@@ -1,0 +1,372 @@
+//! The git program: found once, run with a scrubbed environment, bounded in
+//! output and time. It is never run in a git directory that an agent could
+//! have written.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+const OLDEST: (u32, u32) = (2, 38);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+const DEFAULT_OUTPUT: usize = 64 << 20;
+const STDERR_KEPT: usize = 16 << 10;
+
+/// What git may see of the operator's environment. The caller reads it; this
+/// crate reads no environment variable.
+#[derive(Clone, Debug, Default)]
+pub struct OperatorEnv {
+    pub path: OsString,
+    pub home: Option<PathBuf>,
+    pub config_home: Option<PathBuf>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("git is not in PATH ({path:?}); install git {}.{} or newer", OLDEST.0, OLDEST.1)]
+    Missing { path: OsString },
+    #[error("{program} is git {found}; windlass needs {}.{} or newer", OLDEST.0, OLDEST.1)]
+    TooOld { program: PathBuf, found: String },
+    #[error("cannot run {argv}: {source}")]
+    Spawn { argv: String, source: io::Error },
+    #[error("{argv} ended with {status}: {stderr}")]
+    Failed { argv: String, status: ExitStatus, stderr: String },
+    #[error("{argv} did not end within {} s", limit.as_secs())]
+    TimedOut { argv: String, limit: Duration },
+    #[error("{argv} printed more than {limit} bytes")]
+    TooMuchOutput { argv: String, limit: usize },
+}
+
+/// A git program that has been found and is new enough.
+#[derive(Clone, Debug)]
+pub struct Git {
+    program: PathBuf,
+    version: (u32, u32),
+    operator: OperatorEnv,
+}
+
+impl Git {
+    /// Takes the first `git` in absolute directories of the given PATH, so
+    /// that a `git` planted in a working directory is never run.
+    pub fn locate(operator: OperatorEnv) -> Result<Self, GitError> {
+        let program = std::env::split_paths(&operator.path)
+            .filter(|dir| dir.is_absolute())
+            .map(|dir| dir.join("git"))
+            .find(|file| is_executable(file))
+            .ok_or_else(|| GitError::Missing { path: operator.path.clone() })?;
+        let mut git = Self { program, version: OLDEST, operator };
+        let said = git.isolated(Path::new("/")).args(["version"]).text()?;
+        match parse_version(&said) {
+            Some(version) if version >= OLDEST => git.version = version,
+            Some(_) | None => return Err(GitError::TooOld { program: git.program, found: said }),
+        }
+        Ok(git)
+    }
+
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    pub fn version(&self) -> (u32, u32) {
+        self.version
+    }
+
+    pub(crate) fn operator_env(&self) -> &OperatorEnv {
+        &self.operator
+    }
+
+    /// For windlass's own repositories: no configuration but theirs.
+    pub(crate) fn isolated(&self, dir: &Path) -> Invocation {
+        let mut run = Invocation::new(&self.program, dir);
+        run.command
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_ATTR_NOSYSTEM", "1");
+        run.config("safe.directory=*")
+    }
+
+    /// For the operator's own repository, where the operator's configuration
+    /// (identity, excludes, filters of a checkout) is meant to count.
+    pub(crate) fn as_operator(&self, dir: &Path) -> Invocation {
+        let mut run = Invocation::new(&self.program, dir);
+        run.command.env("PATH", &self.operator.path);
+        if let Some(home) = &self.operator.home {
+            run.command.env("HOME", home);
+        }
+        if let Some(home) = &self.operator.config_home {
+            run.command.env("XDG_CONFIG_HOME", home);
+        }
+        run
+    }
+}
+
+/// One run of git, being described.
+pub(crate) struct Invocation {
+    command: Command,
+    words: Vec<OsString>,
+    timeout: Duration,
+    output: usize,
+    stdin: Vec<u8>,
+    truncate: bool,
+}
+
+/// What a run printed; `truncated` only where the caller asked for a cut.
+pub(crate) struct Printed {
+    pub stdout: Vec<u8>,
+    pub truncated: bool,
+}
+
+impl Invocation {
+    fn new(program: &Path, dir: &Path) -> Self {
+        let mut command = Command::new(program);
+        command
+            .current_dir(dir)
+            .env_clear()
+            .env("LC_ALL", "C")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_DEFAULT_HASH", "sha1")
+            .env("GIT_DEFAULT_REF_FORMAT", "files")
+            .env("GIT_ALLOW_PROTOCOL", "none")
+            .process_group(0);
+        let run = Self {
+            command,
+            words: Vec::new(),
+            timeout: DEFAULT_TIMEOUT,
+            output: DEFAULT_OUTPUT,
+            stdin: Vec::new(),
+            truncate: false,
+        };
+        run.config("core.hooksPath=/dev/null")
+            .config("core.fsmonitor=false")
+            .config("gc.auto=0")
+            .config("maintenance.auto=false")
+            .config("commit.gpgSign=false")
+            .config("submodule.recurse=false")
+            .config("advice.detachedHead=false")
+    }
+
+    pub(crate) fn config(self, setting: &str) -> Self {
+        self.args(["-c", setting])
+    }
+
+    pub(crate) fn args<S: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
+        for word in words {
+            self.words.push(word.as_ref().to_owned());
+        }
+        self
+    }
+
+    pub(crate) fn arg(self, word: impl AsRef<OsStr>) -> Self {
+        self.args([word])
+    }
+
+    pub(crate) fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(key, value);
+        self
+    }
+
+    /// A few bytes only: they must fit the pipe, since nobody reads the
+    /// output while they are written.
+    pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
+        debug_assert!(bytes.len() <= 4096);
+        self.stdin = bytes;
+        self
+    }
+
+    pub(crate) fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = limit;
+        self
+    }
+
+    /// Keep the first `limit` bytes and end the run there, instead of failing.
+    pub(crate) fn keep_first(mut self, limit: usize) -> Self {
+        self.output = limit;
+        self.truncate = true;
+        self
+    }
+
+    pub(crate) fn text(self) -> Result<String, GitError> {
+        let bytes = self.run()?.stdout;
+        Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+    }
+
+    pub(crate) fn run(mut self) -> Result<Printed, GitError> {
+        let argv = self.argv();
+        self.command.args(&self.words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if !self.stdin.is_empty() {
+            self.command.stdin(Stdio::piped());
+        }
+        let mut child = self.command.spawn().map_err(|source| spawn_error(&argv, source))?;
+        if let Some(mut pipe) = child.stdin.take()
+            && let Err(source) = pipe.write_all(&self.stdin)
+            && source.kind() != io::ErrorKind::BrokenPipe
+        {
+            end(&mut child);
+            return Err(spawn_error(&argv, source));
+        }
+        let ended = self.follow(&mut child);
+        match ended {
+            Ok(Followed { stdout, status: Some(status), .. }) if status.success() => {
+                Ok(Printed { stdout, truncated: false })
+            }
+            Ok(Followed { stderr, status: Some(status), .. }) => {
+                let stderr = String::from_utf8_lossy(&stderr).trim_end().to_owned();
+                Err(GitError::Failed { argv, status, stderr })
+            }
+            Ok(Followed { stdout, status: None, .. }) => {
+                end(&mut child);
+                if self.truncate {
+                    return Ok(Printed { stdout, truncated: true });
+                }
+                Err(GitError::TooMuchOutput { argv, limit: self.output })
+            }
+            Err(Unfollowed::Deadline) => {
+                end(&mut child);
+                Err(GitError::TimedOut { argv, limit: self.timeout })
+            }
+            Err(Unfollowed::Io(source)) => {
+                end(&mut child);
+                Err(GitError::Spawn { argv, source })
+            }
+        }
+    }
+
+    /// The words a person would recognise: without the fixed `-c` settings.
+    fn argv(&self) -> String {
+        let mut said = String::from("git");
+        let mut words = self.words.iter().peekable();
+        while let Some(word) = words.next() {
+            if word == "-c" {
+                words.next();
+                continue;
+            }
+            said.push(' ');
+            said.push_str(&word.to_string_lossy());
+        }
+        said
+    }
+
+    fn follow(&self, child: &mut Child) -> Result<Followed, Unfollowed> {
+        let deadline = Instant::now() + self.timeout;
+        let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let mut buffer = vec![0_u8; 64 << 10];
+        while out.is_some() || err.is_some() {
+            let (out_ready, err_ready) = wait_readable(out.as_ref(), err.as_ref(), deadline)?;
+            if out_ready && drain(&mut out, &mut stdout, &mut buffer)? && stdout.len() > self.output {
+                stdout.truncate(self.output);
+                return Ok(Followed { stdout, stderr, status: None });
+            }
+            if err_ready {
+                drain(&mut err, &mut stderr, &mut buffer)?;
+                if stderr.len() > STDERR_KEPT {
+                    stderr.drain(..stderr.len() - STDERR_KEPT);
+                }
+            }
+        }
+        let status = wait_until(child, deadline)?;
+        Ok(Followed { stdout, stderr, status: Some(status) })
+    }
+}
+
+struct Followed {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    status: Option<ExitStatus>,
+}
+
+enum Unfollowed {
+    Deadline,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Unfollowed {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+fn wait_readable(
+    out: Option<&impl AsFd>,
+    err: Option<&impl AsFd>,
+    deadline: Instant,
+) -> Result<(bool, bool), Unfollowed> {
+    let left = deadline.checked_duration_since(Instant::now()).ok_or(Unfollowed::Deadline)?;
+    let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) as _ };
+    let mut fds = Vec::with_capacity(2);
+    fds.extend(out.map(|fd| PollFd::new(fd, PollFlags::IN)));
+    fds.extend(err.map(|fd| PollFd::new(fd, PollFlags::IN)));
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(0) => return Err(Unfollowed::Deadline),
+        Ok(_) => {}
+        Err(rustix::io::Errno::INTR) => return Ok((false, false)),
+        Err(error) => return Err(Unfollowed::Io(error.into())),
+    }
+    let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+    let out_ready = out.is_some() && ready[0];
+    let err_ready = err.is_some() && ready[ready.len() - 1];
+    Ok((out_ready, err_ready))
+}
+
+/// True when bytes came; the pipe is dropped at its end.
+fn drain(pipe: &mut Option<impl Read>, kept: &mut Vec<u8>, buffer: &mut [u8]) -> io::Result<bool> {
+    let Some(open) = pipe else { return Ok(false) };
+    match open.read(buffer) {
+        Ok(0) => {
+            *pipe = None;
+            Ok(false)
+        }
+        Ok(n) => {
+            kept.extend_from_slice(&buffer[..n]);
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Both pipes are closed, so the process is at its exit: the pauses are short
+/// and few.
+fn wait_until(child: &mut Child, deadline: Instant) -> Result<ExitStatus, Unfollowed> {
+    let mut pause = Duration::from_micros(20);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() >= deadline {
+            return Err(Unfollowed::Deadline);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+fn end(child: &mut Child) {
+    if let Some(group) = rustix::process::Pid::from_raw(child.id() as i32) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn spawn_error(argv: &str, source: io::Error) -> GitError {
+    GitError::Spawn { argv: argv.to_owned(), source }
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+fn parse_version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.strip_prefix("git version ")?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}

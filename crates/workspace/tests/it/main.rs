@@ -1,0 +1,13 @@
+//! The crate against real git, in temporary directories.
+
+#![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "a test fails by panicking")]
+
+mod checkout;
+mod discover;
+mod hostile;
+mod kit;
+mod land;
+mod large;
+mod snapshot;
+mod space;
+mod trees;
