@@ -1,0 +1,290 @@
+//! The text an agent is given, drawn from a `BriefSpec`. Bounded, whatever went into it, and every cut is
+//! said where it was made.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
+use windlass_core::brief::{BriefSpec, Mode};
+use windlass_core::finding::Finding;
+use windlass_core::gate::FailingCheck;
+use windlass_core::id::Nonce;
+use windlass_core::input::Change;
+use windlass_core::policy::Role;
+
+use crate::bound;
+use crate::plain::{is_deceptive, plain};
+
+/// No brief is larger. The sum of the parts' own bounds and of the templates stays below it.
+pub const MAX_BYTES: usize = 256 * 1024;
+
+/// What the state does not hold: bulk, and the secret of the attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct Texts<'a> {
+    pub nonce: &'a Nonce,
+    /// The task as the operator wrote it; empty for the whole.
+    pub task: &'a str,
+    /// What a reviewer is to judge; empty for others.
+    pub diff: &'a str,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot render the brief: {0:#}")]
+pub struct BriefError(#[from] minijinja::Error);
+
+/// The whole brief. Its first line is `nonce: …`.
+pub fn render(spec: &BriefSpec, texts: &Texts<'_>) -> Result<String, BriefError> {
+    let mut templates = Environment::new();
+    templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    let (name, source) = mode_template(spec.mode);
+    let mut page = Page::of(spec, texts);
+    page.mode = templates.render_named_str(name, source, Serde(&page))?.trim_end().to_owned();
+    Ok(templates.render_named_str("base.md", include_str!("../templates/base.md"), Serde(&page))?)
+}
+
+fn mode_template(mode: Mode) -> (&'static str, &'static str) {
+    match mode {
+        Mode::Implement => ("implement.md", include_str!("../templates/implement.md")),
+        Mode::Fix => ("fix.md", include_str!("../templates/fix.md")),
+        Mode::ReviewTask => ("review_task.md", include_str!("../templates/review_task.md")),
+        Mode::ReviewWhole => ("review_whole.md", include_str!("../templates/review_whole.md")),
+        Mode::Finish => ("finish.md", include_str!("../templates/finish.md")),
+    }
+}
+
+/// What the templates see.
+#[derive(Serialize)]
+struct Page {
+    nonce: String,
+    heading: String,
+    name: String,
+    iteration: String,
+    role: &'static str,
+    reviewer: bool,
+    /// Whether something of the task happened before this attempt.
+    carries_on: bool,
+    goal: String,
+    mode: String,
+    task: String,
+    acceptance: Vec<String>,
+    allow: Vec<String>,
+    plan: Vec<String>,
+    steering: Vec<String>,
+    files_total: u64,
+    files: Vec<Files>,
+    last_end: String,
+    failing: Vec<Failing>,
+    last_review: String,
+    findings: Vec<String>,
+    pending: Vec<String>,
+    base_tree: String,
+    tree: String,
+    diff: String,
+    checks: Vec<String>,
+    protected: Vec<String>,
+    finish_prompt: String,
+}
+
+#[derive(Serialize)]
+struct Files {
+    what: &'static str,
+    paths: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Failing {
+    name: String,
+    ending: String,
+    excerpt: String,
+}
+
+impl Page {
+    fn of(spec: &BriefSpec, texts: &Texts<'_>) -> Self {
+        let size = Size { short: spec.short };
+        let reviewer = spec.role == Role::Reviewer;
+        let item = |text: &String| indented(&plain(text));
+        let of_task = |of: fn(&windlass_core::brief::TaskBrief) -> &Vec<String>| {
+            spec.task.as_ref().map(of).map_or(&[][..], Vec::as_slice)
+        };
+        Self {
+            nonce: texts.nonce.to_string(),
+            heading: size.line(&heading(spec), 1),
+            name: spec.name.to_string(),
+            iteration: iteration(spec),
+            role: spec.role.name(),
+            reviewer,
+            carries_on: carries_on(spec),
+            goal: size.line(&indented(&plain(&spec.goal)), 2),
+            mode: String::new(),
+            task: size.block(texts.task.trim(), 64),
+            acceptance: size.list(of_task(|task| &task.acceptance).iter().map(item), 2, 8),
+            allow: size.list(of_task(|task| &task.allow).iter().map(|glob| code(glob)), 1, 2),
+            plan: match spec.mode {
+                Mode::Implement | Mode::ReviewTask => Vec::new(),
+                Mode::Fix | Mode::ReviewWhole | Mode::Finish => size.list(spec.plan.iter().map(item), 1, 8),
+            },
+            steering: size.list(spec.steering.iter().map(item), 4, 12),
+            files_total: spec.change.files,
+            files: files(&spec.change, size),
+            last_end: size.line(&indented(&plain(&spec.last_end)), 1),
+            failing: failing(&spec.failing, size),
+            last_review: size.block(&plain(&spec.last_review), 4),
+            findings: size.list(spec.findings.iter().map(finding), 4, 24),
+            pending: size.list(spec.pending.iter().map(item), 2, 8),
+            base_tree: spec.base_tree.to_string(),
+            tree: spec.tree.as_ref().map(ToString::to_string).unwrap_or_default(),
+            diff: change(texts.diff, size),
+            checks: size.list(spec.checks.iter().map(|check| code(check)), 2, 4),
+            protected: size.list(spec.protected.iter().map(|glob| code(glob)), 1, 4),
+            finish_prompt: size.block(spec.finish_prompt.trim(), 8),
+        }
+    }
+}
+
+/// How much of everything, in KiB; a quarter of it in a short brief.
+#[derive(Clone, Copy)]
+struct Size {
+    short: bool,
+}
+
+impl Size {
+    fn bytes(self, kib: usize) -> usize {
+        if self.short { kib * 256 } else { kib * 1024 }
+    }
+
+    fn line(self, text: &str, kib: usize) -> String {
+        bound::line(text, self.bytes(kib))
+    }
+
+    fn block(self, text: &str, kib: usize) -> String {
+        bound::block(text, self.bytes(kib))
+    }
+
+    fn list(self, items: impl IntoIterator<Item = String>, each: usize, total: usize) -> Vec<String> {
+        bound::list(items, self.bytes(each), self.bytes(total))
+    }
+}
+
+fn heading(spec: &BriefSpec) -> String {
+    let subject = match &spec.task {
+        Some(task) => format!("task {}: {}", task.id, plain(&task.title).replace('\n', " ")),
+        None => "the whole".to_owned(),
+    };
+    match spec.mode {
+        Mode::Implement => format!("Do {subject}"),
+        Mode::Fix => "Repair the whole".to_owned(),
+        Mode::ReviewTask => format!("Review {subject}"),
+        Mode::ReviewWhole => "Review the whole".to_owned(),
+        Mode::Finish => "Close the loop".to_owned(),
+    }
+}
+
+fn iteration(spec: &BriefSpec) -> String {
+    match spec.max_iterations {
+        0 => format!("iteration {} (there is no limit)", spec.iteration),
+        max => format!("iteration {} of {max}", spec.iteration),
+    }
+}
+
+fn carries_on(spec: &BriefSpec) -> bool {
+    spec.change.files > 0
+        || !spec.failing.is_empty()
+        || !spec.findings.is_empty()
+        || !spec.pending.is_empty()
+        || !spec.last_review.is_empty()
+        || !spec.last_end.is_empty()
+}
+
+fn files(change: &Change, size: Size) -> Vec<Files> {
+    [("Created", &change.created), ("Edited", &change.edited), ("Deleted", &change.deleted)]
+        .into_iter()
+        .filter(|(_, paths)| !paths.is_empty())
+        .map(|(what, paths)| Files { what, paths: size.list(paths.iter().map(|path| code(path)), 1, 4) })
+        .collect()
+}
+
+/// Every failing check is named; the output of the first eight is shown.
+fn failing(checks: &[FailingCheck], size: Size) -> Vec<Failing> {
+    let shown = |(index, check): (usize, &FailingCheck)| Failing {
+        name: code(bound::head(&check.check, 100)),
+        ending: bound::line(&indented(&plain(&check.ending)), 200),
+        excerpt: match (index, plain(&check.excerpt).trim()) {
+            (_, "") => String::new(),
+            (0..8, text) => fenced(&bound::block_end(text, size.bytes(4))),
+            (_, _) => "Its output is left out here, for length.".to_owned(),
+        },
+    };
+    checks.iter().take(20).enumerate().map(shown).collect()
+}
+
+fn finding(finding: &Finding) -> String {
+    let place = match (finding.file.as_str(), finding.line) {
+        ("", _) => String::new(),
+        (file, 0) => format!(" {}", code(file)),
+        (file, line) => format!(" {} line {line}", code(file)),
+    };
+    let head =
+        format!("{} ({}){place}: {}", finding.id, finding.severity.name(), plain(&finding.description));
+    match finding.scenario.trim() {
+        "" => indented(&head),
+        scenario => indented(&format!("{head}\nTo see it: {}", plain(scenario))),
+    }
+}
+
+fn change(diff: &str, size: Size) -> String {
+    let max = size.bytes(48);
+    let shown = visible(bound::head(diff, max));
+    let kept = bound::head(&shown, max);
+    if kept.is_empty() {
+        return String::new();
+    }
+    let note = match diff.len() > max || kept.len() < shown.len() {
+        true => format!(
+            "\n\nThe change is {} bytes long; only its beginning is shown here. Read the rest in the workspace.",
+            diff.len()
+        ),
+        false => String::new(),
+    };
+    fenced(kept.trim_end_matches('\n')) + &note
+}
+
+/// A block that its own content cannot close.
+fn fenced(text: &str) -> String {
+    let fence = "`".repeat(longest_backticks(text).max(2) + 1);
+    format!("{fence}\n{text}\n{fence}")
+}
+
+/// A name, a path or a command on one line, that its own content cannot close.
+fn code(text: &str) -> String {
+    let text = visible(text).replace('\n', "\\n");
+    match longest_backticks(&text) {
+        0 => format!("`{text}`"),
+        n => {
+            let fence = "`".repeat(n + 1);
+            format!("{fence} {text} {fence}")
+        }
+    }
+}
+
+fn longest_backticks(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+/// Nothing is taken out, but what could not be seen is spelled.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() || is_deceptive(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Several lines inside one item of a list.
+fn indented(text: &str) -> String {
+    text.trim().replace('\n', "\n  ")
+}

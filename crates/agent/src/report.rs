@@ -1,0 +1,143 @@
+//! What an agent says of its turn: one JSON object in the file it was told of. Written by the very program
+//! that is judged, so nothing about the file is taken for granted.
+
+mod fields;
+mod file;
+mod json;
+
+use std::path::Path;
+
+use windlass_core::id::{FindingId, Nonce};
+use windlass_core::input::Report;
+use windlass_core::policy::Role;
+use windlass_core::usage::Usage;
+use windlass_core::verdict::{
+    Claim, ClaimStatus, Criterion, Met, NoVerdict, ReportedFinding, Review, Verdict,
+};
+
+use crate::usage;
+use fields::{Fields, LIST_ITEMS};
+use json::Document;
+
+/// A report as the core takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heard {
+    pub report: Report,
+    /// None when the agent did not say, or said something impossible.
+    pub usage: Option<Usage>,
+    /// Why an author's claim is absent although a report was written.
+    pub unread: Option<String>,
+}
+
+/// Reads the file. Fails closed: an author's claim is absent, a reviewer's verdict is none, and a nonce that
+/// is not this attempt's makes all of it someone else's words.
+pub fn read(path: &Path, role: Role, nonce: &Nonce) -> Heard {
+    match file::read(path) {
+        Ok(Some(bytes)) => parse(&bytes, role, nonce),
+        Ok(None) => silent(role, NoVerdict::NoReport, None),
+        Err(refused) => unread(role, refused.to_string()),
+    }
+}
+
+/// The same of what a file holds.
+pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> Heard {
+    let fields = match json::read(bytes) {
+        Document::Object(fields) => Fields::new(fields),
+        Document::Two => return silent(role, NoVerdict::TwoVerdicts, Some("it holds two JSON documents")),
+        Document::Unreadable { what } => return unread(role, what),
+    };
+    if !fields.is_text("nonce", nonce.as_str()) {
+        return silent(role, NoVerdict::WrongNonce, Some("it does not carry this attempt's nonce"));
+    }
+    if fields.count("verdict") > 1 {
+        return silent(role, NoVerdict::TwoVerdicts, Some("it gives the key `verdict` twice"));
+    }
+    if let Some(key) = fields.repeated() {
+        return unread(role, format!("it gives the key `{key}` twice"));
+    }
+    let usage = usage::of(fields.get("usage"));
+    match role {
+        Role::Reviewer => {
+            let review = review(&fields).map_err(|what| NoVerdict::Unreadable { what });
+            Heard { report: Report::Review(review), usage, unread: None }
+        }
+        Role::Author | Role::Planner | Role::Finisher => match claim(&fields) {
+            Ok(claim) => Heard { report: Report::Author(claim), usage, unread: None },
+            Err(what) => Heard { report: Report::None, usage, unread: Some(what) },
+        },
+    }
+}
+
+fn unread(role: Role, what: String) -> Heard {
+    let told = what.clone();
+    silent(role, NoVerdict::Unreadable { what }, Some(&told))
+}
+
+fn silent(role: Role, why: NoVerdict, unread: Option<&str>) -> Heard {
+    match role {
+        Role::Reviewer => Heard { report: Report::Review(Err(why)), usage: None, unread: None },
+        Role::Author | Role::Planner | Role::Finisher => {
+            Heard { report: Report::None, usage: None, unread: unread.map(str::to_owned) }
+        }
+    }
+}
+
+fn claim(fields: &Fields) -> Result<Claim, String> {
+    let status = fields.one_of(
+        "status",
+        &[
+            ("complete", ClaimStatus::Complete),
+            ("continue", ClaimStatus::Continue),
+            ("blocked", ClaimStatus::Blocked),
+        ],
+    )?;
+    Ok(Claim {
+        status,
+        summary: fields.text("summary")?,
+        blockers: fields.texts("blockers")?,
+        next: fields.texts("next")?,
+    })
+}
+
+fn review(fields: &Fields) -> Result<Review, String> {
+    let verdict = fields.one_of("verdict", &[("accept", Verdict::Accept), ("reject", Verdict::Reject)])?;
+    let mut criteria = fields.objects("criteria", criterion)?;
+    let mut findings = fields.objects("findings", finding)?;
+    // Cut from the end, so what speaks against an accept must not stand there.
+    criteria.sort_by_key(|criterion| criterion.met == Met::Yes);
+    findings.sort_by_key(|finding| finding.severity != windlass_core::finding::Severity::Bug);
+    criteria.truncate(LIST_ITEMS);
+    findings.truncate(LIST_ITEMS);
+    Ok(Review {
+        verdict,
+        summary: fields.text("summary")?,
+        criteria,
+        findings,
+        resolved: fields.texts("resolved")?.into_iter().map(FindingId::new).collect(),
+        pending: fields.texts("pending")?,
+        blocker: fields.text("blocker")?,
+    })
+}
+
+fn criterion(fields: &Fields) -> Result<Criterion, String> {
+    Ok(Criterion {
+        text: fields.text("text")?,
+        met: fields.one_of("met", &[("yes", Met::Yes), ("no", Met::No), ("unknown", Met::Unknown)])?,
+        place: fields.text("where")?,
+    })
+}
+
+fn finding(fields: &Fields) -> Result<ReportedFinding, String> {
+    use windlass_core::finding::Severity;
+    let description = fields.text("description")?;
+    if description.trim().is_empty() {
+        return Err("`description` is empty".to_owned());
+    }
+    Ok(ReportedFinding {
+        file: fields.text("file")?,
+        line: fields.number("line")?,
+        severity: fields.one_of("severity", &[("bug", Severity::Bug), ("warning", Severity::Warning)])?,
+        description,
+        scenario: fields.text("scenario")?,
+    })
+}

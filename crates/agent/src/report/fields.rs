@@ -1,0 +1,110 @@
+//! The fields of a report, typed and bounded. What is wrong is said with the place it stands at.
+
+use serde_json::Value;
+
+use crate::{bound, plain};
+
+pub const LIST_ITEMS: usize = 100;
+const TEXT_BYTES: usize = 8 * 1024;
+
+/// Looked up by name; unknown names are no concern of ours.
+pub struct Fields {
+    pairs: Vec<(String, Value)>,
+}
+
+impl Fields {
+    pub fn new(pairs: Vec<(String, Value)>) -> Self {
+        Self { pairs }
+    }
+
+    /// Absent and null are the same.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        let (_, value) = self.pairs.iter().find(|(name, _)| name == key)?;
+        (!value.is_null()).then_some(value)
+    }
+
+    pub fn count(&self, key: &str) -> usize {
+        self.pairs.iter().filter(|(name, _)| name == key).count()
+    }
+
+    /// Whether the key is given exactly once, and as this text.
+    pub fn is_text(&self, key: &str, text: &str) -> bool {
+        self.count(key) == 1 && self.get(key).and_then(Value::as_str) == Some(text)
+    }
+
+    pub fn repeated(&self) -> Option<String> {
+        let mut keys: Vec<&str> = self.pairs.iter().map(|(key, _)| key.as_str()).collect();
+        keys.sort_unstable();
+        keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| shown(pair[0], 60))
+    }
+
+    pub fn text(&self, key: &str) -> Result<String, String> {
+        match self.get(key) {
+            None => Ok(String::new()),
+            Some(Value::String(text)) => Ok(shown(text, TEXT_BYTES)),
+            Some(other) => Err(not_a("text", key, other)),
+        }
+    }
+
+    pub fn texts(&self, key: &str) -> Result<Vec<String>, String> {
+        self.list(key)?
+            .iter()
+            .take(LIST_ITEMS)
+            .map(|item| {
+                let text = item.as_str().ok_or_else(|| not_a("a list of texts", key, item))?;
+                Ok(shown(text, TEXT_BYTES))
+            })
+            .collect()
+    }
+
+    pub fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, String> {
+        let wanted = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+        let Some(value) = self.get(key) else {
+            return Err(format!("`{key}` is missing: it is one of {}", wanted()));
+        };
+        let found = words.iter().find(|(word, _)| value.as_str() == Some(word));
+        let unknown = || format!("`{key}` is {}, not one of {}", shown(&value.to_string(), 60), wanted());
+        found.map(|(_, meaning)| *meaning).ok_or_else(unknown)
+    }
+
+    /// Absent is 0.
+    pub fn number(&self, key: &str) -> Result<u32, String> {
+        let Some(value) = self.get(key) else { return Ok(0) };
+        value.as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(|| not_a("a whole number", key, value))
+    }
+
+    /// Every object of a list, read by `read`.
+    pub fn objects<T>(&self, key: &str, read: fn(&Fields) -> Result<T, String>) -> Result<Vec<T>, String> {
+        let read_at = |(index, item): (usize, &Value)| {
+            let Value::Object(map) = item else { return Err(not_a("a list of objects", key, item)) };
+            let fields = Fields::new(map.iter().map(|(key, value)| (key.clone(), value.clone())).collect());
+            read(&fields).map_err(|what| format!("`{key}` item {}: {what}", index + 1))
+        };
+        self.list(key)?.iter().enumerate().map(read_at).collect()
+    }
+
+    fn list(&self, key: &str) -> Result<&[Value], String> {
+        match self.get(key) {
+            None => Ok(&[]),
+            Some(Value::Array(items)) => Ok(items),
+            Some(other) => Err(not_a("a list", key, other)),
+        }
+    }
+}
+
+fn not_a(wanted: &str, key: &str, found: &Value) -> String {
+    let kind = match found {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    };
+    format!("`{key}` is not {wanted}: it holds {kind}")
+}
+
+fn shown(text: &str, max: usize) -> String {
+    let text = plain::plain(text);
+    bound::line(&text, max)
+}

@@ -1,0 +1,61 @@
+//! Opening a file that a program of unknown intent has written.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
+
+const MAX_BYTES: u64 = 1024 * 1024;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    #[error("it is {0}, not a file")]
+    NotAFile(&'static str),
+    #[error("it is larger than {} bytes", MAX_BYTES)]
+    TooLarge,
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// `None`: there is no such file. Never waits, follows no symbolic link in the last two names of the path,
+/// and never reads more than is allowed, however large the file says it is.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Refused> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
+    let flags = OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::RDONLY;
+    let opened = openat(CWD, parent, flags | OFlags::DIRECTORY, Mode::empty())
+        .and_then(|parent| openat(&parent, name, flags, Mode::empty()));
+    let file = match opened {
+        Ok(file) => File::from(file),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP) => return Err(Refused::NotAFile("a symbolic link")),
+        // The answers to opening a socket, and to a report directory that was replaced.
+        Err(Errno::NXIO) => return Err(Refused::NotAFile("a socket")),
+        Err(Errno::NOTDIR) => return Err(Refused::NotAFile("below something that is no directory")),
+        Err(error) => return Err(Refused::Io(error.into())),
+    };
+    let found = fstat(&file).map_err(io::Error::from)?;
+    let kind = FileType::from_raw_mode(found.st_mode);
+    if let Some(other) = other_than_file(kind) {
+        return Err(Refused::NotAFile(other));
+    }
+    if u64::try_from(found.st_size).is_ok_and(|size| size > MAX_BYTES) {
+        return Err(Refused::TooLarge);
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES { Err(Refused::TooLarge) } else { Ok(Some(bytes)) }
+}
+
+fn other_than_file(kind: FileType) -> Option<&'static str> {
+    match kind {
+        FileType::RegularFile => None,
+        FileType::Directory => Some("a directory"),
+        FileType::Fifo => Some("a pipe"),
+        FileType::Symlink => Some("a symbolic link"),
+        FileType::Socket => Some("a socket"),
+        FileType::CharacterDevice | FileType::BlockDevice => Some("a device"),
+        FileType::Unknown => Some("of an unknown kind"),
+    }
+}

@@ -1,0 +1,219 @@
+//! Briefs as the text an agent reads. `WINDLASS_BLESS=1` writes `tests/briefs/` anew.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "a switch for whoever changes a template")]
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use windlass_agent::brief::{MAX_BYTES, Texts, render};
+use windlass_core::brief::{BriefSpec, Mode, TaskBrief};
+use windlass_core::finding::{Finding, Life, Origin, Rule, Severity};
+use windlass_core::gate::FailingCheck;
+use windlass_core::id::{BlobId, FindingId, LoopName, Nonce, TaskId, TreeId};
+use windlass_core::input::Change;
+use windlass_core::policy::Role;
+
+const TASK: &str =
+    "# Read numbers with a sign\n\nThe parser refuses `-1`. Let it read a leading `+` or `-`.\n";
+const DIFF: &str = "--- a/src/parse.rs\n+++ b/src/parse.rs\n@@ -1 +1 @@\n-fn sign() {}\n+fn sign() -> i8 { 1 } // ```\u{202e}\n";
+
+#[test]
+fn a_first_attempt_reads_the_task_and_the_rules() {
+    compare("first.md", &spec(Role::Author, Mode::Implement), TASK, "");
+}
+
+#[test]
+fn a_second_attempt_reads_everything_known() {
+    let spec = BriefSpec {
+        iteration: 2,
+        change: Change {
+            files: 3,
+            created: vec!["src/sign.rs".to_owned(), "a `name`\nof two lines".to_owned()],
+            edited: vec!["src/parse.rs".to_owned()],
+            deleted: vec![],
+        },
+        failing: vec![FailingCheck {
+            check: "test".to_owned(),
+            ending: "exit code 1".to_owned(),
+            excerpt: "test minus ... FAILED\n```\n\u{1b}[31mleft: 1, right: -1\u{1b}[0m".to_owned(),
+        }],
+        findings: vec![
+            reviewers("F1", "src/parse.rs", 12, "`+-1` is read as 1"),
+            Finding {
+                origin: Origin::Evidence(Rule::ProtectedChanged),
+                ..reviewers("F2", "tests/parse.rs", 0, &Rule::ProtectedChanged.to_string())
+            },
+        ],
+        pending: vec!["refuse two signs".to_owned(), "add a test\nfor each sign".to_owned()],
+        last_review: "two signs are accepted".to_owned(),
+        last_end: "it ran out of time".to_owned(),
+        steering: vec!["keep the public API".to_owned()],
+        ..spec(Role::Author, Mode::Implement)
+    };
+    compare("second.md", &spec, TASK, "");
+}
+
+#[test]
+fn a_fix_reads_what_the_whole_failed_at() {
+    let spec = BriefSpec {
+        task: None,
+        max_iterations: 0,
+        failing: vec![FailingCheck {
+            check: "lint".to_owned(),
+            ending: "timed out after 5 min 00 s".to_owned(),
+            excerpt: String::new(),
+        }],
+        ..spec(Role::Author, Mode::Fix)
+    };
+    compare("fix.md", &spec, "", "");
+}
+
+#[test]
+fn a_reviewer_reads_the_change_and_how_to_answer() {
+    let spec = BriefSpec {
+        findings: vec![reviewers("F1", "src/parse.rs", 12, "`+-1` is read as 1")],
+        tree: Some(TreeId::new("2222222222222222222222222222222222222222")),
+        ..spec(Role::Reviewer, Mode::ReviewTask)
+    };
+    compare("review_task.md", &spec, TASK, DIFF);
+}
+
+#[test]
+fn the_final_reviewer_reads_the_plan() {
+    let spec = BriefSpec { task: None, checks: vec![], ..spec(Role::Reviewer, Mode::ReviewWhole) };
+    compare("review_whole.md", &spec, "", DIFF);
+}
+
+#[test]
+fn a_finisher_reads_the_closing_action() {
+    let prompt = "Write a changelog entry.".to_owned();
+    let spec = BriefSpec { task: None, finish_prompt: prompt, ..spec(Role::Finisher, Mode::Finish) };
+    compare("finish.md", &spec, "", "");
+}
+
+#[test]
+fn what_is_cut_is_said_and_a_short_brief_cuts_more() {
+    let nonce = Nonce::new("n");
+    let text = "x".repeat(100 * 1024);
+    let texts = Texts { nonce: &nonce, task: &text, diff: &text };
+    let long = render(&huge(false), &texts).unwrap();
+    let short = render(&huge(true), &texts).unwrap();
+    assert!(long.len() <= MAX_BYTES, "{}", long.len());
+    assert!(short.len() <= MAX_BYTES / 3, "{}", short.len());
+    for said in [
+        "[… 36864 of 102400 bytes left out here, for length …]",
+        "The change is 102400 bytes long; only its beginning is shown here.",
+        "more, left out here for length",
+        "Its output is left out here, for length.",
+    ] {
+        assert!(long.contains(said), "{said}");
+    }
+    assert!(short.contains("[… 86016 of 102400 bytes left out here, for length …]"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_breaks_a_brief_or_its_first_line(text in any::<String>(), file in any::<String>()) {
+        let nonce = Nonce::new("5eed");
+        let spec = BriefSpec {
+            goal: text.clone(),
+            last_review: text.clone(),
+            last_end: text.clone(),
+            pending: vec![text.clone()],
+            protected: vec![file.clone()],
+            findings: vec![reviewers("F1", &file, 1, &text)],
+            failing: vec![FailingCheck { check: file, ending: text.clone(), excerpt: text.clone() }],
+            ..spec(Role::Reviewer, Mode::ReviewTask)
+        };
+        let brief = render(&spec, &Texts { nonce: &nonce, task: &text, diff: &text }).unwrap();
+        prop_assert_eq!(brief.lines().next(), Some("nonce: 5eed"));
+        prop_assert!(brief.ends_with("So does no report, or two.\n"));
+    }
+}
+
+fn compare(file: &str, spec: &BriefSpec, task: &str, diff: &str) {
+    let nonce = Nonce::new("4f1c0a7e9b");
+    let brief = render(spec, &Texts { nonce: &nonce, task, diff }).unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/briefs").join(file);
+    if std::env::var_os("WINDLASS_BLESS").is_some() {
+        std::fs::write(&path, &brief).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(brief, kept, "the brief is no longer as in {}", path.display());
+}
+
+fn spec(role: Role, mode: Mode) -> BriefSpec {
+    BriefSpec {
+        name: LoopName::new("demo1").unwrap(),
+        goal: "A calculator that reads signed numbers".to_owned(),
+        role,
+        mode,
+        iteration: 1,
+        max_iterations: 5,
+        task: Some(TaskBrief {
+            id: TaskId::new("002"),
+            title: "Read numbers with a sign".to_owned(),
+            text: BlobId::new("b"),
+            acceptance: vec!["`-1` is read as minus one".to_owned(), "`--1` is refused".to_owned()],
+            allow: vec!["tests/sign/**".to_owned()],
+        }),
+        plan: vec!["001: Read numbers".to_owned(), "002: Read numbers with a sign".to_owned()],
+        checks: vec!["sh ./test.sh".to_owned(), "cargo clippy".to_owned()],
+        protected: vec!["tests/**".to_owned(), "test.sh".to_owned()],
+        change: Change::default(),
+        failing: vec![],
+        findings: vec![],
+        pending: vec![],
+        last_review: String::new(),
+        last_end: String::new(),
+        steering: vec![],
+        base_tree: TreeId::new("1111111111111111111111111111111111111111"),
+        tree: None,
+        finish_prompt: String::new(),
+        short: false,
+    }
+}
+
+fn huge(short: bool) -> BriefSpec {
+    let text = || "é\u{1b}\n".repeat(3_000);
+    let many = || vec![text(); 30];
+    BriefSpec {
+        goal: text(),
+        change: Change {
+            files: 9999,
+            created: many(),
+            edited: many(),
+            deleted: vec![String::new(); 100_000],
+        },
+        failing: vec![FailingCheck { check: text(), ending: text(), excerpt: text() }; 30],
+        findings: vec![reviewers("F1", &text(), 1, &text()); 30],
+        plan: many(),
+        checks: many(),
+        protected: many(),
+        pending: many(),
+        last_review: text(),
+        last_end: text(),
+        steering: many(),
+        finish_prompt: text(),
+        short,
+        ..spec(Role::Reviewer, Mode::ReviewWhole)
+    }
+}
+
+fn reviewers(id: &str, file: &str, line: u32, description: &str) -> Finding {
+    Finding {
+        id: FindingId::new(id),
+        task: Some(TaskId::new("002")),
+        origin: Origin::Reviewer,
+        severity: Severity::Bug,
+        file: file.to_owned(),
+        line,
+        description: description.to_owned(),
+        scenario: "read `+-1`".to_owned(),
+        life: Life::Open,
+        iteration: 1,
+    }
+}
