@@ -1,7 +1,24 @@
 //! Brief in, Report out: calls an agent for one turn and hears what it says.
+//!
+//! [`brief`] renders what an agent is told, [`adapter`] finds the [`Agent`] that a policy names, its
+//! [`Agent::call`] runs one turn under a warden, and [`report`] reads what the turn claims. The end of the
+//! turn is put into a class by [`failure`] and says nothing about the work.
+//!
+//! Not here: judging any of it (core), the workspace and its trees (workspace), keeping transcripts (the
+//! driver and store), and killing (process). Nothing an agent prints is believed; only its report file is
+//! read, and only with the nonce of its own attempt.
 
+mod agent;
+mod attempt;
 mod bound;
 pub mod brief;
+mod command;
+pub mod failure;
 mod plain;
 pub mod report;
+mod scripted;
 mod usage;
+
+pub use agent::{Agent, Call, Names, Told, UnknownAdapter, Unusable, Wall, WallSource, adapter};
+pub use attempt::INSIDE_VARIABLE;
+pub use scripted::{SCRIPTED_ARG, ScriptError, scripted_main};

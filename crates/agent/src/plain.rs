@@ -1,5 +1,6 @@
 //! Text of others made safe to show: on a terminal, in a brief, in a log.
 
+use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -15,6 +16,14 @@ pub fn plain(text: &str) -> String {
         push_line(line, &mut out);
     }
     out
+}
+
+/// The same of bytes that need not be UTF-8.
+pub fn plain_bytes(bytes: &[u8]) -> String {
+    match String::from_utf8_lossy(bytes) {
+        Cow::Borrowed(text) => plain(text),
+        Cow::Owned(text) => plain(&text),
+    }
 }
 
 /// Characters that a reader does not see, or that make a line read differently from what it is.
@@ -88,5 +97,10 @@ mod tests {
         ] {
             assert_eq!(plain(given), shown, "{given:?}");
         }
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_marked() {
+        assert_eq!(plain_bytes(b"a\xffb\x1b[0m"), "a\u{fffd}b");
     }
 }

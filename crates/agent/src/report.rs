@@ -34,7 +34,7 @@ pub struct Heard {
 pub fn read(path: &Path, role: Role, nonce: &Nonce) -> Heard {
     match file::read(path) {
         Ok(Some(bytes)) => parse(&bytes, role, nonce),
-        Ok(None) => silent(role, NoVerdict::NoReport, None),
+        Ok(None) => absent(role),
         Err(refused) => unread(role, refused.to_string()),
     }
 }
@@ -66,6 +66,11 @@ pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> Heard {
             Err(what) => Heard { report: Report::None, usage, unread: Some(what) },
         },
     }
+}
+
+/// What is heard of a turn that never began.
+pub fn absent(role: Role) -> Heard {
+    silent(role, NoVerdict::NoReport, None)
 }
 
 fn unread(role: Role, what: String) -> Heard {

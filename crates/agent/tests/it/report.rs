@@ -1,8 +1,5 @@
 //! Reports as agents write them: good, wrong, and hostile.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![allow(clippy::disallowed_methods, reason = "a refusal must be quick, so a test measures it")]
-
 use std::fs;
 use std::os::unix::net::UnixListener;
 use std::path::Path;

@@ -1,8 +1,5 @@
 //! Briefs as the text an agent reads. `WINDLASS_BLESS=1` writes `tests/briefs/` anew.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![allow(clippy::disallowed_methods, reason = "a switch for whoever changes a template")]
-
 use std::path::Path;
 
 use proptest::prelude::*;

@@ -1,0 +1,125 @@
+//! One turn of an agent, whatever the agent is.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use windlass_core::id::{LoopName, Nonce, TaskId};
+use windlass_core::input::{AttemptEnd, Report};
+use windlass_core::nearest::nearest;
+use windlass_core::policy::{AgentPolicy, Role};
+use windlass_core::usage::Usage;
+use windlass_process::{Canceller, Capture, Confinement, Spawner};
+
+use crate::command::Command;
+use crate::scripted::{ScriptError, Scripted};
+
+pub trait Agent: Send + Sync {
+    /// Whether a call could work, as far as can be told without one. `path` is the agent's `PATH`.
+    fn check(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<(), Unusable>;
+
+    /// Runs one turn, and returns when nothing of it is alive. `started` is given the means to end it.
+    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told;
+}
+
+/// The agent that a policy names.
+pub fn adapter(policy: &AgentPolicy) -> Result<Box<dyn Agent>, UnknownAdapter> {
+    match policy.adapter.as_str() {
+        "command" => Ok(Box::new(Command)),
+        "scripted" => Ok(Box::new(Scripted)),
+        other => Err(UnknownAdapter {
+            name: other.to_owned(),
+            nearest: nearest(other, ADAPTERS).unwrap_or(ADAPTERS[0]),
+        }),
+    }
+}
+
+const ADAPTERS: [&str; 2] = ["command", "scripted"];
+
+/// Everything one turn needs. Nothing is looked up elsewhere.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    pub role: Role,
+    pub nonce: &'a Nonce,
+    pub brief: &'a str,
+    pub policy: &'a AgentPolicy,
+    pub names: Names<'a>,
+    pub wall: Wall,
+    pub workspace: &'a Path,
+    /// The operator's directory, which relative paths of the policy start from.
+    pub project: &'a Path,
+    pub trail: &'a Path,
+    /// This attempt's own, existing and empty.
+    pub dir: &'a Path,
+    /// Unique text by which recovery finds strays.
+    pub marker: &'a str,
+    /// What was allowed; the contract's own variables are added.
+    pub env: &'a [(OsString, OsString)],
+    pub confinement: &'a Confinement,
+    pub spawner: &'a Spawner,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    pub name: &'a LoopName,
+    /// None for the whole.
+    pub task: Option<&'a TaskId>,
+    pub iteration: u32,
+    /// Which attempt of this task and role it is, from 1.
+    pub nth: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wall {
+    /// Zero is no limit.
+    pub limit: Duration,
+    pub source: WallSource,
+}
+
+/// Which limit was the tighter one: it names the end of a turn that reaches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WallSource {
+    Agent,
+    Budget,
+}
+
+/// A turn that is over.
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub end: AttemptEnd,
+    pub report: Report,
+    /// Why a report that was written is not an author's claim.
+    pub unread: Option<String>,
+    pub usage: Option<Usage>,
+    /// The agent's last words, bounded and safe to show.
+    pub message: String,
+    /// None when nothing was started.
+    pub stdout: Option<Capture>,
+    pub stderr: Option<Capture>,
+    pub strays: u32,
+    /// Processes that could not be ended: while there are any, the attempt is not over.
+    pub survivors: u32,
+    pub duration: Duration,
+}
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("there is no agent {name:?}; did you mean {nearest:?}?")]
+pub struct UnknownAdapter {
+    pub name: String,
+    pub nearest: &'static str,
+}
+
+/// Why an agent cannot be called, before it is.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    #[error("the agent has no command")]
+    NoCommand,
+    #[error("the agent's command {program:?} is not in PATH")]
+    NotInPath { program: String },
+    #[error("the agent's command {} does not exist", path.display())]
+    Missing { path: PathBuf },
+    #[error("the agent's command {} is not executable", path.display())]
+    NotExecutable { path: PathBuf },
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+}

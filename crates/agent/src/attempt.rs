@@ -1,0 +1,139 @@
+//! One program under its warden, with the `command` contract around it.
+
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::time::Duration;
+
+use windlass_core::input::{AttemptEnd, Report};
+use windlass_core::policy::Role;
+use windlass_process::{Canceller, Capture, Finished, Limits, Program};
+
+use crate::agent::{Call, Told};
+use crate::report::{self, Heard};
+use crate::{bound, failure, plain};
+
+/// Set in every attempt, so that `windlass run` inside one can refuse.
+pub const INSIDE_VARIABLE: &str = "WINDLASS_INSIDE";
+
+/// Inside the attempt's directory; its own directory is written by this attempt alone.
+pub const REPORT_PATH: &str = "report/report.json";
+
+/// Kept of each stream.
+const OUTPUT_CAP: u64 = 4 * 1024 * 1024;
+const MESSAGE_BYTES: usize = 16 * 1024;
+
+/// Runs `argv` for this call, then hears what it reports, however it ended: a turn that was cut short has
+/// spent its tokens all the same.
+pub fn run(call: &Call<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Canceller)) -> Told {
+    let report_path = call.dir.join(REPORT_PATH);
+    if let Err(what) = make_parent(&report_path) {
+        return not_started(call.role, what);
+    }
+    let program = Program {
+        argv,
+        cwd: call.workspace.to_path_buf(),
+        env: environment(call, &report_path),
+        stdin: call.brief.as_bytes().to_vec(),
+        limits: Limits {
+            wall: call.wall.limit,
+            silence: Duration::from_millis(call.policy.silence.0),
+            grace: Duration::from_millis(call.policy.grace.0),
+            output_cap: OUTPUT_CAP,
+        },
+        confinement: call.confinement.clone(),
+        dir: call.dir.to_path_buf(),
+        marker: call.marker.to_owned(),
+    };
+    match call.spawner.start(&program) {
+        Ok(running) => {
+            started(running.canceller());
+            told(call, running.wait(), report::read(&report_path, call.role, call.nonce))
+        }
+        Err(error) => not_started(call.role, error.to_string()),
+    }
+}
+
+/// It must not exist: what lies in one that does was written by someone else.
+fn make_parent(report_path: &Path) -> Result<(), String> {
+    let Some(dir) = report_path.parent() else { return Ok(()) };
+    let made = DirBuilder::new().mode(0o700).create(dir);
+    made.map_err(|error| format!("cannot make {}: {error}", dir.display()))
+}
+
+fn told(call: &Call<'_>, finished: Finished, heard: Heard) -> Told {
+    let message = match summary(&heard.report) {
+        Some(summary) => summary.to_owned(),
+        None => last_words(&finished.stdout),
+    };
+    Told {
+        end: failure::class(&finished.exit, call.wall.source),
+        report: heard.report,
+        unread: heard.unread,
+        usage: heard.usage,
+        message,
+        strays: finished.stray_count,
+        survivors: finished.survivor_count,
+        duration: finished.duration,
+        stdout: Some(finished.stdout),
+        stderr: Some(finished.stderr),
+    }
+}
+
+fn not_started(role: Role, what: String) -> Told {
+    let heard = report::absent(role);
+    Told {
+        end: AttemptEnd::Crashed { what },
+        report: heard.report,
+        unread: None,
+        usage: None,
+        message: String::new(),
+        stdout: None,
+        stderr: None,
+        strays: 0,
+        survivors: 0,
+        duration: Duration::ZERO,
+    }
+}
+
+fn environment(call: &Call<'_>, report: &Path) -> Vec<(OsString, OsString)> {
+    let names = call.names;
+    let task = names.task.map_or("", |task| task.as_str());
+    let ours: [(&str, OsString); 7] = [
+        ("WINDLASS_LOOP", names.name.as_str().into()),
+        ("WINDLASS_TASK", task.into()),
+        ("WINDLASS_ITERATION", names.iteration.to_string().into()),
+        ("WINDLASS_ROLE", call.role.name().into()),
+        ("WINDLASS_TRAIL", call.trail.into()),
+        ("WINDLASS_REPORT", report.into()),
+        (INSIDE_VARIABLE, "1".into()),
+    ];
+    let foreign = call.env.iter().filter(|(name, _)| !name.as_encoded_bytes().starts_with(b"WINDLASS_"));
+    foreign.cloned().chain(ours.map(|(name, value)| (name.into(), value))).collect()
+}
+
+fn summary(report: &Report) -> Option<&str> {
+    let summary = match report {
+        Report::Author(claim) => &claim.summary,
+        Report::Review(Ok(review)) => &review.summary,
+        Report::Review(Err(_)) | Report::None => return None,
+    };
+    (!summary.trim().is_empty()).then_some(summary)
+}
+
+fn last_words(stdout: &Capture) -> String {
+    // Escape sequences and the like are taken out, so more is read than is kept.
+    let bytes = end_of(&stdout.path, 4 * MESSAGE_BYTES as u64).unwrap_or_default();
+    bound::tail(plain::plain_bytes(&bytes).trim(), MESSAGE_BYTES).to_owned()
+}
+
+fn end_of(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    file.seek(SeekFrom::Start(size.saturating_sub(max)))?;
+    let mut bytes = Vec::new();
+    file.take(max).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,135 @@
+//! Any program as an agent: the brief on its stdin, its report in the file of `WINDLASS_REPORT`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use windlass_core::policy::AgentPolicy;
+use windlass_process::Canceller;
+
+use crate::agent::{Agent, Call, Told, Unusable};
+use crate::attempt;
+
+pub struct Command;
+
+impl Agent for Command {
+    fn check(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<(), Unusable> {
+        let argv = argv(policy, project);
+        let program = argv.first().filter(|program| !program.is_empty()).ok_or(Unusable::NoCommand)?;
+        if program.as_encoded_bytes().contains(&b'/') {
+            executable(Path::new(program))?;
+        } else {
+            let places = std::env::split_paths(path).filter(|dir| dir.is_absolute());
+            let found = places.map(|dir| dir.join(program)).any(|place| executable(&place).is_ok());
+            let name = || program.to_string_lossy().into_owned();
+            found.then_some(()).ok_or_else(|| Unusable::NotInPath { program: name() })?;
+        }
+        match script(policy) {
+            Some(script) if !project.join(script).exists() => {
+                Err(Unusable::Missing { path: project.join(script) })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
+        attempt::run(call, argv(call.policy, call.project), started)
+    }
+}
+
+/// The command as the operator means it. The program runs in the workspace, but its own files are the
+/// operator's: what an agent may write must not become the next agent. So a relative path of the first word,
+/// the script of an interpreter, and every later word that looks like a path (it has a slash or a dot) and
+/// names a file in the operator's project, starts there. All else stays as it is.
+fn argv(policy: &AgentPolicy, project: &Path) -> Vec<OsString> {
+    let resolved = |(index, word): (usize, &String)| {
+        let of_project = match index {
+            0 => word.contains('/'),
+            1 if script(policy).is_some() => true,
+            _ => looks_like_a_path(word) && project.join(word).is_file(),
+        };
+        if of_project && Path::new(word).is_relative() {
+            project.join(word.strip_prefix("./").unwrap_or(word)).into_os_string()
+        } else {
+            word.into()
+        }
+    };
+    policy.command.iter().enumerate().map(resolved).collect()
+}
+
+/// The script of an interpreter, where it is plain to see which word that is.
+fn script(policy: &AgentPolicy) -> Option<&str> {
+    const INTERPRETERS: [&str; 10] =
+        ["sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl", "php"];
+    let [program, script, ..] = policy.command.as_slice() else { return None };
+    let name = Path::new(program).file_name()?.to_str()?;
+    (INTERPRETERS.contains(&name) && looks_like_a_path(script)).then_some(script)
+}
+
+fn looks_like_a_path(word: &str) -> bool {
+    word.contains(['/', '.']) && !word.starts_with('-')
+}
+
+fn executable(path: &Path) -> Result<(), Unusable> {
+    let owned = || PathBuf::from(path);
+    let found = std::fs::metadata(path).map_err(|_| Unusable::Missing { path: owned() })?;
+    let usable = found.is_file() && found.permissions().mode() & 0o111 != 0;
+    usable.then_some(()).ok_or_else(|| Unusable::NotExecutable { path: owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_the_command_are_the_operators() {
+        let project = tempfile::tempdir().unwrap();
+        let at = |name: &str| project.path().join(name).into_os_string();
+        std::fs::create_dir(project.path().join("bin")).unwrap();
+        std::fs::write(project.path().join("bin/agent.sh"), "").unwrap();
+        std::fs::write(project.path().join("agent"), "").unwrap();
+        for (given, meant) in [
+            (vec!["sh", "bin/agent.sh"], vec!["sh".into(), at("bin/agent.sh")]),
+            (vec!["sh", "./bin/agent.sh"], vec!["sh".into(), at("bin/agent.sh")]),
+            (vec!["python3", "bin/", "."], vec!["python3".into(), at("bin/"), ".".into()]),
+            (vec!["./bin/agent.sh", "x/y"], vec![at("bin/agent.sh"), "x/y".into()]),
+            (vec!["gone/tool"], vec![at("gone/tool")]),
+            (vec!["/bin/echo", "-bin/agent.sh"], vec!["/bin/echo".into(), "-bin/agent.sh".into()]),
+            (vec!["python3", "-m", "agent"], vec!["python3".into(), "-m".into(), "agent".into()]),
+            (vec!["sh", "-c", "cat ./x"], vec!["sh".into(), "-c".into(), "cat ./x".into()]),
+        ] {
+            let policy = AgentPolicy {
+                command: given.iter().map(|word| (*word).to_owned()).collect(),
+                ..AgentPolicy::default()
+            };
+            assert_eq!(argv(&policy, project.path()), meant, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_cannot_run_is_refused_before_it_is_called() {
+        let project = tempfile::tempdir().unwrap();
+        std::fs::write(project.path().join("plain.txt"), "").unwrap();
+        std::fs::write(project.path().join("a.sh"), "").unwrap();
+        for (given, said) in [
+            (vec![], "the agent has no command"),
+            (vec![""], "the agent has no command"),
+            (vec!["no-such-program"], "the agent's command \"no-such-program\" is not in PATH"),
+            (vec!["/no/such"], "the agent's command /no/such does not exist"),
+            (vec!["./plain.txt"], "is not executable"),
+            (vec!["sh", "/no/such.sh"], "the agent's command /no/such.sh does not exist"),
+            (vec!["sh", "b.sh"], "b.sh does not exist"),
+            (vec!["sh", "a.sh"], ""),
+            (vec!["sh", "-c", "exit 0"], ""),
+            (vec!["/bin/sh"], ""),
+        ] {
+            let policy = AgentPolicy {
+                command: given.iter().map(|word| (*word).to_owned()).collect(),
+                ..AgentPolicy::default()
+            };
+            let refused = Command.check(&policy, project.path(), OsStr::new("bin:/usr/bin:/bin"));
+            let words = refused.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(words.contains(said) && words.is_empty() == said.is_empty(), "{given:?}: {words}");
+        }
+    }
+}

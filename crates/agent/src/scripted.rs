@@ -1,0 +1,53 @@
+//! An agent that plays a file of actions: for demonstrations and tests. Its turns run as a program under a
+//! warden like any other's, and are bounded, judged and killed like any other's.
+
+mod play;
+mod script;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use windlass_core::policy::AgentPolicy;
+use windlass_process::Canceller;
+
+use crate::agent::{Agent, Call, Told, Unusable};
+use crate::attempt;
+
+pub use script::ScriptError;
+
+/// The first argument of the binary that means: call [`scripted_main`] with what follows, and do nothing else.
+pub const SCRIPTED_ARG: &str = "__scripted";
+
+/// The hidden mode of the binary that plays one turn.
+pub fn scripted_main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    play::main(args)
+}
+
+pub struct Scripted;
+
+impl Agent for Scripted {
+    fn check(&self, policy: &AgentPolicy, project: &Path, _path: &OsStr) -> Result<(), Unusable> {
+        script::read(&path(policy, project)).map(|_| ()).map_err(Unusable::from)
+    }
+
+    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
+        let task = call.names.task.map_or("", |task| task.as_str());
+        // The warden is this very binary, so in the process that becomes the program this names it too.
+        let argv = [
+            "/proc/self/exe".into(),
+            SCRIPTED_ARG.into(),
+            play::PLAY.into(),
+            path(call.policy, call.project).into_os_string(),
+            task.into(),
+            call.role.name().into(),
+            call.names.nth.to_string().into(),
+            call.dir.join(attempt::REPORT_PATH).into_os_string(),
+        ];
+        attempt::run(call, argv.into(), started)
+    }
+}
+
+fn path(policy: &AgentPolicy, project: &Path) -> PathBuf {
+    project.join(&policy.script)
+}
