@@ -1,1 +1,74 @@
-fn main() {}
+//! Tasks for developers and CI: `cargo xtask test | lint | bench | ci`.
+//!
+//! Each sets up what a fresh machine lacks, as far as it may, and says at its
+//! end what it could not run. Nothing of the user is read or written: programs
+//! run here get a home of their own. Not shipped; no crate depends on this one.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a developer's tool runs cargo, reads the clock and the environment"
+)]
+
+mod args;
+mod bench;
+mod licence;
+mod lint;
+mod ordinary_user;
+mod stages;
+mod suite;
+mod surroundings;
+mod tally;
+mod tools;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use args::Task;
+use stages::Stages;
+use surroundings::Surroundings;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let task = match args::parse(&words) {
+        Ok(task) => task,
+        Err(wrong) => {
+            eprintln!("{wrong}\n\n{}", args::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match run(task) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> Result<ExitCode> {
+    if let Task::Workload { name, repeats } = &task {
+        bench::workload(name, *repeats)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let around = Surroundings::new()?;
+    let mut stages = Stages::new();
+    match task {
+        Task::Lint => lint::run(&around, &mut stages),
+        Task::Test { extent } => test(&around, &mut stages, extent),
+        Task::Ci { extent } => {
+            test(&around, &mut stages, extent);
+            bench::instructions(&around, &mut stages, bench::Baseline::Compare);
+        }
+        Task::Bench(wanted) => return bench::run(&around, &wanted),
+        Task::Workload { .. } => {}
+    }
+    Ok(stages.finish(&around.not_run()))
+}
+
+fn test(around: &Surroundings, stages: &mut Stages, extent: args::Extent) {
+    tools::set_up(around, stages);
+    lint::run(around, stages);
+    suite::run(around, stages, extent);
+    ordinary_user::run(around, stages, extent);
+}

@@ -1,0 +1,122 @@
+//! What was asked for.
+
+pub const USAGE: &str = "\
+cargo xtask test [--full]     set up, lint, and run every test
+cargo xtask lint              formatting, clippy, licences
+cargo xtask bench [NAME …] [--rounds N] [--rebaseline]
+                              measure, and write docs/benchmarks.md; with names, only those, and only print
+cargo xtask ci [--full]       test, and compare instruction counts
+
+--full         the large matrices too
+--rebaseline   accept the instruction counts of this machine";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Task {
+    Test {
+        extent: Extent,
+    },
+    Lint,
+    Bench(Bench),
+    Ci {
+        extent: Extent,
+    },
+    /// One counted piece of work, run under callgrind by `bench`.
+    Workload {
+        name: String,
+        repeats: u32,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    Usual,
+    Full,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bench {
+    /// Empty means all.
+    pub names: Vec<String>,
+    pub rounds: usize,
+    pub rebaseline: bool,
+}
+
+pub fn parse(words: &[String]) -> Result<Task, String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let Some((task, rest)) = words.split_first() else { return Err("no task given".to_owned()) };
+    match *task {
+        "test" => Ok(Task::Test { extent: extent(rest)? }),
+        "ci" => Ok(Task::Ci { extent: extent(rest)? }),
+        "lint" => rest.first().map_or(Ok(Task::Lint), |word| Err(unknown(word))),
+        "bench" => bench(rest).map(Task::Bench),
+        "workload" => match rest {
+            [name, repeats] => Ok(Task::Workload { name: (*name).to_owned(), repeats: number(repeats)? }),
+            _ => Err("workload wants a name and a number".to_owned()),
+        },
+        other => Err(unknown(other)),
+    }
+}
+
+fn extent(words: &[&str]) -> Result<Extent, String> {
+    match words {
+        [] => Ok(Extent::Usual),
+        ["--full"] => Ok(Extent::Full),
+        ["--full", word, ..] | [word, ..] => Err(unknown(word)),
+    }
+}
+
+fn bench(words: &[&str]) -> Result<Bench, String> {
+    let mut bench = Bench { names: Vec::new(), rounds: 11, rebaseline: false };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--rebaseline" => bench.rebaseline = true,
+            "--rounds" => bench.rounds = number(words.next().ok_or("--rounds wants a number")?)?,
+            flag if flag.starts_with('-') => return Err(unknown(flag)),
+            name => bench.names.push(name.to_owned()),
+        }
+    }
+    Ok(bench)
+}
+
+fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
+    word.parse().map_err(|_| format!("{word:?} is not a number"))
+}
+
+fn unknown(word: &str) -> String {
+    format!("unknown argument {word:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Task, String> {
+        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn tasks_are_read() {
+        assert_eq!(parsed("test"), Ok(Task::Test { extent: Extent::Usual }));
+        assert_eq!(parsed("ci --full"), Ok(Task::Ci { extent: Extent::Full }));
+        let bench = Bench { names: vec!["a".to_owned()], rounds: 3, rebaseline: true };
+        assert_eq!(parsed("bench a --rounds 3 --rebaseline"), Ok(Task::Bench(bench)));
+    }
+
+    #[test]
+    fn anything_else_is_refused_by_name() {
+        for line in [
+            "",
+            "tset",
+            "test --fast",
+            "test --full x",
+            "lint x",
+            "bench --rounds",
+            "bench --rounds x",
+            "bench -x",
+        ] {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+        assert_eq!(parsed("test --fast"), Err("unknown argument \"--fast\"".to_owned()));
+    }
+}

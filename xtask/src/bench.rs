@@ -1,0 +1,156 @@
+//! `cargo xtask bench`: numbers as ratios inside one run, and instruction counts.
+//!
+//! A benchmark is a function in [`list::BENCHES`] that gives rows; most rows
+//! come from [`rounds::Rounds::compare`], which measures a reference and its
+//! subjects in turn. A counted piece of work is an entry of [`list::COUNTED`].
+
+mod callgrind;
+mod list;
+mod machine;
+mod page;
+mod rounds;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::args;
+use crate::stages::Stages;
+use crate::surroundings::Surroundings;
+use machine::Machine;
+use page::{Row, Section};
+use rounds::Rounds;
+
+/// The name that asks for instruction counts.
+const INSTRUCTIONS: &str = "instructions";
+
+/// What a benchmark stands on.
+pub struct Ground {
+    pub rounds: Rounds,
+    /// The release build of `windlass`.
+    pub binary: PathBuf,
+    /// A directory on the disk that is measured.
+    #[allow(dead_code, reason = "for benchmarks of what writes")]
+    pub scratch: PathBuf,
+    pub machine: Machine,
+}
+
+/// A named set of measurements.
+pub struct Bench {
+    pub name: &'static str,
+    /// What is promised, in words, with the bound.
+    pub claim: &'static str,
+    pub run: fn(&Ground) -> Result<Vec<Row>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    Compare,
+    Rewrite,
+}
+
+pub fn run(around: &Surroundings, wanted: &args::Bench) -> Result<ExitCode> {
+    if cfg!(debug_assertions) {
+        return again_in_release(around);
+    }
+    let counted = wanted.names.is_empty() || wanted.names.iter().any(|name| name == INSTRUCTIONS);
+    let only_counted = wanted.names == [INSTRUCTIONS];
+    let sections = if only_counted { Vec::new() } else { measure(around, wanted)? };
+    let baseline = if wanted.rebaseline { Baseline::Rewrite } else { Baseline::Compare };
+    let mut stages = Stages::new();
+    if counted {
+        instructions(around, &mut stages, baseline);
+    }
+    let missed: Vec<_> = sections.iter().flat_map(Section::missed).collect();
+    for line in &missed {
+        println!("missed: {line}");
+    }
+    let code = stages.finish(&[]);
+    Ok(if missed.is_empty() { code } else { ExitCode::FAILURE })
+}
+
+/// Compares instruction counts with the committed ones, or rewrites those.
+pub fn instructions(around: &Surroundings, stages: &mut Stages, baseline: Baseline) {
+    stages.run("instruction counts", |stages| {
+        if list::COUNTED.is_empty() {
+            println!("nothing is counted yet");
+            return Ok(());
+        }
+        if cfg!(debug_assertions) {
+            let mut again =
+                around.cargo(["run", "--release", "--quiet", "--locked", "--package", "xtask", "--"]);
+            let status = again.args(["bench", INSTRUCTIONS]).status().context("start cargo")?;
+            ensure!(status.success(), "cargo xtask bench {INSTRUCTIONS}: {status}");
+            return Ok(());
+        }
+        let Some(valgrind) = crate::tools::find("valgrind") else {
+            stages.not_run("instruction counts", "no valgrind");
+            return Ok(());
+        };
+        let binary = release_binary(around)?;
+        let counts = callgrind::count_all(&valgrind, list::COUNTED, &binary)?;
+        callgrind::settle(&around.root.join("xtask/instructions.txt"), &counts, baseline, stages)
+    });
+}
+
+/// One piece of counted work, in this process.
+pub fn workload(name: &str, repeats: u32) -> Result<()> {
+    let found = list::COUNTED.iter().find_map(|counted| match counted {
+        callgrind::Counted::Work { name: own, run } if *own == name => Some(run),
+        callgrind::Counted::Work { .. } | callgrind::Counted::Command { .. } => None,
+    });
+    found.with_context(|| format!("no workload {name:?}"))?(repeats)
+}
+
+fn measure(around: &Surroundings, wanted: &args::Bench) -> Result<Vec<Section>> {
+    let chosen =
+        |bench: &&Bench| wanted.names.is_empty() || wanted.names.iter().any(|name| name == bench.name);
+    let benches: Vec<_> = list::BENCHES.iter().filter(chosen).collect();
+    let mut names: Vec<_> = list::BENCHES.iter().map(|bench| bench.name).collect();
+    names.push(INSTRUCTIONS);
+    let strange = wanted.names.iter().find(|name| !names.contains(&name.as_str()));
+    ensure!(strange.is_none(), "no benchmark {strange:?}; there are: {}", names.join(", "));
+    let scratch =
+        tempfile::Builder::new().prefix("bench-").tempdir_in(&around.target).context("scratch directory")?;
+    let ground = Ground {
+        rounds: Rounds { count: wanted.rounds, warm_up: 2 },
+        binary: release_binary(around)?,
+        scratch: scratch.path().to_owned(),
+        machine: Machine::look(scratch.path())?,
+    };
+    print!("{}", ground.machine);
+    let mut sections = Vec::new();
+    for bench in benches {
+        println!("\n== {}: {}", bench.name, bench.claim);
+        let rows = (bench.run)(&ground).with_context(|| format!("benchmark {}", bench.name))?;
+        let section = Section { name: bench.name.to_owned(), claim: bench.claim.to_owned(), rows };
+        print!("{}", section.table());
+        sections.push(section);
+    }
+    if wanted.names.is_empty() {
+        let file = around.root.join("docs/benchmarks.md");
+        fs::create_dir_all(around.root.join("docs"))?;
+        fs::write(&file, page::write(&ground.machine, &sections))
+            .with_context(|| format!("write {}", file.display()))?;
+    }
+    Ok(sections)
+}
+
+fn release_binary(around: &Surroundings) -> Result<PathBuf> {
+    let mut build = around.cargo(["build", "--release", "--locked", "--package", "windlass"]);
+    let status = build.status().with_context(|| format!("start {build:?}"))?;
+    if !status.success() {
+        bail!("{build:?}: {status}");
+    }
+    Ok(around.target.join("release/windlass"))
+}
+
+/// Numbers of an unoptimised build mean nothing.
+fn again_in_release(around: &Surroundings) -> Result<ExitCode> {
+    let mut command = around.cargo(["run", "--release", "--quiet", "--locked", "--package", "xtask", "--"]);
+    command.args(std::env::args_os().skip(1));
+    let status = command.status().with_context(|| format!("start {command:?}"))?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
