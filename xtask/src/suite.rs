@@ -1,7 +1,10 @@
 //! Every test of the workspace, with whichever runner is installed.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
 
 use crate::args::Extent;
 use crate::stages::Stages;
@@ -10,11 +13,7 @@ use crate::tally::Runner;
 use crate::tools;
 
 pub fn run(around: &Surroundings, stages: &mut Stages, extent: Extent) {
-    // A target directory of its own: another set of features in the same one
-    // would rebuild half the workspace at each turn.
-    let mut build = around.cargo(["build", "--package", "windlass", "--features", "failpoints", "--locked"]);
-    build.arg("--target-dir").arg(around.target.join("failpoints"));
-    stages.command("the binary with failpoints", build);
+    stages.run("the binary, with failpoints and without", |_| build_binaries(around));
 
     let (mut tests, runner) = if tools::has_subcommand(around, "nextest") {
         let args = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
@@ -32,7 +31,29 @@ pub fn run(around: &Surroundings, stages: &mut Stages, extent: Extent) {
 }
 
 pub fn failpoints_binary(around: &Surroundings) -> PathBuf {
-    around.target.join("failpoints/debug/windlass")
+    around.target.join("failpoints/windlass")
+}
+
+/// Both binaries share one target directory: cargo keeps what differs by
+/// feature apart, so each dependency is built once. Only the last step, the
+/// link to `debug/windlass`, is the same for both; hence the copy, and the
+/// plain one last.
+fn build_binaries(around: &Surroundings) -> Result<()> {
+    let build = |features: &[&str]| {
+        let mut build = around.cargo(["build", "--workspace", "--bin", "windlass", "--locked"]);
+        build.args(features);
+        let status = build.status().with_context(|| format!("start {build:?}"))?;
+        ensure!(status.success(), "{build:?}: {status}");
+        Ok(())
+    };
+    build(&["--features", "windlass/failpoints"])?;
+    let copy = failpoints_binary(around);
+    fs::create_dir_all(around.target.join("failpoints"))?;
+    // Under another name first: an older copy may still be running.
+    let fresh = copy.with_extension("fresh");
+    fs::copy(around.target.join("debug/windlass"), &fresh).context("copy the binary with failpoints")?;
+    fs::rename(&fresh, &copy).with_context(|| format!("rename to {}", copy.display()))?;
+    build(&[])
 }
 
 /// What tests are told, beyond their surroundings; testkit reads it.
