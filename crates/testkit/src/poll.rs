@@ -7,6 +7,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Asks until the answer is yes, or `deadline` has passed. Asks at least once,
 /// and once more after the deadline, so a loaded machine gets a last chance.
+/// That something does *not* happen for a while is `!until(a_while, || it)`.
 #[must_use = "a poll that ran into its deadline is a failed test"]
 pub fn until(deadline: Duration, mut ready: impl FnMut() -> bool) -> bool {
     value(deadline, || ready().then_some(())).is_some()
