@@ -1,0 +1,268 @@
+//! One line of a scenario as an input.
+
+use windlass_core::finding::{Evidence, Rule, Severity};
+use windlass_core::gate::CheckResult;
+use windlass_core::id::{BlobId, CommitId, FindingId, TaskId, TreeId};
+use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Change, Command, Input, Report, Snapshotted};
+use windlass_core::outcome::{Fault, Reason};
+use windlass_core::time::{Millis, Timestamp};
+use windlass_core::usage::Usage;
+use windlass_core::verdict::{
+    Claim, ClaimStatus, Criterion, Met, NoVerdict, ReportedFinding, Review, Verdict,
+};
+
+use crate::script::span;
+
+pub fn asked(mut words: &[&str]) -> Input {
+    let mut asked = Asked::default();
+    loop {
+        words = match words {
+            [] => return Input::RunAsked(asked),
+            ["--task", task, rest @ ..] => {
+                asked.task = Some(TaskId::new(*task));
+                rest
+            }
+            ["--until", task, rest @ ..] => {
+                asked.until = Some(TaskId::new(*task));
+                rest
+            }
+            ["--max", max, rest @ ..] => {
+                asked.max = max.parse().expect("a number");
+                rest
+            }
+            ["--no-review", rest @ ..] => {
+                asked.no_review = true;
+                rest
+            }
+            other => panic!("run does not know {other:?}"),
+        };
+    }
+}
+
+/// `agent complete tokens 70`: how an author's or finisher's attempt ended.
+pub fn agent(words: &[&str], now: Timestamp) -> Input {
+    let (words, usage) = match words {
+        [words @ .., "tokens", tokens] => {
+            let input_tokens = tokens.parse().expect("a number");
+            (words, Some(Usage { input_tokens, cost_micro_usd: input_tokens, ..Usage::default() }))
+        }
+        words => (words, None),
+    };
+    let claim = |status, said: &str| {
+        let blockers = if said.is_empty() { Vec::new() } else { vec![said.to_owned()] };
+        Report::Author(Claim { status, blockers, ..Claim::default() })
+    };
+    let (end, report) = match words {
+        ["complete"] => (AttemptEnd::Normal, claim(ClaimStatus::Complete, "")),
+        ["continue"] => (AttemptEnd::Normal, claim(ClaimStatus::Continue, "")),
+        ["blocked"] => (AttemptEnd::Normal, claim(ClaimStatus::Blocked, "")),
+        ["blocked", words] => (AttemptEnd::Normal, claim(ClaimStatus::Blocked, words)),
+        ["silent"] | ["says", _] => (AttemptEnd::Normal, Report::None),
+        words => (end(words, now), Report::None),
+    };
+    let message = match words {
+        ["says", message] => (*message).to_owned(),
+        _ => String::new(),
+    };
+    Input::AgentFinished(Box::new(AgentFinished { report, usage, message, ..finished(end) }))
+}
+
+fn end(words: &[&str], now: Timestamp) -> AttemptEnd {
+    let later = |span_of: &&str| now.plus(Millis(span(span_of)));
+    match words {
+        ["crash"] => AttemptEnd::Crashed { what: "exit code 1".to_owned() },
+        ["protocol", what] => AttemptEnd::Protocol { what: (*what).to_owned() },
+        ["refused", what] => AttemptEnd::Refused { what: (*what).to_owned() },
+        ["stall"] => AttemptEnd::Stalled,
+        ["timeout"] => AttemptEnd::TimedOut,
+        ["killed"] => AttemptEnd::Killed,
+        ["overloaded"] => AttemptEnd::Overloaded,
+        ["network"] => AttemptEnd::Network,
+        ["rate-limit"] => AttemptEnd::RateLimited { retry_at: None },
+        ["rate-limit", "past"] => AttemptEnd::RateLimited { retry_at: Some(Timestamp(0)) },
+        ["rate-limit", later_by] => AttemptEnd::RateLimited { retry_at: Some(later(later_by)) },
+        ["usage-limit", "past"] => AttemptEnd::UsageLimit { reset_at: Timestamp(0) },
+        ["usage-limit", later_by] => AttemptEnd::UsageLimit { reset_at: later(later_by) },
+        ["auth", what] => AttemptEnd::Auth { what: (*what).to_owned() },
+        ["no-model", what] => AttemptEnd::ModelNotFound { what: (*what).to_owned() },
+        ["overflow"] => AttemptEnd::ContextOverflow,
+        ["budget"] => AttemptEnd::Budget,
+        ["interrupted"] => AttemptEnd::Interrupted,
+        ["lost"] => AttemptEnd::Lost,
+        other => panic!("an agent cannot end as {other:?}"),
+    }
+}
+
+/// `tree T1 protected test.sh whitespace`: what the workspace held.
+pub fn tree(name: &str, mut rest: &[&str]) -> Input {
+    let mut taken = Snapshotted {
+        commit: CommitId::new(format!("c-{name}")),
+        tree: TreeId::new(name),
+        gate_tree: TreeId::new(name),
+        change: Change::default(),
+        whitespace_only: false,
+        evidence: Vec::new(),
+    };
+    loop {
+        rest = match rest {
+            [] => return Input::Snapshotted(Box::new(taken)),
+            ["protected", path, rest @ ..] => {
+                taken.gate_tree = TreeId::new(format!("{name}-restored"));
+                taken.evidence.push(Evidence { rule: Rule::ProtectedChanged, path: (*path).to_owned() });
+                rest
+            }
+            ["restores", to, rest @ ..] => {
+                taken.gate_tree = TreeId::new(*to);
+                rest
+            }
+            ["symlink", path, rest @ ..] => {
+                taken.evidence.push(Evidence { rule: Rule::EscapingSymlink, path: (*path).to_owned() });
+                rest
+            }
+            ["whitespace", rest @ ..] => {
+                taken.whitespace_only = true;
+                rest
+            }
+            other => panic!("a tree has no {other:?}"),
+        };
+    }
+}
+
+/// `gate red test`: every other check that was asked for is green.
+pub fn gate(words: &[&str], checks: &[String]) -> Input {
+    let result = |check: &String| {
+        let ended = match words {
+            ["green"] | ["only", ..] => Some(0),
+            ["red", red @ ..] => Some(i32::from(red.contains(&check.as_str()))),
+            ["exit", code, red] => Some(if red == check { code.parse().expect("a code") } else { 0 }),
+            ["timeout", red] if red == check => None,
+            ["timeout", _] => Some(0),
+            other => panic!("a gate cannot report {other:?}"),
+        };
+        CheckResult {
+            check: check.clone(),
+            exit_code: ended,
+            signal: None,
+            timed_out: ended.is_none(),
+            duration_ms: Millis(10),
+            output: BlobId::new("output"),
+            excerpt: if ended == Some(0) { String::new() } else { format!("{check} says why") },
+            strays: 0,
+        }
+    };
+    let reported = |check: &&String| match words {
+        ["empty"] => false,
+        ["only", names @ ..] => names.contains(&check.as_str()),
+        _ => true,
+    };
+    Input::GateReported(checks.iter().filter(reported).map(result).collect())
+}
+
+/// `review reject bug a.rs "off by one" pending "add a test"`.
+pub fn review(words: &[&str]) -> Input {
+    let mut told = finished(AttemptEnd::Normal);
+    told.report = match words {
+        ["accept", rest @ ..] => Report::Review(Ok(verdict(Verdict::Accept, rest))),
+        ["reject", rest @ ..] => Report::Review(Ok(verdict(Verdict::Reject, rest))),
+        ["changed-tree"] => {
+            told.tree_changed = true;
+            Report::Review(Ok(verdict(Verdict::Accept, &[])))
+        }
+        ["says-nothing"] => Report::None,
+        ["claims", "complete"] => Report::Author(Claim { status: ClaimStatus::Complete, ..Claim::default() }),
+        [why] => Report::Review(Err(no_verdict(why))),
+        other => panic!("a review is not {other:?}"),
+    };
+    Input::AgentFinished(Box::new(told))
+}
+
+fn no_verdict(why: &str) -> NoVerdict {
+    match why {
+        "none" => NoVerdict::NoReport,
+        "wrong-nonce" => NoVerdict::WrongNonce,
+        "unreadable" => NoVerdict::Unreadable { what: "line 1: not JSON".to_owned() },
+        "two" => NoVerdict::TwoVerdicts,
+        why => panic!("a review cannot fail as {why}"),
+    }
+}
+
+fn verdict(verdict: Verdict, mut rest: &[&str]) -> Review {
+    let summary = match verdict {
+        Verdict::Accept => "it holds",
+        Verdict::Reject => "not yet",
+    };
+    let mut review = Review {
+        verdict,
+        summary: summary.to_owned(),
+        criteria: Vec::new(),
+        findings: Vec::new(),
+        resolved: Vec::new(),
+        pending: Vec::new(),
+        blocker: String::new(),
+    };
+    while let [key, value, after @ ..] = rest {
+        rest = after;
+        match *key {
+            "bug" | "warning" => {
+                let severity = if *key == "bug" { Severity::Bug } else { Severity::Warning };
+                let (description, after) = rest.split_first().expect("a finding is described");
+                review.findings.push(finding(severity, value, description));
+                rest = after;
+            }
+            "resolved" => review.resolved.push(FindingId::new(*value)),
+            "pending" => review.pending.push((*value).to_owned()),
+            "blocker" => review.blocker = (*value).to_owned(),
+            "unmet" => review.criteria.push(criterion(value, Met::No)),
+            "unsure" => review.criteria.push(criterion(value, Met::Unknown)),
+            key => panic!("a review has no {key}"),
+        }
+    }
+    review
+}
+
+fn criterion(text: &str, met: Met) -> Criterion {
+    Criterion { text: text.to_owned(), met, place: String::new() }
+}
+
+fn finding(severity: Severity, file: &str, description: &str) -> ReportedFinding {
+    let (file, description) = (file.to_owned(), description.to_owned());
+    ReportedFinding { file, line: 7, severity, description, scenario: String::new() }
+}
+
+pub fn command(words: &[&str]) -> Command {
+    let task = |id: &str| TaskId::new(id);
+    match words {
+        ["pause"] => Command::Pause,
+        ["resume"] => Command::Resume,
+        ["cancel"] => Command::Cancel,
+        ["restart"] => Command::Restart,
+        ["unblock", id] => Command::Unblock { task: task(id) },
+        ["waive", id, why] => Command::WaiveTask { task: task(id), why: (*why).to_owned() },
+        ["waive-finding", id, why] => {
+            Command::WaiveFinding { finding: FindingId::new(*id), why: (*why).to_owned() }
+        }
+        ["steer", text] => Command::Steer { text: (*text).to_owned() },
+        ["note", text] => Command::Note { text: (*text).to_owned() },
+        other => panic!("an operator cannot ask {other:?}"),
+    }
+}
+
+pub fn fault(name: &str, detail: &str) -> Input {
+    let reason = Reason::ALL.iter().find(|reason| reason.name() == name);
+    let reason = *reason.unwrap_or_else(|| panic!("there is no reason {name}"));
+    Input::EffectFailed(Fault { reason, detail: detail.to_owned() })
+}
+
+fn finished(end: AttemptEnd) -> AgentFinished {
+    AgentFinished {
+        end,
+        report: Report::None,
+        usage: None,
+        message: String::new(),
+        transcript: None,
+        brief: None,
+        duration_ms: Millis(1000),
+        strays: 0,
+        tree_changed: false,
+    }
+}

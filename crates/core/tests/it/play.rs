@@ -1,0 +1,186 @@
+//! Plays a scenario's inputs against the core and writes down what it decides.
+
+use std::fmt::Write;
+
+use windlass_core::effect::Effect;
+use windlass_core::event::Decision;
+use windlass_core::id::{CommandId, EffectId, Nonce, Seq};
+use windlass_core::input::{Input, Stamped};
+use windlass_core::state::State;
+use windlass_core::step::{create, step};
+use windlass_core::time::{Millis, Timestamp};
+
+use crate::script::{Scenario, span};
+use crate::{input, setup, show};
+
+/// 2026-01-01T00:00:00Z.
+const START: Timestamp = Timestamp(1_767_225_600_000);
+const TICK: Millis = Millis::seconds(1);
+
+pub fn play(scenario: &Scenario) -> String {
+    let created = create(START, setup::creation(&scenario.setup));
+    let state = State::found(&created).expect("the first decision creates the loop");
+    let mut play = Play {
+        state,
+        log: vec![created],
+        now: START,
+        elapsed: Millis(0),
+        commands: 0,
+        trees: 0,
+        driver: Driver::Alive,
+        out: String::new(),
+    };
+    for line in &scenario.inputs {
+        play.line(&line.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    play.out + &show::view(&play.state)
+}
+
+struct Play {
+    state: State,
+    log: Vec<Decision>,
+    now: Timestamp,
+    /// Since the last input, on the driver's own clock.
+    elapsed: Millis,
+    commands: u64,
+    trees: u32,
+    driver: Driver,
+    out: String,
+}
+
+#[derive(PartialEq)]
+enum Driver {
+    Alive,
+    /// It died: nothing it ran is alive, and it has not been started again.
+    Dead,
+}
+
+impl Play {
+    fn line(&mut self, words: &[&str]) {
+        self.said(&quoted(words));
+        match words {
+            ["wait", time] => self.pass(Millis(span(time))),
+            ["crash"] => {
+                self.driver = Driver::Dead;
+                self.state = self.folded();
+            }
+            ["run", rest @ ..] => {
+                self.elapsed = Millis(0);
+                self.give(input::asked(rest), None);
+                self.close_what_was_lost();
+            }
+            ["command", rest @ ..] => {
+                self.commands += 1;
+                let (id, command) = (CommandId(self.commands), input::command(rest));
+                self.give(Input::Commanded { id, command }, None);
+            }
+            ["signal", name] => self.give(Input::Interrupted { signal: (*name).to_owned() }, None),
+            ["deadline"] => self.deadline(),
+            ["deadline", "early"] => self.give(Input::DeadlinePassed, None),
+            ["stray", rest @ ..] => {
+                let what = self.closing(rest);
+                self.give(what, Some(EffectId(999)));
+            }
+            words => {
+                let what = self.closing(words);
+                let closes = self.state.outstanding().next().map(|(id, _)| id);
+                self.give(what, closes);
+            }
+        }
+    }
+
+    /// Inputs that answer the outstanding effect.
+    fn closing(&mut self, words: &[&str]) -> Input {
+        match words {
+            ["ready"] => Input::WorkspaceReady,
+            ["agent", rest @ ..] => input::agent(rest, self.now),
+            ["tree", "new", rest @ ..] => {
+                self.trees += 1;
+                input::tree(&format!("N{}", self.trees), rest)
+            }
+            ["tree", name, rest @ ..] => input::tree(name, rest),
+            ["gate", rest @ ..] => {
+                let checks = match self.state.outstanding().next() {
+                    Some((_, Effect::RunGate { checks, .. })) => checks.clone(),
+                    Some(_) | None => Vec::new(),
+                };
+                input::gate(rest, &checks)
+            }
+            ["review", rest @ ..] => input::review(rest),
+            ["landed"] => Input::Landed,
+            ["failed", reason, detail] => input::fault(reason, detail),
+            ["dropped"] => Input::EffectDropped,
+            other => panic!("an input is not understood: {other:?}"),
+        }
+    }
+
+    fn give(&mut self, what: Input, closes: Option<EffectId>) {
+        if !matches!(what, Input::RunAsked(_)) {
+            self.pass(TICK);
+        }
+        let fresh = Nonce::new(format!("nonce-{}", self.log.len()));
+        let elapsed = std::mem::take(&mut self.elapsed);
+        let stamped = Stamped { at: self.now, elapsed, fresh, closes, what };
+        let decision = step(&self.state, &stamped);
+        self.log.push(stored(&decision));
+        self.state.apply(Seq(self.log.len() as u64), &decision);
+        assert_eq!(self.state, self.folded(), "the state is the fold of the log");
+        for event in &decision.events {
+            writeln!(self.out, "    {event}").expect("a string takes it");
+        }
+        for issued in &decision.effects {
+            self.out += &show::effect(&self.state, &issued.effect);
+        }
+        self.out += &show::held(&self.state);
+    }
+
+    fn close_what_was_lost(&mut self) {
+        let lost = std::mem::replace(&mut self.driver, Driver::Alive) == Driver::Dead;
+        let outstanding = self.state.outstanding().next();
+        if let Some((id, Effect::CallAgent { .. })) = outstanding
+            && lost
+        {
+            self.said("(the attempt is lost)");
+            self.give(input::agent(&["lost"], self.now), Some(id));
+        }
+    }
+
+    fn deadline(&mut self) {
+        let due = self.state.next_deadline().expect("a deadline is set");
+        self.pass(due.since(self.now));
+        self.give(Input::DeadlinePassed, None);
+    }
+
+    fn folded(&self) -> State {
+        let mut state = State::found(&self.log[0]).expect("the first decision creates the loop");
+        for (seq, decision) in (2..).zip(&self.log[1..]) {
+            state.apply(Seq(seq), decision);
+        }
+        state
+    }
+
+    fn pass(&mut self, span: Millis) {
+        self.now = self.now.plus(span);
+        self.elapsed = Millis(self.elapsed.0 + span.0);
+    }
+
+    fn said(&mut self, line: &str) {
+        writeln!(self.out, "> {line}").expect("a string takes it");
+    }
+}
+
+fn quoted(words: &[&str]) -> String {
+    let quote = |word: &&str| match word.is_empty() || word.contains(' ') {
+        true => format!("\"{word}\""),
+        false => (*word).to_owned(),
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// A decision as it comes back from the log.
+fn stored(decision: &Decision) -> Decision {
+    let text = serde_json::to_string(decision).expect("a decision is stored");
+    let read: Decision = serde_json::from_str(&text).expect("a stored decision is read");
+    assert_eq!(&read, decision, "a decision reads back as it was: {text}");
+    read
+}

@@ -1,0 +1,95 @@
+//! What a scenario's loop is made of.
+
+use windlass_core::id::{BlobId, CommitId, LoopName, TaskId, TreeId};
+use windlass_core::input::Creation;
+use windlass_core::policy::{CheckPolicy, CheckWhen, LoopLimits, Policy, Rejected};
+use windlass_core::task::{Plan, Task};
+use windlass_core::time::Millis;
+
+use crate::script::span;
+
+/// Reviews are off and there is no check unless the scenario says otherwise.
+pub fn creation(setup: &[Vec<String>]) -> Creation {
+    let mut policy = Policy::default();
+    policy.review.tasks = false;
+    policy.review.whole = false;
+    let mut plan = Plan::default();
+    for line in setup {
+        let words: Vec<&str> = line.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["task", id, rest @ ..] => plan.tasks.push(task(id, rest)),
+            ["check", name] => policy.gate.checks.push(check(name, CheckWhen::Both)),
+            ["check", name, "task"] => policy.gate.checks.push(check(name, CheckWhen::Task)),
+            ["check", name, "final"] => policy.gate.checks.push(check(name, CheckWhen::Final)),
+            ["reviews", which] => {
+                policy.review.tasks = matches!(*which, "on" | "tasks");
+                policy.review.whole = matches!(*which, "on" | "final");
+            }
+            ["rejected", "reset"] => policy.review.rejected = Rejected::Reset,
+            ["limit", name, value] => *limit(&mut policy.limits, name) = number(value),
+            ["budget", "wall", value] => policy.budget.wall = Millis(span(value)),
+            ["budget", "tokens", value] => policy.budget.tokens = number(value).into(),
+            ["budget", "usd", value] => policy.budget.cost_micro_usd = u64::from(number(value)) * 1_000_000,
+            ["finish", prompt] => policy.finish.prompt = (*prompt).to_owned(),
+            other => panic!("a setup line is not understood: {other:?}"),
+        }
+    }
+    Creation {
+        name: LoopName::new("demo").expect("a legal name"),
+        goal: String::new(),
+        plan,
+        policy,
+        base: CommitId::new("c-base"),
+        base_tree: TreeId::new("base"),
+        branch: "windlass/demo".to_owned(),
+        workspace: "/space".to_owned(),
+    }
+}
+
+fn task(id: &str, mut rest: &[&str]) -> Task {
+    let mut task = Task {
+        id: TaskId::new(id),
+        title: format!("Do {id}"),
+        text: BlobId::new(format!("text-{id}")),
+        depends_on: Vec::new(),
+        priority: 0,
+        allow: Vec::new(),
+        checks: Vec::new(),
+        acceptance: Vec::new(),
+    };
+    while let [key, value, after @ ..] = rest {
+        let list = || value.split(',');
+        match *key {
+            "depends" => task.depends_on = list().map(TaskId::new).collect(),
+            "priority" => task.priority = number(value).into(),
+            "checks" => task.checks = list().map(str::to_owned).collect(),
+            key => panic!("a task has no {key}"),
+        }
+        rest = after;
+    }
+    task
+}
+
+fn check(name: &str, when: CheckWhen) -> CheckPolicy {
+    CheckPolicy { name: name.to_owned(), run: format!("sh ./{name}.sh"), when, timeout: Millis::minutes(5) }
+}
+
+fn limit<'a>(limits: &'a mut LoopLimits, name: &str) -> &'a mut u32 {
+    match name {
+        "max_iterations" => &mut limits.max_iterations,
+        "max_task_failures" => &mut limits.max_task_failures,
+        "max_gate_failures" => &mut limits.max_gate_failures,
+        "max_no_progress" => &mut limits.max_no_progress,
+        "max_rejections" => &mut limits.max_rejections,
+        "max_review_failures" => &mut limits.max_review_failures,
+        "max_agent_failures" => &mut limits.max_agent_failures,
+        "max_stalls" => &mut limits.max_stalls,
+        "max_transient" => &mut limits.max_transient,
+        "max_final_fixes" => &mut limits.max_final_fixes,
+        name => panic!("there is no limit {name}"),
+    }
+}
+
+fn number(word: &str) -> u32 {
+    word.parse().unwrap_or_else(|_| panic!("{word} is not a number"))
+}

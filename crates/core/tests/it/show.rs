@@ -1,0 +1,133 @@
+//! Effects and views in a few words.
+
+use std::fmt::Write;
+
+use windlass_core::brief::BriefSpec;
+use windlass_core::effect::Effect;
+use windlass_core::id::CommitId;
+use windlass_core::state::State;
+use windlass_core::time::Timestamp;
+use windlass_core::view::{TaskView, View};
+
+pub fn effect(state: &State, effect: &Effect) -> String {
+    match effect {
+        Effect::PrepareWorkspace { tree } => format!("    => prepare {tree}\n"),
+        Effect::CallAgent { attempt, role, .. } => {
+            let brief = BriefSpec::of(state, *role);
+            format!("    => call {}, attempt {attempt}{}\n", role.name(), told(&brief))
+        }
+        Effect::Snapshot(snapshot) => {
+            let (from, parent) = (&snapshot.from, &snapshot.parent);
+            format!("    => snapshot from {from} on {parent}\n")
+        }
+        Effect::RunGate { purpose, tree, checks } => {
+            format!("    => {} gate on {tree}: {}\n", purpose.name(), checks.join(" "))
+        }
+        Effect::Land { commit, expected, .. } => {
+            let expected = expected.as_ref().map_or("nothing", CommitId::as_str);
+            format!("    => land {commit} over {expected}\n")
+        }
+    }
+}
+
+/// What of the brief depends on what happened before.
+fn told(brief: &BriefSpec) -> String {
+    let mut told = String::new();
+    let mut add = |what: &str, value: &str| {
+        if !value.is_empty() {
+            write!(told, "\n         {what}: {value}").expect("a string takes it");
+        }
+    };
+    for failing in &brief.failing {
+        add("failing", &format!("{}, {}: {}", failing.check, failing.ending, failing.excerpt));
+    }
+    for finding in &brief.findings {
+        add("finding", &format!("{} {}: {}", finding.id, finding.file, finding.description));
+    }
+    add("pending", &brief.pending.join("; "));
+    add("rejected because", &brief.last_review);
+    add("last attempt", &brief.last_end);
+    add("steering", &brief.steering.join("; "));
+    add("brief", if brief.short { "short" } else { "" });
+    told
+}
+
+pub fn held(state: &State) -> String {
+    if state.outstanding().next().is_none() || state.may_perform() {
+        return String::new();
+    }
+    let why = match (&state.paused, &state.waiting) {
+        (Some(pause), _) => format!("paused ({})", pause.why.name()),
+        (None, Some(wait)) => format!("waiting ({})", wait.why.name()),
+        (None, None) => "interrupted".to_owned(),
+    };
+    format!("    .. held back: {why}\n")
+}
+
+pub fn view(state: &State) -> String {
+    let view = View::of(state);
+    let mut out = String::from("view\n");
+    let mut add = |line: String| writeln!(out, "    {line}").expect("a string takes it");
+    let phase = view.phase.map_or("no phase", |phase| phase.name());
+    let limit = view.max_iterations;
+    add(format!(
+        "{}, run {}, iteration {} of {limit}, {phase}",
+        view.status.name(),
+        view.run,
+        view.iteration
+    ));
+    if let Some(outcome) = &view.outcome {
+        add(format!("{} ({}): {}", outcome.kind.name(), outcome.reason.name(), outcome.detail));
+    }
+    if let Some(wait) = &view.waiting {
+        add(format!("waiting until {} ({})", clock(wait.until), wait.why.name()));
+    }
+    if let Some(pause) = &view.paused {
+        add(format!("paused ({}): {}", pause.why.name(), pause.detail));
+    }
+    for line in view.tasks.iter().map(task) {
+        add(line);
+    }
+    match (&view.commit, &view.tree) {
+        (Some(commit), Some(tree)) => add(format!("branch at {commit}, tree {tree}")),
+        _ => add("no branch".to_owned()),
+    }
+    let (bugs, warnings) = (view.findings.open_bugs, view.findings.open_warnings);
+    add(format!("{bugs} bugs, {warnings} warnings, {} reviews", view.reviews));
+    if !view.pending.is_empty() {
+        add(format!("pending: {}", view.pending.join("; ")));
+    }
+    let usage = &view.usage;
+    let (known, unknown) = (usage.input_tokens, usage.attempts_unknown);
+    add(format!("{} attempts, {known} tokens, {unknown} unknown, worked {}", usage.attempts, view.worked_ms));
+    let flags = [("unchecked", view.unchecked), ("unreviewed", view.unreviewed)];
+    for (flag, _) in flags.iter().filter(|(_, set)| *set) {
+        add((*flag).to_owned());
+    }
+    if let Some(summary) = &view.completion_summary {
+        add(format!("summary: {summary}"));
+    }
+    out
+}
+
+fn task(task: &TaskView) -> String {
+    let status = serde_json::to_value(task.status).expect("a status is a word");
+    let mut line = format!("{} {}", task.id, status.as_str().unwrap_or_default());
+    if let Some(reason) = task.reason {
+        write!(line, " ({}): {}", reason.name(), task.detail).expect("a string takes it");
+    }
+    let counts = [
+        ("attempts", task.attempts),
+        ("failures", task.failures),
+        ("no progress", task.no_progress),
+        ("rejections", task.rejections),
+    ];
+    for (what, count) in counts.iter().filter(|(_, count)| *count > 0) {
+        write!(line, ", {count} {what}").expect("a string takes it");
+    }
+    line
+}
+
+fn clock(at: Timestamp) -> String {
+    at.to_string()
+}
