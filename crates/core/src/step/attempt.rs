@@ -33,6 +33,7 @@ pub(super) fn finished(draft: &mut Draft, (attempt, role): (AttemptId, Role), to
         Role::Author | Role::Planner => execute::record_tree(draft),
         Role::Finisher => last::finisher_finished(draft, told),
         Role::Reviewer if draft.state.cancelling => run::end_cancelled(draft),
+        Role::Reviewer if execute::waived(&draft.state) => run::give_up(draft),
         Role::Reviewer if told.end == AttemptEnd::Normal => review::finished(draft, attempt, told),
         Role::Reviewer => go_on(draft, &told.end),
     }

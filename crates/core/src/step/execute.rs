@@ -13,6 +13,9 @@ pub(super) fn workspace_ready(draft: &mut Draft) {
     if draft.state.cancelling {
         return run::end_cancelled(draft);
     }
+    if waived(&draft.state) {
+        return run::give_up(draft);
+    }
     if let Some((reason, detail)) = limit::budget_spent(&draft.state) {
         run::close_iteration(draft, IterationResult::Ended);
         return draft.end(OutcomeKind::Limit, reason, detail);
@@ -65,19 +68,21 @@ pub(super) fn snapshotted(draft: &mut Draft, taken: &Snapshotted) {
         whitespace_only: taken.whitespace_only,
         novelty,
     })));
-    finding::measured(draft, &taken.evidence);
+    let waived = waived(&draft.state);
+    if !waived {
+        finding::measured(draft, &taken.evidence);
+    }
     if draft.state.cancelling {
         return run::end_cancelled(draft);
+    }
+    if waived {
+        return run::give_up(draft);
     }
     if done.role == Role::Finisher {
         return last::finish_recorded(draft);
     }
     if !judged {
         return attempt::go_on(draft, &done.end.unwrap_or(AttemptEnd::Lost));
-    }
-    if waived(&draft.state) {
-        run::close_iteration(draft, IterationResult::Waived);
-        return run::choose(draft);
     }
     match done.claim.filter(|claim| claim.status == ClaimStatus::Blocked) {
         Some(claim) if draft.state.current.as_ref().is_some_and(|c| c.task.is_some()) => {

@@ -1,6 +1,6 @@
 //! Review: a fresh reader judges exactly the tree the gate was green on.
 
-use super::{Draft, finding, last, run, verify};
+use super::{Draft, finding, last, verify};
 use crate::event::{Event, IterationResult, Phase, ReviewRecorded};
 use crate::id::{AttemptId, TreeId};
 use crate::input::{AgentFinished, Report};
@@ -60,10 +60,6 @@ pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinish
 fn accept(draft: &mut Draft) {
     if draft.state.current.is_none() {
         return last::accepted(draft);
-    }
-    if super::execute::waived(&draft.state) {
-        run::close_iteration(draft, IterationResult::Waived);
-        return run::choose(draft);
     }
     verify::land(draft);
 }

@@ -99,6 +99,12 @@ pub(super) fn block_task(draft: &mut Draft, reason: Reason, words: String) {
     }
 }
 
+/// The open iteration's task was waived meanwhile: nothing of it is judged.
+pub(super) fn give_up(draft: &mut Draft) {
+    close_iteration(draft, IterationResult::Waived);
+    choose(draft);
+}
+
 pub(super) fn landed(draft: &mut Draft, commit: &CommitId) {
     let tree = match &draft.state.recorded {
         Some(recorded) if recorded.commit == *commit => recorded.tree.clone(),

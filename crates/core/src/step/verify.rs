@@ -58,10 +58,7 @@ pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
     }
     match purpose {
         Purpose::Baseline => run::choose(draft),
-        Purpose::Task if execute::waived(&draft.state) => {
-            run::close_iteration(draft, IterationResult::Waived);
-            run::choose(draft);
-        }
+        Purpose::Task if execute::waived(&draft.state) => run::give_up(draft),
         Purpose::Task => judge(draft, Some(summary)),
         Purpose::Final => last::verified(draft, &summary),
     }
