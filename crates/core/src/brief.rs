@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::event::{Phase, ReviewRecorded};
+use crate::event::Phase;
 use crate::finding::Finding;
 use crate::gate::FailingCheck;
 use crate::id::{BlobId, LoopName, TaskId, TreeId};
@@ -91,8 +91,8 @@ impl BriefSpec {
             change: work.change.clone(),
             failing: work.gate.as_ref().map_or_else(Vec::new, |gate| gate.failing.clone()),
             findings: first(open_findings(state, task).cloned()),
-            pending: first(state.pending.iter().cloned()),
-            last_review: last_reject(state.last_review.as_ref()),
+            pending: first(work.pending.iter().cloned()),
+            last_review: work.objection.clone(),
             last_end: last_end(state),
             steering: last(&state.steering),
             base_tree: work.base.as_ref().map_or(&creation.base_tree, |base| &base.tree).clone(),
@@ -115,12 +115,6 @@ fn mode(state: &State, role: Role) -> Mode {
 
 fn open_findings<'a>(state: &'a State, task: Option<&TaskId>) -> impl Iterator<Item = &'a Finding> {
     state.findings.values().filter(move |finding| finding.is_open() && finding.task.as_ref() == task)
-}
-
-fn last_reject(review: Option<&ReviewRecorded>) -> String {
-    review
-        .filter(|review| review.verdict == crate::verdict::Verdict::Reject)
-        .map_or_else(String::new, |review| review.summary.clone())
 }
 
 fn last_end(state: &State) -> String {

@@ -124,6 +124,10 @@ pub struct Work {
     pub rejected: BTreeSet<TreeId>,
     pub gate: Option<GateSummary>,
     pub previous_gate: Option<GateSummary>,
+    /// What its last review asked for next.
+    pub pending: Vec<String>,
+    /// Why its last review was a reject; empty after an accept.
+    pub objection: String,
     pub change: Change,
 }
 

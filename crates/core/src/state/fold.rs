@@ -227,13 +227,24 @@ fn iteration_opened(state: &mut State, iteration: u32, task: Option<&TaskId>, tr
     }
     let work = state.work_mut(task);
     if work.base.as_ref() != Some(&head) {
-        *work = Work { base: Some(head), ..Work::default() };
+        *work = rebased(std::mem::take(work), head, task);
     }
     work.tree = Some(tree.clone());
     state.current =
         Some(Current { iteration, task: task.cloned(), start_tree: tree.clone(), short_brief: false });
     state.attempt = None;
     state.recorded = None;
+}
+
+/// What was said of the work outlives the head it stood on. What the gate and
+/// the final review said of the whole is about the head itself.
+fn rebased(work: Work, head: Head, task: Option<&TaskId>) -> Work {
+    let Work { pending, objection, gate, rejected, .. } = work;
+    let said = Work { base: Some(head), pending, objection, ..Work::default() };
+    match task {
+        Some(_) => said,
+        None => Work { gate, rejected, ..said },
+    }
 }
 
 fn attempt_started(state: &mut State, attempt: AttemptId, role: Role) {
@@ -322,12 +333,18 @@ fn keep_gate(state: &mut State, summary: GateSummary) {
 fn review_recorded(state: &mut State, review: &ReviewRecorded) {
     state.reviews += 1;
     state.pending.clone_from(&review.pending);
+    let task = state.current.as_ref().and_then(|current| current.task.clone());
+    let work = state.work_mut(task.as_ref());
+    work.pending.clone_from(&review.pending);
+    work.objection = match review.verdict {
+        Verdict::Accept => String::new(),
+        Verdict::Reject => review.summary.clone(),
+    };
     match (&review.failure, review.verdict) {
         (Some(_), _) => state.run.review_failures += 1,
         (None, Verdict::Accept) => state.run.review_failures = 0,
         (None, Verdict::Reject) => {
             state.run.review_failures = 0;
-            let task = state.current.as_ref().and_then(|current| current.task.clone());
             state.work_mut(task.as_ref()).rejected.insert(review.tree.clone());
         }
     }

@@ -33,7 +33,7 @@ pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinish
                 tree,
                 verdict: Verdict::Reject,
                 summary: failure.words(),
-                pending: draft.state.pending.clone(),
+                pending: draft.state.current_work().pending.clone(),
                 failure: Some(failure),
             };
             draft.emit(Event::ReviewRecorded(Box::new(record)));
