@@ -95,8 +95,8 @@ impl BriefSpec {
             last_review: work.objection.clone(),
             last_end: last_end(state),
             steering: last(&state.steering),
-            base_tree: work.base.as_ref().map_or(&creation.base_tree, |base| &base.tree).clone(),
-            tree: state.recorded.as_ref().map(|recorded| recorded.tree.clone()),
+            base_tree: base_tree(state, role),
+            tree: tree(state),
             finish_prompt: policy.finish.prompt.clone(),
             short: state.current.as_ref().is_some_and(|current| current.short_brief),
         }
@@ -110,6 +110,20 @@ fn mode(state: &State, role: Role) -> Mode {
         Role::Reviewer if state.phase == Some(Phase::FinalReview) => Mode::ReviewWhole,
         Role::Reviewer => Mode::ReviewTask,
         Role::Finisher => Mode::Finish,
+    }
+}
+
+/// The whole is compared with what the loop started from, a fix included.
+fn base_tree(state: &State, role: Role) -> TreeId {
+    let whole = role == Role::Reviewer && state.phase == Some(Phase::FinalReview);
+    let base = state.current_work().base.as_ref().filter(|_| !whole);
+    base.map_or(&state.creation.base_tree, |base| &base.tree).clone()
+}
+
+fn tree(state: &State) -> Option<TreeId> {
+    match state.phase {
+        Some(Phase::FinalReview | Phase::Finish) => Some(state.head.tree.clone()),
+        Some(_) | None => state.recorded.as_ref().map(|recorded| recorded.tree.clone()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use windlass_core::brief::BriefSpec;
 use windlass_core::effect::Effect;
 use windlass_core::id::CommitId;
+use windlass_core::policy::Role;
 use windlass_core::state::State;
 use windlass_core::time::Timestamp;
 use windlass_core::view::{TaskView, View};
@@ -38,6 +39,9 @@ fn told(brief: &BriefSpec) -> String {
             write!(told, "\n         {what}: {value}").expect("a string takes it");
         }
     };
+    if let (Role::Reviewer, Some(tree)) = (brief.role, &brief.tree) {
+        add("compare", &format!("{} with {tree}", brief.base_tree));
+    }
     for failing in &brief.failing {
         add("failing", &format!("{}, {}: {}", failing.check, failing.ending, failing.excerpt));
     }
