@@ -250,6 +250,13 @@ impl State {
         checks.iter().filter(|c| due(c.when) && named(&c.name)).map(|c| c.name.clone()).collect()
     }
 
+    /// Time that was neither waited nor paused counts as work.
+    pub(crate) fn work_on(&mut self, elapsed: Millis) {
+        if self.may_perform() {
+            self.worked = Millis(self.worked.0.saturating_add(elapsed.0));
+        }
+    }
+
     /// Folds one event of a decision in the making.
     pub(crate) fn note(&mut self, at: Timestamp, event: &Event) {
         fold::record(self, at, event);

@@ -87,8 +87,10 @@ struct Draft {
 
 impl Draft {
     fn new(state: &State, input: &Stamped<Input>) -> Self {
+        let mut state = state.clone();
+        state.work_on(input.elapsed);
         Self {
-            state: state.clone(),
+            state,
             at: input.at,
             elapsed: input.elapsed,
             fresh: input.fresh.clone(),

@@ -23,12 +23,9 @@ pub(super) fn found(decision: &Decision) -> Option<State> {
 }
 
 pub(super) fn apply(state: &mut State, seq: Seq, decision: &Decision) {
-    let clock_runs = state.may_perform();
+    state.work_on(decision.elapsed);
     for event in &decision.events {
         record(state, decision.at, event);
-    }
-    if clock_runs {
-        state.worked = Millis(state.worked.0 + decision.elapsed.0);
     }
     if let Some(closed) = decision.closes {
         state.outstanding.remove(&closed);

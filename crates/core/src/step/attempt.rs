@@ -65,7 +65,9 @@ pub(super) fn go_on(draft: &mut Draft, end: &AttemptEnd) {
         }
         AttemptEnd::Budget => {
             run::close_iteration(draft, IterationResult::Ended);
-            draft.end(OutcomeKind::Limit, Reason::Wall, String::new());
+            let spent = limit::budget_spent(&draft.state);
+            let (reason, detail) = spent.unwrap_or((Reason::Wall, String::new()));
+            draft.end(OutcomeKind::Limit, reason, detail);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Draft, attempt, finding, last, limit, run, verify};
 use crate::effect::{Effect, Snapshot};
-use crate::event::{Event, IterationResult, Novelty, TreeRecorded};
+use crate::event::{Event, IterationResult, Novelty, Phase, TreeRecorded};
 use crate::input::{AttemptEnd, Snapshotted};
 use crate::outcome::{OutcomeKind, Reason};
 use crate::policy::Role;
@@ -16,14 +16,22 @@ pub(super) fn workspace_ready(draft: &mut Draft) {
     if waived(&draft.state) {
         return run::give_up(draft);
     }
-    if let Some((reason, detail)) = limit::budget_spent(&draft.state) {
-        run::close_iteration(draft, IterationResult::Ended);
-        return draft.end(OutcomeKind::Limit, reason, detail);
-    }
     match draft.state.phase {
-        Some(crate::event::Phase::Review | crate::event::Phase::FinalReview) => draft.call(Role::Reviewer),
-        Some(crate::event::Phase::Finish) => draft.call(Role::Finisher),
-        Some(_) | None => draft.call(Role::Author),
+        Some(Phase::Review | Phase::FinalReview) => launch(draft, Role::Reviewer),
+        Some(Phase::Finish) => launch(draft, Role::Finisher),
+        Some(_) | None => launch(draft, Role::Author),
+    }
+}
+
+/// The budget is checked before every launch. A proof does not fall with it.
+pub(super) fn launch(draft: &mut Draft, role: Role) {
+    match limit::budget_spent(&draft.state) {
+        None => draft.call(role),
+        Some((_, detail)) if role == Role::Finisher => last::drop_finish(draft, &detail),
+        Some((reason, detail)) => {
+            run::close_iteration(draft, IterationResult::Ended);
+            draft.end(OutcomeKind::Limit, reason, detail);
+        }
     }
 }
 

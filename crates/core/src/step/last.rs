@@ -168,7 +168,7 @@ fn judge_finish(draft: &mut Draft, green: &Green) {
     draft.perform(Effect::Land { commit: recorded.commit, expected, title: "Finish".to_owned() });
 }
 
-fn drop_finish(draft: &mut Draft, why: &str) {
+pub(super) fn drop_finish(draft: &mut Draft, why: &str) {
     draft.emit(Event::FinishDropped { why: why.to_owned() });
     let gone: Vec<FindingId> = measured_bugs(&draft.state).map(|finding| finding.id.clone()).collect();
     for finding in gone {

@@ -1,6 +1,6 @@
 //! Review: a fresh reader judges exactly the tree the gate was green on.
 
-use super::{Draft, finding, last, verify};
+use super::{Draft, execute, finding, last, verify};
 use crate::event::{Event, IterationResult, Phase, ReviewRecorded};
 use crate::id::{AttemptId, TreeId};
 use crate::input::{AgentFinished, Report};
@@ -10,7 +10,7 @@ use crate::verdict::{NoVerdict, Review, Verdict};
 
 pub(super) fn begin(draft: &mut Draft) {
     draft.enter(Phase::Review);
-    draft.call(Role::Reviewer);
+    execute::launch(draft, Role::Reviewer);
 }
 
 /// The tree a reviewer's verdict is about.
