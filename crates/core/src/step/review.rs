@@ -68,7 +68,8 @@ fn reject(draft: &mut Draft, result: IterationResult) {
     if draft.state.current.is_none() {
         return last::fix(draft);
     }
-    verify::fall_short(draft, result);
+    let idle = result == IterationResult::Rejected && verify::idle(&draft.state);
+    verify::fall_short(draft, if idle { IterationResult::NoProgress } else { result });
 }
 
 /// A verdict to act on, or why there is none.

@@ -69,15 +69,23 @@ pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
 fn judge(draft: &mut Draft, gate: Option<GateSummary>) {
     let Some(recorded) = draft.state.recorded.clone() else { return };
     let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
-    let known = previous_gate(&draft.state);
     let green = gate.as_ref().is_none_or(|summary| summary.passed);
     let bug = draft.state.open_bugs().any(|finding| finding.task == task && measured(finding));
     if green && !bug {
         return proceed(draft, &recorded, gate.is_some());
     }
-    let same_result = known.is_none_or(|known| gate.as_ref().is_some_and(|now| now.exits == known.exits));
-    let idle = recorded.novelty != Some(Novelty::New) || (recorded.whitespace_only && same_result);
-    fall_short(draft, if idle { IterationResult::NoProgress } else { IterationResult::Failed });
+    let result = if idle(&draft.state) { IterationResult::NoProgress } else { IterationResult::Failed };
+    fall_short(draft, result);
+}
+
+/// Whether the recorded tree is no progress: seen before, or white space alone
+/// under the same result of the gate.
+pub(super) fn idle(state: &State) -> bool {
+    let Some(recorded) = &state.recorded else { return true };
+    let now = state.current_work().gate.as_ref();
+    let same_result =
+        || previous_gate(state).is_none_or(|known| now.is_some_and(|now| now.exits == known.exits));
+    recorded.novelty != Some(Novelty::New) || (recorded.whitespace_only && same_result())
 }
 
 /// Green, and nothing measured against it: on to the reviewer, or done.
@@ -147,9 +155,14 @@ fn previous_gate(state: &State) -> Option<GateSummary> {
     if work.previous_gate.is_some() {
         return work.previous_gate.clone();
     }
-    let on_base = work.base.as_ref().is_some_and(|base| base.tree == state.creation.base_tree);
+    let base = work.base.as_ref().map(|base| base.tree.clone())?;
     let task = state.current.as_ref().and_then(|current| current.task.as_ref());
     let checks = state.checks_for(task);
+    let on_base = base == state.creation.base_tree;
+    let key = GateKey { tree: base, checks: checks.clone() };
+    if let Some(known) = state.gates.get(&key) {
+        return Some(known.clone());
+    }
     let mut baseline = state.baseline.clone().filter(|_| on_base)?;
     baseline.exits.retain(|(check, _)| checks.contains(check));
     Some(baseline)
