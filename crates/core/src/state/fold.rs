@@ -70,7 +70,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         }
         Event::FindingCarried { finding } => set_life(state, finding, Life::Carried),
         Event::FindingResolved { finding } => set_life(state, finding, Life::Resolved),
-        Event::FindingWaived { finding, .. } => set_life(state, finding, Life::Waived),
+        Event::FindingWaived { finding, .. } => finding_waived(state, finding),
         Event::TaskDone { task, commit, reviewed, checked } => {
             if let Some(task) = state.task_mut(task) {
                 task.commit = Some(commit.clone());
@@ -397,6 +397,13 @@ fn set_status(task: &mut TaskState, status: TaskStatus, reason: Option<Reason>, 
     task.status = status;
     task.reason = reason;
     task.words = words.to_owned();
+}
+
+/// With the operator's word on it, a tree that was rejected may be shown again.
+fn finding_waived(state: &mut State, finding: &FindingId) {
+    set_life(state, finding, Life::Waived);
+    let task = state.findings.get(finding).and_then(|finding| finding.task.clone());
+    state.work_mut(task.as_ref()).rejected.clear();
 }
 
 fn set_life(state: &mut State, finding: &FindingId, life: Life) {

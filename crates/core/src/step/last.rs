@@ -83,10 +83,14 @@ pub(super) fn landed(draft: &mut Draft) {
     review_whole(draft);
 }
 
+/// A tree that was rejected is fixed, not shown again.
 fn review_whole(draft: &mut Draft) {
     let wanted = draft.state.policy().review.whole && !draft.state.run.asked.no_review;
     if !wanted || already_accepted(&draft.state) {
         return finish(draft);
+    }
+    if draft.state.whole.rejected.contains(&draft.state.head.tree) {
+        return fix(draft);
     }
     draft.enter(Phase::FinalReview);
     let tree = draft.state.head.tree.clone();
