@@ -61,7 +61,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::GateReused { tree, checks, .. } => {
             let key = GateKey { tree: tree.clone(), checks: checks.clone() };
             if let Some(summary) = state.gates.get(&key).cloned() {
-                keep_gate(state, summary);
+                task_gate(state, summary);
             }
         }
         Event::ReviewRecorded(review) => review_recorded(state, review),
@@ -309,10 +309,7 @@ fn gate_passed(state: &mut State, purpose: Purpose, tree: &TreeId, checks: &[Str
 fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: GateSummary) {
     match purpose {
         Purpose::Baseline => state.baseline = Some(summary.clone()),
-        Purpose::Task => {
-            state.run.gate_failures = if summary.passed { 0 } else { state.run.gate_failures + 1 };
-            keep_gate(state, summary.clone());
-        }
+        Purpose::Task => task_gate(state, summary.clone()),
         Purpose::Final => {
             state.whole.gate = Some(summary);
             return;
@@ -321,7 +318,8 @@ fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: Gat
     state.gates.insert(key, summary);
 }
 
-fn keep_gate(state: &mut State, summary: GateSummary) {
+fn task_gate(state: &mut State, summary: GateSummary) {
+    state.run.gate_failures = if summary.passed { 0 } else { state.run.gate_failures + 1 };
     let task = state.current.as_ref().and_then(|current| current.task.clone());
     let work = state.work_mut(task.as_ref());
     work.previous_gate = work.gate.replace(summary);
