@@ -51,6 +51,7 @@ pub(super) fn go_on(draft: &mut Draft, end: &AttemptEnd) {
         AttemptEnd::Killed if draft.state.run.killed > 1 => failed(draft),
         AttemptEnd::RateLimited { retry_at } => transient(draft, *retry_at),
         AttemptEnd::Overloaded | AttemptEnd::Network | AttemptEnd::Killed => transient(draft, None),
+        AttemptEnd::UsageLimit { reset_at } if *reset_at <= draft.at => transient(draft, None),
         AttemptEnd::UsageLimit { reset_at } => {
             draft.emit(Event::WaitStarted { until: *reset_at, why: Reason::UsageLimit });
             again(draft);
@@ -126,7 +127,8 @@ fn transient(draft: &mut Draft, retry_at: Option<Timestamp>) {
     if limit::reached(count, draft.state.policy().limits.max_transient) {
         draft.pause(Reason::Transient, format!("{count} attempts in a row failed for a passing reason"));
     } else {
-        let until = retry_at.unwrap_or_else(|| draft.at.plus(backoff(count, draft.fresh.as_str())));
+        let told = retry_at.filter(|until| *until > draft.at);
+        let until = told.unwrap_or_else(|| draft.at.plus(backoff(count, draft.fresh.as_str())));
         draft.emit(Event::WaitStarted { until, why: Reason::Backoff });
     }
     again(draft);
