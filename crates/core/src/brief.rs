@@ -98,7 +98,7 @@ impl BriefSpec {
             base_tree: base_tree(state, role),
             tree: tree(state),
             finish_prompt: policy.finish.prompt.clone(),
-            short: state.current.as_ref().is_some_and(|current| current.short_brief),
+            short: state.short_brief,
         }
     }
 }

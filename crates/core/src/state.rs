@@ -36,6 +36,8 @@ pub struct State {
     /// The latest tree of the open iteration or final phase.
     pub recorded: Option<TreeRecorded>,
     pub phase: Option<Phase>,
+    /// The brief of this phase was too large once.
+    pub short_brief: bool,
     pub head: Head,
     pub baseline: Option<GateSummary>,
     pub gates: BTreeMap<GateKey, GateSummary>,
@@ -145,7 +147,6 @@ pub struct Current {
     pub iteration: u32,
     pub task: Option<TaskId>,
     pub start_tree: TreeId,
-    pub short_brief: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -48,7 +48,10 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::IterationOpened { iteration, task, tree } => {
             iteration_opened(state, *iteration, task.as_ref(), tree)
         }
-        Event::PhaseEntered { phase } => state.phase = Some(*phase),
+        Event::PhaseEntered { phase } => {
+            state.phase = Some(*phase);
+            state.short_brief = false;
+        }
         Event::AttemptStarted { attempt, role, .. } => attempt_started(state, *attempt, *role),
         Event::AttemptFinished(finished) => attempt_finished(state, finished),
         Event::TreeRecorded(recorded) => tree_recorded(state, recorded),
@@ -97,11 +100,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::AgentFailureCounted { .. } => state.run.agent_failures += 1,
         Event::StallCounted { .. } => state.run.stalls += 1,
         Event::TransientCounted { .. } => state.run.transient += 1,
-        Event::BriefShortened => {
-            if let Some(current) = &mut state.current {
-                current.short_brief = true;
-            }
-        }
+        Event::BriefShortened => state.short_brief = true,
         Event::WaitStarted { until, why } => state.waiting = Some(Wait { until: *until, why: *why }),
         Event::WaitEnded => state.waiting = None,
         Event::Paused { why, detail } => state.paused = Some(Pause { why: *why, detail: detail.clone() }),
@@ -147,6 +146,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         attempt: None,
         recorded: None,
         phase: None,
+        short_brief: false,
         head: Head { commit: creation.base.clone(), tree: creation.base_tree.clone(), landed: false },
         baseline: None,
         gates: BTreeMap::new(),
@@ -227,8 +227,7 @@ fn iteration_opened(state: &mut State, iteration: u32, task: Option<&TaskId>, tr
         *work = rebased(std::mem::take(work), head, task);
     }
     work.tree = Some(tree.clone());
-    state.current =
-        Some(Current { iteration, task: task.cloned(), start_tree: tree.clone(), short_brief: false });
+    state.current = Some(Current { iteration, task: task.cloned(), start_tree: tree.clone() });
     state.attempt = None;
     state.recorded = None;
 }

@@ -113,7 +113,7 @@ fn stalled(draft: &mut Draft) {
 
 /// Once more with a smaller brief; the second time it is a failure.
 fn overflowed(draft: &mut Draft) {
-    if draft.state.current.as_ref().is_none_or(|current| current.short_brief) {
+    if draft.state.short_brief {
         return failed(draft);
     }
     draft.emit(Event::BriefShortened);
