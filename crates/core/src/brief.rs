@@ -132,11 +132,15 @@ fn open_findings<'a>(state: &'a State, task: Option<&TaskId>) -> impl Iterator<I
 }
 
 fn last_end(state: &State) -> String {
-    match state.attempt.as_ref().and_then(|attempt| attempt.end.as_ref()) {
+    match state.attempt.as_ref().and_then(|attempt| attempt.before.as_ref()) {
         Some(AttemptEnd::TimedOut) => "it ran out of time".to_owned(),
         Some(AttemptEnd::Stalled) => "it went silent and was ended".to_owned(),
-        Some(AttemptEnd::Crashed { what } | AttemptEnd::Protocol { what }) => what.clone(),
-        Some(AttemptEnd::Interrupted | AttemptEnd::Lost) => "it was interrupted from outside".to_owned(),
+        Some(AttemptEnd::Crashed { what } | AttemptEnd::Protocol { what } | AttemptEnd::Refused { what }) => {
+            what.clone()
+        }
+        Some(AttemptEnd::Interrupted | AttemptEnd::Lost | AttemptEnd::Killed) => {
+            "it was interrupted from outside".to_owned()
+        }
         Some(_) | None => String::new(),
     }
 }

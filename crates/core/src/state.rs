@@ -31,7 +31,7 @@ pub struct State {
     /// The whole plan's own work: final phases and fixes.
     pub whole: Work,
     pub current: Option<Current>,
-    /// The latest attempt of the open iteration or final phase.
+    /// The latest attempt of the run.
     pub attempt: Option<Attempt>,
     /// The latest tree of the open iteration or final phase.
     pub recorded: Option<TreeRecorded>,
@@ -153,8 +153,11 @@ pub struct Current {
 pub struct Attempt {
     pub id: AttemptId,
     pub role: Role,
+    pub task: Option<TaskId>,
     /// None while it runs.
     pub end: Option<AttemptEnd>,
+    /// How the one before it ended, in the same role at the same work.
+    pub before: Option<AttemptEnd>,
     pub claim: Option<Claim>,
     pub message: String,
 }

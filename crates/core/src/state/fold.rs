@@ -52,7 +52,9 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
             state.phase = Some(*phase);
             state.short_brief = false;
         }
-        Event::AttemptStarted { attempt, role, .. } => attempt_started(state, *attempt, *role),
+        Event::AttemptStarted { attempt, role, task, .. } => {
+            attempt_started(state, *attempt, *role, task.as_ref())
+        }
         Event::AttemptFinished(finished) => attempt_finished(state, finished),
         Event::TreeRecorded(recorded) => tree_recorded(state, recorded),
         Event::CheckFinished { .. } => {}
@@ -228,7 +230,6 @@ fn iteration_opened(state: &mut State, iteration: u32, task: Option<&TaskId>, tr
     }
     work.tree = Some(tree.clone());
     state.current = Some(Current { iteration, task: task.cloned(), start_tree: tree.clone() });
-    state.attempt = None;
     state.recorded = None;
 }
 
@@ -243,14 +244,19 @@ fn rebased(work: Work, head: Head, task: Option<&TaskId>) -> Work {
     }
 }
 
-fn attempt_started(state: &mut State, attempt: AttemptId, role: Role) {
-    state.next_attempt = attempt.next();
-    state.attempt = Some(Attempt { id: attempt, role, end: None, claim: None, message: String::new() });
-    let Some(current) = &state.current else { return };
-    if role == Role::Author
-        && let Some(id) = current.task.clone()
-        && let Some(task) = state.task_mut(&id)
-    {
+fn attempt_started(state: &mut State, id: AttemptId, role: Role, task: Option<&TaskId>) {
+    state.next_attempt = id.next();
+    let last = state.attempt.take().filter(|last| last.role == role && last.task.as_ref() == task);
+    state.attempt = Some(Attempt {
+        id,
+        role,
+        task: task.cloned(),
+        end: None,
+        before: last.and_then(|last| last.end),
+        claim: None,
+        message: String::new(),
+    });
+    if let Some(task) = task.and_then(|id| state.task_mut(id)).filter(|_| role == Role::Author) {
         task.attempts += 1;
     }
 }

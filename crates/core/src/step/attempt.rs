@@ -151,11 +151,7 @@ fn end_blocked(draft: &mut Draft, reason: Reason, words: String) {
 
 fn words_of(draft: &Draft) -> String {
     let count = draft.state.run.agent_failures;
-    let how = match draft.state.attempt.as_ref().and_then(|attempt| attempt.end.as_ref()) {
-        Some(AttemptEnd::Crashed { what } | AttemptEnd::Protocol { what } | AttemptEnd::Refused { what }) => {
-            what.clone()
-        }
-        Some(_) | None => "it was killed".to_owned(),
-    };
+    let end = draft.state.attempt.as_ref().and_then(|attempt| attempt.end.as_ref());
+    let how = end.map_or_else(|| "unknown".to_owned(), AttemptEnd::to_string);
     format!("{count} attempts in a row failed; the last: {how}")
 }
