@@ -34,6 +34,9 @@ type Refusal = Result<(), String>;
 
 fn pause(draft: &mut Draft) -> Refusal {
     not_ended(draft)?;
+    if draft.state.cancelling {
+        return Err("it is being cancelled".to_owned());
+    }
     if draft.state.paused.is_none() {
         draft.pause(Reason::Operator, "the operator paused it".to_owned());
     }

@@ -76,6 +76,10 @@ fn stand_on_branch(draft: &mut Draft) {
 }
 
 pub(super) fn landed(draft: &mut Draft) {
+    if draft.state.cancelling {
+        run::close_iteration(draft, IterationResult::Done);
+        return run::choose(draft);
+    }
     if draft.state.phase == Some(Phase::Finish) {
         return complete(draft);
     }

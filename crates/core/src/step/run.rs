@@ -5,7 +5,7 @@ use crate::effect::Effect;
 use crate::event::{Event, IterationResult};
 use crate::gate::Purpose;
 use crate::id::{CommitId, TaskId, TreeId};
-use crate::input::Asked;
+use crate::input::{Asked, Input};
 use crate::outcome::{OutcomeKind, Reason};
 use crate::policy::Rejected;
 use crate::state::{Lifecycle, State, TaskState, TaskStatus};
@@ -125,26 +125,30 @@ pub(super) fn deadline_passed(draft: &mut Draft) {
     if due {
         draft.emit(Event::WaitEnded);
     } else {
-        draft.refuse(&crate::input::Input::DeadlinePassed, "no deadline is due");
+        draft.refuse(&Input::DeadlinePassed, "no deadline is due");
     }
 }
 
 pub(super) fn interrupted(draft: &mut Draft, signal: &str) {
-    if draft.state.outcome().is_none() {
-        draft.emit(Event::Interrupted { signal: signal.to_owned() });
+    let signal = signal.to_owned();
+    match draft.state.lifecycle {
+        Lifecycle::Driving | Lifecycle::Interrupted => draft.emit(Event::Interrupted { signal }),
+        Lifecycle::Idle | Lifecycle::Ended(_) => {
+            draft.refuse(&Input::Interrupted { signal }, "it is not running");
+        }
     }
 }
 
 /// An effect that was never started is given up because the run is ending.
 pub(super) fn dropped(draft: &mut Draft, effect: &Effect) {
+    if !draft.state.cancelling {
+        draft.closes = None;
+        return draft.refuse(&Input::EffectDropped, "the run is not being cancelled");
+    }
     if let Effect::CallAgent { attempt, role, .. } = effect {
         fault::never_started(draft, *attempt, *role);
     }
-    let open = draft.closes;
-    let more = draft.state.outstanding().any(|(id, _)| Some(id) != open);
-    if draft.state.cancelling && !more {
-        end_cancelled(draft);
-    }
+    end_cancelled(draft);
 }
 
 pub(super) fn end_cancelled(draft: &mut Draft) {
