@@ -179,6 +179,7 @@ fn run_started(state: &mut State, at: Timestamp, run: u32, asked: &crate::input:
     state.run.asked = asked.clone();
     state.run.started_at = Some(at);
     state.run.drive_iterations = 0;
+    state.ended_at = None;
 }
 
 fn run_resumed(state: &mut State, asked: &crate::input::Asked) {

@@ -10,14 +10,18 @@ use crate::outcome::{OutcomeKind, Reason};
 use crate::policy::Rejected;
 use crate::state::{Lifecycle, State, TaskState, TaskStatus};
 
-/// The operator drives the loop. What is outstanding goes on; only an idle
-/// loop begins something.
+/// The operator drives the loop. What is outstanding goes on; an idle loop
+/// begins, and one that did as it was asked goes on as a further run with the
+/// counters it has: only `restart` sets them back.
 pub(super) fn asked(draft: &mut Draft, asked: &Asked) {
     let run = draft.state.run.number;
-    match draft.state.lifecycle.clone() {
-        Lifecycle::Ended(outcome) => {
-            let why = format!("the run ended as {}", outcome.kind.name());
-            draft.emit(Event::InputRefused { input: "run_asked".to_owned(), why });
+    if let Some(why) = refusal(&draft.state, asked) {
+        return draft.emit(Event::InputRefused { input: "run_asked".to_owned(), why });
+    }
+    match draft.state.lifecycle {
+        Lifecycle::Ended(_) => {
+            draft.emit(Event::RunStarted { run: run + 1, asked: asked.clone() });
+            begin(draft);
         }
         Lifecycle::Driving | Lifecycle::Interrupted => {
             draft.emit(Event::RunResumed { run, asked: asked.clone() });
@@ -30,6 +34,17 @@ pub(super) fn asked(draft: &mut Draft, asked: &Asked) {
             begin(draft);
         }
     }
+}
+
+fn refusal(state: &State, asked: &Asked) -> Option<String> {
+    if let Some(outcome) = state.outcome().filter(|outcome| outcome.kind != OutcomeKind::Stopped) {
+        return Some(format!("the run ended as {}", outcome.kind.name()));
+    }
+    if let Some(pause) = &state.paused {
+        return Some(format!("it is paused ({}): {}", pause.why.name(), pause.detail));
+    }
+    let unknown = [&asked.task, &asked.until].into_iter().flatten().find(|id| state.task(id).is_none())?;
+    Some(format!("there is no task {unknown}"))
 }
 
 /// The baseline says what the checks made of the base; red is recorded, not
