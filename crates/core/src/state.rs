@@ -77,7 +77,7 @@ pub struct Run {
     pub asked: Asked,
     pub started_at: Option<Timestamp>,
     pub iterations: u32,
-    /// Iterations since the present drive began, for `--max`.
+    /// Iterations worked on since the present drive began, for `--max`.
     pub drive_iterations: u32,
     pub agent_failures: u32,
     pub stalls: u32,

@@ -185,7 +185,7 @@ fn run_started(state: &mut State, at: Timestamp, run: u32, asked: &crate::input:
 fn run_resumed(state: &mut State, asked: &crate::input::Asked) {
     state.lifecycle = Lifecycle::Driving;
     state.run.asked = asked.clone();
-    state.run.drive_iterations = 0;
+    state.run.drive_iterations = u32::from(state.current.is_some());
 }
 
 /// What stalls and crashes blocked, a restart opens again: those limits are

@@ -16,6 +16,10 @@ pub(super) fn workspace_ready(draft: &mut Draft) {
     if waived(&draft.state) {
         return run::give_up(draft);
     }
+    if run::unasked(&draft.state) {
+        run::close_iteration(draft, IterationResult::Ended);
+        return run::choose(draft);
+    }
     match draft.state.phase {
         Some(Phase::Review | Phase::FinalReview) => launch(draft, Role::Reviewer),
         Some(Phase::Finish) => launch(draft, Role::Finisher),

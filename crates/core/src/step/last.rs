@@ -120,6 +120,9 @@ pub(super) fn fix(draft: &mut Draft) {
     if let Some((reason, detail)) = limit::run_spent(&draft.state) {
         return draft.end(OutcomeKind::Blocked, reason, detail);
     }
+    if let Some(done) = run::enough(&draft.state) {
+        return draft.end(OutcomeKind::Stopped, Reason::Asked, done);
+    }
     let limits = &draft.state.policy().limits;
     if limit::reached(draft.state.run.final_fixes, limits.max_final_fixes) {
         let detail = format!("{} fixes, and the whole does not hold", draft.state.run.final_fixes);

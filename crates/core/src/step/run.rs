@@ -190,9 +190,19 @@ fn fulfilled(state: &State) -> Option<String> {
     if let Some(task) = asked.until.as_ref().filter(done) {
         return Some(format!("task {task} is done, as far as asked"));
     }
-    let all_done = state.tasks.iter().all(is_done);
-    let spent = asked.max != 0 && state.run.drive_iterations >= asked.max;
-    (spent && !all_done).then(|| format!("{} iterations, as asked", asked.max))
+    if state.tasks.iter().all(is_done) { None } else { enough(state) }
+}
+
+/// Whether this drive has made as many iterations as it was asked for.
+pub(super) fn enough(state: &State) -> Option<String> {
+    let max = state.run.asked.max;
+    limit::reached(state.run.drive_iterations, max).then(|| format!("{max} iterations, as asked"))
+}
+
+/// Whether this drive was asked for another task than the open iteration's.
+pub(super) fn unasked(state: &State) -> bool {
+    let asked = &state.run.asked.task;
+    asked.is_some() && state.current.as_ref().is_some_and(|current| current.task != *asked)
 }
 
 enum Next {
