@@ -1,0 +1,13 @@
+//! For tests of this crate only: the hidden mode of the binary.
+
+use std::process::ExitCode;
+
+use windlass_process::{WARDEN_ARG, warden_main};
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    match args.next() {
+        Some(word) if word == WARDEN_ARG => warden_main(args),
+        Some(_) | None => ExitCode::from(2),
+    }
+}

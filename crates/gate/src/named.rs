@@ -1,0 +1,322 @@
+//! The files of the repository that a check names: what it runs must be what the operator committed.
+
+use windlass_core::policy::GatePolicy;
+
+use crate::shell::{self, Command, Word};
+
+/// A check that cannot work on the base, because the base lacks the script it runs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("check `{check}` names `{file}`, which is not in the base commit; commit it first")]
+pub struct MissingFile {
+    pub check: String,
+    pub file: String,
+}
+
+/// Every check's script that is not in the base. Only what is certain: the first command of a check, where
+/// it is a script itself or an interpreter with a script, outside of directories that builds and package
+/// managers fill. `in_base` is asked for files, not directories; it should also know the files of
+/// `workspace.copy`.
+pub fn missing_files(gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> Vec<MissingFile> {
+    let missing = |check: &windlass_core::policy::CheckPolicy| {
+        let file = required_file(&check.run).filter(|file| !in_base(file))?;
+        Some(MissingFile { check: check.name.clone(), file })
+    };
+    gate.checks.iter().filter_map(missing).collect()
+}
+
+/// Every path, relative to the root, that the command may mean a file of the repository by. Some are not
+/// files at all: the caller asks the base.
+pub fn named_files(run: &str) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for name in names(run) {
+        let found = match name {
+            Name::File(file) => vec![file],
+            Name::OneOf(files) => files,
+        };
+        for file in found {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+    }
+    files
+}
+
+pub enum Name {
+    File(String),
+    /// What a program looks for by itself, in the order of its own preference.
+    OneOf(Vec<String>),
+}
+
+pub fn names(run: &str) -> Vec<Name> {
+    let mut names = Vec::new();
+    walk(run, &mut |command, dir| collect(command, dir, &mut names));
+    names
+}
+
+/// Whether the command runs scripts that package.json defines.
+pub fn uses_package_scripts(run: &str) -> bool {
+    let mut found = false;
+    walk(run, &mut |command, _| {
+        let programs = command.program().iter().map(|word| base_name(&word.text));
+        found |= programs.into_iter().any(|name| matches!(name, "npm" | "yarn" | "pnpm" | "bun"));
+    });
+    found
+}
+
+const MAKE: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+
+/// Programs that read a file of the repository without being told its name.
+const RUNNERS: &[(&str, &[&str])] = &[
+    ("make", MAKE),
+    ("gmake", MAKE),
+    ("just", &["justfile", "Justfile", ".justfile"]),
+    ("rake", &["rakefile", "Rakefile", "rakefile.rb", "Rakefile.rb"]),
+    ("nox", &["noxfile.py"]),
+    ("task", &["Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"]),
+];
+
+const SCRIPT_EXTENSIONS: &[&str] = &[
+    "sh", "bash", "zsh", "ksh", "bats", "py", "js", "mjs", "cjs", "ts", "mts", "rb", "pl", "php", "lua",
+    "tcl", "awk", "exs", "jl", "r", "ps1", "mk",
+];
+
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
+const INTERPRETERS: &[&str] = &["python", "python3", "node", "ruby", "perl", "php", "lua", "Rscript", "bats"];
+
+/// Directories whose content is made, not committed.
+const MADE: &[&str] = &[
+    "node_modules",
+    "vendor",
+    "venv",
+    ".venv",
+    "env",
+    ".tox",
+    ".nox",
+    "target",
+    "build",
+    "_build",
+    "dist",
+    "out",
+    "bin",
+    "obj",
+    "tmp",
+    ".cache",
+];
+
+/// Visits every simple command, with the directory that a `cd` before it leads to, also inside `sh -c`.
+fn walk(run: &str, visit: &mut dyn FnMut(&Command, &str)) {
+    walk_within(run, 0, visit);
+}
+
+fn walk_within(run: &str, depth: u32, visit: &mut dyn FnMut(&Command, &str)) {
+    let mut dir = String::new();
+    for command in shell::commands(run) {
+        match command.program() {
+            [cd, to, ..] if cd.text == "cd" && to.literal => {
+                dir = join(&dir, &to.text).unwrap_or_default();
+            }
+            [program, rest @ ..] => {
+                let inner = rest.iter().skip_while(|word| !is_command_option(&word.text)).nth(1);
+                if let Some(inner) = inner.filter(|_| is_shell(program) && depth < 3) {
+                    walk_within(&inner.text, depth + 1, visit);
+                }
+                visit(&command, &dir);
+            }
+            [] => visit(&command, &dir),
+        }
+    }
+}
+
+fn collect(command: &Command, dir: &str, names: &mut Vec<Name>) {
+    for word in command.words.iter().filter(|word| word.literal) {
+        // `--config=ci/lint.toml`, `CONFIG=ci/lint.toml`
+        let after_equals = word.text.split_once('=').map(|(_, value)| value);
+        let texts = [Some(word.text.as_str()).filter(|text| !text.starts_with('-')), after_equals];
+        for text in texts.into_iter().flatten().filter(|text| looks_like_a_file(text)) {
+            // A `cd` may have been in a subshell or in vain.
+            names.extend([dir, ""].iter().filter_map(|dir| join(dir, text)).map(Name::File));
+        }
+    }
+    let Some((program, rest)) = command.program().split_first() else { return };
+    let Some((_, files)) = RUNNERS.iter().find(|(name, _)| *name == base_name(&program.text)) else { return };
+    let value_of = |option: &str| {
+        let mut words = rest.iter().skip_while(move |word| word.text != option);
+        words.nth(1).filter(|word| word.literal).map(|word| word.text.as_str())
+    };
+    let inside = join(dir, value_of("-C").unwrap_or("")).unwrap_or_default();
+    names.extend(value_of("-f").and_then(|file| join(&inside, file)).map(Name::File));
+    names.push(Name::OneOf(files.iter().filter_map(|file| join(&inside, file)).collect()));
+}
+
+fn required_file(run: &str) -> Option<String> {
+    let commands = shell::commands(run);
+    let (program, rest) = commands.first()?.program().split_first()?;
+    let certain = |word: &Word| word.literal && !word.redirected && !word.text.starts_with('/');
+    if program.text.contains('/') && certain(program) && is_script(&program.text) {
+        return committed(&program.text);
+    }
+    let shell = SHELLS.contains(&base_name(&program.text));
+    if !shell && !INTERPRETERS.contains(&base_name(&program.text)) {
+        return None;
+    }
+    let script = rest.iter().find(|word| !is_harmless_option(&word.text)).filter(|word| certain(word))?;
+    let is_it = is_script(&script.text) || shell && script.text.contains('/');
+    if is_it && !script.text.starts_with('-') { committed(&script.text) } else { None }
+}
+
+/// The path, if it is one that a commit would hold.
+fn committed(text: &str) -> Option<String> {
+    join("", text).filter(|path| !path.split('/').any(|part| MADE.contains(&part)))
+}
+
+/// Options of interpreters that take no value and leave the next word the script.
+fn is_harmless_option(text: &str) -> bool {
+    let letters = text.strip_prefix('-').unwrap_or_default();
+    !letters.is_empty() && letters.chars().all(|c| "euxvfBESW".contains(c))
+}
+
+fn is_shell(program: &Word) -> bool {
+    SHELLS.contains(&base_name(&program.text))
+}
+
+/// `-c`, `-lc`, `-euc`
+fn is_command_option(text: &str) -> bool {
+    text.starts_with('-') && !text.starts_with("--") && text.ends_with('c')
+}
+
+fn looks_like_a_file(text: &str) -> bool {
+    !text.starts_with('/') && (text.contains('/') || is_script(text))
+}
+
+fn is_script(text: &str) -> bool {
+    let extension = base_name(text).rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
+    extension.is_some_and(|extension| SCRIPT_EXTENSIONS.contains(&extension.as_str()))
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Relative to the root, without `.` and `..`; none if it leads out or is the root itself.
+fn join(dir: &str, path: &str) -> Option<String> {
+    if path.starts_with('/') {
+        return None;
+    }
+    let mut parts: Vec<&str> = Vec::new();
+    for part in dir.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::policy::{CheckPolicy, CheckWhen};
+    use windlass_core::time::Millis;
+
+    use super::*;
+
+    #[test]
+    fn a_check_names_its_files() {
+        for (run, files) in [
+            ("sh ./test.sh", "test.sh"),
+            ("./run.sh --fast", "run.sh"),
+            ("python3 tests/check.py -v", "tests/check.py"),
+            ("cargo test --locked", ""),
+            ("cargo test --test foo", ""),
+            ("pytest tests/", "tests"),
+            ("npm test", ""),
+            ("cd web && node ./t.js", "web/t.js t.js"),
+            ("(cd a/b; sh ../x.sh)", "a/x.sh"),
+            ("bash -lc './ci/a.sh && ./b.sh'", "ci/a.sh b.sh"),
+            ("make test", "GNUmakefile makefile Makefile"),
+            ("make -C lib check", "lib/GNUmakefile lib/makefile lib/Makefile"),
+            ("make -f ci.mk x", "ci.mk GNUmakefile makefile Makefile"),
+            ("tool --config=ci/lint.toml", "ci/lint.toml"),
+            ("sh < in.sh", "in.sh"),
+            ("sh /abs/x.sh; sh ../out.sh; sh \"$X/a.sh\"; cat *.py", ""),
+            ("'my test.sh'", "my test.sh"),
+        ] {
+            let found: Vec<String> =
+                named_files(run).into_iter().filter(|file| !file.contains(" && ")).collect();
+            assert_eq!(found.join(" "), files, "{run}");
+        }
+    }
+
+    #[test]
+    fn a_script_that_is_not_in_the_base_is_refused_where_that_is_certain() {
+        for (run, file) in [
+            ("sh ./test.sh", "test.sh"),
+            ("./run.sh", "run.sh"),
+            ("python3 tests/check.py", "tests/check.py"),
+            ("bash x.sh", "x.sh"),
+            ("sh -eu scripts/check", "scripts/check"),
+            ("CI=1 bash -e ./x.sh && echo ok", "x.sh"),
+            ("/bin/sh ./x.sh", "x.sh"),
+            ("node test.mjs | tee log", "test.mjs"),
+        ] {
+            assert_eq!(required_file(run).as_deref(), Some(file), "{run}");
+        }
+        for run in [
+            "cargo test --test foo",
+            "pytest tests/",
+            "pytest tests/new_test.py",
+            "npm run build && node build/out.js",
+            "node build/out.js",
+            "node node_modules/jest/bin/jest.js",
+            ".venv/bin/python -m pytest",
+            "./gradlew test",
+            "target/debug/tool",
+            "make && ./x.sh",
+            "sh -c './x.sh'",
+            "python3 -m unittest tests/a.py",
+            "python3 -c 'x.py'",
+            "bash -o pipefail x.sh",
+            "sh \"$DIR/x.sh\"",
+            "sh /abs/x.sh",
+            "sh ../x.sh",
+            "cd web; sh x.sh",
+            "test -f x.sh && sh x.sh",
+            "if true; then sh x.sh; fi",
+            "sh > log.sh",
+            "",
+            "# sh x.sh",
+        ] {
+            assert_eq!(required_file(run), None, "{run}");
+        }
+    }
+
+    #[test]
+    fn the_refusal_says_what_to_do() {
+        let check = CheckPolicy {
+            name: "test".to_owned(),
+            run: "sh ./test.sh".to_owned(),
+            when: CheckWhen::Both,
+            timeout: Millis::seconds(1),
+        };
+        let gate = GatePolicy { checks: vec![check], ..GatePolicy::default() };
+        let missing = missing_files(&gate, &|_| false);
+        assert_eq!(
+            missing[0].to_string(),
+            "check `test` names `test.sh`, which is not in the base commit; commit it first"
+        );
+        assert_eq!(missing_files(&gate, &|file| file == "test.sh"), []);
+    }
+
+    #[test]
+    fn package_managers_are_known() {
+        for run in
+            ["npm test", "CI=1 npm run lint", "cd web && yarn test", "sh -c 'pnpm -r test'", "env npm t"]
+        {
+            assert!(uses_package_scripts(run), "{run}");
+        }
+        for run in ["cargo test", "node test.js", "sh npm.sh", "echo npmx"] {
+            assert!(!uses_package_scripts(run), "{run}");
+        }
+    }
+}
