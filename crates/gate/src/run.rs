@@ -1,0 +1,203 @@
+//! Running checks, in order, each under its own warden.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::Duration;
+
+use windlass_core::gate::CheckResult;
+use windlass_core::id::BlobId;
+use windlass_core::policy::CheckPolicy;
+use windlass_core::time::Millis;
+use windlass_process::{Canceller, Capture, Confinement, Exit, Finished, Limits, Program, Spawner};
+
+use crate::excerpt::{Stream, excerpt};
+
+/// Kept of each stream of a check.
+const OUTPUT_CAP: u64 = 4 * 1024 * 1024;
+/// Enough for the lines of an excerpt, whatever they are made of.
+const EXCERPT_READ: u64 = 64 * 1024;
+const GRACE: Duration = Duration::from_secs(1);
+
+/// One run of a gate. With a throwaway tree in the confinement every check begins with the tree as it was;
+/// without one, bringing it back between checks is the caller's, by way of [`run_check`].
+#[derive(Clone, Copy, Debug)]
+pub struct GateRun<'a> {
+    pub checks: &'a [CheckPolicy],
+    pub cwd: &'a Path,
+    /// The whole environment of a check.
+    pub env: &'a [(OsString, OsString)],
+    pub confinement: &'a Confinement,
+    /// Where attempts have their directories; each check makes its own in it, `<name>-<number>`.
+    pub attempts: &'a Path,
+    /// Unique among attempts; also the beginning of the marker by which recovery finds strays.
+    pub name: &'a str,
+    pub spawner: &'a Spawner,
+}
+
+/// One check that ran, or could not.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub check: String,
+    /// None when it did not exit by itself.
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+    pub timed_out: bool,
+    pub duration: Duration,
+    pub strays: u32,
+    /// Processes that could not be ended: while there are any, the check is not over.
+    pub survivors: u32,
+    /// None when nothing was started.
+    pub stdout: Option<Capture>,
+    pub stderr: Option<Capture>,
+    /// The last useful lines of both streams, after the error if there is one.
+    pub excerpt: String,
+    /// Why it did not run, or how it was lost: no fault of the work.
+    pub error: Option<String>,
+}
+
+/// Runs every check, also after a red one, so that the next brief can show all that is wrong. `None`: it was
+/// cancelled. `started` is called for each check; a caller that has already been told to stop cancels it
+/// there.
+pub fn run(gate: &GateRun<'_>, started: &mut dyn FnMut(Canceller)) -> Option<Vec<Checked>> {
+    (0..gate.checks.len()).map(|index| run_check(gate, index, started)).collect()
+}
+
+/// Runs the check of this place in the list. `None`: it was cancelled, or there is no such check.
+pub fn run_check(gate: &GateRun<'_>, index: usize, started: &mut dyn FnMut(Canceller)) -> Option<Checked> {
+    let check = gate.checks.get(index)?;
+    let name = format!("{}-{}", gate.name, index + 1);
+    let dir = gate.attempts.join(&name);
+    let program = Program {
+        argv: ["/bin/sh", "-c", &check.run].map(OsString::from).into(),
+        cwd: gate.cwd.to_path_buf(),
+        env: gate.env.to_vec(),
+        stdin: Vec::new(),
+        limits: Limits {
+            wall: Duration::from_millis(check.timeout.0),
+            silence: Duration::ZERO,
+            grace: GRACE,
+            output_cap: OUTPUT_CAP,
+        },
+        confinement: gate.confinement.clone(),
+        dir: dir.clone(),
+        marker: name,
+    };
+    if let Err(error) = std::fs::create_dir(&dir) {
+        return Some(not_run(check, format!("cannot make {}: {error}", dir.display())));
+    }
+    let finished = match gate.spawner.start(&program) {
+        Ok(running) => {
+            started(running.canceller());
+            running.wait()
+        }
+        Err(error) => return Some(not_run(check, error.to_string())),
+    };
+    let discarded = gate.confinement.tree.as_ref().map_or(Ok(()), |tree| tree.discard());
+    let mut checked = checked(check, finished)?;
+    if let Err(error) = discarded {
+        checked.fail(format!("cannot throw away what it changed: {error}"));
+    }
+    Some(checked)
+}
+
+impl Checked {
+    /// As the core takes it; `output` is where the caller stored the captured streams.
+    pub fn result(&self, output: BlobId) -> CheckResult {
+        CheckResult {
+            check: self.check.clone(),
+            exit_code: self.exit_code,
+            signal: self.signal,
+            timed_out: self.timed_out,
+            duration_ms: Millis(u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX)),
+            output,
+            excerpt: self.excerpt.clone(),
+            strays: self.strays,
+        }
+    }
+
+    /// Whatever it exited with, it is not green.
+    fn fail(&mut self, error: String) {
+        self.exit_code = None;
+        self.excerpt = match self.excerpt.is_empty() {
+            true => error.clone(),
+            false => format!("{error}\n{}", self.excerpt),
+        };
+        self.error = Some(error);
+    }
+}
+
+fn checked(check: &CheckPolicy, finished: Finished) -> Option<Checked> {
+    let mut checked = Checked {
+        check: check.name.clone(),
+        exit_code: None,
+        signal: None,
+        timed_out: false,
+        duration: finished.duration,
+        strays: finished.stray_count,
+        survivors: finished.survivor_count,
+        excerpt: excerpt_of(&finished),
+        stdout: Some(finished.stdout),
+        stderr: Some(finished.stderr),
+        error: None,
+    };
+    match finished.exit {
+        Exit::Code(code) => checked.exit_code = Some(code),
+        Exit::Signal(signal) => checked.signal = Some(signal),
+        Exit::TimedOut => checked.timed_out = true,
+        Exit::Cancelled => return None,
+        Exit::Stalled => checked.fail("it went silent, although silence was not limited".to_owned()),
+        Exit::NotStarted { why } | Exit::WardenLost { why } => checked.fail(why),
+    }
+    if checked.survivors > 0 {
+        checked.fail(format!("{} of its processes could not be ended", checked.survivors));
+    }
+    Some(checked)
+}
+
+fn not_run(check: &CheckPolicy, error: String) -> Checked {
+    Checked {
+        check: check.name.clone(),
+        exit_code: None,
+        signal: None,
+        timed_out: false,
+        duration: Duration::ZERO,
+        strays: 0,
+        survivors: 0,
+        stdout: None,
+        stderr: None,
+        excerpt: error.clone(),
+        error: Some(error),
+    }
+}
+
+fn excerpt_of(finished: &Finished) -> String {
+    let (stdout, stderr) = (end_of(&finished.stdout), end_of(&finished.stderr));
+    excerpt(stdout.stream("stdout"), stderr.stream("stderr"))
+}
+
+#[derive(Default)]
+struct End {
+    bytes: Vec<u8>,
+    more_before: bool,
+}
+
+impl End {
+    fn stream<'a>(&'a self, name: &'a str) -> Stream<'a> {
+        Stream { name, bytes: &self.bytes, more_before: self.more_before }
+    }
+}
+
+/// Nothing, where the file cannot be read: the exit code is the judge.
+fn end_of(capture: &Capture) -> End {
+    let read = || -> io::Result<End> {
+        let mut file = File::open(&capture.path)?;
+        let from = file.metadata()?.len().saturating_sub(EXCERPT_READ);
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        file.take(EXCERPT_READ).read_to_end(&mut bytes)?;
+        Ok(End { bytes, more_before: from > 0 })
+    };
+    read().unwrap_or_default()
+}
