@@ -20,5 +20,5 @@ mod scripted;
 mod usage;
 
 pub use agent::{Agent, Call, Names, Told, UnknownAdapter, Unusable, Wall, WallSource, adapter};
-pub use attempt::INSIDE_VARIABLE;
+pub use attempt::{INSIDE_VARIABLE, REPORT_PATH};
 pub use scripted::{SCRIPTED_ARG, ScriptError, scripted_main};

@@ -138,8 +138,11 @@ fn collect(command: &Command, dir: &str, names: &mut Vec<Name>) {
             names.extend([dir, ""].iter().filter_map(|dir| join(dir, text)).map(Name::File));
         }
     }
-    let Some((program, rest)) = command.program().split_first() else { return };
-    let Some((_, files)) = RUNNERS.iter().find(|(name, _)| *name == base_name(&program.text)) else { return };
+    // Anywhere in the command, for the sake of `env make` and `timeout 60 make`.
+    let words = command.program();
+    let runner = |word: &Word| RUNNERS.iter().find(|(name, _)| *name == base_name(&word.text));
+    let Some(at) = words.iter().position(|word| runner(word).is_some()) else { return };
+    let (Some((_, files)), rest) = (runner(&words[at]), &words[at + 1..]) else { return };
     let value_of = |option: &str| {
         let mut words = rest.iter().skip_while(move |word| word.text != option);
         words.nth(1).filter(|word| word.literal).map(|word| word.text.as_str())
@@ -235,6 +238,7 @@ mod tests {
             ("(cd a/b; sh ../x.sh)", "a/x.sh"),
             ("bash -lc './ci/a.sh && ./b.sh'", "ci/a.sh b.sh"),
             ("make test", "GNUmakefile makefile Makefile"),
+            ("CI=1 timeout 60 make test", "GNUmakefile makefile Makefile"),
             ("make -C lib check", "lib/GNUmakefile lib/makefile lib/Makefile"),
             ("make -f ci.mk x", "ci.mk GNUmakefile makefile Makefile"),
             ("tool --config=ci/lint.toml", "ci/lint.toml"),
