@@ -36,6 +36,14 @@ impl Finding {
         self.is_open() && self.severity == Severity::Bug
     }
 
+    /// What to do where no review will come.
+    pub fn needs_review(&self) -> String {
+        format!(
+            "finding {} is open ({}) and reviews are off: review it or waive it",
+            self.id, self.description
+        )
+    }
+
     /// The same defect seen again keeps its id.
     pub fn is_same(&self, origin: Origin, file: &str, description: &str) -> bool {
         self.origin == origin && self.file == file && self.description == description

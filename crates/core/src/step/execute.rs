@@ -99,9 +99,8 @@ pub(super) fn snapshotted(draft: &mut Draft, taken: &Snapshotted) {
     match done.claim.filter(|claim| claim.status == ClaimStatus::Blocked) {
         Some(claim) if draft.state.current.as_ref().is_some_and(|c| c.task.is_some()) => {
             let said = if claim.blockers.is_empty() { claim.summary } else { claim.blockers.join("; ") };
-            run::block_task(draft, Reason::AgentBlocked, said);
-            run::close_iteration(draft, IterationResult::AgentBlocked);
-            run::choose(draft);
+            let said = if said.trim().is_empty() { Reason::AgentBlocked.words().to_owned() } else { said };
+            verify::set_aside(draft, Reason::AgentBlocked, said, IterationResult::AgentBlocked);
         }
         Some(_) | None => verify::begin(draft),
     }

@@ -89,8 +89,7 @@ pub(super) fn landed(draft: &mut Draft) {
 
 /// A tree that was rejected is fixed, not shown again.
 fn review_whole(draft: &mut Draft) {
-    let wanted = draft.state.policy().review.whole && !draft.state.run.asked.no_review;
-    if !wanted || already_accepted(&draft.state) {
+    if !reviews(&draft.state) || already_accepted(&draft.state) {
         return finish(draft);
     }
     if draft.state.whole.rejected.contains(&draft.state.head.tree) {
@@ -99,6 +98,10 @@ fn review_whole(draft: &mut Draft) {
     draft.enter(Phase::FinalReview);
     let tree = draft.state.head.tree.clone();
     draft.perform(Effect::PrepareWorkspace { tree });
+}
+
+fn reviews(state: &State) -> bool {
+    state.policy().review.whole && !state.run.asked.no_review
 }
 
 /// One task that covered the whole plan, accepted on this very tree, has been
@@ -132,6 +135,10 @@ pub(super) fn fix(draft: &mut Draft) {
 }
 
 fn finish(draft: &mut Draft) {
+    let bug = draft.state.open_bugs().next().cloned();
+    if let Some(bug) = bug {
+        return unsettled(draft, &bug);
+    }
     let wanted = draft.state.policy().finish.is_wanted() && draft.state.completion_summary.is_none();
     if !wanted {
         return complete(draft);
@@ -157,6 +164,9 @@ pub(super) fn finisher_finished(draft: &mut Draft, told: &AgentFinished) {
 
 pub(super) fn finish_recorded(draft: &mut Draft) {
     let Some(recorded) = draft.state.recorded.clone() else { return };
+    if measured_bugs(&draft.state).next().is_some() {
+        return drop_finish(draft, "it breaks a rule that is measured on every tree");
+    }
     if recorded.tree == draft.state.head.tree {
         return complete(draft);
     }
@@ -172,8 +182,8 @@ fn judge_finish(draft: &mut Draft, green: &Green) {
     if matches!(green, Green::No) {
         return drop_finish(draft, "the gate is red on it");
     }
-    if measured_bugs(&draft.state).next().is_some() || recorded.tree != recorded.gate_tree {
-        return drop_finish(draft, "it breaks a rule that is measured on every tree");
+    if recorded.tree != recorded.gate_tree {
+        return drop_finish(draft, "the gate judged another tree");
     }
     let expected = Some(draft.state.head.commit.clone());
     draft.perform(Effect::Land { commit: recorded.commit, expected, title: "Finish".to_owned() });
@@ -188,15 +198,20 @@ pub(super) fn drop_finish(draft: &mut Draft, why: &str) {
     complete(draft);
 }
 
+/// No fix settles what only a review can.
+fn unsettled(draft: &mut Draft, bug: &Finding) {
+    if bug.origin == Origin::Reviewer && !reviews(&draft.state) {
+        return draft.end(OutcomeKind::Blocked, Reason::FinalFixes, bug.needs_review());
+    }
+    fix(draft);
+}
+
 /// The last look: nothing is complete while a bug is open.
 fn complete(draft: &mut Draft) {
     let bug = draft.state.open_bugs().next().cloned();
     if let Some(bug) = bug {
         let detail = format!("finding {} is open: {}", bug.id, bug.description);
-        if draft.state.phase == Some(Phase::Finish) {
-            return draft.end(OutcomeKind::Blocked, Reason::FinalFixes, detail);
-        }
-        return fix(draft);
+        return draft.end(OutcomeKind::Blocked, Reason::FinalFixes, detail);
     }
     let waived = draft.state.tasks.iter().any(|task| task.status == TaskStatus::Waived);
     let reason = if waived { Reason::Waived } else { Reason::Proven };

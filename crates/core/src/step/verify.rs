@@ -92,24 +92,39 @@ pub(super) fn idle(state: &State) -> bool {
 fn proceed(draft: &mut Draft, recorded: &TreeRecorded, checked: bool) {
     let reviews = draft.state.policy().review.tasks && !draft.state.run.asked.no_review;
     let rejected = draft.state.current_work().rejected.contains(&recorded.tree);
+    if let Some(words) = unsettled(&draft.state).filter(|_| !reviews) {
+        return set_aside(draft, Reason::Rejected, words, IterationResult::Unproven);
+    }
     match (reviews, recorded.novelty) {
         (true, _) if rejected => fall_short(draft, IterationResult::NoProgress),
         (true, _) => review::begin(draft),
         (false, Some(Novelty::Unchanged)) if checked => {
-            run::block_task(draft, Reason::NothingChanged, Reason::NothingChanged.words().to_owned());
-            run::close_iteration(draft, IterationResult::NoProgress);
-            run::choose(draft);
+            let words = Reason::NothingChanged.words().to_owned();
+            set_aside(draft, Reason::NothingChanged, words, IterationResult::NoProgress);
         }
         (false, Some(Novelty::Unchanged | Novelty::Seen)) if !checked => {
             fall_short(draft, IterationResult::NoProgress)
         }
         (false, _) if !checked => {
-            run::block_task(draft, Reason::Unproven, Reason::Unproven.words().to_owned());
-            run::close_iteration(draft, IterationResult::Unproven);
-            run::choose(draft);
+            let words = Reason::Unproven.words().to_owned();
+            set_aside(draft, Reason::Unproven, words, IterationResult::Unproven);
         }
         (false, _) => land(draft),
     }
+}
+
+/// No further attempt could help: the task is blocked at once.
+pub(super) fn set_aside(draft: &mut Draft, reason: Reason, words: String, result: IterationResult) {
+    run::block_task(draft, reason, words);
+    run::close_iteration(draft, result);
+    run::choose(draft);
+}
+
+/// A bug that a reviewer found stays open until a review says otherwise.
+fn unsettled(state: &State) -> Option<String> {
+    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let bug = state.open_bugs().find(|finding| finding.task.as_ref() == task)?;
+    Some(bug.needs_review())
 }
 
 pub(super) fn land(draft: &mut Draft) {
