@@ -73,10 +73,12 @@ pub(super) fn go_on(draft: &mut Draft, end: &AttemptEnd) {
     }
 }
 
-/// The same phase of the same iteration, from the tree recorded last.
+/// The same phase of the same iteration, from the tree recorded last; Finish
+/// begins from what is proven.
 pub(super) fn again(draft: &mut Draft) {
     let tree = match draft.state.phase {
         Some(Phase::Review | Phase::FinalReview) => review::tree_under_review(&draft.state),
+        Some(Phase::Finish) => None,
         Some(_) | None => draft.state.current_work().tree.clone(),
     };
     let tree = tree.unwrap_or_else(|| draft.state.head.tree.clone());

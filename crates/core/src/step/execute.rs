@@ -90,11 +90,12 @@ pub(super) fn snapshotted(draft: &mut Draft, taken: &Snapshotted) {
     if waived {
         return run::give_up(draft);
     }
+    let end = done.end.unwrap_or(AttemptEnd::Lost);
     if done.role == Role::Finisher {
-        return last::finish_recorded(draft);
+        return last::finish_recorded(draft, &end);
     }
     if !judged {
-        return attempt::go_on(draft, &done.end.unwrap_or(AttemptEnd::Lost));
+        return attempt::go_on(draft, &end);
     }
     match done.claim.filter(|claim| claim.status == ClaimStatus::Blocked) {
         Some(claim) if draft.state.current.as_ref().is_some_and(|c| c.task.is_some()) => {

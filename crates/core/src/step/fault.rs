@@ -1,9 +1,10 @@
 //! A step of windlass's own that could not be done. What a person can mend
-//! pauses the loop with the step still to do; anything else ends the run.
+//! pauses the loop with the step still to do; anything else ends the run, or
+//! Finish alone.
 
-use super::{Draft, attempt, run};
+use super::{Draft, attempt, last, run};
 use crate::effect::Effect;
-use crate::event::{AttemptFinished, Event, IterationResult};
+use crate::event::{AttemptFinished, Event, IterationResult, Phase};
 use crate::id::AttemptId;
 use crate::input::AttemptEnd;
 use crate::outcome::{Fault, OutcomeKind, Reason};
@@ -17,7 +18,11 @@ pub(super) fn failed(draft: &mut Draft, effect: Effect, fault: &Fault) {
     if draft.state.cancelling {
         return run::end_cancelled(draft);
     }
-    if !matches!(fault.reason, Reason::DiskFull | Reason::BranchMoved) {
+    let mendable = matches!(fault.reason, Reason::DiskFull | Reason::BranchMoved);
+    if !mendable && draft.state.phase == Some(Phase::Finish) {
+        return last::drop_finish(draft, &fault.detail);
+    }
+    if !mendable {
         run::close_iteration(draft, IterationResult::Ended);
         return draft.end(OutcomeKind::Failed, fault.reason, fault.detail.clone());
     }

@@ -14,6 +14,7 @@ use crate::verdict::Verdict;
 /// Every task is done or waived: the branch head is judged as a whole.
 pub(super) fn begin(draft: &mut Draft) {
     draft.enter(Phase::FinalVerify);
+    dismiss_measured(draft);
     let tree = draft.state.head.tree.clone();
     let checks = draft.state.checks_for(None);
     if checks.is_empty() {
@@ -151,18 +152,32 @@ fn finish(draft: &mut Draft) {
 pub(super) fn finisher_finished(draft: &mut Draft, told: &AgentFinished) {
     if told.end == AttemptEnd::Normal {
         draft.emit(Event::FinishRecorded { summary: told.message.clone() });
-        execute::record_tree(draft);
-    } else if draft.state.cancelling {
-        run::end_cancelled(draft);
-    } else if matches!(told.end, AttemptEnd::Lost | AttemptEnd::Interrupted) {
-        attempt::again(draft);
-    } else {
-        draft.emit(Event::FinishDropped { why: format!("the finisher {}", told.end) });
-        complete(draft);
+    }
+    execute::record_tree(draft);
+}
+
+pub(super) fn finish_recorded(draft: &mut Draft, end: &AttemptEnd) {
+    match end {
+        AttemptEnd::Normal => judge_change(draft),
+        AttemptEnd::Lost | AttemptEnd::Interrupted => attempt::again(draft),
+        AttemptEnd::RateLimited { .. }
+        | AttemptEnd::UsageLimit { .. }
+        | AttemptEnd::Overloaded
+        | AttemptEnd::Network
+        | AttemptEnd::Killed
+        | AttemptEnd::Auth { .. }
+        | AttemptEnd::ModelNotFound { .. }
+        | AttemptEnd::ContextOverflow
+        | AttemptEnd::Refused { .. }
+        | AttemptEnd::Crashed { .. }
+        | AttemptEnd::TimedOut
+        | AttemptEnd::Stalled
+        | AttemptEnd::Protocol { .. }
+        | AttemptEnd::Budget => drop_finish(draft, &format!("the finisher: {end}")),
     }
 }
 
-pub(super) fn finish_recorded(draft: &mut Draft) {
+fn judge_change(draft: &mut Draft) {
     let Some(recorded) = draft.state.recorded.clone() else { return };
     if measured_bugs(&draft.state).next().is_some() {
         return drop_finish(draft, "it breaks a rule that is measured on every tree");
@@ -191,11 +206,16 @@ fn judge_finish(draft: &mut Draft, green: &Green) {
 
 pub(super) fn drop_finish(draft: &mut Draft, why: &str) {
     draft.emit(Event::FinishDropped { why: why.to_owned() });
+    dismiss_measured(draft);
+    complete(draft);
+}
+
+/// What was measured on a tree that did not land does not hold for the head.
+fn dismiss_measured(draft: &mut Draft) {
     let gone: Vec<FindingId> = measured_bugs(&draft.state).map(|finding| finding.id.clone()).collect();
     for finding in gone {
         draft.emit(Event::FindingResolved { finding });
     }
-    complete(draft);
 }
 
 /// No fix settles what only a review can.
