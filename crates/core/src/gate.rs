@@ -75,9 +75,10 @@ pub struct FailingCheck {
 }
 
 impl GateSummary {
-    /// Fails closed: a gate that reported no check is red.
-    pub fn of(results: &[CheckResult]) -> Self {
-        let failing: Vec<FailingCheck> = results
+    /// Fails closed: a check that was asked for and not reported is red, unless
+    /// it was left out after a red one.
+    pub fn of(checks: &[String], results: &[CheckResult]) -> Self {
+        let mut failing: Vec<FailingCheck> = results
             .iter()
             .filter(|result| !result.passed())
             .map(|result| FailingCheck {
@@ -86,6 +87,14 @@ impl GateSummary {
                 excerpt: result.excerpt.clone(),
             })
             .collect();
+        if failing.is_empty() {
+            let missing = checks.iter().filter(|check| !results.iter().any(|result| result.check == **check));
+            failing.extend(missing.map(|check| FailingCheck {
+                check: check.clone(),
+                ending: "was not run".to_owned(),
+                excerpt: String::new(),
+            }));
+        }
         Self {
             passed: failing.is_empty() && !results.is_empty(),
             exits: results.iter().map(|result| (result.check.clone(), result.exit_code)).collect(),

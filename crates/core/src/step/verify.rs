@@ -42,7 +42,7 @@ pub(super) fn begin(draft: &mut Draft) {
 }
 
 pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
-    let summary = GateSummary::of(results);
+    let summary = GateSummary::of(&ran.checks, results);
     for result in results {
         draft.emit(Event::check_finished(ran.purpose, &ran.tree, result));
     }
