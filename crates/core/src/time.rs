@@ -59,12 +59,14 @@ impl fmt::Display for Millis {
 const DAY_MS: i64 = 86_400_000;
 
 impl fmt::Display for Timestamp {
+    /// Years have four digits, or as many as they need.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (year, month, day) = civil_from_days(self.0.div_euclid(DAY_MS));
         let ms = self.0.rem_euclid(DAY_MS);
+        let (sign, year) = (if year < 0 { "-" } else { "" }, year.unsigned_abs());
         write!(
             f,
-            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
+            "{sign}{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:03}Z",
             ms / 3_600_000,
             ms / 60_000 % 60,
             ms / 1000 % 60,
@@ -109,22 +111,32 @@ impl JsonSchema for Timestamp {
     }
 }
 
+/// Whatever `Display` writes is read back, also far out: an agent may report
+/// any time, and a log that holds it must stay readable.
 fn parse(text: &[u8]) -> Option<Timestamp> {
-    let shape = b"dddd-dd-ddTdd:dd:dd.dddZ";
-    let fits = text.len() == shape.len()
-        && text.iter().zip(shape).all(|(c, s)| if *s == b'd' { c.is_ascii_digit() } else { c == s });
-    if !fits {
-        return None;
-    }
+    let shape = b"-dd-ddTdd:dd:dd.dddZ";
+    let (year, text) = text.split_at_checked(text.len().checked_sub(shape.len())?)?;
+    let fits = text.iter().zip(shape).all(|(c, s)| if *s == b'd' { c.is_ascii_digit() } else { c == s });
+    let year = parse_year(year).filter(|_| fits)?;
     let number =
         |from: usize, to: usize| text[from..to].iter().fold(0i64, |n, c| n * 10 + i64::from(c - b'0'));
-    let (month, day) = (number(5, 7), number(8, 10));
-    let (hour, minute, second) = (number(11, 13), number(14, 16), number(17, 19));
+    let (month, day) = (number(1, 3), number(4, 6));
+    let (hour, minute, second) = (number(7, 9), number(10, 12), number(13, 15));
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    let days = days_from_civil(number(0, 4), month, day);
-    Some(Timestamp(days * DAY_MS + hour * 3_600_000 + minute * 60_000 + second * 1000 + number(20, 23)))
+    let within = hour * 3_600_000 + minute * 60_000 + second * 1000 + number(16, 19);
+    let ms = i128::from(days_from_civil(year, month, day)) * i128::from(DAY_MS) + i128::from(within);
+    i64::try_from(ms).ok().map(Timestamp)
+}
+
+fn parse_year(text: &[u8]) -> Option<i64> {
+    let (sign, digits) = match text {
+        [b'-', digits @ ..] => (-1, digits),
+        digits => (1, digits),
+    };
+    let plain = (4..=9).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    plain.then(|| sign * digits.iter().fold(0i64, |n, c| n * 10 + i64::from(c - b'0')))
 }
 
 /// Days since 1970-01-01 to a proleptic Gregorian date, by counting in years
@@ -161,6 +173,9 @@ mod tests {
             (951_782_400_123, "2000-02-29T00:00:00.123Z"),
             (1_794_770_294_000, "2026-11-15T19:18:14.000Z"),
             (-1, "1969-12-31T23:59:59.999Z"),
+            (253_402_300_800_000, "10000-01-01T00:00:00.000Z"),
+            (i64::MAX, "292278994-08-17T07:12:55.807Z"),
+            (i64::MIN, "-292275055-05-16T16:47:04.192Z"),
         ] {
             assert_eq!(Timestamp(ms).to_string(), text);
             assert_eq!(text.parse(), Ok(Timestamp(ms)));
@@ -173,7 +188,14 @@ mod tests {
 
     #[test]
     fn a_broken_timestamp_is_refused() {
-        for bad in ["", "2026-13-01T00:00:00.000Z", "2026-01-01", "2026-01-01T00:00:00.000+", "x"] {
+        for bad in [
+            "",
+            "2026-13-01T00:00:00.000Z",
+            "2026-01-01",
+            "2026-01-01T00:00:00.000+",
+            "x",
+            "999999999-01-01T00:00:00.000Z",
+        ] {
             assert!(bad.parse::<Timestamp>().is_err(), "{bad}");
         }
     }

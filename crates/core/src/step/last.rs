@@ -235,7 +235,9 @@ fn complete(draft: &mut Draft) {
     }
     let waived = draft.state.tasks.iter().any(|task| task.status == TaskStatus::Waived);
     let reason = if waived { Reason::Waived } else { Reason::Proven };
-    draft.end(OutcomeKind::Completed, reason, String::new());
+    let unchecked = draft.state.checks_for(None).is_empty();
+    let detail = if unchecked { "no final check exists: only reviews and waivers speak for it" } else { "" };
+    draft.end(OutcomeKind::Completed, reason, detail.to_owned());
 }
 
 fn measured_bugs(state: &State) -> impl Iterator<Item = &Finding> {
