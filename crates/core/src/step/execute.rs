@@ -116,7 +116,8 @@ pub(super) fn waived(state: &State) -> bool {
 /// Against its base: committed, uncommitted or untracked makes no difference.
 fn novelty(state: &State, taken: &Snapshotted) -> Novelty {
     let work = state.current_work();
-    if work.base.as_ref().is_some_and(|base| base.tree == taken.tree) {
+    let base = work.base.as_ref().filter(|_| state.current.is_some()).unwrap_or(&state.head);
+    if base.tree == taken.tree {
         Novelty::Unchanged
     } else if work.seen.contains(&taken.tree) {
         Novelty::Seen

@@ -160,8 +160,10 @@ pub(super) fn fall_short(draft: &mut Draft, result: IterationResult) {
 fn spent(state: &State, task: &crate::state::TaskState) -> Option<(Reason, String)> {
     let (reason, words) = limit::task_spent(state, task)?;
     let failing = task.work.gate.as_ref().and_then(|gate| gate.failing.first());
-    let last = failing.map(|failing| format!("; {}: {}", failing.check, failing.ending)).unwrap_or_default();
-    Some((reason, words + &last))
+    let red = failing.map(|failing| format!("; {}: {}", failing.check, failing.ending)).unwrap_or_default();
+    let bug = state.open_bugs().find(|finding| finding.task.as_ref() == Some(&task.task.id));
+    let bug = bug.map(|bug| format!("; {}: {}", bug.file, bug.description)).unwrap_or_default();
+    Some((reason, words + &red + &bug))
 }
 
 /// What the gate said before this iteration, for "the result did not change".
