@@ -39,3 +39,8 @@ impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
         self.map_err(|error| FileFault::new(what, path, error))
     }
 }
+
+/// Where a test may end this process; nothing without the `failpoints` feature.
+pub(crate) fn abort_point(_name: &str) {
+    fail::fail_point!(_name, |_| -> () { std::process::abort() });
+}

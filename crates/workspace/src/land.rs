@@ -11,7 +11,7 @@ use gix_hash::ObjectId;
 use gix_object::tree::EntryKind;
 use windlass_core::id::CommitId;
 
-use crate::fault::{At, FileFault};
+use crate::fault::{At, FileFault, abort_point};
 use crate::git::GitError;
 use crate::id::{BadId, commit_id, commit_oid, parse};
 use crate::objects::{ObjectError, ObjectStore, Reader};
@@ -75,9 +75,9 @@ pub fn land(to: &Repository, vault: &Vault, request: &LandRequest<'_>) -> Result
     let mut transfer = Transfer { ours: vault.reader(), theirs: theirs.reader(), missing: Vec::new() };
     transfer.history(to, commit_oid(request.commit)?)?;
     write_objects(&objects_dir, &mut transfer)?;
-    fail::fail_point!("workspace::before_ref");
+    abort_point("workspace::before_ref");
     let moved = move_ref(to, request);
-    fail::fail_point!("workspace::after_ref");
+    abort_point("workspace::after_ref");
     match moved {
         Ok(()) => Ok(Landed::Moved),
         Err(error) => explain(to, request, error),

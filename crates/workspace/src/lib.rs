@@ -59,7 +59,7 @@ pub use git::{Git, GitError, OperatorEnv};
 pub use id::BadId;
 pub use land::{LandError, LandRequest, Landed, land};
 pub use objects::ObjectError;
-pub use repository::{DiscoverError, Identity, IdentitySource, Repository};
+pub use repository::{DiscoverError, Identity, IdentitySource, Repository, make_repository};
 pub use snapshot::{Snapshot, SnapshotRequest};
 pub use space::{Ensured, Reading, Rules, Since, Space, SpaceError};
 pub use take::{NotTaken, Taken, take};

@@ -255,3 +255,24 @@ fn shell_word(path: &Path) -> String {
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/-_.+".contains(c));
     if plain { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
+
+impl Repository {
+    /// Whether a commit has something at a path.
+    pub fn has_path(&self, commit: &CommitId, path: &str) -> Result<bool, DiscoverError> {
+        let spec = format!("{commit}:{path}");
+        match self.quiet(&["cat-file", "-e", "--end-of-options", &spec]).run() {
+            Ok(_) => Ok(true),
+            Err(GitError::Failed { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// A new repository with one commit of everything that is there.
+pub fn make_repository(git: &Git, dir: &Path) -> Result<(), GitError> {
+    let who = ["-c", "user.name=windlass", "-c", "user.email=windlass@localhost"];
+    git.as_operator(dir).args(["init", "--quiet", "--initial-branch=main"]).run()?;
+    git.as_operator(dir).args(["add", "--all"]).run()?;
+    git.as_operator(dir).args(who).args(["commit", "--quiet", "--allow-empty", "-m", "Begin"]).run()?;
+    Ok(())
+}

@@ -6,6 +6,7 @@ use windlass_core::id::{CommitId, TreeId};
 
 use crate::commit::{CommitText, encode_commit};
 use crate::evidence::{self, Evidence};
+use crate::fault::abort_point;
 use crate::id::{commit_id, commit_oid, tree_id};
 use crate::objects::hash;
 use crate::space::{Reading, Rules, Space, SpaceError};
@@ -39,7 +40,7 @@ impl Space {
         let oid = hash(Kind::Commit, &commit)?;
         sink.put(&mut vault.worker(), Kind::Commit, (oid, &commit))?;
         let new_objects = sink.finish()?;
-        fail::fail_point!("workspace::pack");
+        abort_point("workspace::pack");
         if new_objects > 0 {
             vault.refresh()?;
         }
