@@ -49,6 +49,11 @@ pub enum Input {
     Interrupted {
         signal: String,
     },
+    /// A record found no room; what it would have said is lost, and this one
+    /// took the reserve.
+    StoreFull {
+        detail: String,
+    },
 }
 
 /// Everything a loop is made of.
@@ -207,6 +212,7 @@ impl Input {
             Self::Commanded { .. } => "commanded",
             Self::DeadlinePassed => "deadline_passed",
             Self::Interrupted { .. } => "interrupted",
+            Self::StoreFull { .. } => "store_full",
         }
     }
 }

@@ -36,6 +36,7 @@ pub fn step(state: &State, input: &Stamped<Input>) -> Decision {
         Input::Commanded { id, command } => command::taken(&mut draft, *id, command),
         Input::DeadlinePassed => run::deadline_passed(&mut draft),
         Input::Interrupted { signal } => run::interrupted(&mut draft, signal),
+        Input::StoreFull { detail } => fault::store_full(&mut draft, detail),
         Input::WorkspaceReady
         | Input::AgentFinished(_)
         | Input::Snapshotted(_)

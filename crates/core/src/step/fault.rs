@@ -36,6 +36,12 @@ pub(super) fn failed(draft: &mut Draft, effect: Effect, fault: &Fault) {
     }
 }
 
+pub(super) fn store_full(draft: &mut Draft, detail: &str) {
+    if draft.state.outcome().is_none() {
+        draft.pause(Reason::DiskFull, detail.to_owned());
+    }
+}
+
 /// An attempt that is on record and never ran still ends on record.
 pub(super) fn never_started(draft: &mut Draft, attempt: AttemptId, role: Role) {
     draft.emit(Event::AttemptFinished(Box::new(AttemptFinished {
