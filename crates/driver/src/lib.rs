@@ -1,1 +1,30 @@
+//! Does. The driver takes what happened, asks the core what it means, has the
+//! store remember the decision, and performs what was decided; after a crash
+//! it does the same from the log alone.
+//!
+//! `drive` is the loop itself and knows nothing of processes or files: those
+//! are behind `World`, of which `Machine` is the real one and the simulator
+//! has its own. It deliberately decides nothing: every rule is in `core`.
+//!
+//! Neighbours: `store` remembers, `workspace`, `agent` and `gate` do the work
+//! under `perform/`, `cli` starts a drive and shows what it publishes.
 
+pub mod clock;
+pub mod drive;
+pub mod drive_loop;
+pub mod journal;
+pub mod machine;
+pub mod operate;
+pub mod perform;
+pub mod project;
+pub mod setup;
+pub mod signal;
+pub mod surroundings;
+pub mod trail;
+pub mod world;
+
+pub use drive::{Drive, DriveError, Ended};
+pub use journal::{Journal, JournalError};
+pub use windlass_agent::{SCRIPTED_ARG, scripted_main};
+pub use windlass_process::{WARDEN_ARG, warden_main};
+pub use world::{Happening, Stamp, World};

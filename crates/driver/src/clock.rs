@@ -1,0 +1,54 @@
+//! The only place that asks what time it is.
+#![allow(clippy::disallowed_methods, reason = "this is the clock")]
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use windlass_core::id::Nonce;
+use windlass_core::time::{Millis, Timestamp};
+
+use crate::world::Stamp;
+
+/// Wall time for the record, monotonic time for every measure.
+pub struct Clock {
+    last: Option<Instant>,
+}
+
+impl Clock {
+    pub fn new() -> Self {
+        Self { last: None }
+    }
+
+    pub fn stamp(&mut self) -> Stamp {
+        let now = Instant::now();
+        let elapsed = self.last.map_or(0, |last| now.duration_since(last).as_millis());
+        self.last = Some(now);
+        Stamp { at: wall(), elapsed: Millis(u64::try_from(elapsed).unwrap_or(u64::MAX)), fresh: nonce() }
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+pub fn wall() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    Timestamp(i64::try_from(since).unwrap_or(i64::MAX))
+}
+
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// 128 random bits from the kernel.
+fn nonce() -> Nonce {
+    let mut bytes = [0u8; 16];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let got = rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())
+            .expect("the kernel has random numbers");
+        filled += got;
+    }
+    Nonce::new(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+}

@@ -1,0 +1,193 @@
+//! A drive of a loop on this machine, from its lock to its outcome.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+
+use windlass_core::event::Decision;
+use windlass_core::id::LoopName;
+use windlass_core::input::{Asked, Input, Stamped};
+use windlass_core::outcome::Reason;
+use windlass_core::state::{Pause, State};
+use windlass_process::{LeftoversError, Spawner};
+use windlass_store::blob::BlobDir;
+use windlass_store::{BlobError, Fault, LockError, LoopLock, OpenError, Reader, Store, VaultDir};
+use windlass_workspace::{Checkout, DiscoverError, GitError, Repository, Space, Vault, VaultError};
+
+use crate::clock::{self, Clock};
+use crate::drive::{Drive, DriveError, Ended};
+use crate::journal::{Journal, JournalError};
+use crate::machine::{Machine, Observer};
+use crate::operate::LEFTOVERS_PATIENCE;
+use crate::perform::{SpaceDesk, Stop, Workshop};
+use crate::project::Project;
+use crate::setup::locate_git;
+use crate::surroundings::Surroundings;
+use crate::trail::Keeper;
+
+/// The largest task text that is read back.
+const TEXT_LIMIT: u64 = 2 << 20;
+
+pub struct Order {
+    pub name: LoopName,
+    pub asked: Asked,
+    pub project: Project,
+    pub vault: VaultDir,
+    pub surroundings: Surroundings,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DriveLoopError {
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    #[error(transparent)]
+    Leftovers(#[from] LeftoversError),
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Repository(#[from] DiscoverError),
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error(transparent)]
+    Store(#[from] Fault),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    #[error("{path}: {source}")]
+    File { path: String, source: std::io::Error },
+    #[error("the disk is full; everything acknowledged is saved ({0})")]
+    DiskFull(String),
+}
+
+impl DriveLoopError {
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, Self::DiskFull(_))
+    }
+
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::Lock(LockError::Held { .. }) => {
+                vec!["another process drives this loop; `windlass status` shows it".to_owned()]
+            }
+            Self::DiskFull(_) => {
+                vec!["free some space, then `windlass resume` and `windlass run`".to_owned()]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+pub fn drive_loop(
+    store: &mut Store,
+    order: Order,
+    observer: &mut dyn Observer,
+) -> Result<Ended, DriveLoopError> {
+    let lock = LoopLock::take(&order.vault.loop_lock(&order.name), clock::wall())?;
+    windlass_process::end_leftovers(&order.vault.attempts(&order.name), LEFTOVERS_PATIENCE)?;
+    let blobs = BlobDir::new(order.vault.blobs());
+    let mut texts = BTreeMap::new();
+    {
+        let journal = Journal::open(store, &order.name)?;
+        let ids: Vec<_> = journal.state().tasks.iter().map(|task| task.task.text.clone()).collect();
+        for id in ids {
+            let bytes = store.blob(&id, TEXT_LIMIT)?;
+            texts.insert(id, String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+    let mut keeper = Keeper::open(&order.project.top, &order.name);
+    let workshop = workshop(&order, blobs, (texts, keeper.directory()))?;
+    let commands = open_reader(&order.vault)?;
+    let mut journal = Journal::open(store, &order.name)?;
+    keeper.catch_up(&commands, journal.state());
+    let mut both = Both { keeper, observer };
+    let ended = {
+        let mut machine = Machine::new(workshop, order.name.clone(), commands, &mut both)
+            .map_err(|source| DriveLoopError::File { path: "signals".to_owned(), source })?;
+        Drive::new(&mut journal, &mut machine).run(order.asked.clone())
+    };
+    drop(lock);
+    match ended {
+        Err(DriveError::Journal(error)) if error.is_disk_full() => pause_full(store, &order, &error),
+        ended => Ok(ended?),
+    }
+}
+
+/// The log could not grow; the store's reserve makes room for saying so.
+fn pause_full(store: &mut Store, order: &Order, error: &JournalError) -> Result<Ended, DriveLoopError> {
+    let full = |_: JournalError| DriveLoopError::DiskFull(error.to_string());
+    let mut journal = Journal::open(store, &order.name).map_err(full)?;
+    let stamp = Clock::new().stamp();
+    let what = Input::StoreFull { detail: error.to_string() };
+    let input = Stamped { at: stamp.at, elapsed: stamp.elapsed, fresh: stamp.fresh, closes: None, what };
+    journal.take(&input, Vec::new()).map_err(full)?;
+    Ok(Ended::Paused(Pause { why: Reason::DiskFull, detail: error.to_string() }))
+}
+
+fn workshop(
+    order: &Order,
+    blobs: BlobDir,
+    (texts, trail): (BTreeMap<windlass_core::id::BlobId, String>, &Path),
+) -> Result<Workshop, DriveLoopError> {
+    let git = locate_git(&order.surroundings)?;
+    let repository = Repository::discover(&git, &order.project.top)?;
+    let vault = Vault::open_or_create(&git, &order.vault.vault_git())?;
+    let attempts = order.vault.attempts(&order.name);
+    let checkout = order.vault.checkout(&order.name);
+    // Nothing of an old attempt is alive, so what is left of it is litter.
+    let swept = match std::fs::remove_dir_all(&attempts) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    };
+    swept.map_err(|source| DriveLoopError::File { path: attempts.display().to_string(), source })?;
+    for dir in [&attempts, &checkout] {
+        std::fs::create_dir_all(dir)
+            .map_err(|source| DriveLoopError::File { path: dir.display().to_string(), source })?;
+    }
+    let space = Space::new(&order.vault.space(&order.name), &order.vault.cache_file(&order.name, "stat"));
+    let spawner = Spawner::new();
+    let overlay = spawner.probe(&checkout).overlay;
+    Ok(Workshop {
+        dirs: order.vault.clone(),
+        trail: trail.to_owned(),
+        git,
+        repository,
+        vault,
+        blobs,
+        spawner,
+        overlay,
+        surroundings: order.surroundings.clone(),
+        texts,
+        space: Mutex::new(SpaceDesk { space, touched: true }),
+        checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),
+        stop: Mutex::new(Stop::default()),
+    })
+}
+
+fn open_reader(vault: &VaultDir) -> Result<Reader, DriveLoopError> {
+    Reader::open(vault)?.ok_or_else(|| DriveLoopError::File {
+        path: vault.db().display().to_string(),
+        source: std::io::ErrorKind::NotFound.into(),
+    })
+}
+
+/// What is decided goes to the trail and to whoever watches.
+struct Both<'o> {
+    keeper: Keeper,
+    observer: &'o mut dyn Observer,
+}
+
+impl Observer for Both<'_> {
+    fn decided(&mut self, state: &State, decision: &Decision) {
+        self.keeper.write(state, decision);
+        self.observer.decided(state, decision);
+    }
+
+    fn ticked(&mut self) {
+        self.observer.ticked();
+    }
+}

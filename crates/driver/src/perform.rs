@@ -1,0 +1,173 @@
+//! Performs effects: each has a file below. A performer never decides; it
+//! returns what happened, and what it could not do, as an input.
+
+mod call;
+mod gate;
+mod land;
+mod prepare;
+mod snapshot;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use windlass_core::brief::BriefSpec;
+use windlass_core::effect::Effect;
+use windlass_core::id::{BlobId, CommitId, TreeId};
+use windlass_core::input::{Creation, Input};
+use windlass_core::outcome::{Fault, Reason};
+use windlass_core::state::State;
+use windlass_core::time::Millis;
+use windlass_process::{Canceller, Spawner};
+use windlass_store::blob::BlobDir;
+use windlass_store::{Blob, VaultDir};
+use windlass_workspace::{Checkout, Git, Repository, Space, Vault};
+
+use crate::surroundings::Surroundings;
+
+/// Everything an effect may need, shared with the thread that performs it.
+pub struct Workshop {
+    pub dirs: VaultDir,
+    pub trail: PathBuf,
+    pub git: Git,
+    pub repository: Repository,
+    pub vault: Vault,
+    pub blobs: BlobDir,
+    pub spawner: Spawner,
+    /// Whether checks can run on a throwaway layer over the clean tree.
+    pub overlay: bool,
+    pub surroundings: Surroundings,
+    /// The tasks' texts, which the state only names.
+    pub texts: BTreeMap<BlobId, String>,
+    pub space: Mutex<SpaceDesk>,
+    pub checkout: Mutex<Checkout>,
+    pub stop: Mutex<Stop>,
+}
+
+/// The workspace, and whether anything ran in it since it was last looked at.
+pub struct SpaceDesk {
+    pub space: Space,
+    pub touched: bool,
+}
+
+#[derive(Default)]
+pub struct Stop {
+    asked: bool,
+    canceller: Option<Canceller>,
+}
+
+/// One effect with what its performer needs of the state.
+pub struct Job {
+    effect: Effect,
+    creation: Arc<Creation>,
+    head: CommitId,
+    /// What the work in hand stands on.
+    base_tree: TreeId,
+    brief: Option<BriefSpec>,
+    iteration: u32,
+    /// How many attempts of this role the task has had, this one included.
+    nth: u32,
+    wall_left: Option<Millis>,
+    allow: Vec<String>,
+}
+
+impl Job {
+    pub fn new(effect: &Effect, state: &State) -> Self {
+        let brief = match effect {
+            Effect::CallAgent { role, .. } => Some(BriefSpec::of(state, *role)),
+            Effect::PrepareWorkspace { .. }
+            | Effect::Snapshot(_)
+            | Effect::RunGate { .. }
+            | Effect::Land { .. } => None,
+        };
+        let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+        let task = task.and_then(|id| state.task(id));
+        let base = state.current.as_ref().and_then(|_| state.current_work().base.as_ref());
+        Self {
+            effect: effect.clone(),
+            creation: Arc::clone(&state.creation),
+            head: state.head.commit.clone(),
+            base_tree: base.unwrap_or(&state.head).tree.clone(),
+            brief,
+            iteration: state.iterations,
+            nth: task.map_or(state.reviews + 1, |task| task.attempts),
+            wall_left: state.wall_left(),
+            allow: task.map_or_else(Vec::new, |task| task.task.allow.clone()),
+        }
+    }
+}
+
+type Performed = Result<(Input, Vec<Blob>), Fault>;
+
+impl Workshop {
+    /// A new effect begins: whatever was asked of the last one is forgotten.
+    pub fn begin(&self) {
+        *lock(&self.stop) = Stop::default();
+    }
+
+    /// Asks what is being performed to end.
+    pub fn stop(&self) {
+        let mut stop = lock(&self.stop);
+        stop.asked = true;
+        if let Some(canceller) = &stop.canceller {
+            canceller.cancel();
+        }
+    }
+
+    pub fn perform(&self, job: Job) -> (Input, Vec<Blob>) {
+        let performed = match &job.effect {
+            Effect::PrepareWorkspace { tree } => prepare::prepare(self, &job, tree),
+            Effect::CallAgent { attempt, role, nonce } => {
+                call::call(self, &job, call::Who { attempt: *attempt, role: *role, nonce })
+            }
+            Effect::Snapshot(snapshot) => snapshot::snapshot(self, &job, snapshot),
+            Effect::RunGate { tree, checks, purpose } => {
+                gate::gate(self, &job, gate::On { tree, checks, purpose: *purpose })
+            }
+            Effect::Land { commit, expected, title } => {
+                land::land(self, &job, land::What { commit, expected: expected.as_ref(), title })
+            }
+        };
+        performed.unwrap_or_else(|fault| (Input::EffectFailed(fault), Vec::new()))
+    }
+
+    fn was_stopped(&self) -> bool {
+        lock(&self.stop).asked
+    }
+
+    /// A process has started: from here on a stop reaches it.
+    fn started(&self, canceller: Canceller) {
+        let mut stop = lock(&self.stop);
+        if stop.asked {
+            canceller.cancel();
+        }
+        stop.canceller = Some(canceller);
+    }
+}
+
+/// A poisoned lock only says that a performer panicked; what it guards is
+/// checked before every use.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A full disk is a pause with its own name; anything else is what it says.
+fn fault(error: &(dyn std::error::Error + 'static)) -> Fault {
+    let mut link = Some(error);
+    while let Some(cause) = link {
+        let full = cause.downcast_ref::<std::io::Error>().is_some_and(|error| {
+            matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+        });
+        if full || cause.to_string().contains("No space left on device") {
+            return Fault { reason: Reason::DiskFull, detail: error.to_string() };
+        }
+        link = cause.source();
+    }
+    Fault { reason: Reason::EffectFailed, detail: error.to_string() }
+}
+
+fn file_fault(path: &std::path::Path, error: &std::io::Error) -> Fault {
+    let mut fault = fault(error);
+    fault.detail = format!("{}: {error}", path.display());
+    fault
+}

@@ -1,0 +1,177 @@
+//! One attempt: the brief rendered and kept, the agent run, its report read.
+
+use std::fs;
+use std::path::Path;
+
+use windlass_agent::brief::{Texts, render};
+use windlass_agent::{Call, Names, Told, Wall, WallSource, adapter};
+use windlass_core::brief::BriefSpec;
+use windlass_core::id::{AttemptId, Nonce};
+use windlass_core::input::{AgentFinished, Input};
+use windlass_core::outcome::{Fault, Reason};
+use windlass_core::policy::Role;
+use windlass_core::time::Millis;
+use windlass_process::{Capture, Confinement};
+use windlass_store::Blob;
+use windlass_workspace::{CommitText, Reading, SnapshotRequest};
+
+use super::prepare::rules;
+use super::{Job, Performed, Workshop, fault, file_fault, lock};
+
+/// How much of the change a reviewer is shown in the brief itself.
+const DIFF_BYTES: usize = 96 << 10;
+
+pub(super) struct Who<'a> {
+    pub attempt: AttemptId,
+    pub role: Role,
+    pub nonce: &'a Nonce,
+}
+
+pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
+    let spec = job.brief.as_ref().ok_or_else(|| broken("an attempt without a brief"))?;
+    let brief = brief(shop, job, &who, spec)?;
+    let dir = shop.dirs.attempts(&job.creation.name).join(format!("a{:06}", who.attempt.0));
+    remake(&dir)?;
+    lock(&shop.space).touched = true;
+    let told = run(shop, job, &who, (&brief, &dir))?;
+    if told.survivors > 0 {
+        return Err(broken(&format!("{} processes of the attempt cannot be ended", told.survivors)));
+    }
+    let tree_changed = who.role == Role::Reviewer && tree_changed(shop, job, spec)?;
+    let brief = shop.blobs.stage(brief.into_bytes()).map_err(|error| fault(&error))?;
+    let transcript = transcript(shop, &told)?;
+    let finished = AgentFinished {
+        end: told.end,
+        report: told.report,
+        usage: told.usage,
+        message: told.message,
+        transcript: Some(transcript.id().clone()),
+        brief: Some(brief.id().clone()),
+        duration_ms: Millis(u64::try_from(told.duration.as_millis()).unwrap_or(u64::MAX)),
+        strays: told.strays,
+        tree_changed,
+    };
+    // What is left of the directory is swept at the next start.
+    let _ = fs::remove_dir_all(&dir);
+    Ok((Input::AgentFinished(Box::new(finished)), vec![brief, transcript]))
+}
+
+fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<String, Fault> {
+    let task = spec.task.as_ref().and_then(|task| shop.texts.get(&task.text));
+    let diff = match under_review(job, spec) {
+        Some(tree) => {
+            let text = shop.vault.diff_text(&spec.base_tree, &tree, DIFF_BYTES).map_err(|e| fault(&e))?;
+            String::from_utf8_lossy(&text.bytes).into_owned()
+        }
+        None => String::new(),
+    };
+    let texts = Texts { nonce: who.nonce, task: task.map_or("", String::as_str), diff: &diff };
+    render(spec, &texts).map_err(|error| broken(&error.to_string()))
+}
+
+fn under_review(job: &Job, spec: &BriefSpec) -> Option<windlass_core::id::TreeId> {
+    match spec.mode {
+        windlass_core::brief::Mode::ReviewWhole => Some(job.base_tree.clone()),
+        windlass_core::brief::Mode::ReviewTask => spec.tree.clone(),
+        windlass_core::brief::Mode::Implement
+        | windlass_core::brief::Mode::Fix
+        | windlass_core::brief::Mode::Finish => None,
+    }
+}
+
+fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -> Result<Told, Fault> {
+    let policy = job.creation.policy.agent_for(who.role);
+    let agent = adapter(policy).map_err(|error| broken(&error.to_string()))?;
+    let wall = match job.wall_left {
+        Some(left) if left < policy.timeout || policy.timeout.is_zero() => {
+            Wall { limit: span(left), source: WallSource::Budget }
+        }
+        Some(_) | None => Wall { limit: span(policy.timeout), source: WallSource::Agent },
+    };
+    let env = shop.surroundings.lend(&policy.env);
+    let space = shop.dirs.space(&job.creation.name);
+    let call = Call {
+        role: who.role,
+        nonce: who.nonce,
+        brief,
+        workspace: &space,
+        dir,
+        project: &shop.surroundings.project,
+        env: &env,
+        policy,
+        names: Names {
+            name: &job.creation.name,
+            task: job.brief.as_ref().and_then(|spec| spec.task.as_ref()).map(|task| &task.id),
+            iteration: job.iteration,
+            nth: job.nth,
+        },
+        confinement: &Confinement::none(),
+        trail: &shop.trail,
+        wall,
+        marker: &format!("{}/{}/{}", shop.dirs.key(), job.creation.name, who.attempt),
+        spawner: &shop.spawner,
+    };
+    Ok(agent.call(&call, &mut |canceller| shop.started(canceller)))
+}
+
+/// Whether the workspace is still the tree the reviewer was given.
+fn tree_changed(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<bool, Fault> {
+    let Some(tree) = under_review(job, spec) else { return Ok(false) };
+    let mut desk = lock(&shop.space);
+    let rules = rules(shop, &job.base_tree, &job.creation.policy.workspace.copy);
+    let text = CommitText { message: String::new(), author: shop.repository.identity.clone(), date_ms: 0 };
+    let request = SnapshotRequest { rules: &rules, parents: &[], text: &text, reading: Reading::Changed };
+    match desk.space.snapshot(&shop.vault, &request) {
+        Ok(now) => Ok(now.tree != tree),
+        Err(windlass_workspace::SpaceError::Gone { .. }) => Ok(true),
+        Err(error) => Err(fault(&error)),
+    }
+}
+
+/// Both streams, as they were captured.
+fn transcript(shop: &Workshop, told: &Told) -> Result<Blob, Fault> {
+    let mut text = captured(told.stdout.as_ref())?;
+    let errors = captured(told.stderr.as_ref())?;
+    if !errors.is_empty() {
+        text.extend_from_slice(b"\n---- stderr ----\n");
+        text.extend_from_slice(&errors);
+    }
+    shop.blobs.stage(text).map_err(|error| fault(&error))
+}
+
+/// What was kept of one stream; a stream that could not be kept is a full disk.
+pub(super) fn captured(stream: Option<&Capture>) -> Result<Vec<u8>, Fault> {
+    let Some(stream) = stream else { return Ok(Vec::new()) };
+    if let Some(error) = &stream.write_error {
+        return Err(Fault {
+            reason: Reason::DiskFull,
+            detail: format!("{}: {error}", stream.path.display()),
+        });
+    }
+    match fs::read(&stream.path) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(file_fault(&stream.path, &error)),
+    }
+}
+
+fn span(millis: Millis) -> std::time::Duration {
+    std::time::Duration::from_millis(millis.0)
+}
+
+/// An empty directory of that name.
+pub(super) fn remake(dir: &Path) -> Result<(), Fault> {
+    remove(dir)?;
+    fs::create_dir_all(dir).map_err(|error| file_fault(dir, &error))
+}
+
+pub(super) fn remove(dir: &Path) -> Result<(), Fault> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(file_fault(dir, &error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn broken(what: &str) -> Fault {
+    Fault { reason: Reason::EffectFailed, detail: what.to_owned() }
+}

@@ -1,0 +1,136 @@
+//! The gate: each check on a clean checkout of the tree, on a layer of its own
+//! that is thrown away.
+
+use std::path::PathBuf;
+
+use windlass_core::gate::Purpose;
+use windlass_core::id::TreeId;
+use windlass_core::input::Input;
+use windlass_core::outcome::{Fault, Reason};
+use windlass_core::policy::{CheckPolicy, WorkspacePolicy};
+use windlass_gate::{Checked, GateRun, run_check};
+use windlass_process::{Confinement, Level, ThrowawayTree};
+use windlass_store::Blob;
+use windlass_workspace::Checkout;
+
+use super::call::{captured, remove};
+use super::{Job, Performed, Workshop, fault, file_fault, lock};
+
+/// Begins the names of the checks' directories among those of attempts.
+const NAME: &str = "gate";
+
+pub(super) struct On<'a> {
+    pub purpose: Purpose,
+    pub tree: &'a TreeId,
+    pub checks: &'a [String],
+}
+
+pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
+    let mut checkout = lock(&shop.checkout);
+    let place = Place::new(shop, job, &checkout)?;
+    let policy = &job.creation.policy;
+    let due = policy.gate.checks.iter().filter(|check| on.checks.contains(&check.name));
+    let checks: Vec<CheckPolicy> = due.map(|check| set_up(shop, &policy.workspace, check)).collect();
+    let run = GateRun {
+        checks: &checks,
+        cwd: &place.cwd,
+        env: &shop.surroundings.lend(&[]),
+        confinement: &place.confinement,
+        attempts: &place.attempts,
+        name: NAME,
+        spawner: &shop.spawner,
+    };
+    let mut results = Vec::new();
+    let mut blobs = Vec::new();
+    for index in 0..checks.len() {
+        prepare(shop, &mut checkout, &on)?;
+        place.clear(index)?;
+        let checked = run_check(&run, index, &mut |canceller| shop.started(canceller));
+        let Some(checked) = checked.filter(|_| !shop.was_stopped()) else {
+            return Ok((Input::EffectDropped, Vec::new()));
+        };
+        let output = output(shop, &checked)?;
+        results.push(checked.result(output.id().clone()));
+        blobs.push(output);
+        place.clear(index)?;
+    }
+    Ok((Input::GateReported(results), blobs))
+}
+
+/// With a throwaway layer nothing but windlass ever writes to the clean tree;
+/// without one it is compared, file by file, before every check. The last look
+/// compares it in any case.
+fn prepare(shop: &Workshop, checkout: &mut Checkout, on: &On<'_>) -> Result<(), Fault> {
+    let brought = if shop.overlay && on.purpose != Purpose::Final {
+        checkout.bring_to(&shop.vault, on.tree)
+    } else {
+        checkout.verify_and_rewrite(&shop.vault, on.tree)
+    };
+    brought.map(|_| ()).map_err(|error| fault(&error))
+}
+
+/// Where the checks run.
+struct Place {
+    cwd: PathBuf,
+    confinement: Confinement,
+    /// The directories of the checks' processes are below it.
+    attempts: PathBuf,
+}
+
+impl Place {
+    fn new(shop: &Workshop, job: &Job, checkout: &Checkout) -> Result<Self, Fault> {
+        let name = &job.creation.name;
+        let beside = shop.dirs.checkout(name);
+        let (at, upper) = (beside.join("tree"), beside.join("layer"));
+        for dir in [&at, &upper] {
+            std::fs::create_dir_all(dir).map_err(|error| file_fault(dir, &error))?;
+        }
+        let lower = checkout.dir().to_owned();
+        let attempts = shop.dirs.attempts(name);
+        let (cwd, tree) = if shop.overlay {
+            let hide = vec![lower.clone(), shop.dirs.root()];
+            (at.clone(), Some(ThrowawayTree { lower, at, upper, hide }))
+        } else {
+            (lower, None)
+        };
+        Ok(Self { cwd, confinement: Confinement { level: Level::None, tree }, attempts })
+    }
+
+    /// Removes what a check, also an interrupted one, left.
+    fn clear(&self, index: usize) -> Result<(), Fault> {
+        remove(&self.attempts.join(format!("{NAME}-{}", index + 1)))?;
+        match &self.confinement.tree {
+            Some(tree) => tree.discard().map_err(|error| file_fault(&tree.upper, &error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A check with what the operator says must come first, in the same shell.
+fn set_up(shop: &Workshop, policy: &WorkspacePolicy, check: &CheckPolicy) -> CheckPolicy {
+    let copies = policy.copy.iter().map(|file| {
+        let (from, to) = (shop.surroundings.project.join(file), PathBuf::from(file));
+        let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+        format!("mkdir -p {} && cp -p {} {}", quoted(dir), quoted(&from), quoted(&to))
+    });
+    let first: Vec<String> = copies.chain(policy.setup.iter().cloned()).collect();
+    if first.is_empty() {
+        return check.clone();
+    }
+    let steps: Vec<String> = first.iter().chain([&check.run]).map(|step| format!("{{ {step}\n}}")).collect();
+    CheckPolicy { run: steps.join(" && "), ..check.clone() }
+}
+
+fn quoted(path: &std::path::Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+}
+
+fn output(shop: &Workshop, checked: &Checked) -> Result<Blob, Fault> {
+    if checked.survivors > 0 {
+        let detail = format!("{} processes of check {} cannot be ended", checked.survivors, checked.check);
+        return Err(Fault { reason: Reason::EffectFailed, detail });
+    }
+    let mut bytes = captured(checked.stdout.as_ref())?;
+    bytes.extend(captured(checked.stderr.as_ref())?);
+    shop.blobs.stage(bytes).map_err(|error| fault(&error))
+}

@@ -1,0 +1,147 @@
+//! What an attempt left behind, as a commit in the vault and measured facts.
+
+use windlass_core::effect;
+use windlass_core::finding::{Evidence, Rule};
+use windlass_core::id::TreeId;
+use windlass_core::input::{Change, Input, Snapshotted};
+use windlass_core::outcome::Fault;
+use windlass_gate::Protection;
+use windlass_workspace::{
+    BString, Change as TreeChange, ChangeKind, CommitText, Evidence as Seen, Reading, Snapshot,
+    SnapshotRequest, SpaceError,
+};
+
+use super::prepare::{ready, rules};
+use super::{Job, Performed, SpaceDesk, Workshop, fault, lock};
+
+/// How many paths of a kind are told, and findings opened, at once.
+const LISTED: usize = 100;
+const FINDINGS: usize = 25;
+
+pub(super) fn snapshot(shop: &Workshop, job: &Job, wanted: &effect::Snapshot) -> Performed {
+    let mut desk = lock(&shop.space);
+    let taken = match record(shop, job, &mut desk, wanted) {
+        Err(SpaceError::Gone { .. }) => {
+            ready(shop, job, &mut desk, &wanted.from)?;
+            record(shop, job, &mut desk, wanted)
+        }
+        taken => taken,
+    };
+    let taken = taken.map_err(|error| fault(&error))?;
+    desk.touched = false;
+    drop(desk);
+    let name = format!("refs/windlass/{}/{:06}", job.creation.name, wanted.attempt.0);
+    shop.vault.set_ref(&name, &taken.commit).map_err(|error| fault(&error))?;
+    let told = measure(shop, job, wanted, taken)?;
+    Ok((Input::Snapshotted(Box::new(told)), Vec::new()))
+}
+
+fn record(
+    shop: &Workshop,
+    job: &Job,
+    desk: &mut SpaceDesk,
+    wanted: &effect::Snapshot,
+) -> Result<Snapshot, SpaceError> {
+    let text = CommitText {
+        message: message(job, wanted),
+        author: shop.repository.identity.clone(),
+        date_ms: wanted.date * 1000,
+    };
+    let rules = rules(shop, &wanted.base, &job.creation.policy.workspace.copy);
+    let parents = [wanted.parent.clone()];
+    let request =
+        SnapshotRequest { rules: &rules, parents: &parents, text: &text, reading: Reading::Changed };
+    desk.space.snapshot(&shop.vault, &request)
+}
+
+fn message(job: &Job, wanted: &effect::Snapshot) -> String {
+    let task = wanted.task.as_ref().map_or_else(String::new, |task| format!("Windlass-Task: {task}\n"));
+    format!("{}\n\nWindlass-Loop: {}\n{task}", wanted.title, job.creation.name)
+}
+
+/// The change against the task's base, what of it is protected, and the tree
+/// with that put back.
+fn measure(
+    shop: &Workshop,
+    job: &Job,
+    wanted: &effect::Snapshot,
+    taken: Snapshot,
+) -> Result<Snapshotted, Fault> {
+    let changes = shop.vault.diff(&wanted.base, &taken.tree).map_err(|error| fault(&error))?;
+    let in_base = |path: &str| matches!(shop.vault.read_blob(&wanted.base, path.as_bytes()), Ok(Some(_)));
+    let protection = Protection::new(&job.creation.policy.gate, &job.allow, &in_base);
+    let protection = protection.map_err(|error| fault(&error))?;
+    let touched = protected(shop, &protection, &wanted.base, (&taken.tree, &changes))?;
+    let gate_tree = if touched.is_empty() {
+        taken.tree.clone()
+    } else {
+        shop.vault.graft(&taken.tree, &wanted.base, &touched).map_err(|error| fault(&error))?
+    };
+    let unlike = wanted.from != taken.tree;
+    let whitespace_only =
+        unlike && shop.vault.whitespace_only(&wanted.from, &taken.tree).map_err(|error| fault(&error))?;
+    let mut evidence: Vec<Evidence> = touched
+        .iter()
+        .map(|path| Evidence { rule: Rule::ProtectedChanged, path: shown(path) })
+        .chain(taken.evidence.iter().map(seen))
+        .collect();
+    evidence.truncate(FINDINGS);
+    Ok(Snapshotted {
+        commit: taken.commit,
+        tree: taken.tree,
+        gate_tree,
+        change: summary(&changes),
+        whitespace_only,
+        evidence,
+    })
+}
+
+fn protected(
+    shop: &Workshop,
+    protection: &Protection,
+    base: &TreeId,
+    (tree, changes): (&TreeId, &[TreeChange]),
+) -> Result<Vec<BString>, Fault> {
+    let mut touched = Vec::new();
+    for change in changes {
+        let path: &[u8] = change.path.as_ref();
+        let changed_scripts = protection.guards_scripts_of(path) && {
+            let read = |tree| shop.vault.read_blob(tree, path).map_err(|error| fault(&error));
+            windlass_gate::npm_scripts_changed(read(base)?.as_deref(), read(tree)?.as_deref())
+        };
+        if protection.is_protected(path) || changed_scripts {
+            touched.push(change.path.clone());
+        }
+    }
+    Ok(touched)
+}
+
+fn summary(changes: &[TreeChange]) -> Change {
+    let of = |kinds: &[ChangeKind]| {
+        let listed = changes.iter().filter(|change| kinds.contains(&change.kind));
+        listed.take(LISTED).map(|change| shown(&change.path)).collect()
+    };
+    Change {
+        files: changes.len() as u64,
+        created: of(&[ChangeKind::Added]),
+        edited: of(&[ChangeKind::Modified, ChangeKind::TypeChanged]),
+        deleted: of(&[ChangeKind::Deleted]),
+    }
+}
+
+fn seen(seen: &Seen) -> Evidence {
+    let (rule, path) = match seen {
+        Seen::EscapingSymlink { path, .. } => (Rule::EscapingSymlink, path),
+        Seen::FilteredPathChanged { path } => (Rule::FilteredPathChanged, path),
+        Seen::GitlinkChanged { path } => (Rule::GitlinkChanged, path),
+        Seen::TooLarge { path, .. } => (Rule::FileTooLarge, path),
+        Seen::SpecialFile { path } => (Rule::SpecialFile, path),
+        Seen::UnsafeName { path } | Seen::TooDeep { path } => (Rule::UnsafeName, path),
+        Seen::Unreadable { path, .. } => (Rule::Unreadable, path),
+    };
+    Evidence { rule, path: shown(path) }
+}
+
+fn shown(path: &BString) -> String {
+    String::from_utf8_lossy(path.as_ref()).into_owned()
+}

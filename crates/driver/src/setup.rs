@@ -1,0 +1,260 @@
+//! Before a loop exists: everything it needs is looked at, and refused with
+//! the place and the remedy, before anything is written.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use windlass_agent::adapter;
+use windlass_core::id::{CommitId, LoopName, TreeId};
+use windlass_core::input::Creation;
+use windlass_core::policy::{AgentPolicy, Policy, Role};
+use windlass_core::step::create;
+use windlass_core::task::Plan;
+use windlass_gate::{BadGlob, MissingFile, Protection, missing_files};
+use windlass_plan::Planned;
+use windlass_process::Spawner;
+use windlass_store::{BlobError, Store, VaultDir};
+use windlass_workspace::{
+    Depth, DiscoverError, Git, GitError, IdentitySource, OperatorEnv, Repository, Vault, VaultError,
+};
+
+use crate::clock;
+use crate::journal::{Journal, JournalError};
+use crate::surroundings::Surroundings;
+
+/// What a new loop is to be made of.
+pub struct Founding {
+    pub name: LoopName,
+    /// A revision; HEAD when none is given.
+    pub base: Option<String>,
+    pub policy: Policy,
+    pub planned: Planned,
+    pub surroundings: Surroundings,
+    pub vault: VaultDir,
+}
+
+/// A founding that was looked at and found possible. Nothing is written yet.
+pub struct Proposed {
+    pub name: LoopName,
+    pub base: CommitId,
+    pub policy: Policy,
+    pub planned: Planned,
+    pub warnings: Vec<String>,
+    git: Git,
+    repository: Repository,
+    vault: VaultDir,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Repository(#[from] DiscoverError),
+    #[error("the {role} cannot be called: {why}")]
+    NoSuchAgent { role: &'static str, why: String },
+    #[error("{0}")]
+    NotInBase(MissingFile),
+    #[error(transparent)]
+    Glob(#[from] BadGlob),
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl SetupError {
+    pub fn hints(&self) -> Vec<String> {
+        match self {
+            Self::NoSuchAgent { role, .. } => vec![format!(
+                "set `command` under [agent] or [role.{role}] in windlass.toml to a program that exists"
+            )],
+            Self::NotInBase(missing) => vec![format!("git add {} && git commit", missing.file)],
+            Self::Git(_)
+            | Self::Repository(_)
+            | Self::Glob(_)
+            | Self::Vault(_)
+            | Self::Blob(_)
+            | Self::Journal(_) => Vec::new(),
+        }
+    }
+}
+
+/// Looks at everything a loop will need; reads only.
+pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
+    let Founding { name, base, policy, planned, surroundings, vault } = founding;
+    let git = locate_git(&surroundings)?;
+    let repository = Repository::discover(&git, &surroundings.project)?;
+    let base = match base {
+        Some(revision) => repository.resolve(&revision)?,
+        None => repository.head.clone(),
+    };
+    repository.require_complete(&base)?;
+    check_agents(&policy, &surroundings)?;
+    check_files(&policy, &repository, &base)?;
+    for task in &planned.tasks {
+        let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();
+        Protection::new(&policy.gate, &allow, &|_| false)?;
+    }
+    let warnings = warnings(&repository, &policy, &base);
+    Ok(Proposed { name, base, policy, planned, warnings, git, repository, vault })
+}
+
+/// Writes the loop's first record, with its base safe in the vault.
+pub fn found(store: &mut Store, proposed: Proposed) -> Result<(), SetupError> {
+    let vault = Vault::open_or_create(&proposed.git, &proposed.vault.vault_git())?;
+    let depth = Depth::Commits(proposed.policy.workspace.history);
+    vault.import(&proposed.repository, &proposed.base, depth)?;
+    let base_tree: TreeId = vault.tree_of(&proposed.base)?;
+    let mut blobs = Vec::new();
+    let mut tasks = Vec::new();
+    for task in proposed.planned.tasks {
+        let blob = store.stage(task.text.clone().into_bytes())?;
+        tasks.push(task.into_task(blob.id().clone()));
+        blobs.push(blob);
+    }
+    let creation = Creation {
+        branch: format!("windlass/{}", proposed.name),
+        workspace: proposed.vault.space(&proposed.name).display().to_string(),
+        name: proposed.name,
+        goal: proposed.planned.goal,
+        plan: Plan { tasks },
+        policy: proposed.policy,
+        base: proposed.base,
+        base_tree,
+    };
+    let decision = create(clock::wall(), creation);
+    Journal::create(store, &decision, blobs)?;
+    Ok(())
+}
+
+pub fn locate_git(surroundings: &Surroundings) -> Result<Git, GitError> {
+    let dir = |name| surroundings.var(name).map(PathBuf::from);
+    Git::locate(OperatorEnv {
+        path: surroundings.clean_path(),
+        home: dir("HOME"),
+        config_home: dir("XDG_CONFIG_HOME"),
+    })
+}
+
+/// Makes a repository with a first commit of whatever is there.
+pub fn make_repository(surroundings: &Surroundings, dir: &Path) -> Result<(), GitError> {
+    windlass_workspace::make_repository(&locate_git(surroundings)?, dir)
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    Done { commit: CommitId },
+    ByHand { why: String, command: String },
+}
+
+/// Brings a loop's branch into the operator's checkout, if that is plain.
+pub fn take(surroundings: &Surroundings, branch: &str) -> Result<Taken, SetupError> {
+    use windlass_workspace::{NotTaken, Taken as Got};
+    let git = locate_git(surroundings)?;
+    let repository = Repository::discover(&git, &surroundings.project)?;
+    let full = format!("refs/heads/{branch}");
+    Ok(match windlass_workspace::take(&repository, &full)? {
+        Got::FastForwarded { to, .. } => Taken::Done { commit: to },
+        Got::Already => Taken::Done { commit: repository.head },
+        Got::ByHand { why, command } => {
+            let why = match why {
+                NotTaken::Dirty { files } => format!("your checkout has {files} changed files"),
+                NotTaken::Diverged => format!("your branch and {branch} have diverged"),
+            };
+            Taken::ByHand { why, command }
+        }
+    })
+}
+
+/// One thing `doctor` looked at.
+pub struct Found {
+    pub what: String,
+    pub ok: bool,
+    pub needed: bool,
+    pub detail: String,
+}
+
+pub fn examine(surroundings: &Surroundings, scratch: &Path) -> Vec<Found> {
+    let git = locate_git(surroundings);
+    let detail = match &git {
+        Ok(git) => format!("{} {}.{}", git.program().display(), git.version().0, git.version().1),
+        Err(error) => error.to_string(),
+    };
+    let git = Found { what: "git".into(), ok: git.is_ok(), needed: true, detail };
+    let can = Spawner::new().probe(scratch);
+    let namespace = if can.pid_namespace {
+        "an attempt's processes cannot outlive it".to_owned()
+    } else {
+        "not available: leftovers are swept instead".to_owned()
+    };
+    let overlay = if can.overlay {
+        "checks run on a throwaway layer".to_owned()
+    } else {
+        "not available: the clean tree is compared and rewritten before each check".to_owned()
+    };
+    vec![
+        git,
+        Found { what: "pid namespace".into(), ok: can.pid_namespace, needed: false, detail: namespace },
+        Found { what: "overlay".into(), ok: can.overlay, needed: false, detail: overlay },
+    ]
+}
+
+fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
+    let reviews = policy.review.tasks || policy.review.whole;
+    let needed =
+        [(Role::Author, true), (Role::Reviewer, reviews), (Role::Finisher, policy.finish.is_wanted())];
+    let path = surroundings.clean_path();
+    for (role, _) in needed.into_iter().filter(|(_, needed)| *needed) {
+        let unusable = |why: String| SetupError::NoSuchAgent { role: role.name(), why };
+        let agent = policy.agent_for(role);
+        let called = adapter(agent).map_err(|error| unusable(error.to_string()))?;
+        called.check(agent, &surroundings.project, &path).map_err(|error| unusable(error.to_string()))?;
+        if let Some(script) = missing_script(agent, &surroundings.project) {
+            return Err(unusable(format!("the agent's script {script} does not exist")));
+        }
+    }
+    Ok(())
+}
+
+/// A script given to an interpreter, that is not there.
+fn missing_script<'a>(agent: &'a AgentPolicy, project: &Path) -> Option<&'a str> {
+    const INTERPRETERS: &[&str] = &["sh", "bash", "dash", "zsh", "python3", "python", "node", "ruby", "perl"];
+    let [program, script, ..] = agent.command.as_slice() else { return None };
+    let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_script = INTERPRETERS.contains(&name) && script.contains('/') && !script.starts_with('-');
+    (is_script && !project.join(script).exists()).then_some(script.as_str())
+}
+
+fn check_files(policy: &Policy, repository: &Repository, base: &CommitId) -> Result<(), SetupError> {
+    let copied = |path: &str| policy.workspace.copy.iter().any(|file| file == path);
+    let in_base = |path: &str| copied(path) || repository.has_path(base, path).unwrap_or(false);
+    match missing_files(&policy.gate, &in_base).into_iter().next() {
+        Some(missing) => Err(SetupError::NotInBase(missing)),
+        None => Ok(()),
+    }
+}
+
+fn warnings(repository: &Repository, policy: &Policy, base: &CommitId) -> Vec<String> {
+    let mut warnings =
+        vec!["sandbox level is none: agents and checks can reach everything you can".to_owned()];
+    if repository.dirty_files > 0 {
+        let short = base.as_str().get(..10).unwrap_or_default();
+        let files = repository.dirty_files;
+        warnings
+            .push(format!("{files} changed files in your checkout are not part of the base, commit {short}"));
+    }
+    if repository.identity_source == IdentitySource::Fallback {
+        let who = &repository.identity;
+        warnings.push(format!(
+            "git has no user.name and user.email here; commits are by {} <{}>",
+            who.name, who.email
+        ));
+    }
+    if policy.gate.checks.is_empty() {
+        warnings.push("there are no checks: what is done will be marked unchecked".to_owned());
+    }
+    warnings
+}

@@ -1,0 +1,323 @@
+//! The trail: what a loop's history looks like as files people can read. It is
+//! derived from the log and never read back.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use windlass_core::event::{Decision, Event};
+use windlass_core::id::{LoopName, Seq};
+use windlass_core::state::State;
+use windlass_core::time::Timestamp;
+use windlass_core::view::{TaskView, View};
+use windlass_store::trail::{Growth, Trail, TrailError};
+use windlass_store::{Fault, Reader};
+
+/// Files that only grow.
+const LINE_FILES: &[&str] = &[
+    "events.jsonl",
+    "iterations.jsonl",
+    "execution.jsonl",
+    "review.jsonl",
+    "status-history.jsonl",
+    "progress.md",
+];
+
+/// One event as a line of JSON: its number, its time, then its own fields.
+pub fn event_line(seq: u64, at: Timestamp, event: &Event) -> String {
+    let event = serde_json::to_string(event).expect("an event is plain data");
+    format!("{{\"seq\":{seq},\"at\":\"{at}\",{}", &event[1..])
+}
+
+/// Lines to append, and files to replace, after one decision.
+#[derive(Default)]
+pub struct Pages {
+    pub lines: Vec<(&'static str, String)>,
+    pub files: Vec<(String, String)>,
+}
+
+/// Turns decisions into pages, in order.
+#[derive(Default)]
+pub struct Scribe {
+    /// What the open iteration has seen so far.
+    note: Vec<String>,
+    last_status: String,
+}
+
+impl Scribe {
+    pub fn write(&mut self, state: &State, decision: &Decision) -> Pages {
+        let mut pages = Pages::default();
+        let first = state.events - decision.events.len() as u64 + 1;
+        let view = View::of(state);
+        for (seq, event) in (first..).zip(&decision.events) {
+            let line = event_line(seq, decision.at, event);
+            self.event(&mut pages, decision.at, event, &line);
+            pages.lines.push(("events.jsonl", line));
+        }
+        self.status(&mut pages, decision.at, &view);
+        if is_worth_a_rewrite(decision) {
+            rewrite(&mut pages, state, &view);
+        }
+        pages
+    }
+
+    fn event(&mut self, pages: &mut Pages, at: Timestamp, event: &Event, line: &str) {
+        match event {
+            Event::IterationOpened { .. } => self.note.clear(),
+            Event::AttemptFinished(_) => pages.lines.push(("execution.jsonl", line.to_owned())),
+            Event::ReviewRecorded(review) => {
+                pages.lines.push(("review.jsonl", line.to_owned()));
+                pages.files.push(("review.json".to_owned(), pretty(&json!(review))));
+            }
+            _ => {}
+        }
+        self.note.push(format!("- {at} {event}"));
+        if let Event::IterationClosed { iteration, task, result } = event {
+            let title = task.as_ref().map_or("fix", |task| task.as_str());
+            let note = format!(
+                "# Iteration {iteration}: {title}\n\n{}\n\n{}\n",
+                result.words(),
+                self.note.join("\n")
+            );
+            pages.files.push((format!("iterations/{iteration:04}.md"), note));
+            pages.lines.push(("iterations.jsonl", line.to_owned()));
+            pages
+                .lines
+                .push(("progress.md", format!("- {at} iteration {iteration}, {title}: {}", result.words())));
+        }
+    }
+
+    fn status(&mut self, pages: &mut Pages, at: Timestamp, view: &View) {
+        let phase = view.phase.map_or("", |phase| phase.name());
+        let now = format!("{} {phase}", view.status.name());
+        if now != self.last_status {
+            let line = json!({ "at": at, "status": view.status, "phase": view.phase });
+            pages.lines.push(("status-history.jsonl", line.to_string()));
+            self.last_status = now;
+        }
+    }
+}
+
+/// The files that show how things stand; not worth writing for every event.
+fn is_worth_a_rewrite(decision: &Decision) -> bool {
+    decision.events.iter().any(|event| {
+        matches!(
+            event,
+            Event::RunStarted { .. }
+                | Event::RunResumed { .. }
+                | Event::RunRestarted { .. }
+                | Event::AttemptStarted { .. }
+                | Event::IterationClosed { .. }
+                | Event::Paused { .. }
+                | Event::WaitStarted { .. }
+                | Event::Interrupted { .. }
+                | Event::CommandTaken { .. }
+                | Event::RunEnded { .. }
+        )
+    })
+}
+
+fn rewrite(pages: &mut Pages, state: &State, view: &View) {
+    let findings: Vec<_> = state.findings.values().collect();
+    let run = json!({
+        "loop": view.name, "run": view.run, "goal": view.goal, "base": view.base, "branch": view.branch,
+        "started_at": view.started_at, "asked": state.run.asked, "agents": view.agents,
+    });
+    pages.files.push(("state.json".to_owned(), pretty(&json!(view))));
+    pages.files.push(("run.json".to_owned(), pretty(&run)));
+    pages.files.push(("findings.json".to_owned(), pretty(&json!(findings))));
+    pages.files.push(("status.txt".to_owned(), status_text(view)));
+    if let Some(outcome) = &view.outcome {
+        let report = json!({
+            "outcome": outcome, "ended_at": view.ended_at, "commit": view.commit, "tree": view.tree,
+            "tasks": view.tasks, "findings": view.findings, "usage": view.usage,
+        });
+        pages.files.push(("stop-report.json".to_owned(), pretty(&report)));
+        pages.files.push(("summary.md".to_owned(), summary(view)));
+    }
+}
+
+/// How the loop stands, in plain text.
+pub fn status_text(view: &View) -> String {
+    let mut text = format!("{}: {}", view.name, view.status.name());
+    if let Some(outcome) = &view.outcome {
+        let _ = write!(text, ", {} ({}): {}", outcome.kind.name(), outcome.reason.name(), outcome.detail);
+    }
+    let _ = writeln!(text, "\niteration {} of {}", view.iteration, limit(view.max_iterations));
+    for task in &view.tasks {
+        let _ = writeln!(text, "{}", task_line(task));
+    }
+    text
+}
+
+fn summary(view: &View) -> String {
+    let mut text = format!("# {}\n\n{}\n\n{}\n", view.name, view.goal, status_text(view));
+    if let Some(commit) = &view.commit {
+        let _ = writeln!(text, "Branch `{}` is at {commit}.", view.branch);
+    }
+    if let Some(words) = &view.completion_summary {
+        let _ = writeln!(text, "\n{words}");
+    }
+    text
+}
+
+fn task_line(task: &TaskView) -> String {
+    let status = serde_json::to_value(task.status).ok();
+    let status = status.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+    let why = task.reason.map_or_else(String::new, |reason| format!(" ({})", reason.name()));
+    format!("  {status}{why}  {}  {}", task.id, task.title)
+}
+
+fn limit(max: u32) -> String {
+    if max == 0 { "no limit".to_owned() } else { max.to_string() }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).expect("a value is plain data") + "\n"
+}
+
+/// Histories longer than this are not written anew at every start; `export`
+/// does it when asked.
+const REBUILT_EVENTS: u64 = 20_000;
+const PAGE: usize = 512;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error(transparent)]
+    Trail(#[from] TrailError),
+    #[error(transparent)]
+    Store(#[from] Fault),
+    #[error("record {seq} cannot be read: {why}")]
+    Record { seq: Seq, why: String },
+    #[error("there is no loop {0}")]
+    NoSuchLoop(LoopName),
+}
+
+/// Writes the whole trail of a loop below a directory; says where.
+pub fn rebuild(reader: &Reader, name: &LoopName, below: &Path) -> Result<PathBuf, ExportError> {
+    let mut keeper = Keeper::new(Trail::open(below, name)?);
+    keeper.rebuild(reader, name)?;
+    Ok(keeper.directory().to_owned())
+}
+
+/// Keeps the trail in step with the log while a loop is driven. A trail that
+/// cannot be written is told once and never stops a drive.
+pub struct Keeper {
+    trail: Option<Trail>,
+    directory: PathBuf,
+    scribe: Scribe,
+    lengths: BTreeMap<&'static str, u64>,
+}
+
+impl Keeper {
+    pub fn open(project: &Path, name: &LoopName) -> Self {
+        match Trail::open(project, name) {
+            Ok(trail) => Self::new(trail),
+            Err(error) => {
+                tell(&error);
+                let directory = project.join(".windlass/loops").join(name.as_str());
+                Self { trail: None, directory, scribe: Scribe::default(), lengths: BTreeMap::new() }
+            }
+        }
+    }
+
+    fn new(trail: Trail) -> Self {
+        let directory = trail.path().to_owned();
+        Self { trail: Some(trail), directory, scribe: Scribe::default(), lengths: BTreeMap::new() }
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Brings the trail to where the log is.
+    pub fn catch_up(&mut self, reader: &Reader, state: &State) {
+        if state.events <= REBUILT_EVENTS
+            && let Err(error) = self.rebuild(reader, &state.creation.name)
+        {
+            self.give_up(&error);
+        }
+    }
+
+    pub fn write(&mut self, state: &State, decision: &Decision) {
+        let pages = self.scribe.write(state, decision);
+        if let Err(error) = self.put(pages) {
+            self.give_up(&error);
+        }
+    }
+
+    fn put(&mut self, pages: Pages) -> Result<(), TrailError> {
+        let Some(trail) = &self.trail else { return Ok(()) };
+        for (name, line) in pages.lines {
+            let line = format!("{line}\n");
+            let expected = self.lengths.get(name).copied().unwrap_or(u64::MAX);
+            let length = match trail.append_lines(name, expected, line.as_bytes())? {
+                Growth::Grown { length } => length,
+                Growth::Stale { length } => match trail.append_lines(name, length, line.as_bytes())? {
+                    Growth::Grown { length } | Growth::Stale { length } => length,
+                },
+            };
+            self.lengths.insert(name, length);
+        }
+        for (name, text) in pages.files {
+            trail.write(&name, text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn rebuild(&mut self, reader: &Reader, name: &LoopName) -> Result<(), ExportError> {
+        let Some(trail) = &self.trail else { return Ok(()) };
+        let mut whole: BTreeMap<&'static str, String> =
+            LINE_FILES.iter().map(|name| (*name, String::new())).collect();
+        let mut files: BTreeMap<String, String> = BTreeMap::new();
+        let mut state: Option<State> = None;
+        let mut after = Seq(0);
+        loop {
+            let page = reader.read(name, after, PAGE)?;
+            let Some(last) = page.last() else { break };
+            after = last.seq;
+            for record in page {
+                let unreadable = |why: String| ExportError::Record { seq: record.seq, why };
+                let decision: Decision =
+                    serde_json::from_str(&record.body).map_err(|error| unreadable(error.to_string()))?;
+                let state = match &mut state {
+                    Some(state) => {
+                        state.apply(record.seq, &decision);
+                        state
+                    }
+                    None => state.insert(State::found(&decision).map_err(|e| unreadable(e.to_string()))?),
+                };
+                let pages = self.scribe.write(state, &decision);
+                for (name, line) in pages.lines {
+                    let text = whole.entry(name).or_default();
+                    text.push_str(&line);
+                    text.push('\n');
+                }
+                files.extend(pages.files);
+            }
+        }
+        let state = state.ok_or_else(|| ExportError::NoSuchLoop(name.clone()))?;
+        let mut pages = Pages::default();
+        rewrite(&mut pages, &state, &View::of(&state));
+        files.extend(pages.files);
+        for (name, text) in whole {
+            self.lengths.insert(name, trail.rebuild(name, [text])?);
+        }
+        for (name, text) in files {
+            trail.write(&name, text.as_bytes())?;
+        }
+        let names: Vec<LoopName> = reader.loops()?.into_iter().map(|row| row.name).collect();
+        trail.write_registry(pretty(&json!({ "loops": names })).as_bytes())?;
+        Ok(())
+    }
+
+    fn give_up(&mut self, error: &dyn std::fmt::Display) {
+        tell(error);
+        self.trail = None;
+    }
+}
+
+fn tell(error: &dyn std::fmt::Display) {
+    eprintln!("windlass: the readable trail is not written: {error}");
+}
