@@ -1,4 +1,35 @@
-#[allow(dead_code, unused_imports)]
-mod config;
+//! The binary `windlass`: what was typed becomes a command, a command becomes
+//! calls to the driver and the store, and their results become words, JSON and
+//! an exit code. It decides nothing about loops.
 
-fn main() {}
+mod args;
+mod commands;
+mod config;
+mod exit;
+mod failure;
+mod place;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let mut words = std::env::args_os();
+    match words.nth(1).as_deref().and_then(std::ffi::OsStr::to_str) {
+        Some(windlass_driver::WARDEN_ARG) => return windlass_driver::warden_main(words),
+        Some(windlass_driver::SCRIPTED_ARG) => return windlass_driver::scripted_main(words),
+        Some(_) | None => {}
+    }
+    exit::reset_broken_pipe();
+    let args = args::Args::parse();
+    #[cfg(feature = "failpoints")]
+    let _points = fail::FailScenario::setup();
+    match commands::dispatch(args) {
+        Ok(code) => code.into(),
+        Err(failure) => {
+            eprint!("{failure}");
+            failure.kind.exit().into()
+        }
+    }
+}

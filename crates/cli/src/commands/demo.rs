@@ -1,0 +1,149 @@
+//! `windlass demo`: the main job on a small repository, offline, with an agent
+//! that lies before it works.
+
+use std::path::{Path, PathBuf};
+
+use windlass_core::event::{Decision, Event, IterationResult, Novelty};
+use windlass_core::id::Seq;
+use windlass_driver::setup;
+
+use super::run;
+use crate::args::{Demo, Run};
+use crate::exit::Exit;
+use crate::failure::{Failure, OrFail};
+use crate::place::{Place, Wish, surroundings};
+use crate::show::text::{Colour, clean, paint};
+
+const NAME: &str = "demo";
+
+const FILES: &[(&str, &str)] = &[
+    ("calc.sh", include_str!("../../demo/calc.sh")),
+    ("test.sh", include_str!("../../demo/test.sh")),
+    ("agent.toml", include_str!("../../demo/agent.toml")),
+    ("windlass.toml", include_str!("../../demo/windlass.toml")),
+    ("tasks/001-add.md", include_str!("../../demo/tasks/001-add.md")),
+    ("tasks/002-double.md", include_str!("../../demo/tasks/002-double.md")),
+    ("tasks/003-report.md", include_str!("../../demo/tasks/003-report.md")),
+];
+
+pub fn demo(asked: &Demo) -> Result<Exit, Failure> {
+    let temporary = tempfile::Builder::new().prefix("windlass-demo-").tempdir().or_error()?;
+    let root = match &asked.dir {
+        Some(dir) => dir.clone(),
+        None => temporary.path().to_owned(),
+    };
+    let project = root.join("project");
+    lay_out(&project)?;
+    println!(
+        "{}",
+        paint("A small repository, three tasks that depend on one another, three checks,", Colour::Bold)
+    );
+    println!("{}\n", paint("and an agent that lies before it works.", Colour::Bold));
+    let wish = Wish { project: Some(project), state_dir: Some(root.join("state")) };
+    let exit = run::run(&wish, &order())?;
+    let place = wish.place()?;
+    let caught = caught(&place)?;
+    println!("\n{}", paint("What the agent said, and what windlass saw:", Colour::Bold));
+    for line in &caught {
+        println!("  {}", clean(line));
+    }
+    proof(&place)?;
+    close(asked, temporary);
+    Ok(exit)
+}
+
+fn order() -> Run {
+    Run {
+        what: None,
+        name: Some(NAME.to_owned()),
+        plan: None,
+        policy: None,
+        set: Vec::new(),
+        base: None,
+        task: None,
+        until: None,
+        max: None,
+        no_review: false,
+        dry_run: false,
+        json: false,
+    }
+}
+
+fn lay_out(project: &Path) -> Result<(), Failure> {
+    if project.exists() {
+        return Err(Failure::usage(format!("{} is there already", project.display())));
+    }
+    for (name, text) in FILES {
+        let file = project.join(name);
+        let dir = file.parent().unwrap_or(project);
+        std::fs::create_dir_all(dir).or_error()?;
+        std::fs::write(&file, text).or_error()?;
+    }
+    setup::make_repository(&surroundings(project), project).or_error()
+}
+
+/// Each lie, from the log: the claim beside the evidence.
+fn caught(place: &Place) -> Result<Vec<String>, Failure> {
+    let (reader, row) = place.find(Some(NAME))?;
+    let mut lines = Vec::new();
+    let (mut iteration, mut strays, mut seen) = (0, 0, Vec::new());
+    for record in reader.read(&row.name, Seq(0), 4096).or_error()? {
+        let decision: Decision = serde_json::from_str(&record.body).or_error()?;
+        for event in decision.events {
+            match event {
+                Event::IterationOpened { iteration: n, .. } => (iteration, strays, seen) = (n, 0, Vec::new()),
+                Event::AttemptFinished(finished) => strays = finished.strays,
+                Event::TreeRecorded(tree) if tree.novelty == Some(Novelty::Unchanged) => {
+                    seen.push("no file changed".to_owned());
+                }
+                Event::FindingOpened(finding) => seen.push(format!("it changed {}", finding.file)),
+                Event::GateFailed { failing, .. } => {
+                    seen.extend(failing.first().map(|failing| format!("check {} stays red", failing.check)));
+                }
+                Event::IterationClosed { result, .. } if result != IterationResult::Done => {
+                    if strays > 0 {
+                        seen.push("its background process was ended before anything was judged".to_owned());
+                    }
+                    lines.push(format!("iteration {iteration}: it said complete; {}", seen.join(", ")));
+                }
+                Event::TaskDone { task, .. } => {
+                    lines.push(format!("iteration {iteration}: task {task} proven"))
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(lines)
+}
+
+fn proof(place: &Place) -> Result<(), Failure> {
+    let (_, row) = place.find(Some(NAME))?;
+    let view = place.view(&row)?;
+    println!("\n{}", paint("The proof:", Colour::Bold));
+    if let (Some(commit), Some(tree)) = (&view.commit, &view.tree) {
+        println!("  branch  {}", view.branch);
+        println!("  commit  {commit}");
+        println!("  tree    {tree}");
+        println!("  every check green on exactly this tree, in a checkout no agent could write");
+    }
+    Ok(())
+}
+
+fn close(asked: &Demo, temporary: tempfile::TempDir) {
+    let kept: Option<PathBuf> = match (&asked.dir, asked.keep) {
+        (Some(dir), _) => Some(dir.clone()),
+        (None, true) => Some(temporary.keep()),
+        (None, false) => None,
+    };
+    println!("\n{}", paint("Next:", Colour::Bold));
+    match kept {
+        Some(dir) => {
+            println!("  the repository is in {}", dir.join("project").display());
+            println!("  windlass -C {0}/project --state-dir {0}/state log demo", dir.display());
+        }
+        None => {
+            println!("  windlass demo --keep   keeps the repository for a closer look");
+        }
+    }
+    println!("  windlass init          in a repository of yours, then windlass run");
+}

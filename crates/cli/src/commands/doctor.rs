@@ -1,0 +1,70 @@
+//! `windlass doctor`: whether this machine has what a loop needs.
+
+use serde::Serialize;
+use windlass_driver::setup::{self, Found};
+
+use crate::args::Json;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::place::{Wish, surroundings};
+use crate::show::json;
+use crate::show::text::{Colour, paint};
+
+#[derive(Serialize)]
+struct Row {
+    what: String,
+    ok: bool,
+    /// Whether a loop cannot run without it.
+    needed: bool,
+    detail: String,
+}
+
+pub fn doctor(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
+    let mut rows = Vec::new();
+    let directory = wish.directory()?;
+    for Found { what, ok, needed, detail } in setup::examine(&surroundings(&directory), &directory) {
+        rows.push(Row { what, ok, needed, detail });
+    }
+    match wish.place() {
+        Ok(place) => {
+            rows.push(Row {
+                what: "repository".into(),
+                ok: true,
+                needed: true,
+                detail: place.project.top.display().to_string(),
+            });
+            let state = place.state.create_checked();
+            let detail = state
+                .as_ref()
+                .map_or_else(ToString::to_string, |()| place.state.root().display().to_string());
+            rows.push(Row { what: "state directory".into(), ok: state.is_ok(), needed: true, detail });
+            let store = place.reader();
+            let (ok, detail) = match &store {
+                Ok(Some(reader)) => match reader.check() {
+                    Ok(()) => (true, place.vault.db().display().to_string()),
+                    Err(fault) => (false, fault.to_string()),
+                },
+                Ok(None) => (true, "none yet".to_owned()),
+                Err(failure) => (false, failure.message.clone()),
+            };
+            rows.push(Row { what: "records".into(), ok, needed: true, detail });
+        }
+        Err(failure) => {
+            rows.push(Row { what: "repository".into(), ok: false, needed: true, detail: failure.message });
+        }
+    }
+    let sound = rows.iter().all(|row| row.ok || !row.needed);
+    if asked.json {
+        json::print(&serde_json::json!({ "ok": sound, "checks": rows }));
+    } else {
+        for row in &rows {
+            let (mark, colour) = match (row.ok, row.needed) {
+                (true, _) => ("ok", Colour::Good),
+                (false, true) => ("missing", Colour::Bad),
+                (false, false) => ("without", Colour::Busy),
+            };
+            println!("{}  {:<16} {}", paint(&format!("{mark:<7}"), colour), row.what, row.detail);
+        }
+    }
+    Ok(if sound { Exit::Done } else { Exit::Error })
+}

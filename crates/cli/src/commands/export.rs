@@ -1,0 +1,22 @@
+//! `windlass export`: the whole trail of a loop, written anew from the log.
+
+use windlass_driver::trail;
+
+use crate::args::Export;
+use crate::exit::Exit;
+use crate::failure::{Failure, OrFail};
+use crate::place::Wish;
+use crate::show::json;
+
+pub fn export(wish: &Wish, asked: &Export) -> Result<Exit, Failure> {
+    let place = wish.place()?;
+    let (reader, row) = place.find(asked.name.as_deref())?;
+    let below = asked.to.as_ref().unwrap_or(&place.project.top);
+    let written = trail::rebuild(&reader, &row.name, below).or_error()?;
+    if asked.json {
+        json::print(&serde_json::json!({ "loop": row.name, "directory": written }));
+    } else {
+        println!("{}", written.display());
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,76 @@
+//! `windlass init`: a windlass.toml for this repository, and a first task.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+
+use windlass_driver::project;
+use windlass_driver::setup;
+
+use crate::args::Init;
+use crate::config::{PROJECT_FILE, detect, project_file};
+use crate::exit::Exit;
+use crate::failure::{Failure, OrFail};
+use crate::place::{Wish, surroundings};
+
+const FIRST_TASK: &str = "tasks/001-first.md";
+
+pub fn init(wish: &Wish, asked: &Init) -> Result<Exit, Failure> {
+    let directory = wish.directory()?;
+    let top = match project::locate(&directory) {
+        Ok(project) => project.top,
+        Err(_) if asked.git => {
+            setup::make_repository(&surroundings(&directory), &directory).or_error()?;
+            println!("made a git repository in {}", directory.display());
+            directory
+        }
+        Err(error) => {
+            return Err(Failure::usage(error).hint("`windlass init --git` makes a repository here"));
+        }
+    };
+    let file = top.join(PROJECT_FILE);
+    if file.exists() && !asked.force && !may_replace(&file) {
+        return Err(Failure::usage(format!("{} is there already; nothing was changed", file.display()))
+            .hint("`windlass init --force` replaces it"));
+    }
+    let proposal = detect(&top).or_error()?;
+    write(&file, &project_file(&proposal))?;
+    println!("wrote {}", file.display());
+    let task = top.join(FIRST_TASK);
+    if !top.join("tasks").exists() {
+        let text = match &asked.prompt {
+            Some(prompt) => format!("# {}\n\n{prompt}\n", prompt.lines().next().unwrap_or_default()),
+            None => "# Say in one line what is to be done\n\nSay here what done means.\n".to_owned(),
+        };
+        write(&task, &text)?;
+        println!("wrote {}", task.display());
+    }
+    println!(
+        "\nnext:\n  1. read both files; set `command` under [agent]\n  2. git add windlass.toml tasks && git commit\n  3. windlass run"
+    );
+    Ok(Exit::Done)
+}
+
+/// Asks only where there is someone to answer.
+fn may_replace(file: &Path) -> bool {
+    if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
+        return false;
+    }
+    print!("{} is there already. Replace it? [y/N] ", file.display());
+    // An answer that cannot be read is a no.
+    let _ = std::io::stdout().flush();
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+/// Never half a file: written beside, then renamed.
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error| Failure::error(format!("{}: {error}", file.display()));
+    let dir = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    let mut temporary = tempfile::NamedTempFile::new_in(dir).map_err(failed)?;
+    temporary.write_all(text.as_bytes()).map_err(failed)?;
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    temporary.as_file().set_permissions(readable).map_err(failed)?;
+    temporary.persist(file).map_err(|error| failed(error.error))?;
+    Ok(())
+}

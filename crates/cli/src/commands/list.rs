@@ -1,0 +1,24 @@
+//! `windlass list`: this repository's loops, a line each.
+
+use crate::args::Json;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::place::Wish;
+use crate::show::{json, view};
+
+pub fn list(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
+    let place = wish.place()?;
+    let rows = match place.reader()? {
+        Some(reader) => place.known(&reader)?,
+        None => Vec::new(),
+    };
+    let views = rows.iter().map(|row| place.view(row)).collect::<Result<Vec<_>, _>>()?;
+    if asked.json {
+        json::print(&views);
+    } else if views.is_empty() {
+        println!("No loops in this repository yet. `windlass run` starts one.");
+    } else {
+        print!("{}", view::list(&views));
+    }
+    Ok(Exit::Done)
+}

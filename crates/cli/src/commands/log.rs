@@ -1,0 +1,48 @@
+//! `windlass log`: what happened, event by event.
+
+use std::io::Write;
+
+use windlass_core::event::Decision;
+use windlass_core::id::Seq;
+use windlass_driver::trail::event_line;
+
+use crate::args::Log;
+use crate::exit::Exit;
+use crate::failure::{Failure, OrFail};
+use crate::place::Wish;
+use crate::show::text;
+
+const PAGE: usize = 512;
+
+pub fn log(wish: &Wish, asked: &Log) -> Result<Exit, Failure> {
+    let place = wish.place()?;
+    let (reader, row) = place.find(asked.name.as_deref())?;
+    let skip = asked.last.map_or(0, |last| row.head.events.saturating_sub(last));
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut after = Seq(0);
+    loop {
+        let page = reader.read(&row.name, after, PAGE).or_error()?;
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        for record in page {
+            if record.first_event + record.events <= skip {
+                continue;
+            }
+            let decision: Decision = serde_json::from_str(&record.body)
+                .map_err(|error| Failure::error(format!("{} record {}: {error}", row.name, record.seq)))?;
+            for (seq, event) in (record.first_event..).zip(&decision.events) {
+                if seq <= skip {
+                    continue;
+                }
+                let line = if asked.json {
+                    event_line(seq, decision.at, event)
+                } else {
+                    format!("{seq:>5}  {}  {}", text::clock(decision.at), text::clean(&event.to_string()))
+                };
+                writeln!(out, "{line}").or_error()?;
+            }
+        }
+    }
+    out.flush().or_error()?;
+    Ok(Exit::Done)
+}

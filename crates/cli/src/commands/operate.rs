@@ -1,0 +1,127 @@
+//! The operator's commands: one shape, whoever owns the loop.
+
+use windlass_core::id::{FindingId, LoopName, TaskId};
+use windlass_core::input::Command;
+use windlass_driver::operate::{self, Answer};
+use windlass_store::Store;
+
+use crate::args::{Named, OnTask, Waive, Words};
+use crate::exit::Exit;
+use crate::failure::{Failure, OrFail};
+use crate::place::Wish;
+use crate::show::json;
+
+pub fn pause(wish: &Wish, named: &Named) -> Result<Exit, Failure> {
+    ask(wish, named.into(), Command::Pause, |name| {
+        format!("{name} is paused; what runs now finishes first.\nnext: windlass resume {name}")
+    })
+}
+
+pub fn resume(wish: &Wish, named: &Named) -> Result<Exit, Failure> {
+    ask(wish, named.into(), Command::Resume, |name| {
+        format!("{name} may go on.\nnext: windlass run {name}   (unless it is running)")
+    })
+}
+
+pub fn cancel(wish: &Wish, named: &Named) -> Result<Exit, Failure> {
+    ask(wish, named.into(), Command::Cancel, |name| {
+        format!("{name} is cancelled; its commits and workspace stay.\nnext: windlass status {name}")
+    })
+}
+
+pub fn restart(wish: &Wish, named: &Named) -> Result<Exit, Failure> {
+    ask(wish, named.into(), Command::Restart, |name| {
+        format!("a new run of {name} is open.\nnext: windlass run {name}")
+    })
+}
+
+pub fn unblock(wish: &Wish, asked: &OnTask) -> Result<Exit, Failure> {
+    let (name, task) = split(&asked.words);
+    let task = TaskId::new(task);
+    let said = task.clone();
+    ask(wish, Target { name, json: asked.json }, Command::Unblock { task }, move |name| {
+        format!(
+            "task {said} of {name} may be tried again.\nnext: windlass restart {name}   (if the run has ended)"
+        )
+    })
+}
+
+/// `F` and a number is a finding; anything else a task.
+pub fn waive(wish: &Wish, asked: &Waive) -> Result<Exit, Failure> {
+    let (name, what) = split(&asked.words);
+    let is_finding =
+        what.strip_prefix('F').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let why = asked.why.clone();
+    let command = if is_finding {
+        Command::WaiveFinding { finding: FindingId::new(&what), why }
+    } else {
+        Command::WaiveTask { task: TaskId::new(&what), why }
+    };
+    ask(wish, Target { name, json: asked.json }, command, move |name| {
+        format!("{what} of {name} is waived, on the record.")
+    })
+}
+
+pub fn steer(wish: &Wish, asked: &Words) -> Result<Exit, Failure> {
+    let (name, text) = split(&asked.words);
+    ask(wish, Target { name, json: asked.json }, Command::Steer { text }, |name| {
+        format!("the next brief of {name} carries it.")
+    })
+}
+
+pub fn note(wish: &Wish, asked: &Words) -> Result<Exit, Failure> {
+    let (name, text) = split(&asked.words);
+    ask(wish, Target { name, json: asked.json }, Command::Note { text }, |name| format!("noted in {name}."))
+}
+
+struct Target {
+    name: Option<String>,
+    json: bool,
+}
+
+impl From<&Named> for Target {
+    fn from(named: &Named) -> Self {
+        Self { name: named.name.clone(), json: named.json }
+    }
+}
+
+fn ask(
+    wish: &Wish,
+    target: Target,
+    command: Command,
+    done: impl Fn(&LoopName) -> String,
+) -> Result<Exit, Failure> {
+    let place = wish.place()?;
+    let name = place.exact(target.name.as_deref())?;
+    let mut store = Store::open(&place.vault).or_error()?;
+    let answer = operate::operate(&mut store, &name, &command).or_error()?;
+    let (said, refused) = match &answer {
+        Answer::Done => (done(&name), None),
+        Answer::Recorded => (format!("recorded; the process that drives {name} will take it."), None),
+        Answer::Refused { why } => (String::new(), Some(why.clone())),
+    };
+    if target.json {
+        let taken = answer != Answer::Recorded;
+        json::print(&serde_json::json!({
+            "loop": name, "command": command.name(), "done": refused.is_none(), "taken": taken, "refused": refused,
+        }));
+    }
+    match refused {
+        Some(why) => Err(Failure::usage(format!("{} {name}: {why}", command.name()))),
+        None => {
+            if !target.json {
+                println!("{said}");
+            }
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// The last word is what the command is about; one before it names the loop.
+fn split(words: &[String]) -> (Option<String>, String) {
+    match words {
+        [name, rest, ..] => (Some(name.clone()), rest.clone()),
+        [rest] => (None, rest.clone()),
+        [] => (None, String::new()),
+    }
+}

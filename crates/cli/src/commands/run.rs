@@ -1,0 +1,250 @@
+//! `windlass run`: drives a loop to an outcome, creating it if there is none.
+
+use windlass_core::id::{LoopName, TaskId};
+use windlass_core::input::Asked;
+use windlass_core::view::{Status, View};
+use windlass_driver::setup::{self, Founding, Proposed};
+use windlass_driver::{Ended, drive_loop};
+use windlass_plan::Planned;
+use windlass_store::Store;
+
+use super::configure;
+use crate::args::Run;
+use crate::exit::Exit;
+use crate::failure::{Failure, Kind, OrFail};
+use crate::place::{Known, Place, Wish, is_inside_an_attempt, surroundings};
+use crate::show::progress::Progress;
+use crate::show::{json, text, view};
+
+pub fn run(wish: &Wish, asked: &Run) -> Result<Exit, Failure> {
+    if is_inside_an_attempt() {
+        return Err(Failure::usage("`windlass run` inside an attempt of a loop is refused")
+            .hint("an attempt does its task; it starts no loops"));
+    }
+    let place = wish.place()?;
+    let target = target(&place, asked)?;
+    let mut progress = Progress::new(asked.json);
+    match known(&place, &target.name)? {
+        Some(view) if asked.dry_run => println!("{} exists.\n{}", view.name, view::next(&view)),
+        Some(view) => {
+            if let Some(exit) = resting(&view, asked.json) {
+                return exit;
+            }
+            check_tasks(asked, view.tasks.iter().map(|task| &task.id))?;
+        }
+        None => {
+            let proposed = propose(&place, asked, &target)?;
+            check_tasks(asked, proposed.planned.tasks.iter().map(|task| &task.id))?;
+            if asked.dry_run {
+                print!("{}", preview(&proposed));
+                return Ok(Exit::Done);
+            }
+            found(&place, proposed, &mut progress)?;
+        }
+    }
+    if asked.dry_run {
+        return Ok(Exit::Done);
+    }
+    drive(&place, &target.name, asked, &mut progress)
+}
+
+struct Target {
+    name: LoopName,
+    goal: Option<String>,
+}
+
+/// A bare word is a loop's name, a sentence is a goal.
+fn target(place: &Place, asked: &Run) -> Result<Target, Failure> {
+    let sentence = asked.what.as_ref().filter(|what| what.trim().contains(char::is_whitespace));
+    let word = asked.what.as_ref().filter(|_| sentence.is_none());
+    let named = match (&asked.name, word) {
+        (Some(name), Some(word)) if name != word => {
+            return Err(Failure::usage(format!("two names: {name} and {word}")).hint("give one"));
+        }
+        (Some(name), _) | (None, Some(name)) => Some(LoopName::new(name).or_usage()?),
+        (None, None) => None,
+    };
+    let name = match (named, sentence) {
+        (Some(name), _) => name,
+        (None, Some(sentence)) => slug(sentence),
+        (None, None) => only_or_default(place)?,
+    };
+    Ok(Target { name, goal: sentence.cloned() })
+}
+
+/// The only loop there is, or one named after the project.
+fn only_or_default(place: &Place) -> Result<LoopName, Failure> {
+    let rows = match place.reader()? {
+        Some(reader) => reader.loops().or_error()?,
+        None => Vec::new(),
+    };
+    match rows.as_slice() {
+        [] => Ok(slug(&place.project.top.file_name().unwrap_or_default().to_string_lossy())),
+        [only] => Ok(only.name.clone()),
+        [_, ..] => {
+            let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+            Err(Failure::usage("there is more than one loop")
+                .hint(format!("name one of: {}", names.join(", "))))
+        }
+    }
+}
+
+/// The first words of a text, as a loop's name.
+fn slug(text: &str) -> LoopName {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' };
+    let plain: String = text.chars().map(plain).collect();
+    let words: Vec<&str> = plain.split_whitespace().take(5).collect();
+    let joined: String = words.join("-").chars().take(40).collect();
+    let trimmed = joined.trim_matches('-');
+    LoopName::new(trimmed).unwrap_or_else(|_| LoopName::new("loop").expect("a plain word is legal"))
+}
+
+fn known(place: &Place, name: &LoopName) -> Result<Option<View>, Failure> {
+    let Some(reader) = place.reader()? else { return Ok(None) };
+    let head = reader.head(name).or_error()?;
+    head.map(|head| place.view(&Known { name: name.clone(), head })).transpose()
+}
+
+/// A loop that ended or is paused is not driven: it says why.
+fn resting(view: &View, as_json: bool) -> Option<Result<Exit, Failure>> {
+    let exit = match (view.status, &view.outcome) {
+        (Status::Ended, Some(outcome)) => Exit::of_outcome(outcome),
+        (Status::Paused, _) => Exit::Paused,
+        (Status::Ended | Status::Idle | Status::Running | Status::Waiting | Status::Interrupted, _) => {
+            return None;
+        }
+    };
+    if as_json {
+        json::print(view);
+    } else {
+        print!("{}", view::status(view));
+    }
+    Some(Ok(exit))
+}
+
+fn check_tasks<'a>(asked: &Run, known: impl Iterator<Item = &'a TaskId>) -> Result<(), Failure> {
+    let known: Vec<&str> = known.map(TaskId::as_str).collect();
+    for wanted in asked.task.iter().chain(&asked.until) {
+        if !known.contains(&wanted.as_str()) {
+            return Err(Failure::usage(format!("there is no task {wanted}"))
+                .hint(format!("the tasks are: {}", known.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+/// Everything is checked before anything is written.
+fn propose(place: &Place, asked: &Run, target: &Target) -> Result<Proposed, Failure> {
+    let resolved = configure::load(&place.project.top, asked.policy.clone(), asked.set.clone())?;
+    resolved.require_agents().map_err(|error| {
+        let failure = Failure::usage(error);
+        if resolved.has_project_file {
+            failure
+        } else {
+            failure.hint("`windlass init` writes a windlass.toml")
+        }
+    })?;
+    let policy = resolved.policy;
+    let planned = plan(place, asked, target, &policy.plan.source)?;
+    let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
+    planned.check_names(&checks).or_usage()?;
+    let founding = Founding {
+        name: target.name.clone(),
+        base: asked.base.clone(),
+        policy,
+        planned,
+        surroundings: surroundings(&place.project.top),
+        vault: place.vault.clone(),
+    };
+    setup::propose(founding).map_err(|error| {
+        let hints = error.hints();
+        Failure { kind: Kind::Usage, message: error.to_string(), hints }
+    })
+}
+
+fn plan(place: &Place, asked: &Run, target: &Target, source: &str) -> Result<Planned, Failure> {
+    if let Some(goal) = &target.goal {
+        return windlass_plan::goal::read(goal).or_usage();
+    }
+    let source = asked.plan.as_deref().unwrap_or(source);
+    if source.trim().is_empty() {
+        return Err(Failure::usage("there is no plan: `plan.source` is not set in windlass.toml")
+            .hint("`windlass init` writes a windlass.toml and a first task")
+            .hint("or give a goal: windlass run \"make the tests pass\""));
+    }
+    windlass_plan::read(source, &place.project.top).or_usage()
+}
+
+fn preview(proposed: &Proposed) -> String {
+    let mut page = format!("would start from {}\n", proposed.base);
+    for task in &proposed.planned.tasks {
+        let after = task.depends_on.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
+        let after = if after.is_empty() { String::new() } else { format!("  (after {after})") };
+        page.push_str(&format!("  task   {}  {}{after}\n", task.id, text::clean(&task.title)));
+    }
+    for check in &proposed.policy.gate.checks {
+        page.push_str(&format!("  check  {}  {}\n", check.name, text::clean(&check.run)));
+    }
+    for warning in &proposed.warnings {
+        page.push_str(&format!("  warning: {warning}\n"));
+    }
+    page
+}
+
+fn found(place: &Place, proposed: Proposed, progress: &mut Progress) -> Result<(), Failure> {
+    place.state.create_checked().or_usage()?;
+    for warning in &proposed.warnings {
+        progress.line(&format!("warning: {}", text::clean(warning)));
+    }
+    let mut store = Store::open(&place.vault).or_error()?;
+    setup::found(&mut store, proposed).or_error()
+}
+
+fn drive(place: &Place, name: &LoopName, asked: &Run, progress: &mut Progress) -> Result<Exit, Failure> {
+    let wanted = Asked {
+        task: asked.task.as_ref().map(TaskId::new),
+        until: asked.until.as_ref().map(TaskId::new),
+        max: asked.max.unwrap_or(0),
+        no_review: asked.no_review,
+    };
+    let mut store = Store::open(&place.vault).or_error()?;
+    let order = drive_loop::Order {
+        name: name.clone(),
+        asked: wanted,
+        project: place.project.clone(),
+        vault: place.vault.clone(),
+        surroundings: surroundings(&place.project.top),
+    };
+    let ended = drive_loop::drive_loop(&mut store, order, progress);
+    progress.erase();
+    let ended = ended.map_err(|error| {
+        let kind = match error.is_disk_full() {
+            true => Kind::Paused,
+            false => Kind::Error,
+        };
+        Failure { kind, message: error.to_string(), hints: error.hints() }
+    })?;
+    drop(store);
+    let view = known(place, name)?.ok_or_else(|| Failure::error(format!("{name} is gone")))?;
+    if asked.json {
+        json::print(&view);
+    } else {
+        print!("\n{}", view::status(&view));
+        if ended == Ended::Interrupted {
+            println!("interrupted; everything is saved. `windlass run {name}` goes on.");
+        }
+    }
+    Ok(Exit::of(&ended))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_becomes_a_plain_name() {
+        assert_eq!(slug("Make the tests pass, please and more").as_str(), "make-the-tests-pass-please");
+        assert_eq!(slug("…").as_str(), "loop");
+        assert_eq!(slug("my repo").as_str(), "my-repo");
+    }
+}

@@ -1,0 +1,19 @@
+//! `windlass status`: how one loop stands.
+
+use crate::args::Show;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::place::Wish;
+use crate::show::{json, view};
+
+pub fn status(wish: &Wish, asked: &Show) -> Result<Exit, Failure> {
+    let place = wish.place()?;
+    let (_, row) = place.find(asked.name.as_deref())?;
+    let seen = place.view(&row)?;
+    if asked.json {
+        json::print(&seen);
+    } else {
+        print!("{}", view::status(&seen));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,43 @@
+//! `windlass take`: the loop's branch into the operator's checkout.
+
+use windlass_driver::setup::{self, Taken};
+
+use crate::args::Named;
+use crate::exit::Exit;
+use crate::failure::{Failure, OrFail};
+use crate::place::{Wish, surroundings};
+use crate::show::json;
+
+pub fn take(wish: &Wish, asked: &Named) -> Result<Exit, Failure> {
+    let place = wish.place()?;
+    let name = place.exact(asked.name.as_deref())?;
+    let (_, row) = place.find(Some(name.as_str()))?;
+    let view = place.view(&row)?;
+    if view.commit.is_none() {
+        return Err(
+            Failure::usage(format!("{name} has landed nothing yet")).hint(format!("windlass status {name}"))
+        );
+    }
+    let taken = setup::take(&surroundings(&place.project.top), &view.branch).or_error()?;
+    if asked.json {
+        let (done, command) = match &taken {
+            Taken::Done { .. } => (true, None),
+            Taken::ByHand { command, .. } => (false, Some(command)),
+        };
+        json::print(
+            &serde_json::json!({ "loop": name, "branch": view.branch, "taken": done, "command": command }),
+        );
+        return Ok(if done { Exit::Done } else { Exit::Error });
+    }
+    match taken {
+        Taken::Done { commit } => {
+            println!(
+                "your checkout is at {} ({})",
+                commit.as_str().get(..10).unwrap_or_default(),
+                view.branch
+            );
+            Ok(Exit::Done)
+        }
+        Taken::ByHand { why, command } => Err(Failure::error(why).hint(command)),
+    }
+}

@@ -1,0 +1,68 @@
+//! Exit codes: the only place that knows their numbers.
+
+use std::process::ExitCode;
+
+use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_driver::Ended;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Completed, or what was asked is done.
+    Done,
+    Error,
+    /// Usage or configuration.
+    Usage,
+    Blocked,
+    Limit,
+    Cancelled,
+    /// Paused: it needs the operator.
+    Paused,
+    Interrupted,
+}
+
+impl Exit {
+    pub fn of(ended: &Ended) -> Self {
+        match ended {
+            Ended::Outcome(outcome) => Self::of_outcome(outcome),
+            Ended::Paused(_) => Self::Paused,
+            Ended::Interrupted => Self::Interrupted,
+        }
+    }
+
+    pub fn of_outcome(outcome: &Outcome) -> Self {
+        match outcome.kind {
+            OutcomeKind::Completed | OutcomeKind::Stopped => Self::Done,
+            OutcomeKind::Blocked => Self::Blocked,
+            OutcomeKind::Limit => Self::Limit,
+            OutcomeKind::Cancelled => Self::Cancelled,
+            OutcomeKind::Failed => Self::Error,
+        }
+    }
+
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Error => 1,
+            Self::Usage => 2,
+            Self::Blocked => 3,
+            Self::Limit => 4,
+            Self::Cancelled => 5,
+            Self::Paused => 6,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+/// `windlass log | head` ends quietly, as other programs do.
+pub fn reset_broken_pipe() {
+    // SAFETY: sets a signal disposition before any thread exists.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}

@@ -1,0 +1,155 @@
+//! Where things are: the project, the state directory, the vault, the loops.
+#![allow(clippy::disallowed_methods, reason = "the edge reads the environment")]
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use windlass_core::id::LoopName;
+use windlass_core::view::{Owner, View};
+use windlass_driver::project::{self, Project, ProjectError};
+use windlass_driver::surroundings::Surroundings;
+use windlass_store::{Head, Reader, StateDir, VaultDir, holder};
+
+use crate::failure::{Failure, OrFail};
+
+/// The operator's project and windlass's records of it.
+pub struct Place {
+    pub project: Project,
+    pub state: StateDir,
+    pub vault: VaultDir,
+}
+
+/// A loop that is on record.
+pub struct Known {
+    pub name: LoopName,
+    pub head: Head,
+}
+
+/// What the command line says about places.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    pub project: Option<PathBuf>,
+    pub state_dir: Option<PathBuf>,
+}
+
+impl Wish {
+    pub fn directory(&self) -> Result<PathBuf, Failure> {
+        match &self.project {
+            Some(dir) => Ok(dir.clone()),
+            None => std::env::current_dir()
+                .map_err(|error| Failure::usage(format!("the current directory: {error}"))),
+        }
+    }
+
+    pub fn place(&self) -> Result<Place, Failure> {
+        let project = project::locate(&self.directory()?).map_err(not_a_project)?;
+        let state = self.state()?;
+        let basename = project.top.file_name().unwrap_or(OsStr::new("repository"));
+        let vault = state.vault(basename, &project.common_dir);
+        Ok(Place { project, state, vault })
+    }
+
+    fn state(&self) -> Result<StateDir, Failure> {
+        if let Some(dir) = &self.state_dir {
+            return Ok(StateDir::new(std::path::absolute(dir).or_usage()?));
+        }
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let base = set("XDG_STATE_HOME")
+            .filter(|dir| dir.is_absolute())
+            .or_else(|| set("HOME").map(|home| home.join(".local/state")));
+        match base {
+            Some(base) => Ok(StateDir::new(base.join("windlass"))),
+            None => {
+                Err(Failure::usage("no place for windlass's records: neither HOME nor XDG_STATE_HOME is set")
+                    .hint("give one with --state-dir or WINDLASS_STATE_DIR"))
+            }
+        }
+    }
+}
+
+impl Place {
+    /// The records, for reading; none if windlass was never used here.
+    pub fn reader(&self) -> Result<Option<Reader>, Failure> {
+        Reader::open(&self.vault).or_error()
+    }
+
+    /// Loops whose names a reading command may mean.
+    pub fn find(&self, name: Option<&str>) -> Result<(Reader, Known), Failure> {
+        let Some(reader) = self.reader()? else { return Err(no_loops()) };
+        if let Some(name) = name.and_then(|name| LoopName::new(name).ok())
+            && let Some(head) = reader.head(&name).or_error()?
+        {
+            return Ok((reader, Known { name, head }));
+        }
+        let mut rows = self.known(&reader)?;
+        let all: Vec<String> = rows.iter().map(|row| row.name.to_string()).collect();
+        rows.retain(|row| name.is_none_or(|part| row.name.as_str().contains(part)));
+        let one = rows.pop();
+        match (one, rows.as_slice()) {
+            (Some(row), []) => Ok((reader, row)),
+            (Some(last), others) => {
+                let names: Vec<&str> = others.iter().chain([&last]).map(|row| row.name.as_str()).collect();
+                Err(Failure::usage("more than one loop fits")
+                    .hint(format!("name one of: {}", names.join(", "))))
+            }
+            (None, _) if all.is_empty() => Err(no_loops()),
+            (None, _) => {
+                let message = format!("there is no loop named {}", name.unwrap_or_default());
+                Err(Failure::usage(message).hint(format!("the loops here: {}", all.join(", "))))
+            }
+        }
+    }
+
+    pub fn known(&self, reader: &Reader) -> Result<Vec<Known>, Failure> {
+        let rows = reader.loops().or_error()?.into_iter();
+        Ok(rows.map(|row| Known { name: row.name, head: row.head }).collect())
+    }
+
+    /// The loop a changing command means: its exact name, or the only one.
+    pub fn exact(&self, name: Option<&str>) -> Result<LoopName, Failure> {
+        let Some(reader) = self.reader()? else { return Err(no_loops()) };
+        let names: Vec<LoopName> = reader.loops().or_error()?.into_iter().map(|row| row.name).collect();
+        let listed = names.iter().map(LoopName::as_str).collect::<Vec<_>>().join(", ");
+        match (name, names.as_slice()) {
+            (_, []) => Err(no_loops()),
+            (Some(name), _) => match names.iter().find(|known| known.as_str() == name) {
+                Some(found) => Ok(found.clone()),
+                None => Err(Failure::usage(format!("there is no loop named {name}"))
+                    .hint(format!("the loops here: {listed}"))),
+            },
+            (None, [only]) => Ok(only.clone()),
+            (None, [_, ..]) => Err(Failure::usage("there is more than one loop; nothing was changed")
+                .hint(format!("name one of: {listed}"))),
+        }
+    }
+
+    /// A loop's View, with the truth about its owner.
+    pub fn view(&self, row: &Known) -> Result<View, Failure> {
+        let view: View = serde_json::from_str(&row.head.view)
+            .map_err(|error| Failure::error(format!("the stored view of {}: {error}", row.name)))?;
+        let held = holder(&self.vault.loop_lock(&row.name)).or_error()?.is_held();
+        Ok(view.seen_with(if held { Owner::Alive } else { Owner::Gone }))
+    }
+}
+
+pub fn surroundings(project: &Path) -> Surroundings {
+    Surroundings { vars: std::env::vars_os().collect(), project: project.to_owned() }
+}
+
+/// Whether this process was started by an attempt of a loop.
+pub fn is_inside_an_attempt() -> bool {
+    std::env::var_os("WINDLASS_INSIDE").is_some()
+}
+
+fn no_loops() -> Failure {
+    Failure::usage("there is no loop in this repository yet").hint("`windlass run` starts one")
+}
+
+fn not_a_project(error: ProjectError) -> Failure {
+    match error {
+        ProjectError::NotARepository(_) => Failure::usage(error)
+            .hint("go to your repository, or name it with -C DIR")
+            .hint("`windlass init --git` makes one here"),
+        ProjectError::Unreadable { .. } => Failure::usage(error),
+    }
+}

@@ -1,0 +1,8 @@
+//! JSON for tools: one object or array, then a newline.
+
+use serde::Serialize;
+
+pub fn print(value: &impl Serialize) {
+    let text = serde_json::to_string_pretty(value).expect("what is printed is plain data");
+    println!("{text}");
+}

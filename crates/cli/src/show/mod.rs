@@ -1,0 +1,6 @@
+//! Views and events as words on a terminal, lines in a pipe, or JSON.
+
+pub mod json;
+pub mod progress;
+pub mod text;
+pub mod view;

@@ -1,0 +1,147 @@
+//! A drive as it happens: lines for what matters, a live line on a terminal, a
+//! heartbeat in a pipe.
+#![allow(clippy::disallowed_methods, reason = "elapsed time is for display only")]
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use windlass_core::event::{Decision, Event, IterationResult, Novelty};
+use windlass_core::state::State;
+use windlass_driver::machine::Observer;
+
+use super::text::{Colour, clock, fit, paint, width};
+
+const HEARTBEAT: Duration = Duration::from_secs(30);
+
+pub struct Progress {
+    live: bool,
+    drawn: bool,
+    quiet: bool,
+    since: Instant,
+    last_line: Instant,
+    doing: String,
+}
+
+impl Progress {
+    /// `quiet` says nothing at all: the caller prints JSON.
+    pub fn new(quiet: bool) -> Self {
+        let now = Instant::now();
+        let live = std::io::stdout().is_terminal() && !quiet;
+        Self { live, drawn: false, quiet, since: now, last_line: now, doing: String::new() }
+    }
+
+    pub fn line(&mut self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        self.erase();
+        println!("{line}");
+        self.last_line = Instant::now();
+    }
+
+    pub fn erase(&mut self) {
+        if self.drawn {
+            print!("\r\u{1b}[K");
+            flush();
+            self.drawn = false;
+        }
+    }
+
+    fn draw(&mut self) {
+        let elapsed = self.since.elapsed().as_secs();
+        let text = format!("{}  {}:{:02}", self.doing, elapsed / 60, elapsed % 60);
+        print!("\r\u{1b}[K{}", paint(&fit(&text, width().saturating_sub(1)), Colour::Faint));
+        flush();
+        self.drawn = true;
+    }
+}
+
+impl Observer for Progress {
+    fn decided(&mut self, state: &State, decision: &Decision) {
+        for event in &decision.events {
+            if let Some((text, colour)) = told(event) {
+                let line = format!("{}  {text}", clock(decision.at));
+                let line = if self.live { fit(&line, width()) } else { super::text::clean(&line) };
+                self.line(&paint(&line, colour));
+            }
+        }
+        let before = std::mem::replace(&mut self.doing, doing(state));
+        if before != self.doing {
+            self.since = Instant::now();
+        }
+        if self.live {
+            self.draw();
+        }
+    }
+
+    fn ticked(&mut self) {
+        if self.live {
+            self.draw();
+        } else if !self.quiet && self.last_line.elapsed() >= HEARTBEAT {
+            let line = format!("… {} for {} s", self.doing, self.since.elapsed().as_secs());
+            self.line(&line);
+        }
+    }
+}
+
+/// What is happening right now, in a few words.
+fn doing(state: &State) -> String {
+    let phase = state.phase.map_or("starting", |phase| phase.name());
+    let max = state.policy().limits.max_iterations;
+    let of = if max == 0 { String::new() } else { format!(" of {max}") };
+    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let task = task.map_or_else(String::new, |task| format!("  {task}"));
+    let tokens = state.ledger.total.tokens();
+    let tokens = if tokens == 0 { String::new() } else { format!("  {tokens} tokens") };
+    format!("{phase}{task}  iteration {}{of}{tokens}", state.run.iterations)
+}
+
+/// The events a person follows a drive by; `windlass log` has all of them.
+fn told(event: &Event) -> Option<(String, Colour)> {
+    let told = match event {
+        Event::IterationOpened { .. } => (event.to_string(), Colour::Bold),
+        Event::AttemptFinished(_) => (format!("  {event}"), Colour::Faint),
+        Event::TreeRecorded(recorded) => match recorded.novelty {
+            Some(Novelty::New) | None => return None,
+            Some(Novelty::Unchanged | Novelty::Seen) => (format!("  {event}"), Colour::Busy),
+        },
+        Event::CheckFinished { exit_code, timed_out, .. } => {
+            let good = *exit_code == Some(0) && !timed_out;
+            (format!("  {event}"), if good { Colour::Good } else { Colour::Bad })
+        }
+        Event::GateReused { .. } => (format!("  {event}"), Colour::Faint),
+        Event::ReviewRecorded(review) => {
+            let good = review.verdict == windlass_core::verdict::Verdict::Accept;
+            (format!("  {event}"), if good { Colour::Good } else { Colour::Bad })
+        }
+        Event::FindingOpened(_) => (format!("  {event}"), Colour::Bad),
+        Event::FindingResolved { .. } => (format!("  {event}"), Colour::Good),
+        Event::Landed { .. } | Event::TaskDone { .. } => (format!("  {event}"), Colour::Good),
+        Event::TaskBlocked { .. } => (format!("  {event}"), Colour::Bad),
+        Event::IterationClosed { result, .. } if *result != IterationResult::Done => {
+            (format!("  {event}"), Colour::Busy)
+        }
+        Event::PhaseEntered { phase } if is_final(*phase) => (event.to_string(), Colour::Bold),
+        Event::WaitStarted { .. }
+        | Event::Paused { .. }
+        | Event::Interrupted { .. }
+        | Event::FinishDropped { .. }
+        | Event::CommandTaken { .. } => (event.to_string(), Colour::Busy),
+        Event::RunResumed { .. } => (event.to_string(), Colour::Faint),
+        _ => return None,
+    };
+    Some(told)
+}
+
+fn is_final(phase: windlass_core::event::Phase) -> bool {
+    use windlass_core::event::Phase;
+    match phase {
+        Phase::FinalVerify | Phase::FinalReview | Phase::Fix | Phase::Finish => true,
+        Phase::Execute | Phase::Verify | Phase::Review | Phase::Land => false,
+    }
+}
+
+fn flush() {
+    // A terminal that went away is noticed by the next line.
+    let _ = std::io::stdout().flush();
+}

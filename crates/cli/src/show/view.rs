@@ -1,0 +1,197 @@
+//! A View as a page of text.
+
+use std::fmt::Write as _;
+
+use windlass_core::finding::Finding;
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::state::TaskStatus;
+use windlass_core::view::{Status, TaskView, UsageView, View};
+
+use super::text::{Colour, fit, paint, width};
+
+/// Everything a person asks about one loop, in a screenful.
+pub fn status(view: &View) -> String {
+    let mut page = String::new();
+    let width = width();
+    let _ = writeln!(page, "{}  {}", paint(view.name.as_str(), Colour::Bold), headline(view));
+    let _ = writeln!(page, "  goal      {}", fit(&view.goal, width.saturating_sub(12)));
+    let _ = writeln!(page, "  {:<10}{}", "iteration", iterations(view));
+    let _ = writeln!(page, "  {:<10}{}", "branch", branch(view));
+    for line in notes(view) {
+        let _ = writeln!(page, "  {}", fit(&line, width.saturating_sub(2)));
+    }
+    page.push('\n');
+    for task in &view.tasks {
+        page.push_str(&task_lines(task, width));
+    }
+    page.push('\n');
+    let _ = writeln!(
+        page,
+        "  findings  {} open bugs, {} open warnings",
+        view.findings.open_bugs, view.findings.open_warnings
+    );
+    let _ = writeln!(page, "  usage     {}", usage(&view.usage));
+    if let Some(summary) = &view.completion_summary {
+        let _ = writeln!(page, "  summary   {}", fit(summary, width.saturating_sub(12)));
+    }
+    let _ = writeln!(page, "\n{}", next(view));
+    page
+}
+
+pub fn list(views: &[View]) -> String {
+    let mut page = String::new();
+    let longest = views.iter().map(|view| view.name.as_str().len()).max().unwrap_or(0);
+    for view in views {
+        let done = view.tasks.iter().filter(|task| is_done(task)).count();
+        let goal = fit(&view.goal, width().saturating_sub(longest + 34));
+        let line = format!(
+            "{:<longest$}  {:<22}  {done}/{} tasks  {goal}",
+            view.name,
+            outcome_words(view),
+            view.tasks.len(),
+        );
+        let _ = writeln!(page, "{}", line.trim_end());
+    }
+    page
+}
+
+/// What to type next, which depends on how the loop stands.
+pub fn next(view: &View) -> String {
+    let name = &view.name;
+    let blocked: Vec<&str> =
+        view.tasks.iter().filter(|t| t.status == TaskStatus::Blocked).map(|t| t.id.as_str()).collect();
+    match (view.status, view.outcome.as_ref().map(|outcome| outcome.kind)) {
+        (Status::Ended, Some(OutcomeKind::Completed)) => {
+            format!("next: windlass take {name}   (brings {} into your checkout)", view.branch)
+        }
+        (Status::Ended, _) if !blocked.is_empty() => format!(
+            "next: windlass log {name} -n 20           (what happened)\n      \
+             windlass unblock {name} {}   (try the task again)\n      \
+             windlass waive {name} {}     (do without it)\n      \
+             then windlass restart {name} and windlass run {name}",
+            blocked[0], blocked[0]
+        ),
+        (Status::Ended, _) => format!("next: windlass restart {name}, then windlass run {name}"),
+        (Status::Paused, _) => format!("next: windlass resume {name}, then windlass run {name}"),
+        (Status::Idle | Status::Interrupted, _) => {
+            format!("next: windlass run {name}   (goes on where it was)")
+        }
+        (Status::Running | Status::Waiting, _) => {
+            format!("next: windlass log {name}   windlass pause {name}")
+        }
+    }
+}
+
+pub fn usage(usage: &UsageView) -> String {
+    let tokens = usage.input_tokens
+        + usage.output_tokens
+        + usage.reasoning_tokens
+        + usage.cache_read_tokens
+        + usage.cache_write_tokens;
+    let mut text = format!("{tokens} tokens, {:.4} USD in {} attempts", usage.cost_usd, usage.attempts);
+    if usage.attempts_unknown > 0 {
+        let _ = write!(text, " ({} of them did not say)", usage.attempts_unknown);
+    }
+    text
+}
+
+pub fn finding(finding: &Finding) -> String {
+    let place =
+        if finding.line == 0 { finding.file.clone() } else { format!("{}:{}", finding.file, finding.line) };
+    let task = finding.task.as_ref().map_or("the whole", |task| task.as_str());
+    let head = format!(
+        "{:<5} {:<8} {:<9} {task}  {place}",
+        finding.id.as_str(),
+        finding.severity.name(),
+        finding.life.name()
+    );
+    let mut text = fit(&head, width());
+    let _ = write!(text, "\n      {}", super::text::clean(&finding.description));
+    if !finding.scenario.is_empty() {
+        let _ = write!(text, "\n      {}", super::text::clean(&finding.scenario));
+    }
+    text
+}
+
+fn headline(view: &View) -> String {
+    let words = outcome_words(view);
+    let colour = match (view.status, view.outcome.as_ref().map(|outcome| outcome.kind)) {
+        (_, Some(OutcomeKind::Completed | OutcomeKind::Stopped)) => Colour::Good,
+        (Status::Ended, _) => Colour::Bad,
+        _ => Colour::Busy,
+    };
+    let mut line = paint(&words, colour);
+    if let Some(phase) = view.phase.filter(|_| view.outcome.is_none()) {
+        let _ = write!(line, "  {}", phase.name());
+    }
+    line
+}
+
+fn outcome_words(view: &View) -> String {
+    match &view.outcome {
+        Some(outcome) => format!("{} ({})", outcome.kind.name(), outcome.reason.name()),
+        None => view.status.name().to_owned(),
+    }
+}
+
+fn iterations(view: &View) -> String {
+    let of = if view.max_iterations == 0 { "no limit".to_owned() } else { view.max_iterations.to_string() };
+    format!("{} of {of} in run {}, {} worked", view.iteration, view.run, view.worked_ms)
+}
+
+fn branch(view: &View) -> String {
+    let short = |hash: &str| hash.get(..10).unwrap_or(hash).to_owned();
+    match &view.commit {
+        Some(commit) => {
+            format!("{} at {} (base {})", view.branch, short(commit.as_str()), short(view.base.as_str()))
+        }
+        None => format!("{} (nothing landed yet; base {})", view.branch, short(view.base.as_str())),
+    }
+}
+
+fn notes(view: &View) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(outcome) = &view.outcome {
+        notes.push(format!("{:<10}{}", "because", outcome.detail));
+    }
+    if let Some(paused) = &view.paused {
+        notes.push(format!("{:<10}{} ({})", "paused", paused.detail, paused.why.name()));
+    }
+    if let Some(waiting) = &view.waiting {
+        notes.push(format!("{:<10}until {} ({})", "waiting", waiting.until, waiting.why.name()));
+    }
+    if view.unchecked {
+        notes.push(format!("{:<10}no check proves what is done", "unchecked"));
+    }
+    for item in &view.pending {
+        notes.push(format!("{:<10}{item}", "pending"));
+    }
+    notes
+}
+
+fn task_lines(task: &TaskView, width: usize) -> String {
+    let (mark, colour) = match task.status {
+        TaskStatus::Pending => ("pending", Colour::Faint),
+        TaskStatus::Active => ("active", Colour::Busy),
+        TaskStatus::Done => ("done", Colour::Good),
+        TaskStatus::Blocked => ("blocked", Colour::Bad),
+        TaskStatus::Waived => ("waived", Colour::Faint),
+    };
+    let attempts = match task.attempts {
+        0 => String::new(),
+        1 => "  1 attempt".to_owned(),
+        n => format!("  {n} attempts"),
+    };
+    let title = format!("{}  {}{attempts}", task.id, task.title);
+    let padded = format!("{mark:<8}");
+    let mut text = format!("  {}  {}\n", paint(&padded, colour), fit(&title, width.saturating_sub(12)));
+    if let Some(reason) = task.reason {
+        let why = format!("{}: {}", reason.name(), task.detail);
+        let _ = writeln!(text, "            {}", fit(&why, width.saturating_sub(12)));
+    }
+    text
+}
+
+fn is_done(task: &TaskView) -> bool {
+    matches!(task.status, TaskStatus::Done | TaskStatus::Waived)
+}
