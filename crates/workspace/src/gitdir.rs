@@ -63,35 +63,37 @@ pub(crate) fn create(path: &Path, seed: &Seed<'_>) -> Result<(), VaultError> {
     Ok(put("HEAD", b"ref: refs/heads/work\n")?)
 }
 
-/// Whether an agent's git would still find its repository here. It says
-/// nothing about what is in it.
-pub(crate) fn looks_sound(root: BorrowedFd<'_>) -> bool {
+/// Whether the repository still stands on the commit it was made at, so that
+/// the next attempt can commit as the first one could. It says nothing about
+/// what else is in it.
+pub(crate) fn looks_sound(root: BorrowedFd<'_>, made_at: ObjectId) -> bool {
     let Ok(git) = dir::open_dir(root, b".git") else { return false };
     let git = git.as_fd();
     let kind = |name: &[u8]| dir::stat(git, name).ok().map(|stat| stat.kind());
-    let open = |name: &[u8]| dir::open_dir(git, name).ok();
-    let head = dir::open_file(git, b"HEAD").ok().and_then(|file| {
-        let mut text = Vec::new();
-        dir::read_up_to(&file, 64, 4096, &mut text).ok().flatten().map(|()| text)
+    let open = |path: &[&[u8]]| {
+        let first = dir::open_dir(git, path.first()?).ok()?;
+        path.iter().skip(1).try_fold(first, |dir, name| dir::open_dir(dir.as_fd(), name).ok())
+    };
+    let has_pack = open(&[b"objects", b"pack"]).is_some_and(|packs| {
+        dir::names(packs.as_fd()).is_ok_and(|names| names.iter().any(|name| name.ends_with(b".idx")))
     });
-    let head_names_something = head.is_some_and(|text| {
-        let text = text.trim_end();
-        text.starts_with(b"ref: refs/") || ObjectId::from_hex(text).is_ok()
-    });
-    let has_pack = open(b"objects")
-        .and_then(|objects| dir::open_dir(objects.as_fd(), b"pack").ok())
-        .is_some_and(|packs| {
-            dir::names(packs.as_fd()).is_ok_and(|names| names.iter().any(|name| name.ends_with(b".idx")))
-        });
-    let borrows = open(b"objects")
-        .and_then(|objects| dir::open_dir(objects.as_fd(), b"info").ok())
-        .is_some_and(|inner| dir::stat(&inner, b"alternates").is_ok());
-    head_names_something
+    let borrows = open(&[b"objects", b"info"]).is_some_and(|inner| dir::stat(&inner, b"alternates").is_ok());
+    let stands = open(&[b"refs", b"heads"])
+        .is_some_and(|heads| line(heads.as_fd(), b"work") == Some(made_at.to_string().into()));
+    line(git, b"HEAD").is_some_and(|head| head == "ref: refs/heads/work")
+        && stands
         && has_pack
         && !borrows
-        && kind(b"refs") == Some(FileType::Directory)
         && kind(b"config") == Some(FileType::RegularFile)
         && kind(b"commondir").is_none()
+}
+
+/// The one line of a small file.
+fn line(dir: BorrowedFd<'_>, name: &[u8]) -> Option<BString> {
+    let file = dir::open_file(dir, name).ok()?;
+    let mut text = Vec::new();
+    dir::read_up_to(&file, 64, 4096, &mut text).ok().flatten()?;
+    Some(text.trim_end().into())
 }
 
 fn config(identity: &Identity) -> String {

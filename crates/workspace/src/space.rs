@@ -151,6 +151,7 @@ impl Space {
         gitdir::create(&fresh.join(".git"), &seed)?;
         discard(&self.root)?;
         std::fs::rename(&fresh, &self.root).at("rename", &fresh)?;
+        self.mark_git(oid)?;
         let key = CacheKey { vault: *vault.id(), base: tree, facts: FRESH, excludes: FRESH };
         cache::save(&self.cache, &key, &model)?;
         self.memory = Some(Memory { key, model, base: None, tree: Some(tree), unsaved: 0 });
@@ -158,7 +159,7 @@ impl Space {
     }
 
     /// Rebuilds what is missing or broken: everything from `commit` when the
-    /// directory itself is gone, else only its `.git`.
+    /// directory itself is gone, else only its `.git`, also when its HEAD moved.
     pub fn ensure(
         &mut self,
         vault: &Vault,
@@ -173,7 +174,7 @@ impl Space {
             }
             Err(error) => return Err(error),
         };
-        if gitdir::looks_sound(fd.as_fd()) {
+        if self.git_made_at().is_some_and(|made_at| gitdir::looks_sound(fd.as_fd(), made_at)) {
             return Ok(Ensured::Sound);
         }
         let oid = commit_oid(commit)?;
@@ -184,7 +185,23 @@ impl Space {
         let place = self.root.join(".git");
         remove_at(fd.as_fd(), b".git").at("remove", &place)?;
         rustix::fs::renameat(rustix::fs::CWD, &fresh, &fd, ".git").at("create", &place)?;
+        self.mark_git(oid)?;
         Ok(Ensured::GitRebuilt)
+    }
+
+    /// The commit `.git` was made at, kept outside of it.
+    fn git_made_at(&self) -> Option<ObjectId> {
+        let text = std::fs::read(self.git_mark()).ok()?;
+        ObjectId::from_hex(&text).ok()
+    }
+
+    fn mark_git(&self, commit: ObjectId) -> Result<(), SpaceError> {
+        let mark = self.git_mark();
+        Ok(std::fs::write(&mark, commit.to_string()).at("write", &mark)?)
+    }
+
+    fn git_mark(&self) -> PathBuf {
+        self.cache.with_extension("git")
     }
 
     /// Makes the files exactly those of a tree; ignored untracked files (build
