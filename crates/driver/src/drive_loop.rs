@@ -69,6 +69,7 @@ impl DriveLoopError {
         matches!(self, Self::DiskFull(_))
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most errors say it all")]
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::Lock(LockError::Held { .. }) => {

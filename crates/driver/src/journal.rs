@@ -95,10 +95,10 @@ impl<'a> Journal<'a> {
 
 /// Why a command was refused, if it was.
 pub fn refusal(decision: &Decision) -> Option<String> {
-    decision.events.iter().find_map(|event| match event {
-        Event::InputRefused { why, .. } => Some(why.clone()),
-        _ => None,
-    })
+    decision
+        .events
+        .iter()
+        .find_map(|event| if let Event::InputRefused { why, .. } = event { Some(why.clone()) } else { None })
 }
 
 fn entry(after: &State, expected: Seq, decision: &Decision, takes: Option<Take>, blobs: Vec<Blob>) -> Append {

@@ -62,6 +62,7 @@ impl Scribe {
         pages
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a page picks the events it tells")]
     fn event(&mut self, pages: &mut Pages, at: Timestamp, event: &Event, line: &str) {
         match event {
             Event::IterationOpened { .. } => self.note.clear(),

@@ -11,6 +11,11 @@
 //! Linux only, 5.9 or newer: neither PID namespaces nor subreapers exist elsewhere, and without one of
 //! them "nothing is alive" could not be proven.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this crate spawns, and bounds its own waits on a monotonic clock"
+)]
+
 #[cfg(not(target_os = "linux"))]
 compile_error!(
     "windlass-process needs Linux: it proves that an attempt is dead by a PID namespace or a subreaper"

@@ -1,6 +1,7 @@
 //! Who drives a loop: a lock on a file that the kernel releases when its owner
 //! dies, however it dies. The file is never removed, since removing it would
 //! let two owners lock two files of one name.
+#![allow(clippy::disallowed_methods, reason = "bounds its own wait for a lock")]
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};

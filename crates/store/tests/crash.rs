@@ -1,4 +1,5 @@
 //! Processes that end without warning, and disks that end without room.
+#![allow(clippy::disallowed_methods, reason = "tests start processes and wait for them")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;

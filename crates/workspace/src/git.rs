@@ -1,6 +1,7 @@
 //! The git program: found once, run with a scrubbed environment, bounded in
 //! output and time. It is never run in a git directory that an agent could
 //! have written.
+#![allow(clippy::disallowed_methods, reason = "runs git, and bounds its own wait for it")]
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};

@@ -14,6 +14,7 @@
 //!
 //! It does not know the store, the gate, agents or the core's state; it keeps
 //! no clock and reads no environment. Blocking code throughout.
+#![allow(clippy::disallowed_types, reason = "looked up, never iterated where order shows")]
 
 mod attributes;
 mod base;

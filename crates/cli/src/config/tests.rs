@@ -1,4 +1,5 @@
 //! Policy files in; policies, refusals and explanations out, as text.
+#![allow(clippy::disallowed_methods, reason = "tests make their own files")]
 
 use std::fs;
 use std::path::Path;
@@ -6,6 +7,10 @@ use std::path::Path;
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, Rejected, Role};
 use windlass_core::time::Millis;
 
+use super::detect::Proposal;
+use super::explain::*;
+use super::layer::*;
+use super::problem::*;
 use super::*;
 
 fn project(text: &str) -> Layer {

@@ -97,6 +97,7 @@ fn doing(state: &State) -> String {
 }
 
 /// The events a person follows a drive by; `windlass log` has all of them.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
 fn told(event: &Event) -> Option<(String, Colour)> {
     let told = match event {
         Event::IterationOpened { .. } => (event.to_string(), Colour::Bold),

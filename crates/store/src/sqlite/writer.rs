@@ -1,6 +1,7 @@
 //! One writer thread per open store, with group commit: whatever is waiting
 //! when the writer comes round goes into one transaction and shares its flush.
 //! Nobody is answered before that flush has returned.
+#![allow(clippy::disallowed_methods, reason = "bounds its own wait for company")]
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};

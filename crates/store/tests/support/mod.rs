@@ -1,5 +1,6 @@
 //! What every test of the store needs: a vault in a temporary directory, and
 //! short ways to write and read it.
+#![allow(clippy::disallowed_methods, reason = "tests start processes and wait for them")]
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
