@@ -1,6 +1,7 @@
 //! The stages of a task: each timed, all run even when one failed, and a
 //! summary at the end that hides nothing.
 
+use std::io;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -8,8 +9,9 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::tally::{self, Runner, Tally};
 
-#[derive(Debug)]
 pub struct Stages {
+    /// Where the output of test runners goes.
+    shown: Box<dyn io::Write>,
     begun: Instant,
     done: Vec<Done>,
     not_run: Vec<String>,
@@ -25,7 +27,11 @@ struct Done {
 
 impl Stages {
     pub fn new() -> Self {
-        Self { begun: Instant::now(), done: Vec::new(), not_run: Vec::new(), tally: Tally::default() }
+        Self::showing(Box::new(io::stdout()))
+    }
+
+    fn showing(shown: Box<dyn io::Write>) -> Self {
+        Self { shown, begun: Instant::now(), done: Vec::new(), not_run: Vec::new(), tally: Tally::default() }
     }
 
     /// Runs one stage. Its failure is kept for the end.
@@ -56,7 +62,8 @@ impl Stages {
     /// Runs tests inside a stage.
     pub fn count(&mut self, command: Command, runner: Runner) -> Result<()> {
         let shown = format!("{command:?}");
-        let (status, mut counted) = tally::run(command, runner).with_context(|| format!("start {shown}"))?;
+        let (status, mut counted) =
+            tally::run(command, runner, &mut *self.shown).with_context(|| format!("start {shown}"))?;
         // A runner that fails with no failed test did not come to run them all.
         if !status.success() && counted.failed == 0 {
             counted.failed = 1;
@@ -110,7 +117,8 @@ mod tests {
 
     #[test]
     fn a_failed_stage_is_a_failure_even_without_a_failed_test() {
-        let mut stages = Stages::new();
+        // Shown, these lines would be counted by the run this test is part of.
+        let mut stages = Stages::showing(Box::new(io::sink()));
         stages.command("good", shell("exit 0"));
         assert_eq!(stages.failed(), 0);
         stages.command("bad", shell("exit 1"));

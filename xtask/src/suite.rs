@@ -12,18 +12,25 @@ use crate::surroundings::Surroundings;
 use crate::tally::Runner;
 use crate::tools;
 
+/// Whose `tests/failpoints.rs` needs abort points compiled into the crate itself.
+const FAILPOINTS: &str = "windlass-store/failpoints";
+
 pub fn run(around: &Surroundings, stages: &mut Stages, extent: Extent) {
     stages.run("the binary, with failpoints and without", |_| build_binaries(around));
 
-    let (mut tests, runner) = if tools::has_subcommand(around, "nextest") {
-        let args = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--no-tests=pass"];
-        (around.cargo(args), Runner::Nextest)
+    let (words, runner): (&[&str], _) = if tools::has_subcommand(around, "nextest") {
+        (&["nextest", "run", "--no-tests=pass"], Runner::Nextest)
     } else {
-        let args = ["test", "--workspace", "--all-targets", "--locked", "--no-fail-fast"];
-        (around.cargo(args), Runner::Libtest)
+        (&["test"], Runner::Libtest)
     };
-    tell(&mut tests, around, extent);
-    stages.tests("tests", tests, runner);
+    let mut tests = |name: &str, args: &[&str]| {
+        let mut tests = around.cargo(words);
+        tests.args(["--workspace", "--locked", "--no-fail-fast"]).args(args);
+        tell(&mut tests, around, extent);
+        stages.tests(name, tests, runner);
+    };
+    tests("tests at abort points", &["--features", FAILPOINTS, "--test", "failpoints"]);
+    tests("tests", &["--all-targets"]);
 
     let mut doc_tests = around.cargo(["test", "--workspace", "--doc", "--locked", "--no-fail-fast"]);
     tell(&mut doc_tests, around, extent);

@@ -1,6 +1,6 @@
 //! Counts tests from what a runner prints, while passing it on.
 
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader};
 use std::process::{Command, ExitStatus, Stdio};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,8 +17,12 @@ pub enum Runner {
     Libtest,
 }
 
-/// Runs a test runner, shows what it prints, and counts.
-pub fn run(mut command: Command, runner: Runner) -> io::Result<(ExitStatus, Tally)> {
+/// Runs a test runner, passes on to `shown` what it prints, and counts.
+pub fn run(
+    mut command: Command,
+    runner: Runner,
+    shown: &mut dyn io::Write,
+) -> io::Result<(ExitStatus, Tally)> {
     let (reader, writer) = io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn()?;
@@ -28,7 +32,7 @@ pub fn run(mut command: Command, runner: Runner) -> io::Result<(ExitStatus, Tall
     let mut reader = BufReader::new(reader);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
-        io::stdout().write_all(&line)?;
+        shown.write_all(&line)?;
         tally.add(count(runner, &String::from_utf8_lossy(&line)));
         line.clear();
     }
@@ -83,7 +87,9 @@ mod tests {
     fn a_run_is_counted_over_both_streams() {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", "echo 'test result: ok. 2 passed; 0 failed'; echo 'test result: x. 0 passed; 1 failed' >&2; exit 3"]);
-        let (status, tally) = run(shell, Runner::Libtest).unwrap();
+        let mut shown = Vec::new();
+        let (status, tally) = run(shell, Runner::Libtest, &mut shown).unwrap();
         assert_eq!((status.code(), tally), (Some(3), Tally { passed: 2, failed: 1 }));
+        assert_eq!(shown.iter().filter(|byte| **byte == b'\n').count(), 2);
     }
 }
