@@ -185,6 +185,9 @@ struct Both<'o> {
 impl Observer for Both<'_> {
     fn decided(&mut self, state: &State, decision: &Decision) {
         self.keeper.write(state, decision);
+        if let Some(warning) = self.keeper.warning() {
+            self.observer.warned(&warning);
+        }
         self.observer.decided(state, decision);
     }
 

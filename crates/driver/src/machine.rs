@@ -25,6 +25,8 @@ const LOOK_AROUND: Duration = Duration::from_millis(150);
 pub trait Observer {
     fn decided(&mut self, state: &State, decision: &Decision);
     fn ticked(&mut self) {}
+    /// Something that does not stop the drive, but that a person should know.
+    fn warned(&mut self, _text: &str) {}
 }
 
 pub struct Machine<'o> {

@@ -209,6 +209,8 @@ pub struct Keeper {
     directory: PathBuf,
     scribe: Scribe,
     lengths: BTreeMap<&'static str, u64>,
+    /// Why the trail is not written, until someone is told.
+    untold: Option<String>,
 }
 
 impl Keeper {
@@ -216,16 +218,26 @@ impl Keeper {
         match Trail::open(project, name) {
             Ok(trail) => Self::new(trail),
             Err(error) => {
-                tell(&error);
                 let directory = project.join(".windlass/loops").join(name.as_str());
-                Self { trail: None, directory, scribe: Scribe::default(), lengths: BTreeMap::new() }
+                let mut keeper = Self::at(None, directory);
+                keeper.give_up(&error);
+                keeper
             }
         }
     }
 
     fn new(trail: Trail) -> Self {
         let directory = trail.path().to_owned();
-        Self { trail: Some(trail), directory, scribe: Scribe::default(), lengths: BTreeMap::new() }
+        Self::at(Some(trail), directory)
+    }
+
+    fn at(trail: Option<Trail>, directory: PathBuf) -> Self {
+        Self { trail, directory, scribe: Scribe::default(), lengths: BTreeMap::new(), untold: None }
+    }
+
+    /// What a person should know, once.
+    pub fn warning(&mut self) -> Option<String> {
+        self.untold.take()
     }
 
     pub fn directory(&self) -> &Path {
@@ -314,11 +326,7 @@ impl Keeper {
     }
 
     fn give_up(&mut self, error: &dyn std::fmt::Display) {
-        tell(error);
+        self.untold = Some(format!("the readable trail is not written: {error}"));
         self.trail = None;
     }
-}
-
-fn tell(error: &dyn std::fmt::Display) {
-    eprintln!("windlass: the readable trail is not written: {error}");
 }

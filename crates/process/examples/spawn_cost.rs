@@ -1,6 +1,7 @@
 //! What a warden costs: `/bin/true` started and waited for, plainly and under a warden, in turn.
 //!
 //! `cargo run --release -p windlass-process --example spawn_cost [ROUNDS]`
+#![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 use std::path::Path;
 use std::process::{Command, ExitCode};

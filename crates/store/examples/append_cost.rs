@@ -2,6 +2,7 @@
 //! loops at once cost beside one: ratios inside one run, medians of interleaved
 //! rounds. `append_cost steady N` only appends N records, to be run under
 //! `strace -f -c -e trace=fsync,fdatasync`.
+#![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 use std::error::Error;
 use std::ffi::OsStr;

@@ -11,6 +11,10 @@
 //!
 //! Neighbours: `core` for ids and time; `driver` appends and replays; `cli`
 //! opens a `Reader` for everything that only shows.
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests start processes and count")
+)]
 
 pub mod blob;
 pub mod chain;

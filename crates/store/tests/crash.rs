@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use support::{append, ask, child, child_vault, name, read_all, record, vault};
 use windlass_core::id::{CommandId, Seq};
@@ -155,12 +155,8 @@ fn a_quiet_writer_moves_its_log_into_the_database() {
     for expected in 0..150 {
         store.append(record("demo", expected, &body)).unwrap();
     }
-    let deadline = Instant::now() + Duration::from_secs(10);
-    let size = || fs::metadata(vault.dir.db()).unwrap().len();
-    while size() < 150 * 20_000 {
-        assert!(Instant::now() < deadline, "the database is still {} bytes", size());
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let grown = || fs::metadata(vault.dir.db()).unwrap().len() >= 150 * 20_000;
+    assert!(windlass_testkit::poll::until(Duration::from_secs(10), grown), "the log stays beside it");
     assert_eq!(store.head(&name("demo")).unwrap().unwrap().seq, Seq(150));
 }
 

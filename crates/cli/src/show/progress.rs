@@ -1,15 +1,15 @@
 //! A drive as it happens: lines for what matters, a live line on a terminal, a
 //! heartbeat in a pipe.
-#![allow(clippy::disallowed_methods, reason = "elapsed time is for display only")]
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use windlass_core::event::{Decision, Event, IterationResult, Novelty};
 use windlass_core::state::State;
+use windlass_driver::clock;
 use windlass_driver::machine::Observer;
 
-use super::text::{Colour, clock, fit, paint, width};
+use super::text::{self, Colour, fit, paint, width};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
@@ -25,7 +25,7 @@ pub struct Progress {
 impl Progress {
     /// `quiet` says nothing at all: the caller prints JSON.
     pub fn new(quiet: bool) -> Self {
-        let now = Instant::now();
+        let now = clock::now();
         let live = std::io::stdout().is_terminal() && !quiet;
         Self { live, drawn: false, quiet, since: now, last_line: now, doing: String::new() }
     }
@@ -36,7 +36,7 @@ impl Progress {
         }
         self.erase();
         println!("{line}");
-        self.last_line = Instant::now();
+        self.last_line = clock::now();
     }
 
     pub fn erase(&mut self) {
@@ -59,19 +59,23 @@ impl Progress {
 impl Observer for Progress {
     fn decided(&mut self, state: &State, decision: &Decision) {
         for event in &decision.events {
-            if let Some((text, colour)) = told(event) {
-                let line = format!("{}  {text}", clock(decision.at));
-                let line = if self.live { fit(&line, width()) } else { super::text::clean(&line) };
+            if let Some((told, colour)) = told(event) {
+                let line = format!("{}  {told}", text::clock(decision.at));
+                let line = if self.live { fit(&line, width()) } else { text::clean(&line) };
                 self.line(&paint(&line, colour));
             }
         }
         let before = std::mem::replace(&mut self.doing, doing(state));
         if before != self.doing {
-            self.since = Instant::now();
+            self.since = clock::now();
         }
         if self.live {
             self.draw();
         }
+    }
+
+    fn warned(&mut self, text: &str) {
+        self.line(&format!("warning: {}", text::clean(text)));
     }
 
     fn ticked(&mut self) {

@@ -63,12 +63,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
             let summary = GateSummary { passed: false, exits: exits.clone(), failing: failing.clone() };
             gate_reported(state, *purpose, GateKey { tree: tree.clone(), checks: checks.clone() }, summary);
         }
-        Event::GateReused { tree, checks, .. } => {
-            let key = GateKey { tree: tree.clone(), checks: checks.clone() };
-            if let Some(summary) = state.gates.get(&key).cloned() {
-                task_gate(state, summary);
-            }
-        }
+        Event::GateReused { tree, checks, .. } => gate_reused(state, tree, checks),
         Event::ReviewRecorded(review) => review_recorded(state, review),
         Event::FindingOpened(finding) => {
             state.findings.insert(finding.id.clone(), (**finding).clone());
@@ -76,23 +71,12 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::FindingCarried { finding } => set_life(state, finding, Life::Carried),
         Event::FindingResolved { finding } => set_life(state, finding, Life::Resolved),
         Event::FindingWaived { finding, .. } => finding_waived(state, finding),
-        Event::TaskDone { task, commit, reviewed, checked } => {
+        Event::TaskDone { task, .. }
+        | Event::TaskBlocked { task, .. }
+        | Event::TaskUnblocked { task }
+        | Event::TaskWaived { task, .. } => {
             if let Some(task) = state.task_mut(task) {
-                task.commit = Some(commit.clone());
-                task.reviewed = *reviewed;
-                task.checked = *checked;
-                set_status(task, TaskStatus::Done, None, "");
-            }
-        }
-        Event::TaskBlocked { task, reason, words } => {
-            if let Some(task) = state.task_mut(task) {
-                set_status(task, TaskStatus::Blocked, Some(*reason), words);
-            }
-        }
-        Event::TaskUnblocked { task } => task_unblocked(state, task),
-        Event::TaskWaived { task, why } => {
-            if let Some(task) = state.task_mut(task) {
-                set_status(task, TaskStatus::Waived, Some(Reason::Operator), why);
+                task_settled(task, event);
             }
         }
         Event::IterationClosed { task, result, .. } => iteration_closed(state, task.as_ref(), *result),
@@ -107,11 +91,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::WaitEnded => state.waiting = None,
         Event::Paused { why, detail } => state.paused = Some(Pause { why: *why, detail: detail.clone() }),
         Event::Resumed => resumed(state),
-        Event::CancelAsked => {
-            state.cancelling = true;
-            state.paused = None;
-            state.waiting = None;
-        }
+        Event::CancelAsked => cancel_asked(state),
         Event::Steered { text } => state.steering.push(text.clone()),
         Event::Noted { .. } => {}
         Event::Interrupted { .. } => state.lifecycle = Lifecycle::Interrupted,
@@ -375,13 +355,35 @@ fn iteration_closed(state: &mut State, task: Option<&TaskId>, result: IterationR
     }
 }
 
-fn task_unblocked(state: &mut State, task: &TaskId) {
-    if let Some(task) = state.task_mut(task) {
+fn task_settled(task: &mut TaskState, event: &Event) {
+    if let Event::TaskDone { commit, reviewed, checked, .. } = event {
+        task.commit = Some(commit.clone());
+        task.reviewed = *reviewed;
+        task.checked = *checked;
+        set_status(task, TaskStatus::Done, None, "");
+    } else if let Event::TaskBlocked { reason, words, .. } = event {
+        set_status(task, TaskStatus::Blocked, Some(*reason), words);
+    } else if let Event::TaskWaived { why, .. } = event {
+        set_status(task, TaskStatus::Waived, Some(Reason::Operator), why);
+    } else if let Event::TaskUnblocked { .. } = event {
         task.failures = 0;
         task.no_progress = 0;
         task.rejections = 0;
         set_status(task, TaskStatus::Pending, None, "");
     }
+}
+
+fn gate_reused(state: &mut State, tree: &TreeId, checks: &[String]) {
+    let key = GateKey { tree: tree.clone(), checks: checks.to_vec() };
+    if let Some(summary) = state.gates.get(&key).cloned() {
+        task_gate(state, summary);
+    }
+}
+
+fn cancel_asked(state: &mut State) {
+    state.cancelling = true;
+    state.paused = None;
+    state.waiting = None;
 }
 
 fn resumed(state: &mut State) {

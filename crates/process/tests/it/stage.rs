@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use windlass_process::{ATTEMPT_VARIABLE, Confinement, Containment, Finished, Limits, Program, Spawner};
@@ -124,10 +124,6 @@ pub fn carriers(marker: &str) -> Vec<String> {
     found
 }
 
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + SOON;
-    while !holds() {
-        assert!(Instant::now() < deadline, "not within {SOON:?}: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    assert!(windlass_testkit::poll::until(SOON, holds), "not within {SOON:?}: {what}");
 }

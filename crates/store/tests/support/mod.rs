@@ -26,7 +26,7 @@ pub fn vault() -> Vault {
 }
 
 pub fn vault_in(state: &Path) -> VaultDir {
-    StateDir::new(state).vault(OsStr::new("shop"), Path::new("/work/shop/.git"))
+    StateDir::new(state).vault(OsStr::new("shop"), Path::new("/home/me/shop/.git"))
 }
 
 pub fn name(text: &str) -> LoopName {
