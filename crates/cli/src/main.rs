@@ -8,6 +8,8 @@ mod config;
 mod exit;
 mod failure;
 mod place;
+#[cfg(test)]
+mod reference;
 mod show;
 
 use std::process::ExitCode;

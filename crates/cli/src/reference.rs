@@ -1,0 +1,62 @@
+//! The pages under docs/reference/, generated: what `--json` prints, what the
+//! log holds, every key of the policy and every verb. A test keeps them true.
+#![allow(clippy::disallowed_methods, reason = "a test is asked to bless by its environment")]
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::CommandFactory;
+use windlass_core::event::Event;
+use windlass_core::view::View;
+
+use crate::args::Args;
+use crate::config::all_keys;
+
+#[test]
+fn the_reference_pages_are_up_to_date() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let pages = [
+        ("view.schema.json", schema(&schemars::schema_for!(View))),
+        ("event.schema.json", schema(&schemars::schema_for!(Event))),
+        ("policy.md", policy()),
+        ("commands.md", commands()),
+    ];
+    for (name, text) in pages {
+        let file = dir.join(name);
+        if std::env::var_os("WINDLASS_UPDATE").is_some() {
+            std::fs::create_dir_all(&dir).unwrap();
+            std::fs::write(&file, &text).unwrap();
+        }
+        let found = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(found, text, "{name}: write it again with WINDLASS_UPDATE=1 cargo test -p windlass reference");
+    }
+}
+
+fn schema(schema: &schemars::Schema) -> String {
+    serde_json::to_string_pretty(schema).unwrap() + "\n"
+}
+
+fn policy() -> String {
+    let mut page = "# Every key of windlass.toml\n\nGenerated from the keys the binary knows.\n\n\
+                    | key | takes | default | meaning |\n|---|---|---|---|\n"
+        .to_owned();
+    for key in all_keys() {
+        let default = key.default.map_or_else(String::new, |text| format!("`{}`", text.replace('|', "\\|")));
+        let kind = key.kind.replace('|', "\\|");
+        let _ = writeln!(page, "| `{}` | {kind} | {default} | {} |", key.name, key.doc);
+    }
+    page
+}
+
+fn commands() -> String {
+    let mut page = "# The command line\n\nGenerated from the same model as `--help`.\n".to_owned();
+    let mut root = Args::command().term_width(80);
+    root.build();
+    for verb in root.get_subcommands_mut() {
+        let name = verb.get_name().to_owned();
+        let help = verb.render_long_help().to_string();
+        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+        let _ = write!(page, "\n## windlass {name}\n\n```text\n{}\n```\n", help.join("\n").trim_end());
+    }
+    page
+}
