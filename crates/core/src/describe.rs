@@ -115,6 +115,7 @@ fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> f
     }
     match finished.strays {
         0 => Ok(()),
+        1 => write!(f, ", left a process behind (ended)"),
         strays => write!(f, ", left {strays} processes behind (ended)"),
     }
 }

@@ -40,7 +40,7 @@ pub fn demo(asked: &Demo) -> Result<Exit, Failure> {
     );
     println!("{}\n", paint("and an agent that lies before it works.", Colour::Bold));
     let wish = Wish { project: Some(project), state_dir: Some(root.join("state")) };
-    let exit = run::run(&wish, &order())?;
+    let exit = run::go(&wish, &order(), run::Closing::Plain)?;
     let place = wish.place()?;
     let caught = caught(&place)?;
     println!("\n{}", paint("What the agent said, and what windlass saw:", Colour::Bold));
@@ -101,9 +101,10 @@ fn caught(place: &Place) -> Result<Vec<String>, Failure> {
                 Event::GateFailed { failing, .. } => {
                     seen.extend(failing.first().map(|failing| format!("check {} stays red", failing.check)));
                 }
+                Event::GateReused { passed: false, .. } => seen.push("the checks stay red".to_owned()),
                 Event::IterationClosed { result, .. } if result != IterationResult::Done => {
                     if strays > 0 {
-                        seen.push("its background process was ended before anything was judged".to_owned());
+                        seen.push("its background process was ended first".to_owned());
                     }
                     lines.push(format!("iteration {iteration}: it said complete; {}", seen.join(", ")));
                 }
@@ -125,7 +126,7 @@ fn proof(place: &Place) -> Result<(), Failure> {
         println!("  branch  {}", view.branch);
         println!("  commit  {commit}");
         println!("  tree    {tree}");
-        println!("  every check green on exactly this tree, in a checkout no agent could write");
+        println!("  every check green on exactly this tree, on a clean checkout of it");
     }
     Ok(())
 }

@@ -17,6 +17,18 @@ use crate::show::progress::Progress;
 use crate::show::{json, text, view};
 
 pub fn run(wish: &Wish, asked: &Run) -> Result<Exit, Failure> {
+    go(wish, asked, Closing::WithNext)
+}
+
+/// What a drive prints last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// How the loop stands, and what to type next.
+    WithNext,
+    Plain,
+}
+
+pub fn go(wish: &Wish, asked: &Run, closing: Closing) -> Result<Exit, Failure> {
     if is_inside_an_attempt() {
         return Err(Failure::usage("`windlass run` inside an attempt of a loop is refused")
             .hint("an attempt does its task; it starts no loops"));
@@ -45,7 +57,8 @@ pub fn run(wish: &Wish, asked: &Run) -> Result<Exit, Failure> {
     if asked.dry_run {
         return Ok(Exit::Done);
     }
-    drive(&place, &target.name, asked, &mut progress)
+    let ended = drive(&place, &target.name, asked, &mut progress)?;
+    close(&place, &target.name, (asked.json, closing), &ended)
 }
 
 struct Target {
@@ -200,7 +213,7 @@ fn found(place: &Place, proposed: Proposed, progress: &mut Progress) -> Result<(
     setup::found(&mut store, proposed).or_error()
 }
 
-fn drive(place: &Place, name: &LoopName, asked: &Run, progress: &mut Progress) -> Result<Exit, Failure> {
+fn drive(place: &Place, name: &LoopName, asked: &Run, progress: &mut Progress) -> Result<Ended, Failure> {
     let wanted = Asked {
         task: asked.task.as_ref().map(TaskId::new),
         until: asked.until.as_ref().map(TaskId::new),
@@ -217,24 +230,28 @@ fn drive(place: &Place, name: &LoopName, asked: &Run, progress: &mut Progress) -
     };
     let ended = drive_loop::drive_loop(&mut store, order, progress);
     progress.erase();
-    let ended = ended.map_err(|error| {
-        let kind = match error.is_disk_full() {
-            true => Kind::Paused,
-            false => Kind::Error,
-        };
+    ended.map_err(|error| {
+        let kind = if error.is_disk_full() { Kind::Paused } else { Kind::Error };
         Failure { kind, message: error.to_string(), hints: error.hints() }
-    })?;
-    drop(store);
+    })
+}
+
+fn close(
+    place: &Place,
+    name: &LoopName,
+    (as_json, closing): (bool, Closing),
+    ended: &Ended,
+) -> Result<Exit, Failure> {
     let view = known(place, name)?.ok_or_else(|| Failure::error(format!("{name} is gone")))?;
-    if asked.json {
-        json::print(&view);
-    } else {
-        print!("\n{}", view::status(&view));
-        if ended == Ended::Interrupted {
-            println!("interrupted; everything is saved. `windlass run {name}` goes on.");
-        }
+    match (as_json, closing) {
+        (true, _) => json::print(&view),
+        (false, Closing::Plain) => print!("\n{}", view::page(&view)),
+        (false, Closing::WithNext) => print!("\n{}", view::status(&view)),
     }
-    Ok(Exit::of(&ended))
+    if *ended == Ended::Interrupted && !as_json {
+        println!("interrupted; everything is saved.");
+    }
+    Ok(Exit::of(ended))
 }
 
 #[cfg(test)]

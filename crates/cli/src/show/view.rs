@@ -9,8 +9,13 @@ use windlass_core::view::{Status, TaskView, UsageView, View};
 
 use super::text::{Colour, fit, paint, width};
 
-/// Everything a person asks about one loop, in a screenful.
+/// Everything a person asks about one loop, and what to type next.
 pub fn status(view: &View) -> String {
+    format!("{}\n{}\n", page(view), next(view))
+}
+
+/// How one loop stands, in a screenful.
+pub fn page(view: &View) -> String {
     let mut page = String::new();
     let width = width();
     let _ = writeln!(page, "{}  {}", paint(view.name.as_str(), Colour::Bold), headline(view));
@@ -34,7 +39,6 @@ pub fn status(view: &View) -> String {
     if let Some(summary) = &view.completion_summary {
         let _ = writeln!(page, "  summary   {}", fit(summary, width.saturating_sub(12)));
     }
-    let _ = writeln!(page, "\n{}", next(view));
     page
 }
 
@@ -88,11 +92,18 @@ pub fn usage(usage: &UsageView) -> String {
         + usage.reasoning_tokens
         + usage.cache_read_tokens
         + usage.cache_write_tokens;
-    let mut text = format!("{tokens} tokens, {:.4} USD in {} attempts", usage.cost_usd, usage.attempts);
-    if usage.attempts_unknown > 0 {
-        let _ = write!(text, " ({} of them did not say)", usage.attempts_unknown);
+    let attempts =
+        if usage.attempts == 1 { "1 attempt".to_owned() } else { format!("{} attempts", usage.attempts) };
+    match usage.attempts_unknown {
+        0 => format!("{tokens} tokens, {:.4} USD in {attempts}", usage.cost_usd),
+        unknown if unknown == usage.attempts => format!("unknown: {attempts}, none of them said"),
+        unknown => {
+            format!(
+                "{tokens} tokens, {:.4} USD in {attempts}, and {unknown} of them did not say",
+                usage.cost_usd
+            )
+        }
     }
-    text
 }
 
 pub fn finding(finding: &Finding) -> String {
