@@ -90,21 +90,16 @@ pub fn drive_loop(
 ) -> Result<Ended, DriveLoopError> {
     let lock = LoopLock::take(&order.vault.loop_lock(&order.name), clock::wall())?;
     windlass_process::end_leftovers(&order.vault.attempts(&order.name), LEFTOVERS_PATIENCE)?;
-    let blobs = BlobDir::new(order.vault.blobs());
-    let mut texts = BTreeMap::new();
-    {
-        let journal = Journal::open(store, &order.name)?;
-        let ids: Vec<_> = journal.state().tasks.iter().map(|task| task.task.text.clone()).collect();
-        for id in ids {
-            let bytes = store.blob(&id, TEXT_LIMIT)?;
-            texts.insert(id, String::from_utf8_lossy(&bytes).into_owned());
-        }
-    }
-    let mut keeper = Keeper::open(&order.project.top, &order.name);
-    let workshop = workshop(&order, blobs, (texts, keeper.directory()))?;
     let commands = open_reader(&order.vault)?;
     let mut journal = Journal::open(store, &order.name)?;
+    let mut texts = BTreeMap::new();
+    for task in &journal.state().tasks {
+        let bytes = commands.blob(&task.task.text, TEXT_LIMIT)?;
+        texts.insert(task.task.text.clone(), String::from_utf8_lossy(&bytes).into_owned());
+    }
+    let mut keeper = Keeper::open(&order.project.top, &order.name);
     keeper.catch_up(&commands, journal.state());
+    let workshop = workshop(&order, texts, keeper.directory())?;
     let mut both = Both { keeper, observer };
     let ended = {
         let mut machine = Machine::new(workshop, order.name.clone(), commands, &mut both)
@@ -131,8 +126,8 @@ fn pause_full(store: &mut Store, order: &Order, error: &JournalError) -> Result<
 
 fn workshop(
     order: &Order,
-    blobs: BlobDir,
-    (texts, trail): (BTreeMap<windlass_core::id::BlobId, String>, &Path),
+    texts: BTreeMap<windlass_core::id::BlobId, String>,
+    trail: &Path,
 ) -> Result<Workshop, DriveLoopError> {
     let git = locate_git(&order.surroundings)?;
     let repository = Repository::discover(&git, &order.project.top)?;
@@ -158,7 +153,7 @@ fn workshop(
         git,
         repository,
         vault,
-        blobs,
+        blobs: BlobDir::new(order.vault.blobs()),
         spawner,
         overlay,
         surroundings: order.surroundings.clone(),

@@ -90,13 +90,25 @@ impl Checkout {
     /// Makes the directory hold the tree, whatever has been done to it: for
     /// machines where the gate writes into it. Extra files are removed.
     pub fn verify_and_rewrite(&mut self, vault: &Vault, tree: &TreeId) -> Result<Brought, CheckoutError> {
+        if self.model.is_none() {
+            self.model = cache::load(&self.cache, vault.id()).map(|(_, model)| model);
+        }
+        self.verify(vault, tree)
+    }
+
+    /// The same, believing no stat key: every file is read and hashed.
+    pub fn rehash_and_rewrite(&mut self, vault: &Vault, tree: &TreeId) -> Result<Brought, CheckoutError> {
+        self.model = None;
+        self.verify(vault, tree)
+    }
+
+    fn verify(&mut self, vault: &Vault, tree: &TreeId) -> Result<Brought, CheckoutError> {
         let to = tree_oid(tree)?;
         self.begin()?;
         let is_dir = fs::symlink_metadata(&self.dir).is_ok_and(|meta| meta.is_dir());
         let objects = vault.objects();
         let (model, brought) = if is_dir {
-            let old =
-                self.model.take().or_else(|| cache::load(&self.cache, vault.id()).map(|(_, model)| model));
+            let old = self.model.take();
             (verify(&self.dir, &objects, to, old)?, Brought::Verified)
         } else {
             self.model = None;

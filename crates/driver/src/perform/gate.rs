@@ -43,7 +43,7 @@ pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
     let mut results = Vec::new();
     let mut blobs = Vec::new();
     for index in 0..checks.len() {
-        prepare(shop, &mut checkout, &on)?;
+        prepare(shop, &mut checkout, &on, index)?;
         place.clear(index)?;
         let checked = run_check(&run, index, &mut |canceller| shop.started(canceller));
         let Some(checked) = checked.filter(|_| !shop.was_stopped()) else {
@@ -59,12 +59,14 @@ pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
 
 /// With a throwaway layer nothing but windlass ever writes to the clean tree;
 /// without one it is compared, file by file, before every check. The last look
-/// compares it in any case.
-fn prepare(shop: &Workshop, checkout: &mut Checkout, on: &On<'_>) -> Result<(), Fault> {
-    let brought = if shop.overlay && on.purpose != Purpose::Final {
-        checkout.bring_to(&shop.vault, on.tree)
-    } else {
-        checkout.verify_and_rewrite(&shop.vault, on.tree)
+/// begins by hashing everything anew.
+fn prepare(shop: &Workshop, checkout: &mut Checkout, on: &On<'_>, index: usize) -> Result<(), Fault> {
+    let brought = match (on.purpose, shop.overlay) {
+        (Purpose::Final, _) if index == 0 => checkout.rehash_and_rewrite(&shop.vault, on.tree),
+        (Purpose::Baseline | Purpose::Task | Purpose::Final, true) => checkout.bring_to(&shop.vault, on.tree),
+        (Purpose::Baseline | Purpose::Task | Purpose::Final, false) => {
+            checkout.verify_and_rewrite(&shop.vault, on.tree)
+        }
     };
     brought.map(|_| ()).map_err(|error| fault(&error))
 }
