@@ -1,13 +1,12 @@
 //! Before a loop exists: everything it needs is looked at, and refused with
 //! the place and the remedy, before anything is written.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use windlass_agent::adapter;
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::Creation;
-use windlass_core::policy::{AgentPolicy, Policy, Role};
+use windlass_core::policy::{Policy, Role};
 use windlass_core::step::create;
 use windlass_core::task::Plan;
 use windlass_gate::{BadGlob, MissingFile, Protection, missing_files};
@@ -212,20 +211,8 @@ fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), Setu
         let agent = policy.agent_for(role);
         let called = adapter(agent).map_err(|error| unusable(error.to_string()))?;
         called.check(agent, &surroundings.project, &path).map_err(|error| unusable(error.to_string()))?;
-        if let Some(script) = missing_script(agent, &surroundings.project) {
-            return Err(unusable(format!("the agent's script {script} does not exist")));
-        }
     }
     Ok(())
-}
-
-/// A script given to an interpreter, that is not there.
-fn missing_script<'a>(agent: &'a AgentPolicy, project: &Path) -> Option<&'a str> {
-    const INTERPRETERS: &[&str] = &["sh", "bash", "dash", "zsh", "python3", "python", "node", "ruby", "perl"];
-    let [program, script, ..] = agent.command.as_slice() else { return None };
-    let name = Path::new(program).file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let is_script = INTERPRETERS.contains(&name) && script.contains('/') && !script.starts_with('-');
-    (is_script && !project.join(script).exists()).then_some(script.as_str())
 }
 
 fn check_files(policy: &Policy, repository: &Repository, base: &CommitId) -> Result<(), SetupError> {

@@ -5,7 +5,7 @@ use windlass_core::input::Asked;
 use windlass_core::view::{Status, View};
 use windlass_driver::setup::{self, Founding, Proposed};
 use windlass_driver::{Ended, drive_loop};
-use windlass_plan::Planned;
+use windlass_plan::{PlanError, Planned};
 use windlass_store::Store;
 
 use super::configure;
@@ -160,7 +160,7 @@ fn propose(place: &Place, asked: &Run, target: &Target) -> Result<Proposed, Fail
     let policy = resolved.policy;
     let planned = plan(place, asked, target, &policy.plan.source)?;
     let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
-    planned.check_names(&checks).or_usage()?;
+    planned.check_names(&checks).map_err(bad_plan)?;
     let founding = Founding {
         name: target.name.clone(),
         base: asked.base.clone(),
@@ -177,7 +177,7 @@ fn propose(place: &Place, asked: &Run, target: &Target) -> Result<Proposed, Fail
 
 fn plan(place: &Place, asked: &Run, target: &Target, source: &str) -> Result<Planned, Failure> {
     if let Some(goal) = &target.goal {
-        return windlass_plan::goal::read(goal).or_usage();
+        return windlass_plan::goal::read(goal).map_err(bad_plan);
     }
     let source = asked.plan.as_deref().unwrap_or(source);
     if source.trim().is_empty() {
@@ -185,7 +185,12 @@ fn plan(place: &Place, asked: &Run, target: &Target, source: &str) -> Result<Pla
             .hint("`windlass init` writes a windlass.toml and a first task")
             .hint("or give a goal: windlass run \"make the tests pass\""));
     }
-    windlass_plan::read(source, &place.project.top).or_usage()
+    windlass_plan::read(source, &place.project.top).map_err(bad_plan)
+}
+
+fn bad_plan(error: PlanError) -> Failure {
+    let remedy = error.remedy();
+    Failure::usage(error).hint(remedy)
 }
 
 fn preview(proposed: &Proposed) -> String {
