@@ -8,9 +8,11 @@ use gix_object::tree::{Editor, EntryKind};
 use gix_object::{FindExt, Kind};
 use windlass_core::id::{CommitId, TreeId};
 
-use crate::id::{commit_oid, tree_id, tree_oid};
+use crate::commit::{CommitText, encode_commit};
+use crate::id::{commit_id, commit_oid, tree_id, tree_oid};
+use crate::loose;
 use crate::objects::{ObjectError, Reader, TreeEntry, encode_tree, hash};
-use crate::sink::{Sink, Worker};
+use crate::sink::Worker;
 use crate::trees::{self, Change, Item};
 use crate::vault::{Vault, VaultError};
 
@@ -111,7 +113,8 @@ impl Vault {
     }
 
     /// `tree` with the given paths as they are in `from`: taken over where
-    /// `from` has them, gone where it has not.
+    /// `from` has them, gone where it has not. Not flushed, see
+    /// [`Vault::commit`].
     pub fn graft(&self, tree: &TreeId, from: &TreeId, paths: &[BString]) -> Result<TreeId, VaultError> {
         let mut reader = self.reader();
         let from = tree_oid(from)?;
@@ -120,54 +123,68 @@ impl Vault {
             let entry = reader.entry_at(from, path)?;
             edits.push((path.clone(), entry.map(|entry| (entry.kind, entry.oid))));
         }
-        let sink = self.sink();
-        let grafted = edit(&sink, &mut self.worker(), tree_oid(tree)?, &edits)?;
-        if sink.finish()? > 0 {
-            self.refresh()?;
+        Ok(tree_id(self.edit(tree_oid(tree)?, &edits)?))
+    }
+
+    /// Makes a commit of a tree the vault has. It is not flushed to disk: the
+    /// same arguments give the same id, so after a power cut the caller makes
+    /// it again.
+    pub fn commit(
+        &self,
+        tree: &TreeId,
+        parents: &[CommitId],
+        text: &CommitText,
+    ) -> Result<CommitId, VaultError> {
+        let parents = parents.iter().map(commit_oid).collect::<Result<Vec<_>, _>>()?;
+        let bytes = encode_commit(tree_oid(tree)?, &parents, text);
+        Ok(commit_id(self.put_loose(&mut self.worker(), Kind::Commit, &bytes)?))
+    }
+
+    /// Puts and removes entries of a tree; removals first, so that a file may take
+    /// the place of a directory whose files go.
+    fn edit(&self, tree: ObjectId, edits: &[Edit]) -> Result<ObjectId, VaultError> {
+        let mut worker = self.worker();
+        let root = load_tree(&worker.reader, tree)?;
+        let find = worker.reader.find().clone();
+        let mut editor = Editor::new(root, &find, gix_hash::Kind::Sha1);
+        let fail = |path: &BStr, error: &dyn std::fmt::Display| ObjectError::Corrupt {
+            id: tree,
+            detail: format!("cannot edit {path:?}: {error}"),
+        };
+        for (path, _) in edits.iter().filter(|(_, entry)| entry.is_none()) {
+            let names = path.split_str("/").map(|name| name.as_bstr());
+            editor.remove(names).map_err(|error| fail(path.as_bstr(), &error))?;
         }
-        Ok(tree_id(grafted))
+        for (path, entry) in edits {
+            let Some((kind, oid)) = entry else { continue };
+            let names = path.split_str("/").map(|name| name.as_bstr());
+            editor.upsert(names, *kind, *oid).map_err(|error| fail(path.as_bstr(), &error))?;
+        }
+        editor.write(|tree| {
+            let entries = tree.entries.iter().map(|entry| TreeEntry {
+                name: entry.filename.clone(),
+                kind: entry.mode.kind(),
+                oid: entry.oid,
+            });
+            let bytes = encode_tree(entries.collect());
+            self.put_loose(&mut worker, Kind::Tree, &bytes)
+        })
+    }
+
+    /// Not flushed: what is made here can be made again from the caller's
+    /// records, with the same id.
+    fn put_loose(&self, worker: &mut Worker, kind: Kind, bytes: &[u8]) -> Result<ObjectId, VaultError> {
+        let oid = hash(kind, bytes)?;
+        let sound = worker.reader.raw(oid).is_ok_and(|(_, stored)| stored == bytes);
+        if !sound {
+            loose::write(&self.dir().join("objects"), &mut worker.packer, kind, (oid, bytes))?;
+        }
+        Ok(oid)
     }
 }
 
 /// A path and what shall be there.
-pub(crate) type Edit = (BString, Option<(EntryKind, ObjectId)>);
-
-/// Puts and removes entries of a tree; removals first, so that a file may take
-/// the place of a directory whose files go.
-pub(crate) fn edit(
-    sink: &Sink,
-    worker: &mut Worker,
-    tree: ObjectId,
-    edits: &[Edit],
-) -> Result<ObjectId, VaultError> {
-    let root = load_tree(&worker.reader, tree)?;
-    let find = worker.reader.find().clone();
-    let mut editor = Editor::new(root, &find, gix_hash::Kind::Sha1);
-    let fail = |path: &BStr, error: &dyn std::fmt::Display| ObjectError::Corrupt {
-        id: tree,
-        detail: format!("cannot edit {path:?}: {error}"),
-    };
-    for (path, _) in edits.iter().filter(|(_, entry)| entry.is_none()) {
-        let names = path.split_str("/").map(|name| name.as_bstr());
-        editor.remove(names).map_err(|error| fail(path.as_bstr(), &error))?;
-    }
-    for (path, entry) in edits {
-        let Some((kind, oid)) = entry else { continue };
-        let names = path.split_str("/").map(|name| name.as_bstr());
-        editor.upsert(names, *kind, *oid).map_err(|error| fail(path.as_bstr(), &error))?;
-    }
-    editor.write(|tree| {
-        let entries = tree.entries.iter().map(|entry| TreeEntry {
-            name: entry.filename.clone(),
-            kind: entry.mode.kind(),
-            oid: entry.oid,
-        });
-        let bytes = encode_tree(entries.collect());
-        let oid = hash(Kind::Tree, &bytes)?;
-        sink.put(worker, Kind::Tree, (oid, &bytes))?;
-        Ok::<_, VaultError>(oid)
-    })
-}
+type Edit = (BString, Option<(EntryKind, ObjectId)>);
 
 fn load_tree(reader: &Reader, tree: ObjectId) -> Result<gix_object::Tree, ObjectError> {
     if tree.is_empty_tree() {

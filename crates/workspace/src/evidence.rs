@@ -31,6 +31,8 @@ pub enum Evidence {
     UnsafeName { path: BString },
     /// Not taken: it cannot be read even after trying to allow it.
     Unreadable { path: BString, error: String },
+    /// Not taken: made to collide with other content under SHA-1.
+    CollisionAttack { path: BString },
     /// Not taken: below too many directories, or too long a path.
     TooDeep { path: BString },
 }
@@ -44,17 +46,19 @@ pub(crate) fn skipped(node: &DirNode) -> Vec<Evidence> {
 
 fn collect(node: &DirNode, path: &mut Vec<u8>, found: &mut Vec<Evidence>) {
     for entry in &node.entries {
-        let length = path.len();
-        if length > 0 {
-            path.push(b'/');
-        }
-        path.extend_from_slice(&entry.name);
         match &entry.what {
-            What::Dir(Child::Here(child)) => collect(child, path, found),
-            What::Skipped(skip) => found.push(of_skip(path.as_bstr().to_owned(), *skip)),
+            What::Dir(Child::Here(child)) => {
+                let length = path.len();
+                if length > 0 {
+                    path.push(b'/');
+                }
+                path.extend_from_slice(&entry.name);
+                collect(child, path, found);
+                path.truncate(length);
+            }
+            What::Skipped(skip) => found.push(of_skip(dir::join(path, &entry.name), *skip)),
             What::Dir(Child::Away(_)) | What::Blob(_) | What::Ignored => {}
         }
-        path.truncate(length);
     }
 }
 
@@ -66,6 +70,7 @@ fn of_skip(path: BString, skip: Skip) -> Evidence {
         Skip::Unreadable(code) => {
             Evidence::Unreadable { path, error: std::io::Error::from_raw_os_error(code).to_string() }
         }
+        Skip::Collision => Evidence::CollisionAttack { path },
         Skip::TooDeep => Evidence::TooDeep { path },
     }
 }

@@ -371,3 +371,50 @@ fn parse_version(said: &str) -> Option<(u32, u32)> {
     let mut numbers = said.strip_prefix("git version ")?.split('.');
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pretend(dir: &Path, script: &str) -> Git {
+        let file = dir.join("git");
+        let script = format!("#!/bin/sh\n[ \"$#\" -gt 0 ] && for w; do last=$w; done\n{script}\n");
+        std::fs::write(&file, script).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        Git { program: file, version: OLDEST, operator: OperatorEnv::default() }
+    }
+
+    #[test]
+    fn a_run_that_hangs_is_ended_with_its_children() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let git = pretend(dir.path(), "/bin/sleep 600 & wait");
+        let start = Instant::now();
+        let run = git.isolated(dir.path()).arg("x").timeout(Duration::from_millis(200)).run();
+        assert!(matches!(run, Err(GitError::TimedOut { .. })));
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn output_is_bounded_and_failures_say_what_was_run() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let git = pretend(dir.path(), "while :; do echo 0123456789; done");
+        let cut = git.isolated(dir.path()).keep_first(100).run().unwrap();
+        assert!(cut.truncated && cut.stdout.len() == 100);
+        let git = pretend(dir.path(), "echo oops >&2; exit 3");
+        match git.isolated(dir.path()).args(["show", "HEAD"]).run() {
+            Err(GitError::Failed { argv, stderr, .. }) => {
+                assert_eq!((argv.as_str(), stderr.as_str()), ("git show HEAD", "oops"))
+            }
+            Ok(_) | Err(_) => panic!("it failed otherwise, or not at all"),
+        }
+    }
+
+    #[test]
+    fn nothing_of_our_own_environment_reaches_git() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let git = pretend(dir.path(), "/usr/bin/env");
+        let text = git.isolated(dir.path()).text().unwrap();
+        assert!(!text.contains("\nHOME=") && !text.contains("CARGO"), "{text}");
+        assert!(text.contains("GIT_CONFIG_GLOBAL=/dev/null"));
+    }
+}

@@ -3,19 +3,18 @@
 //! compare-and-swap. Nothing else there changes.
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use gix_hash::ObjectId;
 use gix_object::tree::EntryKind;
 use windlass_core::id::CommitId;
 
-use crate::fault::{At, FileFault, abort_point};
+use crate::fault::{FileFault, abort_point};
 use crate::git::GitError;
 use crate::id::{BadId, commit_id, commit_oid, parse};
+use crate::loose;
 use crate::objects::{ObjectError, ObjectStore, Reader};
-use crate::pack::{PackWriter, Packer, temporary_name};
+use crate::pack::{PackWriter, Packer};
 use crate::repository::{Identity, Repository};
 use crate::vault::Vault;
 
@@ -67,7 +66,7 @@ pub fn land(to: &Repository, vault: &Vault, request: &LandRequest<'_>) -> Result
     if !valid {
         return Err(LandError::BadBranch { branch: request.branch.to_owned() });
     }
-    if let Some(worktree) = checked_out(to, request.branch) {
+    if let Some(worktree) = checked_out(to, request.branch)? {
         return Err(LandError::CheckedOut { branch: request.branch.to_owned(), worktree });
     }
     let objects_dir = to.common_dir.join("objects");
@@ -200,7 +199,8 @@ fn write_objects(objects: &Path, transfer: &mut Transfer) -> Result<(), LandErro
     let missing = std::mem::take(&mut transfer.missing);
     if missing.len() < MANY_OBJECTS {
         for oid in missing {
-            write_loose(objects, oid, transfer, &mut packer)?;
+            let (kind, content) = transfer.ours.raw(oid)?;
+            loose::write(objects, &mut packer, kind, (oid, content))?;
         }
         return Ok(());
     }
@@ -215,39 +215,16 @@ fn write_objects(objects: &Path, transfer: &mut Transfer) -> Result<(), LandErro
     Ok(pack.finish()?)
 }
 
-/// As git writes one: complete beside its place, then renamed, not flushed.
-fn write_loose(
-    objects: &Path,
-    oid: ObjectId,
-    transfer: &mut Transfer,
-    packer: &mut Packer,
-) -> Result<(), LandError> {
-    let hex = oid.to_hex().to_string();
-    let dir = objects.join(&hex[..2]);
-    let path = dir.join(&hex[2..]);
-    if path.exists() {
-        return Ok(());
-    }
-    let (kind, content) = transfer.ours.raw(oid)?;
-    let bytes = packer.loose(kind, content);
-    fs::create_dir_all(&dir).at("create", &dir)?;
-    let temporary = temporary_name(&dir);
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o444)
-        .open(&temporary)
-        .at("create", &temporary)?;
-    file.write_all(&bytes).at("write", &temporary)?;
-    Ok(fs::rename(&temporary, &path).at("rename", &temporary)?)
-}
-
 /// The worktree whose HEAD, or whose running rebase, is on the branch. Read
 /// from files, since each git process costs as much as the landing itself.
-fn checked_out(to: &Repository, branch: &str) -> Option<PathBuf> {
+fn checked_out(to: &Repository, branch: &str) -> Result<Option<PathBuf>, GitError> {
+    if to.common_dir.join("reftable").is_dir() {
+        let path = to.quiet(&["for-each-ref", "--format=%(worktreepath)", branch]).text()?;
+        return Ok((!path.is_empty()).then(|| PathBuf::from(path)));
+    }
     let linked = fs::read_dir(to.common_dir.join("worktrees")).into_iter().flatten().filter_map(Result::ok);
-    let git_dirs = std::iter::once(to.common_dir.clone()).chain(linked.map(|entry| entry.path()));
-    git_dirs.filter(|dir| is_on(dir, branch)).map(|dir| worktree_of(&dir)).next()
+    let mut git_dirs = std::iter::once(to.common_dir.clone()).chain(linked.map(|entry| entry.path()));
+    Ok(git_dirs.find(|dir| is_on(dir, branch)).map(|dir| worktree_of(&dir)))
 }
 
 fn is_on(git_dir: &Path, branch: &str) -> bool {

@@ -31,6 +31,7 @@ mod git;
 mod gitdir;
 mod id;
 mod land;
+mod loose;
 mod materialise;
 mod model;
 mod objects;

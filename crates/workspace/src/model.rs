@@ -73,6 +73,7 @@ pub(crate) enum Skip {
     TooLarge(u64),
     UnsafeName,
     Unreadable(i32),
+    Collision,
     TooDeep,
 }
 

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::{Compress, Compression, FlushCompress, Status};
 use gix_hash::{ObjectId, hasher};
 use gix_object::Kind;
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::fault::{At, FileFault};
 
@@ -189,11 +191,14 @@ impl Drop for PackWriter {
     }
 }
 
-/// Leftovers of a crash: git ignores these names, so they only cost space.
+/// Leftovers of processes that are gone: git ignores these names, so they only
+/// cost space.
 pub(crate) fn sweep_temporaries(dir: &Path) -> Result<(), FileFault> {
     for entry in std::fs::read_dir(dir).at("list", dir)? {
         let entry = entry.at("list", dir)?;
-        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let writer = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split('_').next()?.parse().ok());
+        if writer.and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH)) {
             std::fs::remove_file(entry.path()).at("remove", &entry.path())?;
         }
     }

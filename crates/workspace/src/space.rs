@@ -334,6 +334,7 @@ impl Space {
             | Evidence::SpecialFile { path }
             | Evidence::UnsafeName { path }
             | Evidence::Unreadable { path, .. }
+            | Evidence::CollisionAttack { path }
             | Evidence::TooDeep { path }
             | Evidence::GitlinkChanged { path } => {
                 let at = dir::path_of(&self.root, path);

@@ -12,7 +12,7 @@ use windlass_core::id::{CommitId, TreeId};
 
 use crate::fault::{At, FileFault};
 use crate::git::{Git, GitError, Invocation};
-use crate::id::{BadId, commit_id, commit_oid, tree_id};
+use crate::id::{BadId, commit_id, commit_oid, parse, tree_id};
 use crate::objects::{ObjectError, ObjectStore, Reader};
 use crate::pack;
 use crate::repository::{DiscoverError, Repository};
@@ -112,7 +112,8 @@ impl Vault {
     pub fn read_ref(&self, name: &str) -> Result<Option<CommitId>, VaultError> {
         let path = self.ref_path(name)?;
         match fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(commit_id(crate::id::parse(text.trim_end())?))),
+            // A torn file is a ref that was lost with the power.
+            Ok(text) => Ok(parse(text.trim_end()).ok().map(commit_id)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(FileFault::new("read", &path, error).into()),
         }
@@ -234,9 +235,9 @@ fn create(git: &Git, dir: &Path) -> Result<(), VaultError> {
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tfilemode = true\n\thooksPath = /dev/null\n\tlogAllRefUpdates = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n";
 
 /// For the process that serves the operator's objects to a fetch: it drops
-/// settings given on the command line, but reads its global configuration.
-const UPLOAD_CONFIG: &str =
-    "[safe]\n\tdirectory = *\n[core]\n\thooksPath = /dev/null\n[uploadpack]\n\tallowAnySHA1InWant = true\n";
+/// settings given on the command line, but reads its global configuration. It
+/// looks for no new deltas: on 50,000 loose objects that took 20 s.
+const UPLOAD_CONFIG: &str = "[safe]\n\tdirectory = *\n[core]\n\thooksPath = /dev/null\n[uploadpack]\n\tallowAnySHA1InWant = true\n[pack]\n\twindow = 0\n";
 
 /// Tells one vault from another that later stands in its place.
 fn fresh_id(path: &Path) -> [u8; 16] {

@@ -64,9 +64,10 @@ impl Visit<'_> {
         let fd = job.fd.as_fd();
         let here = dir::path_of(self.root, &job.path);
         let stat = dir::stat_fd(fd).at("stat", &here)?;
-        let old = job.old.take().filter(|old| old.tree == Sealed::Tree(job.tree));
+        let old = job.old.take();
         // What was written is what is wanted: then the tree need not be read.
-        let same_listing = old.as_ref().filter(|old| old.stat == stat && !old.racy);
+        let as_left = |old: &&DirNode| old.tree == Sealed::Tree(job.tree) && old.stat == stat && !old.racy;
+        let same_listing = old.as_deref().filter(as_left);
         let wanted = match same_listing.and_then(|old| old.entries.iter().map(as_written).collect()) {
             Some(entries) => entries,
             None => {

@@ -365,7 +365,13 @@ impl Visit<'_> {
         let path = dir::join(&here.place.path, &name);
         let stored = self.store(&path, stat.kind() == FileType::RegularFile, &content);
         self.worker.buffer = content;
-        let (oid, endings) = stored?;
+        let (oid, endings) = match stored {
+            Ok(stored) => stored,
+            Err(WalkError::Object(ObjectError::Collision { .. })) => {
+                return Ok(Entry { name, flags, what: What::Skipped(Skip::Collision) });
+            }
+            Err(error) => return Err(error),
+        };
         let racy = stat.is_racy(self.pass.looked_at);
         Ok(Entry { name, flags: flags | endings, what: What::Blob(Blob { stat, racy, oid }) })
     }

@@ -132,6 +132,28 @@ fn a_checked_out_branch_and_a_name_in_the_way_are_named() {
 }
 
 #[test]
+fn a_checked_out_branch_is_seen_in_a_reftable_repository_too() {
+    let lab = Lab::with(&[("a", "a")]);
+    let other = lab.path("reftable");
+    let cloned = lab
+        .command(lab.tmp.path(), &["clone", "-q", "--ref-format=reftable", "project", "reftable"])
+        .output()
+        .unwrap();
+    if !cloned.status.success() {
+        eprintln!("not run: this git has no reftable");
+        return;
+    }
+    let mut bench = lab.bench();
+    let base = bench.base.clone();
+    let first = work(&mut bench, &base, "one");
+    lab.run(&other, &["checkout", "-q", "-b", "windlass/demo1"]);
+    let repository = Repository::discover(&lab.git, &other).unwrap();
+    assert!(matches!(go(&repository, &bench, &first, Some(&base)), Err(LandError::CheckedOut { .. })));
+    lab.run(&other, &["checkout", "-q", "main"]);
+    assert_eq!(go(&repository, &bench, &first, Some(&base)).unwrap(), Landed::Moved);
+}
+
+#[test]
 fn landing_works_from_a_linked_worktree_and_a_shallow_clone() {
     let lab = Lab::with(&[("a", "a")]);
     lab.commit("two");

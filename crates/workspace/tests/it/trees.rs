@@ -105,6 +105,40 @@ fn grafting_restores_paths_and_leaves_the_rest() {
 }
 
 #[test]
+fn a_commit_can_be_made_again_after_a_power_cut_tore_it() {
+    let lab = Lab::with(&[("a", "a")]);
+    let bench = lab.bench();
+    let make = || {
+        bench
+            .vault
+            .commit(&bench.rules.base, std::slice::from_ref(&bench.base), &crate::kit::text("made"))
+            .unwrap()
+    };
+    let commit = make();
+    assert_eq!(make(), commit);
+    let file = bench.vault.dir().join("objects").join(&commit.as_str()[..2]).join(&commit.as_str()[2..]);
+    chmod(&file, 0o644);
+    std::fs::write(&file, "").unwrap();
+    assert_eq!(make(), commit);
+    assert_eq!(bench.vault.tree_of(&commit).unwrap(), bench.rules.base);
+    assert!(bench.vault.is_ancestor(&bench.base, &commit).unwrap());
+    assert!(!bench.vault.is_ancestor(&commit, &bench.base).unwrap());
+    bench.vault.set_ref("refs/windlass/demo/1", &commit).unwrap();
+    std::fs::write(bench.vault.dir().join("refs/windlass/demo/1"), "").unwrap();
+    assert_eq!(bench.vault.read_ref("refs/windlass/demo/1").unwrap(), None);
+}
+
+#[test]
+fn a_vault_is_shared_between_threads_and_a_space_moves() {
+    fn shared<T: Send + Sync>() {}
+    fn moved<T: Send>() {}
+    shared::<windlass_workspace::Vault>();
+    shared::<windlass_workspace::Repository>();
+    moved::<windlass_workspace::Space>();
+    moved::<windlass_workspace::Checkout>();
+}
+
+#[test]
 fn many_small_packs_are_rolled_up_and_nothing_is_lost() {
     let lab = Lab::with(&[("a", "a")]);
     let mut bench = lab.bench();
