@@ -11,6 +11,7 @@
     reason = "tests start real programs, read the clock for deadlines and the environment for switches"
 )]
 
+pub mod alive;
 pub mod capability;
 pub mod fingerprint;
 pub mod poll;

@@ -160,6 +160,22 @@ impl Running {
         read(&self.stderr)
     }
 
+    /// Sends a signal; a program that has ended already does not mind.
+    #[track_caller]
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
+        let id = id.expect("a child's id is a positive i32");
+        match rustix::process::kill_process(id, signal) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+            Err(error) => panic!("signal {}: {error}", self.argv),
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("our own child can be waited for").is_some()
+    }
+
     /// `kill -9`, then the end.
     #[track_caller]
     pub fn kill(mut self) -> Ran {

@@ -1,0 +1,122 @@
+//! Which processes of a test are alive: found by a text that only they carry,
+//! in their environment or their arguments. Linux only; elsewhere nothing is found.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::poll;
+
+/// A living process, zombies excepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    pub id: u32,
+    pub argv: String,
+}
+
+/// Every process but this one that carries `token`; the more unusual the text,
+/// the truer the answer. A temporary directory's path is a good one.
+pub fn carrying(token: &str) -> Vec<Process> {
+    assert!(token.len() > 8, "{token:?} may be carried by anyone");
+    let me = std::process::id();
+    ids().into_iter().filter(|id| *id != me).filter_map(|id| carries(id, token)).collect()
+}
+
+/// Waits until nothing carries `token`; what still does at the deadline is returned.
+#[must_use = "a process that is left is a failed test"]
+pub fn left_after(deadline: Duration, token: &str) -> Vec<Process> {
+    let mut left = Vec::new();
+    let _ = poll::until(deadline, || {
+        left = carrying(token);
+        left.is_empty()
+    });
+    left
+}
+
+/// The most memory a process ever held, in KiB; none once it is gone.
+pub fn peak_kib(id: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
+}
+
+/// The program a process runs; none once it is gone, or if it is another user's.
+pub fn program(id: u32) -> Option<std::path::PathBuf> {
+    fs::read_link(format!("/proc/{id}/exe")).ok()
+}
+
+fn carries(id: u32, token: &str) -> Option<Process> {
+    let dir = format!("/proc/{id}");
+    let read = |name: &str| fs::read(Path::new(&dir).join(name)).unwrap_or_default();
+    let argv = read("cmdline");
+    let found = contains(&argv, token) || contains(&read("environ"), token);
+    if !found || is_dead(&dir) {
+        return None;
+    }
+    let argv: Vec<_> =
+        argv.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    Some(Process { id, argv: argv.join(" ").trim_end().to_owned() })
+}
+
+fn contains(bytes: &[u8], token: &str) -> bool {
+    bytes.windows(token.len()).any(|window| window == token.as_bytes())
+}
+
+/// A zombie has ended; only its parent has not asked yet.
+fn is_dead(dir: &str) -> bool {
+    let stat = fs::read_to_string(format!("{dir}/stat")).unwrap_or_default();
+    // The name before the state may itself hold a parenthesis.
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    matches!(state, None | Some('Z' | 'X'))
+}
+
+fn ids() -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.id, self.argv)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn finds_a_process_by_its_arguments_and_by_its_environment() {
+        let token = format!("windlass-alive-{}", std::process::id());
+        let mut by_argument =
+            Command::new("sh").args(["-c", "read line; :", &token]).stdin(Stdio::piped()).spawn().unwrap();
+        let found = carrying(&token);
+        assert!(
+            found.iter().any(|process| process.id == by_argument.id() && process.argv.contains(&token)),
+            "{found:?}"
+        );
+        assert!(peak_kib(by_argument.id()).is_some_and(|kib| kib > 0));
+        by_argument.kill().unwrap();
+        by_argument.wait().unwrap();
+        assert_eq!(left_after(LONG, &token), []);
+
+        let mut by_environment = Command::new("sh")
+            .args(["-c", "read line; :"])
+            .env("MARK", &token)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(poll::until(LONG, || carrying(&token)
+            .iter()
+            .any(|process| process.id == by_environment.id())));
+        by_environment.kill().unwrap();
+        // Not waited for: a zombie is not alive.
+        assert_eq!(left_after(LONG, &token), []);
+        by_environment.wait().unwrap();
+    }
+}
