@@ -1,0 +1,120 @@
+//! A machine or a directory that will not do is refused before anything is made.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use windlass_testkit::{Repo, Scratch, capability};
+
+use crate::case::{Case, LOOP, RUN, Setup};
+
+const HONEST: &str = "echo 42 >answer.txt\ncomplete";
+
+#[track_caller]
+fn refused_with(case: &Case, env: (&str, &Path), said: &[&str]) {
+    let mut command = case.command(&["run", "--name", LOOP]);
+    command.env(env.0, env.1);
+    let ran = case.home.start(command).finish(RUN).expect_code(2);
+    for words in said {
+        assert!(ran.stderr.contains(words), "{words:?} is not said: {ran}");
+    }
+    case.nothing_was_made();
+    assert_eq!(case.turns("author"), 0);
+}
+
+#[test]
+fn not_a_repository() {
+    let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+    let plain = home.path().join("plain");
+    fs::create_dir(&plain).unwrap();
+    let ran = home.run(&plain, ["run", "--name", LOOP]).expect_code(2);
+    assert!(ran.stderr.contains(&plain.display().to_string()), "the place: {ran}");
+    assert!(ran.stderr.contains("not a git repository") && ran.stderr.contains("init --git"), "{ran}");
+    assert_eq!(fs::read_dir(&plain).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(home.state()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_project_that_is_not_there() {
+    let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+    let ran = home.run(home.path(), ["-C", "/nonexistent/project", "run"]).expect_code(2);
+    assert!(ran.stderr.contains("/nonexistent/project"), "{ran}");
+}
+
+#[test]
+fn a_repository_without_commits() {
+    let case = Setup::on(Repo::empty(), HONEST).uncommitted();
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(2);
+    assert!(ran.stderr.contains("commit"), "what to do: {ran}");
+    case.nothing_was_made();
+}
+
+#[test]
+fn a_bare_repository() {
+    let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+    let bare = home.path().join("bare.git");
+    windlass_testkit::repo::git(home.path(), ["init", "--quiet", "--bare", &bare.display().to_string()]);
+    let ran = home.run(&bare, ["run", "--name", LOOP]).expect_code(2);
+    assert!(!ran.stderr.trim().is_empty(), "{ran}");
+    assert_eq!(fs::read_dir(home.state()).unwrap().count(), 0);
+}
+
+/// Root may write anywhere, but not below a file.
+#[test]
+fn a_state_directory_below_a_file() {
+    let case = Setup::new(HONEST).ready();
+    let place = case.side().join("file/state");
+    fs::write(case.side().join("file"), "").unwrap();
+    refused_with(&case, ("WINDLASS_STATE_DIR", &place), &[&place.display().to_string(), "state-dir"]);
+}
+
+#[test]
+fn a_state_directory_without_permission() {
+    if !capability::ordinary_user() {
+        return;
+    }
+    let case = Setup::new(HONEST).ready();
+    let closed = case.side().join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
+    let place = closed.join("state");
+    refused_with(&case, ("WINDLASS_STATE_DIR", &place), &[&place.display().to_string()]);
+}
+
+#[test]
+fn a_state_directory_on_a_network_file_system() {
+    capability::not_run("no network file system can be had without a server and the network");
+}
+
+#[test]
+fn git_that_is_missing() {
+    let case = Setup::new(HONEST).ready();
+    let bin = case.side().join("bin");
+    fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", bin.join("sh")).unwrap();
+    refused_with(&case, ("PATH", &bin), &["git", "2.38"]);
+}
+
+#[test]
+fn git_that_is_too_old() {
+    let case = Setup::new(HONEST).ready();
+    let bin = case.side().join("bin");
+    fs::create_dir(&bin).unwrap();
+    for program in ["sh", "cat", "sed", "sleep"] {
+        std::os::unix::fs::symlink(format!("/bin/{program}"), bin.join(program)).unwrap();
+    }
+    let git = bin.join("git");
+    fs::write(&git, "#!/bin/sh\necho 'git version 2.30.1'\n").unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    refused_with(&case, ("PATH", &bin), &["2.30.1", "2.38"]);
+}
+
+#[test]
+fn no_home_and_no_place_for_records() {
+    let case = Setup::new(HONEST).ready();
+    let mut command = case.command(&["run", "--name", LOOP]);
+    command.env_remove("HOME").env_remove("XDG_STATE_HOME");
+    let ran = case.home.start(command).finish(RUN).expect_code(2);
+    assert!(ran.stderr.contains("--state-dir"), "{ran}");
+    case.nothing_was_made();
+}

@@ -1,0 +1,277 @@
+//! A loop's log, read back from its JSON lines alone, and what must hold of
+//! any such log. It shares no code with what wrote it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::Value;
+
+pub struct History {
+    lines: Vec<Value>,
+}
+
+/// What may still be written after a run has ended.
+const AFTER_THE_END: &[&str] = &[
+    "command_taken",
+    "input_refused",
+    "noted",
+    "steered",
+    "task_waived",
+    "task_unblocked",
+    "finding_waived",
+    "run_restarted",
+];
+
+impl History {
+    #[track_caller]
+    pub fn read(text: &str) -> Self {
+        let parse = |line: &str| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("not JSON: {error}: {line}"))
+        };
+        Self { lines: text.lines().map(parse).collect() }
+    }
+
+    /// Every event of this kind, in order.
+    pub fn of(&self, kind: &str) -> Vec<&Value> {
+        self.lines.iter().filter(|line| line["event"] == kind).collect()
+    }
+
+    pub fn count(&self, kind: &str) -> usize {
+        self.of(kind).len()
+    }
+
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The events' names in order.
+    pub fn kinds(&self) -> Vec<&str> {
+        self.lines.iter().filter_map(|line| line["event"].as_str()).collect()
+    }
+
+    /// Every phase that was entered, in order.
+    pub fn phases(&self) -> Vec<&str> {
+        self.of("phase_entered").into_iter().filter_map(|line| line["phase"].as_str()).collect()
+    }
+
+    #[track_caller]
+    pub fn check(&self) {
+        self.lines_are_dense_and_in_time();
+        self.checks_say_how_they_went();
+        self.iterations_are_dense_and_once();
+        self.attempts_are_dense_and_one_at_a_time();
+        self.nothing_follows_an_end();
+        self.nothing_lands_unproven();
+    }
+
+    /// What the view says must follow from the log.
+    #[track_caller]
+    pub fn agrees_with(&self, view: &Value) {
+        let ended = self.lines.iter().rev().find(|line| line["event"] == "run_ended");
+        if view["status"] == "ended" {
+            let ended = ended.unwrap_or_else(|| panic!("ended without an end\n{self}"));
+            assert_eq!(ended["outcome"], view["outcome"], "{self}");
+            assert_eq!(
+                self.open_attempts(),
+                BTreeSet::new(),
+                "I10: every attempt is closed at the end\n{self}"
+            );
+        }
+        if view["outcome"]["kind"] == "completed" {
+            self.completion_is_proven(view);
+        }
+        self.usage_is_the_sum(view);
+    }
+
+    /// I15.
+    #[track_caller]
+    fn lines_are_dense_and_in_time(&self) {
+        let mut before = "";
+        for (number, line) in (1u64..).zip(&self.lines) {
+            assert_eq!(line["seq"].as_u64(), Some(number), "I15: seq is dense from 1: {line}");
+            let at = line["at"].as_str().unwrap_or_else(|| panic!("at is text: {line}"));
+            assert!(at >= before, "{at} is before {before}: {line}");
+            assert!(line["event"].as_str().is_some_and(|event| !event.is_empty()), "{line}");
+            before = at;
+        }
+        assert!(!self.lines.is_empty(), "an empty log");
+    }
+
+    #[track_caller]
+    fn checks_say_how_they_went(&self) {
+        for line in self.of("check_finished") {
+            let code = &line["exit_code"];
+            assert!(code.is_i64() || code.is_null(), "{line}");
+            assert!(line["timed_out"].is_boolean(), "{line}");
+            assert!(line["duration_ms"].is_u64(), "{line}");
+        }
+    }
+
+    /// I9.
+    #[track_caller]
+    fn iterations_are_dense_and_once(&self) {
+        let mut open: Option<u64> = None;
+        let mut last = 0;
+        for line in &self.lines {
+            let number = line["iteration"].as_u64();
+            match line["event"].as_str() {
+                Some("iteration_opened") => {
+                    assert_eq!(open, None, "I9: one iteration at a time: {line}\n{self}");
+                    assert_eq!(number, Some(last + 1), "I9: iterations are dense: {line}\n{self}");
+                    (open, last) = (number, last + 1);
+                }
+                Some("iteration_closed") => {
+                    assert_eq!(open, number, "I9: an open iteration is closed, once: {line}\n{self}");
+                    open = None;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// I9, I10, I20.
+    #[track_caller]
+    fn attempts_are_dense_and_one_at_a_time(&self) {
+        let mut open: Option<u64> = None;
+        let mut last = 0;
+        for line in &self.lines {
+            let number = line["attempt"].as_u64();
+            match line["event"].as_str() {
+                Some("attempt_started") => {
+                    assert_eq!(open, None, "I20: one attempt at a time: {line}\n{self}");
+                    assert_eq!(number, Some(last + 1), "I9: attempts are dense: {line}\n{self}");
+                    (open, last) = (number, last + 1);
+                }
+                Some("attempt_finished") => {
+                    assert_eq!(open, number, "I10: a started attempt ends, once: {line}\n{self}");
+                    open = None;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn open_attempts(&self) -> BTreeSet<u64> {
+        let numbers = |kind| self.of(kind).into_iter().filter_map(|line| line["attempt"].as_u64());
+        let ended: BTreeSet<u64> = numbers("attempt_finished").collect();
+        numbers("attempt_started").filter(|attempt| !ended.contains(attempt)).collect()
+    }
+
+    /// I8.
+    #[track_caller]
+    fn nothing_follows_an_end(&self) {
+        let mut ended = false;
+        for line in &self.lines {
+            let kind = line["event"].as_str().unwrap_or_default();
+            assert!(!ended || AFTER_THE_END.contains(&kind), "I8: after the end: {line}\n{self}");
+            match kind {
+                "run_ended" => ended = true,
+                "run_restarted" => ended = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// I5: what lands was judged green on exactly that tree, by windlass.
+    #[track_caller]
+    fn nothing_lands_unproven(&self) {
+        let created = &self.lines[0];
+        assert_eq!(created["event"], "loop_created", "{created}");
+        if list(&created["policy"]["gate"]["checks"]).is_empty() {
+            return;
+        }
+        let mut green = BTreeSet::new();
+        let mut landed: BTreeMap<String, String> = BTreeMap::new();
+        let base = (text(created, "base"), text(created, "base_tree"));
+        for line in &self.lines {
+            match line["event"].as_str() {
+                Some("gate_passed") => {
+                    green.insert(text(line, "tree"));
+                }
+                Some("landed") => {
+                    let tree = text(line, "tree");
+                    assert!(
+                        green.contains(&tree) || tree == base.1,
+                        "I5: landed without a green gate: {line}\n{self}"
+                    );
+                    landed.insert(text(line, "commit"), tree);
+                }
+                Some("task_done") => {
+                    let commit = text(line, "commit");
+                    assert!(
+                        landed.contains_key(&commit) || commit == base.0,
+                        "I5: done without landing: {line}\n{self}"
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// I1, I2, I3.
+    #[track_caller]
+    fn completion_is_proven(&self, view: &Value) {
+        let tree = &view["tree"];
+        let created = &self.lines[0];
+        if !list(&created["policy"]["gate"]["checks"]).is_empty() {
+            let place = |wanted: &dyn Fn(&Value) -> bool| self.lines.iter().rposition(wanted);
+            let gate = place(&|line| {
+                line["event"] == "gate_passed" && line["purpose"] == "final" && line["tree"] == *tree
+            });
+            assert!(gate.is_some(), "I1: no green final gate on {tree}\n{self}");
+            let other = place(&|line| line["event"] == "landed" && line["tree"] != *tree);
+            assert!(other < gate, "I1: another tree landed after the final gate\n{self}");
+        }
+        for task in list(&created["plan"]["tasks"]) {
+            let of_it = |kind: &str| self.of(kind).into_iter().any(|line| line["task"] == task["id"]);
+            assert!(of_it("task_done") || of_it("task_waived"), "I2: {} is neither\n{self}", task["id"]);
+        }
+        if self.count("task_waived") > 0 {
+            assert!(
+                self.of("command_taken").iter().any(|line| line["name"] == "waive"),
+                "I2: a person waives\n{self}"
+            );
+        }
+        assert_eq!(view["findings"]["open_bugs"], 0, "I3: no open bug");
+        assert_eq!(
+            &view["commit"],
+            self.of("landed").last().map_or(&Value::Null, |line| &line["commit"]),
+            "{self}"
+        );
+    }
+
+    /// I12: what the reports said is counted once; what was not said is counted as unknown.
+    #[track_caller]
+    fn usage_is_the_sum(&self, view: &Value) {
+        let finished = self.of("attempt_finished");
+        let sum =
+            |bucket: &str| finished.iter().filter_map(|line| line["usage"][bucket].as_u64()).sum::<u64>();
+        for bucket in
+            ["input_tokens", "output_tokens", "reasoning_tokens", "cache_read_tokens", "cache_write_tokens"]
+        {
+            assert_eq!(view["usage"][bucket].as_u64(), Some(sum(bucket)), "I12: {bucket}\n{self}");
+        }
+        let unknown = finished.iter().filter(|line| line["usage"].is_null()).count();
+        assert_eq!(view["usage"]["attempts_unknown"].as_u64(), Some(unknown as u64), "I12: unknown\n{self}");
+    }
+}
+
+#[track_caller]
+fn text(line: &Value, field: &str) -> String {
+    line[field].as_str().unwrap_or_else(|| panic!("{field} is text: {line}")).to_owned()
+}
+
+#[track_caller]
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("not a list: {value}"))
+}
+
+/// The whole log, a line an event, for a failed test.
+impl fmt::Display for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in self.lines.iter().filter(|line| line["event"] != "loop_created") {
+            writeln!(f, "{line}")?;
+        }
+        Ok(())
+    }
+}

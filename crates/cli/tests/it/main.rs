@@ -1,0 +1,33 @@
+//! The real binary, end to end: real repositories, real processes, a home of
+//! its own for every test. What is asserted is the contract other tools rely
+//! on, never what the code happens to do.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests start real programs, read the clock for deadlines and the environment for switches"
+)]
+
+mod case;
+mod history;
+mod shape;
+
+mod agents;
+mod agents_output;
+mod agents_processes;
+mod agents_protected;
+mod agents_vandals;
+mod bad_input;
+mod bad_surroundings;
+mod crash;
+mod crash_kills;
+mod crash_points;
+mod damaged_store;
+mod disk_full;
+mod final_phases;
+mod operator;
+mod operator_at_rest;
+mod repositories;
+mod repositories_refused;
+mod reviews;
+mod signals;

@@ -1,0 +1,158 @@
+//! Commands from another terminal while the loop runs.
+
+use std::time::{Duration, Instant};
+
+use crate::case::{LONG, LOOP, RUN, Setup};
+
+/// Waits in its first turn until it is let go; honest from the second on.
+const HELD: &str = "if [ $n -eq 1 ]; then hold; exit 0; fi\necho 42 >answer.txt\ncomplete";
+
+#[test]
+fn pause_lets_the_attempt_finish_and_nothing_start() {
+    let case = Setup::new(HELD).ready();
+    let running = case.start_until("author", 1);
+    assert_eq!(case.status()["status"], "running");
+    case.windlass(&["pause", LOOP]).expect_code(0);
+    case.leave("go");
+    let seen = case.look(running.finish(RUN));
+    assert_eq!(seen.ran.code(), 6, "{}", seen.ran);
+    assert_eq!(seen.view["status"], "paused");
+    assert_eq!(case.turns("author"), 1);
+    assert!(seen.ran.stdout.contains("resume"), "what to do next: {}", seen.ran);
+
+    let again = case.windlass(&["run", "--name", LOOP]).expect_code(6);
+    assert!(again.stdout.contains("paused"), "it says why: {again}");
+    assert_eq!(case.turns("author"), 1);
+
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    let seen = case.run();
+    seen.completed();
+    assert_eq!(seen.log.count("resumed"), 1);
+    assert_eq!(seen.task("answer")["failures"], 0);
+}
+
+#[test]
+fn resume_lets_a_running_loop_go_on() {
+    let case = Setup::new(HELD).ready();
+    let running = case.start_until("author", 1);
+    case.windlass(&["pause", LOOP]).expect_code(0);
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    case.leave("go");
+    case.look(running.finish(RUN)).completed();
+}
+
+#[test]
+fn cancel_ends_the_attempt_and_the_run() {
+    let case = Setup::new("trap '' TERM\necho half >half.txt\nhold").agent_keys("grace = \"300ms\"").ready();
+    let running = case.start_until("author", 1);
+    case.windlass(&["cancel", LOOP]).expect_code(0);
+    let seen = case.look(running.finish(LONG));
+    seen.ended(5, "cancelled", "operator");
+    case.windlass(&["run", "--name", LOOP]).expect_code(5);
+    assert_eq!(case.turns("author"), 1, "a cancelled loop launches nothing");
+
+    case.agent("cp half.txt \"$side/found\"\necho 42 >answer.txt\ncomplete");
+    case.windlass(&["restart", LOOP]).expect_code(0);
+    case.run().completed();
+    assert_eq!(case.left("found").trim(), "half", "the work of the cancelled attempt was kept");
+}
+
+#[test]
+fn a_command_is_taken_at_once() {
+    let case = Setup::new(HELD).ready();
+    let running = case.start_until("author", 1);
+    let begun = Instant::now();
+    case.windlass(&["note", LOOP, "as seen from outside"]).expect_code(0);
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    let log = case.log();
+    assert!(log.of("noted").iter().any(|line| line["text"] == "as seen from outside"), "{log}");
+    case.leave("go");
+    case.look(running.finish(RUN)).completed();
+}
+
+#[test]
+fn steering_is_in_the_next_brief() {
+    let case = Setup::new(HELD).ready();
+    let running = case.start_until("author", 1);
+    case.windlass(&["steer", LOOP, "it is six times seven"]).expect_code(0);
+    case.leave("go");
+    case.look(running.finish(RUN)).completed();
+    assert!(!case.left("author-1.brief").contains("six times seven"));
+    assert!(case.left("author-2.brief").contains("it is six times seven"), "{}", case.left("author-2.brief"));
+}
+
+#[test]
+fn waiving_the_task_at_work_ends_its_work() {
+    let case = Setup::new("case $WINDLASS_TASK in a) hold ;; *) echo 42 >answer.txt ;; esac\ncomplete")
+        .task("a", "# Hopeless\n")
+        .task("b", "---\ndepends_on: [a]\n---\n# Possible\n")
+        .ready();
+    let running = case.start_until("author", 1);
+    case.windlass(&["waive", LOOP, "a", "--why", "not worth it"]).expect_code(0);
+    case.leave("go");
+    let seen = case.look(running.finish(RUN));
+    seen.ended(0, "completed", "waived").task_is("a", "waived", None).task_is("b", "done", None);
+    assert_eq!(seen.log.of("task_waived")[0]["why"], "not worth it");
+}
+
+#[test]
+fn a_second_run_of_the_loop_refuses_and_harms_nothing() {
+    let case = Setup::new(HELD).ready();
+    let running = case.start_until("author", 1);
+    let second = case.windlass(&["run", "--name", LOOP]);
+    assert!(matches!(second.status.code(), Some(1 | 2)), "{second}");
+    assert!(second.stderr.contains(LOOP), "{second}");
+    assert!(second.stderr.contains(&running.id().to_string()), "who has it: {second}");
+    assert_eq!(case.turns("author"), 1);
+    assert_eq!(case.status()["status"], "running");
+    case.leave("go");
+    case.look(running.finish(RUN)).completed();
+}
+
+#[test]
+fn two_loops_of_one_repository_run_side_by_side() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").ready();
+    let other = case.home.start(case.command(&["run", "--name", "demo2"]));
+    let first = case.start().finish(RUN);
+    let second = other.finish(RUN).expect_code(0);
+    case.look(first).completed();
+    assert!(
+        case.windlass(&["status", "demo2", "--json"]).json()["outcome"]["kind"] == "completed",
+        "{second}"
+    );
+    assert_eq!(case.repo.rev("windlass/demo1^{tree}"), case.repo.rev("windlass/demo2^{tree}"));
+}
+
+#[test]
+fn the_status_of_a_running_loop_needs_its_owner() {
+    let case = Setup::new(HELD).ready();
+    let running = case.start_until("author", 1);
+    let before = case.log().len();
+    let ran = running.kill();
+    assert_eq!(ran.status.code(), None);
+    assert_eq!(case.status()["status"], "interrupted");
+    assert_eq!(case.log().len(), before, "looking changes nothing");
+    case.all_die();
+    case.leave("go");
+    case.run().completed();
+}
+
+#[test]
+fn a_pipe_gets_plain_lines() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").ready();
+    let seen = case.run();
+    seen.completed();
+    let shown = format!("{}{}", seen.ran.stdout, seen.ran.stderr);
+    assert!(!shown.contains('\u{1b}') && !shown.contains('\r'), "no colours, no cursor: {shown:?}");
+    assert!(shown.contains("answer"), "{shown}");
+    assert!(shown.contains("completed"), "{shown}");
+}
+
+#[test]
+fn json_of_a_run_is_the_view() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").ready();
+    let ran = case.windlass(&["run", "--name", LOOP, "--json"]).expect_code(0);
+    let told = ran.json();
+    crate::shape::check(&told);
+    assert_eq!(told, case.status());
+}

@@ -1,0 +1,217 @@
+//! Commands where nothing runs: the command line takes the loop itself.
+
+use windlass_testkit::Ran;
+
+use crate::case::{Case, LONG, LOOP, Setup};
+
+/// A loop that was interrupted in its first attempt.
+fn interrupted(agent: &str) -> Case {
+    let case = Setup::new(&format!("if [ $n -eq 1 ]; then hold; fi\n{agent}"))
+        .agent_keys("grace = \"200ms\"")
+        .ready();
+    let running = case.start_until("author", 1);
+    running.signal(rustix::process::Signal::TERM);
+    running.finish(LONG).expect_code(130);
+    case
+}
+
+const HONEST: &str = "echo 42 >answer.txt\ncomplete";
+
+fn blocked() -> Case {
+    let case = Setup::new("complete").limits("max_no_progress = 1").ready();
+    case.run().blocked("no_progress");
+    case
+}
+
+#[test]
+fn pause_and_resume() {
+    let case = interrupted(HONEST);
+    case.windlass(&["pause", LOOP]).expect_code(0);
+    assert_eq!(case.status()["status"], "paused");
+    case.windlass(&["run", "--name", LOOP]).expect_code(6);
+    assert_eq!(case.turns("author"), 1);
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    assert_eq!(case.status()["status"], "interrupted");
+    case.run().completed();
+}
+
+#[test]
+fn cancel_keeps_what_was_done() {
+    let case = interrupted(HONEST);
+    case.windlass(&["cancel", LOOP]).expect_code(0);
+    let status = case.status();
+    assert_eq!(
+        (status["status"].as_str(), status["outcome"]["kind"].as_str()),
+        (Some("ended"), Some("cancelled"))
+    );
+    case.windlass(&["run", "--name", LOOP]).expect_code(5);
+    case.windlass(&["cancel", LOOP]).expect_code(2);
+    case.log().check();
+}
+
+#[test]
+fn cancel_after_a_crash() {
+    let case = Setup::new("hold").ready();
+    case.start_until("author", 1).kill();
+    case.windlass(&["cancel", LOOP]).expect_code(0);
+    let left = windlass_testkit::alive::carrying(&case.token());
+    assert!(left.is_empty(), "a cancelled loop has nothing alive: {left:?}");
+    let seen = case.seen(case.windlass(&["status", LOOP]));
+    assert_eq!(seen.view["outcome"]["kind"], "cancelled");
+}
+
+#[test]
+fn restart_and_unblock_try_again() {
+    let case = blocked();
+    case.agent(HONEST);
+    case.windlass(&["unblock", LOOP, "answer"]).expect_code(0);
+    case.windlass(&["restart", LOOP]).expect_code(0);
+    let status = case.status();
+    assert_eq!((status["status"].as_str(), status["iteration"].as_u64()), (Some("idle"), Some(0)));
+    let seen = case.run();
+    seen.completed();
+    assert_eq!(seen.log.count("run_ended"), 2);
+    assert_eq!(seen.task("answer")["attempts"], 2, "attempts are of the loop's whole life");
+}
+
+#[test]
+fn restart_alone_does_not_unblock() {
+    let case = blocked();
+    case.agent(HONEST);
+    case.windlass(&["restart", LOOP]).expect_code(0);
+    let ran = case.windlass(&["run", "--name", LOOP]);
+    case.look(ran).ended(3, "blocked", "no_progress");
+    assert_eq!(
+        case.turns("author"),
+        1,
+        "blocked is never done, on this run or the next, and not retried unasked"
+    );
+}
+
+#[test]
+fn a_loop_that_has_not_ended_is_not_restarted() {
+    let case = interrupted(HONEST);
+    refused(case.windlass(&["restart", LOOP]));
+    case.run().completed();
+}
+
+#[test]
+fn a_waived_task_completes_the_loop_by_name() {
+    let case = Setup::new("complete").limits("max_no_progress = 1").file("test.sh", "exit 0\n").ready();
+    case.run().blocked("nothing_changed");
+    case.windlass(&["waive", LOOP, "answer", "--why", "it was there"]).expect_code(0);
+    case.windlass(&["restart", LOOP]).expect_code(0);
+    let seen = case.run();
+    seen.ended(0, "completed", "waived").task_is("answer", "waived", None);
+    assert_eq!(case.turns("author"), 1);
+}
+
+#[test]
+fn a_finding_is_waived_by_its_name() {
+    let reviewer = r#"say '"verdict":"reject","summary":"no","findings":[{"file":"answer.txt","line":1,"severity":"bug","description":"ugly","scenario":""}],"resolved":[],"pending":[],"blocker":""'"#;
+    let case = Setup::new("echo 42 >answer.txt\necho $n >>log.txt")
+        .reviewer(reviewer)
+        .review("tasks = true\nfinal = false\n")
+        .ready();
+    case.run().blocked("rejected");
+    refused(case.windlass(&["waive", LOOP, "F7"]));
+    case.windlass(&["waive", LOOP, "F1", "--why", "beauty is for later"]).expect_code(0);
+    let findings = case.windlass(&["findings", LOOP, "--all", "--json"]).expect_code(0).json();
+    assert_eq!(findings[0]["life"], "waived");
+    assert_eq!(case.status()["findings"]["open_bugs"], 0);
+    assert_eq!(
+        case.windlass(&["findings", LOOP, "--json"]).expect_code(0).json().as_array().map(Vec::len),
+        Some(0)
+    );
+}
+
+#[test]
+fn a_changed_protected_path_is_not_waived() {
+    let case =
+        Setup::new("echo 42 >answer.txt\necho 'exit 0' >test.sh").limits("max_no_progress = 1").ready();
+    case.run().blocked("no_progress");
+    refused(case.windlass(&["waive", LOOP, "F1"]));
+}
+
+#[test]
+fn a_note_and_steering_need_no_owner() {
+    let case = interrupted(HONEST);
+    case.windlass(&["note", LOOP, "seen on Monday"]).expect_code(0);
+    case.windlass(&["steer", LOOP, "mind the gap"]).expect_code(0);
+    let seen = case.run();
+    seen.completed();
+    assert_eq!(seen.log.of("noted")[0]["text"], "seen on Monday");
+    assert!(case.left("author-2.brief").contains("mind the gap"));
+}
+
+#[test]
+fn a_changing_command_wants_the_name_where_there_are_two() {
+    let case = interrupted(HONEST);
+    case.windlass(&["run", "--name", "other"]).expect_code(0);
+    let before = (case.log().len(), case.windlass(&["log", "other", "--json"]).stdout);
+    let ran = case.windlass(&["cancel"]).expect_code(2);
+    assert!(ran.stderr.contains(LOOP) && ran.stderr.contains("other"), "both are named: {ran}");
+    assert_eq!(
+        (case.log().len(), case.windlass(&["log", "other", "--json"]).stdout),
+        before,
+        "nothing changed"
+    );
+    case.windlass(&["cancel", "demo"]).expect_code(2);
+    assert_eq!(case.log().len(), before.0, "a part of a name is not its name");
+    assert_eq!(
+        case.windlass(&["status", "oth", "--json"]).expect_code(0).json()["loop"],
+        "other",
+        "reading takes a part"
+    );
+}
+
+#[test]
+fn a_changing_command_needs_no_name_where_there_is_one() {
+    let case = interrupted(HONEST);
+    case.windlass(&["cancel"]).expect_code(0);
+    assert_eq!(case.status()["outcome"]["kind"], "cancelled");
+}
+
+#[test]
+fn what_does_not_exist_is_named() {
+    let case = blocked();
+    for args in [
+        &["unblock", LOOP, "anwser"][..],
+        &["waive", LOOP, "anwser"],
+        &["cancel", "nosuch"],
+        &["status", "nosuch"],
+        &["resume", LOOP],
+    ] {
+        refused(case.windlass(args));
+    }
+}
+
+#[test]
+fn the_reading_commands_read() {
+    let case = blocked();
+    let list = case.windlass(&["list", "--json"]).expect_code(0);
+    assert!(list.stdout.contains(LOOP), "{list}");
+    for args in [
+        &["list"][..],
+        &["status"],
+        &["log"],
+        &["show", LOOP],
+        &["show", LOOP, "answer"],
+        &["findings"],
+        &["usage"],
+    ] {
+        let told = case.windlass(args).expect_code(0);
+        assert!(!told.stdout.trim().is_empty(), "{args:?}: {told}");
+    }
+    let usage = case.windlass(&["usage", LOOP, "--json"]).expect_code(0).json();
+    assert!(usage.is_object(), "{usage}");
+    let last = case.windlass(&["log", LOOP, "--json", "-n", "2"]).expect_code(0);
+    assert_eq!(last.stdout.lines().count(), 2, "{last}");
+}
+
+/// Refused as a usage error, and the reason is said.
+#[track_caller]
+fn refused(ran: Ran) {
+    let ran = ran.expect_code(2);
+    assert!(!ran.stderr.trim().is_empty(), "{ran}");
+}

@@ -1,0 +1,113 @@
+//! Repositories where a loop cannot go on: it says so and harms nothing.
+
+use windlass_testkit::Repo;
+
+use crate::case::{Case, LOOP, RUN, Seen, Setup};
+
+const HONEST: &str = "echo 42 >answer.txt\ncomplete";
+const HELD: &str = "hold\necho 42 >answer.txt\ncomplete";
+
+#[track_caller]
+fn paused_for_the_branch(case: &Case, seen: &Seen) {
+    assert_eq!(seen.ran.code(), 6, "{}", seen.ran);
+    assert_eq!(seen.view["status"], "paused", "{:#}", seen.view);
+    let paused = seen.log.of("paused");
+    assert_eq!(paused.last().map(|line| &line["why"]), Some(&"branch_moved".into()), "{}", seen.log);
+    assert_eq!(case.windlass(&["status", LOOP, "--json"]).json()["paused"]["why"], "branch_moved");
+}
+
+/// A branch named `windlass` leaves no room for `windlass/<loop>`.
+#[test]
+fn a_branch_in_the_way_pauses() {
+    let case = Setup::new(HONEST).ready();
+    case.repo.git(["branch", "windlass"]);
+    let head = case.repo.rev("windlass");
+    // The fingerprint takes everything below refs/heads/windlass for the loop's.
+    let case = case.looked_at();
+    let seen = case.look(case.windlass(&["run", "--name", LOOP]));
+    paused_for_the_branch(&case, &seen);
+    assert_eq!(case.repo.rev("refs/heads/windlass"), head);
+
+    case.repo.git(["branch", "-m", "windlass", "mine"]);
+    let case = case.looked_at();
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    case.run().completed();
+    assert_eq!(case.turns("author"), 1, "the work was not done twice");
+}
+
+#[test]
+fn a_branch_that_is_checked_out_pauses() {
+    let case = Setup::new(HELD).task("a", "# A\n").task("b", "# B\n").ready();
+    case.agent(
+        "echo 42 >answer.txt\necho $WINDLASS_TASK >>log.txt\nif [ $n -eq 2 ]; then hold; fi\ncomplete",
+    );
+    let running = case.start_until("author", 2);
+    let tree = case.repo.beside("looking");
+    case.repo.git(["worktree", "add", "--quiet", &tree.display().to_string(), &format!("windlass/{LOOP}")]);
+    let landed = case.repo.rev(&format!("windlass/{LOOP}"));
+    let case = case.looked_at();
+    case.leave("go");
+    let seen = case.look(running.finish(RUN));
+    paused_for_the_branch(&case, &seen);
+    assert_eq!(case.repo.rev(&format!("windlass/{LOOP}")), landed, "what is checked out does not move");
+
+    case.repo.git(["worktree", "remove", "--force", &tree.display().to_string()]);
+    let case = case.looked_at();
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    case.run().completed();
+}
+
+#[test]
+fn a_branch_that_was_moved_pauses() {
+    let case = Setup::new(HELD).ready();
+    let running = case.start_until("author", 1);
+    case.repo.git(["branch", &format!("windlass/{LOOP}"), "HEAD"]);
+    let moved = case.repo.git(["commit-tree", "-p", "HEAD", "-m", "mine", "HEAD^{tree}"]);
+    case.repo.git(["update-ref", &format!("refs/heads/windlass/{LOOP}"), &moved]);
+    let case = case.looked_at();
+    case.leave("go");
+    let seen = case.look(running.finish(RUN));
+    paused_for_the_branch(&case, &seen);
+    assert_eq!(case.repo.rev(&format!("windlass/{LOOP}")), moved, "the user's commit stays");
+
+    case.repo.git(["update-ref", "-d", &format!("refs/heads/windlass/{LOOP}")]);
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    case.run().completed();
+}
+
+#[test]
+fn a_sha256_repository_is_refused_clearly() {
+    let case = Setup::on(Repo::init(&["--object-format=sha256"]), HONEST).ready();
+    let ran = case.windlass(&["run", "--name", LOOP]);
+    if ran.status.code() == Some(0) {
+        case.look(ran).completed();
+        return;
+    }
+    let ran = ran.expect_code(2);
+    assert!(ran.stderr.contains("sha256") || ran.stderr.contains("SHA-256"), "{ran}");
+    case.nothing_was_made();
+}
+
+/// A partial clone whose base is not all there is refused with the command that fetches it.
+#[test]
+fn a_base_with_missing_objects_is_refused_with_the_remedy() {
+    let case = Setup::new(HONEST).file("big.bin", "precious\n").ready();
+    let blob = case.repo.rev("HEAD:big.bin");
+    std::fs::remove_file(case.repo.path().join(format!(".git/objects/{}/{}", &blob[..2], &blob[2..])))
+        .unwrap();
+    let case = case.looked_at();
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(2);
+    assert!(ran.stderr.contains("git fetch"), "{ran}");
+    case.untouched();
+    assert_eq!(case.turns("author"), 0);
+}
+
+#[test]
+fn an_orphan_branch_without_commits_is_refused() {
+    let case = Setup::new(HONEST).ready();
+    case.repo.git(["checkout", "--quiet", "--orphan", "empty"]);
+    let case = case.looked_at();
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(2);
+    assert!(ran.stderr.contains("commit"), "{ran}");
+    case.nothing_was_made();
+}

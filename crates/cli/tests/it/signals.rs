@@ -1,0 +1,123 @@
+//! SIGINT and SIGTERM: everything dead, everything saved, and on from there.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::case::{LONG, LOOP, Setup};
+
+/// What the contract grants beyond the agent's own grace.
+const PROMPT: Duration = Duration::from_secs(2);
+/// What a busy machine may take on top.
+const SLACK: Duration = Duration::from_secs(4);
+
+fn interrupts(signal: Signal) {
+    let case = Setup::new("if [ $n -eq 1 ]; then echo half >half.txt; hold; fi\ncp half.txt \"$side/found\"\necho 42 >answer.txt\ncomplete")
+        .agent_keys("grace = \"500ms\"")
+        .ready();
+    let running = case.start_until("author", 1);
+    let sent = Instant::now();
+    running.signal(signal);
+    let ran = running.finish(LONG);
+    let took = sent.elapsed();
+    assert!(took < PROMPT + SLACK + Duration::from_millis(500), "{took:?}");
+    let seen = case.look(ran);
+    assert_eq!(seen.ran.code(), 130, "{}", seen.ran);
+    assert_eq!(seen.view["status"], "interrupted");
+    assert_eq!(seen.log.count("interrupted"), 1, "{}", seen.log);
+    assert!(seen.ran.stdout.contains("run"), "how to go on: {}", seen.ran);
+
+    let again = case.run();
+    again.completed();
+    assert_eq!(again.view["iteration"], 1, "the same iteration goes on");
+    assert_eq!(again.log.count("run_started"), 1, "the same run");
+    assert_eq!(again.log.count("attempt_started"), 2);
+    assert_eq!(again.task("answer")["failures"], 0, "an interruption spends no failure");
+    assert_eq!(case.left("found").trim(), "half", "its tree was kept");
+}
+
+#[test]
+fn sigint_saves_and_ends() {
+    interrupts(Signal::INT);
+}
+
+#[test]
+fn sigterm_saves_and_ends() {
+    interrupts(Signal::TERM);
+}
+
+#[test]
+fn a_stubborn_agent_does_not_keep_windlass() {
+    let case = Setup::new("if [ $n -eq 1 ]; then trap '' TERM INT HUP; hold; fi\necho 42 >answer.txt")
+        .agent_keys("grace = \"1s\"")
+        .ready();
+    let running = case.start_until("author", 1);
+    let sent = Instant::now();
+    running.signal(Signal::TERM);
+    let ran = running.finish(LONG);
+    assert!(sent.elapsed() < PROMPT + SLACK + Duration::from_secs(1), "{:?}", sent.elapsed());
+    assert_eq!(case.look(ran).ran.code(), 130);
+    case.run().completed();
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let case = Setup::new("if [ $n -eq 1 ]; then trap '' TERM INT HUP; hold; fi\necho 42 >answer.txt")
+        .agent_keys("grace = \"50s\"")
+        .ready();
+    let running = case.start_until("author", 1);
+    running.signal(Signal::INT);
+    let noticed = windlass_testkit::poll::until(LONG, || case.log().count("interrupted") == 1);
+    assert!(noticed, "the first signal is on record");
+    let sent = Instant::now();
+    running.signal(Signal::INT);
+    let ran = running.finish(Duration::from_secs(20));
+    assert!(sent.elapsed() < Duration::from_secs(5), "{:?}", sent.elapsed());
+    assert_eq!(ran.status.code(), Some(130), "{ran}");
+    let left = windlass_testkit::alive::left_after(Duration::from_secs(20), &case.token());
+    assert!(left.is_empty(), "{left:?}");
+    case.run().completed();
+}
+
+#[test]
+fn a_signal_during_the_gate_runs_the_gate_again() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").ready();
+    let side = case.side().display().to_string();
+    let test = format!(
+        "if [ \"$(cat answer.txt)\" = 42 ] && [ ! -e {side}/go ]; then echo >{side}/in-gate; while :; do sleep 0.05; done; fi\n{}",
+        crate::case::TEST
+    );
+    case.repo.file("test.sh", test);
+    case.repo.commit("a test that waits");
+    let case = case.looked_at();
+    let running = case.start();
+    assert!(
+        windlass_testkit::poll::until(LONG, || case.side().join("in-gate").exists()),
+        "{}",
+        running.stderr()
+    );
+    running.signal(Signal::TERM);
+    let seen = case.look(running.finish(LONG));
+    assert_eq!(seen.ran.code(), 130, "{}", seen.ran);
+    case.leave("go");
+    let again = case.run();
+    again.completed();
+    assert_eq!(again.log.count("attempt_started"), 1, "the author does not work twice\n{}", again.log);
+}
+
+#[test]
+fn a_signal_during_a_review_asks_the_reviewer_again() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete")
+        .reviewer("if [ $n -eq 1 ]; then hold; fi\naccept")
+        .review("tasks = true\nfinal = false\n")
+        .ready();
+    let running = case.start_until("reviewer", 1);
+    running.signal(Signal::TERM);
+    let seen = case.look(running.finish(LONG));
+    assert_eq!((seen.ran.code(), seen.view["status"].as_str()), (130, Some("interrupted")), "{}", seen.ran);
+    let again = case.run();
+    again.completed();
+    assert_eq!((case.turns("author"), case.turns("reviewer")), (1, 2));
+    assert_eq!(again.view["reviews"], 1, "a review that was cut short is none");
+    case.windlass(&["status", LOOP]).expect_code(0);
+}
