@@ -107,6 +107,7 @@ pub enum Rule {
     SpecialFile,
     UnsafeName,
     Unreadable,
+    CollisionAttack,
 }
 
 impl Rule {
@@ -118,7 +119,8 @@ impl Rule {
             | Self::FilteredPathChanged
             | Self::FileTooLarge
             | Self::UnsafeName
-            | Self::Unreadable => Severity::Bug,
+            | Self::Unreadable
+            | Self::CollisionAttack => Severity::Bug,
             Self::SpecialFile => Severity::Warning,
         }
     }
@@ -135,6 +137,7 @@ impl fmt::Display for Rule {
             Self::SpecialFile => "a socket, pipe or device was not taken",
             Self::UnsafeName => "a name that git refuses was not taken",
             Self::Unreadable => "a file could not be read and was not taken",
+            Self::CollisionAttack => "a file was made to share its hash with another and was not taken",
         })
     }
 }

@@ -137,6 +137,7 @@ fn seen(seen: &Seen) -> Evidence {
         Seen::TooLarge { path, .. } => (Rule::FileTooLarge, path),
         Seen::SpecialFile { path } => (Rule::SpecialFile, path),
         Seen::UnsafeName { path } | Seen::TooDeep { path } => (Rule::UnsafeName, path),
+        Seen::CollisionAttack { path, .. } => (Rule::CollisionAttack, path),
         Seen::Unreadable { path, .. } => (Rule::Unreadable, path),
     };
     Evidence { rule, path: shown(path) }
