@@ -1,7 +1,11 @@
 //! Snapshot, checkout and landing beside plain git, as ratios inside one run.
 //!
 //! `cargo run --release -p windlass-workspace --example snapshot_bench [FILES [ROUNDS [DIR]]]`
-
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a measurement reads the clock and runs git"
+)]
 #![allow(clippy::unwrap_used, reason = "a benchmark that fails has nothing to report")]
 
 use std::fmt::Write as _;

@@ -5,6 +5,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
+    clippy::unwrap_used,
     reason = "tests start real programs, read the clock for deadlines and the environment for switches"
 )]
 
