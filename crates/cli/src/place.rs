@@ -1,7 +1,7 @@
 //! Where things are: the project, the state directory, the vault, the loops.
 #![allow(clippy::disallowed_methods, reason = "the edge reads the environment")]
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::LoopName;
@@ -44,8 +44,7 @@ impl Wish {
     pub fn place(&self) -> Result<Place, Failure> {
         let project = project::locate(&self.directory()?).map_err(not_a_project)?;
         let state = self.state()?;
-        let basename = project.top.file_name().unwrap_or(OsStr::new("repository"));
-        let vault = state.vault(basename, &project.common_dir);
+        let vault = state.vault(&repository_name(&project), &project.common_dir);
         Ok(Place { project, state, vault })
     }
 
@@ -139,6 +138,15 @@ pub fn surroundings(project: &Path) -> Surroundings {
 /// Whether this process was started by an attempt of a loop.
 pub fn is_inside_an_attempt() -> bool {
     std::env::var_os("WINDLASS_INSIDE").is_some()
+}
+
+/// The same for every worktree of a repository.
+fn repository_name(project: &Project) -> OsString {
+    let common = &project.common_dir;
+    let named =
+        if common.file_name() == Some(OsStr::new(".git")) { common.parent() } else { Some(common.as_path()) };
+    let name = named.and_then(Path::file_name).unwrap_or(OsStr::new("repository"));
+    name.to_owned()
 }
 
 fn no_loops() -> Failure {

@@ -56,6 +56,8 @@ pub enum SetupError {
     NotInBase(MissingFile),
     #[error(transparent)]
     Glob(#[from] BadGlob),
+    #[error("the base {base} cannot be brought into the vault: {source}")]
+    Import { base: CommitId, source: VaultError },
     #[error(transparent)]
     Vault(#[from] VaultError),
     #[error(transparent)]
@@ -65,11 +67,20 @@ pub enum SetupError {
 }
 
 impl SetupError {
+    /// Whether the operator's repository is what has to be mended.
+    pub fn is_of_the_base(&self) -> bool {
+        matches!(self, Self::Import { .. })
+    }
+
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::NoSuchAgent { role, .. } => vec![format!(
                 "set `command` under [agent] or [role.{role}] in windlass.toml to a program that exists"
             )],
+            Self::Import { .. } => vec![
+                "see what is missing with `git fsck`; `git fetch --refetch` brings it from the remote"
+                    .to_owned(),
+            ],
             Self::NotInBase(missing) => vec![format!("git add {} && git commit", missing.file)],
             Self::Git(_)
             | Self::Repository(_)
@@ -97,7 +108,7 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
         let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();
         Protection::new(&policy.gate, &allow, &|_| false)?;
     }
-    let warnings = warnings(&repository, &policy, &base);
+    let warnings = warnings(&repository, &policy, &base)?;
     Ok(Proposed { name, base, policy, planned, warnings, git, repository, vault })
 }
 
@@ -105,7 +116,9 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
 pub fn found(store: &mut Store, proposed: Proposed) -> Result<(), SetupError> {
     let vault = Vault::open_or_create(&proposed.git, &proposed.vault.vault_git())?;
     let depth = Depth::Commits(proposed.policy.workspace.history);
-    vault.import(&proposed.repository, &proposed.base, depth)?;
+    vault
+        .import(&proposed.repository, &proposed.base, depth)
+        .map_err(|source| SetupError::Import { base: proposed.base.clone(), source })?;
     let base_tree: TreeId = vault.tree_of(&proposed.base)?;
     let mut blobs = Vec::new();
     let mut tasks = Vec::new();
@@ -224,14 +237,16 @@ fn check_files(policy: &Policy, repository: &Repository, base: &CommitId) -> Res
     }
 }
 
-fn warnings(repository: &Repository, policy: &Policy, base: &CommitId) -> Vec<String> {
+fn warnings(repository: &Repository, policy: &Policy, base: &CommitId) -> Result<Vec<String>, SetupError> {
     let mut warnings =
         vec!["sandbox level is none: agents and checks can reach everything you can".to_owned()];
     if repository.dirty_files > 0 {
         let short = base.as_str().get(..10).unwrap_or_default();
         let files = repository.dirty_files;
-        warnings
-            .push(format!("{files} changed files in your checkout are not part of the base, commit {short}"));
+        let named = if *base == repository.head { "HEAD" } else { "another commit" };
+        warnings.push(format!(
+            "{files} changed files in your checkout are not in the base, which is {named} ({short})"
+        ));
     }
     if repository.identity_source == IdentitySource::Fallback {
         let who = &repository.identity;
@@ -240,8 +255,14 @@ fn warnings(repository: &Repository, policy: &Policy, base: &CommitId) -> Vec<St
             who.name, who.email
         ));
     }
+    if repository.has_filters(base)? {
+        warnings.push("some paths have a git filter (LFS and the like): they stay as stored".to_owned());
+    }
+    if repository.has_path(base, ".gitmodules")? {
+        warnings.push("submodules are left empty in the workspace and the gate".to_owned());
+    }
     if policy.gate.checks.is_empty() {
         warnings.push("there are no checks: what is done will be marked unchecked".to_owned());
     }
-    warnings
+    Ok(warnings)
 }

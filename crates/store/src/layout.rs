@@ -65,24 +65,37 @@ impl StateDir {
         VaultDir { state: self.0.clone(), key, repository: common_dir.to_owned() }
     }
 
-    /// Creates the directory with access for its owner only, and refuses one
-    /// where a durable database cannot live.
-    pub fn create_checked(&self) -> Result<(), StateDirError> {
+    /// Refuses a directory where a durable database cannot live, as far as can
+    /// be told without making it.
+    pub fn check(&self) -> Result<(), StateDirError> {
         let root = &self.0;
         if !root.is_absolute() {
             let remedy = "give an absolute path with --state-dir or WINDLASS_STATE_DIR";
             return Err(StateDirError::NotAbsolute(Refusal::new(root, "is not an absolute path", remedy)));
         }
-        if let Some(name) = mount::network_file_system(&nearest_existing(root)) {
+        let nearest = nearest_existing(root);
+        if let Some(name) = mount::network_file_system(&nearest) {
             let reason = format!("lies on a network file system ({name}), where SQLite's locks are not safe");
             let remedy = "choose a local directory with --state-dir or WINDLASS_STATE_DIR";
             return Err(StateDirError::NetworkFileSystem(Refusal::new(root, reason, remedy)));
         }
-        create_private(root).and_then(|()| probe_writable(root)).map_err(|error| {
-            let reason = format!("cannot be written: {error}");
-            let remedy = "fix its permissions, or choose another with --state-dir or WINDLASS_STATE_DIR";
-            StateDirError::NotWritable(Refusal::new(root, reason, remedy))
-        })
+        if !nearest.is_dir() {
+            return Err(self.not_writable(&format!("{} is not a directory", nearest.display())));
+        }
+        Ok(())
+    }
+
+    /// Checks it, and creates it with access for its owner only.
+    pub fn create_checked(&self) -> Result<(), StateDirError> {
+        self.check()?;
+        let made = create_private(&self.0).and_then(|()| probe_writable(&self.0));
+        made.map_err(|error| self.not_writable(&error))
+    }
+
+    fn not_writable(&self, why: &dyn std::fmt::Display) -> StateDirError {
+        let reason = format!("cannot be written: {why}");
+        let remedy = "fix its permissions, or choose another with --state-dir or WINDLASS_STATE_DIR";
+        StateDirError::NotWritable(Refusal::new(&self.0, reason, remedy))
     }
 }
 

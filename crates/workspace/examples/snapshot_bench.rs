@@ -6,7 +6,6 @@
     clippy::unwrap_used,
     reason = "a measurement reads the clock and runs git"
 )]
-#![allow(clippy::unwrap_used, reason = "a benchmark that fails has nothing to report")]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -268,6 +268,18 @@ impl Repository {
     }
 }
 
+impl Repository {
+    /// Whether some attributes file of a commit names a filter.
+    pub fn has_filters(&self, commit: &CommitId) -> Result<bool, DiscoverError> {
+        let words = ["grep", "--quiet", "--extended-regexp", "[[:space:]]filter="];
+        match self.quiet(&words).args([commit.as_str(), "--", ":(glob)**/.gitattributes"]).run() {
+            Ok(_) => Ok(true),
+            Err(GitError::Failed { status, .. }) if status.code() == Some(1) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
 /// A new repository with one commit of everything that is there.
 pub fn make_repository(git: &Git, dir: &Path) -> Result<(), GitError> {
     let who = ["-c", "user.name=windlass", "-c", "user.email=windlass@localhost"];

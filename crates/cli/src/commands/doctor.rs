@@ -33,7 +33,7 @@ pub fn doctor(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
                 needed: true,
                 detail: place.project.top.display().to_string(),
             });
-            let state = place.state.create_checked();
+            let state = place.state.check();
             let detail = state
                 .as_ref()
                 .map_or_else(ToString::to_string, |()| place.state.root().display().to_string());

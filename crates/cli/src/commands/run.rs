@@ -34,6 +34,7 @@ pub fn go(wish: &Wish, asked: &Run, closing: Closing) -> Result<Exit, Failure> {
             .hint("an attempt does its task; it starts no loops"));
     }
     let place = wish.place()?;
+    place.state.check().or_usage()?;
     let target = target(&place, asked)?;
     let mut progress = Progress::new(asked.json);
     match known(&place, &target.name)? {
@@ -215,7 +216,10 @@ fn found(place: &Place, proposed: Proposed, progress: &mut Progress) -> Result<(
         progress.line(&format!("warning: {}", text::clean(warning)));
     }
     let mut store = Store::open(&place.vault).or_error()?;
-    setup::found(&mut store, proposed).or_error()
+    setup::found(&mut store, proposed).map_err(|error| {
+        let kind = if error.is_of_the_base() { Kind::Usage } else { Kind::Error };
+        Failure { kind, hints: error.hints(), message: error.to_string() }
+    })
 }
 
 fn drive(place: &Place, name: &LoopName, asked: &Run, progress: &mut Progress) -> Result<Ended, Failure> {

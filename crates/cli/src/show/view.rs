@@ -166,7 +166,7 @@ fn notes(view: &View) -> Vec<String> {
         notes.push(format!("{:<10}{}", "because", outcome.detail));
     }
     if let Some(paused) = &view.paused {
-        notes.push(format!("{:<10}{} ({})", "paused", paused.detail, paused.why.name()));
+        notes.push(format!("{:<10}{}: {}", "paused", paused.why.name(), paused.detail));
     }
     if let Some(waiting) = &view.waiting {
         notes.push(format!("{:<10}until {} ({})", "waiting", waiting.until, waiting.why.name()));
@@ -196,8 +196,11 @@ fn task_lines(task: &TaskView, width: usize) -> String {
     let title = format!("{}  {}{attempts}", task.id, task.title);
     let padded = format!("{mark:<8}");
     let mut text = format!("  {}  {}\n", paint(&padded, colour), fit(&title, width.saturating_sub(12)));
-    if let Some(reason) = task.reason {
-        let why = format!("{}: {}", reason.name(), task.detail);
+    let why = match task.reason {
+        Some(reason) => format!("{}: {}", reason.name(), task.detail),
+        None => task.detail.clone(),
+    };
+    if !why.is_empty() {
         let _ = writeln!(text, "            {}", fit(&why, width.saturating_sub(12)));
     }
     text

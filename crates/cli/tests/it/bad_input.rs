@@ -167,7 +167,7 @@ fn a_task_file_without_permission() {
         case.repo.file("tasks/secret.md", "# Secret\n");
         case.repo.commit("a secret");
         let file = case.repo.path().join("tasks/secret.md");
-        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o000)).unwrap();
     });
     let ran = case.windlass(&["run", "--name", LOOP]).expect_code(2);
     assert!(ran.stderr.contains("tasks/secret.md") && ran.stderr.contains("readable"), "{ran}");

@@ -29,7 +29,7 @@ fn round(seed: u64) -> u64 {
     let mut draw = Draw(seed);
     let case = three_tasks(Scratch::new(env!("CARGO_BIN_EXE_windlass")));
     let mut killed = kill_after(&case, draw.within(undisturbed().took));
-    if draw.next() % 3 == 0 {
+    if draw.next().is_multiple_of(3) {
         killed += kill_after(&case, draw.within(undisturbed().took / 2));
     }
     ends_the_same(&case, &format!("seed {seed}, killed {killed} times"));

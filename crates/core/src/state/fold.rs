@@ -364,7 +364,7 @@ fn task_settled(task: &mut TaskState, event: &Event) {
     } else if let Event::TaskBlocked { reason, words, .. } = event {
         set_status(task, TaskStatus::Blocked, Some(*reason), words);
     } else if let Event::TaskWaived { why, .. } = event {
-        set_status(task, TaskStatus::Waived, Some(Reason::Operator), why);
+        set_status(task, TaskStatus::Waived, None, why);
     } else if let Event::TaskUnblocked { .. } = event {
         task.failures = 0;
         task.no_progress = 0;
