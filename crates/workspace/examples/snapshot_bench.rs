@@ -26,6 +26,7 @@ fn main() {
     let dir = tempfile::TempDir::new_in(parent).unwrap();
     println!("{files} files, {rounds} rounds, in {}", dir.path().display());
     let bench = Bench::new(dir.path(), files);
+    println!("one flush                      {:9.2} ms", flush_cost(dir.path()));
     bench.first_snapshot();
     bench.rest(rounds);
 }
@@ -187,6 +188,15 @@ impl Kept {
             println!("{what:30} {:9.2} ms", median(times));
         }
     }
+}
+
+fn flush_cost(dir: &Path) -> f64 {
+    let file = dir.join("flushed");
+    let once = |n: usize| {
+        std::fs::write(&file, vec![n as u8; 4096]).unwrap();
+        timed(|| std::fs::File::open(&file).unwrap().sync_all().unwrap()).0
+    };
+    median(&mut (0..20).map(once).collect::<Vec<_>>())
 }
 
 fn report(what: &str, ours: f64, git: f64) {

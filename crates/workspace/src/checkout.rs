@@ -47,7 +47,14 @@ pub struct Checkout {
     /// Beside the directory: which tree it holds, or that it is being changed.
     mark: PathBuf,
     cache: PathBuf,
-    model: Option<Box<DirNode>>,
+    known: Option<Known>,
+}
+
+/// What was last written or found, and whether the cache on disk lags behind.
+struct Known {
+    key: CacheKey,
+    model: Box<DirNode>,
+    saved: bool,
 }
 
 impl Checkout {
@@ -56,7 +63,7 @@ impl Checkout {
             let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             dir.with_file_name(format!(".{name}.{extension}"))
         };
-        Self { dir: dir.to_owned(), mark: beside("tree"), cache: beside("stat"), model: None }
+        Self { dir: dir.to_owned(), mark: beside("tree"), cache: beside("stat"), known: None }
     }
 
     pub fn dir(&self) -> &Path {
@@ -90,44 +97,53 @@ impl Checkout {
     /// Makes the directory hold the tree, whatever has been done to it: for
     /// machines where the gate writes into it. Extra files are removed.
     pub fn verify_and_rewrite(&mut self, vault: &Vault, tree: &TreeId) -> Result<Brought, CheckoutError> {
-        if self.model.is_none() {
-            self.model = cache::load(&self.cache, vault.id()).map(|(_, model)| model);
-        }
-        self.verify(vault, tree)
+        let from_disk = || cache::load(&self.cache, vault.id()).map(|(_, model)| model);
+        let old = self.known.take().map(|known| known.model).or_else(from_disk);
+        self.rewrite(vault, tree, old)
     }
 
     /// The same, believing no stat key: every file is read and hashed.
     pub fn rehash_and_rewrite(&mut self, vault: &Vault, tree: &TreeId) -> Result<Brought, CheckoutError> {
-        self.model = None;
-        self.verify(vault, tree)
+        self.rewrite(vault, tree, None)
     }
 
-    fn verify(&mut self, vault: &Vault, tree: &TreeId) -> Result<Brought, CheckoutError> {
+    fn rewrite(
+        &mut self,
+        vault: &Vault,
+        tree: &TreeId,
+        old: Option<Box<DirNode>>,
+    ) -> Result<Brought, CheckoutError> {
         let to = tree_oid(tree)?;
         self.begin()?;
         let is_dir = fs::symlink_metadata(&self.dir).is_ok_and(|meta| meta.is_dir());
         let objects = vault.objects();
         let (model, brought) = if is_dir {
-            let old = self.model.take();
             (verify(&self.dir, &objects, to, old)?, Brought::Verified)
         } else {
-            self.model = None;
+            self.known = None;
             make_empty(&self.dir)?;
             (materialise(&self.dir, &objects, to)?, Brought::Whole)
         };
-        if brought == Brought::Whole {
-            let key = CacheKey { vault: *vault.id(), base: to, facts: [0; 32], excludes: [0; 32] };
-            cache::save(&self.cache, &key, &model)?;
-        }
-        self.model = Some(model);
+        let key = CacheKey { vault: *vault.id(), base: to, facts: [0; 32], excludes: [0; 32] };
+        self.known = Some(Known { key, model, saved: false });
         self.complete(to)?;
         Ok(brought)
+    }
+
+    /// Writes what this process knows for the next one; also done when the
+    /// value is dropped.
+    pub fn save(&mut self) -> Result<(), CheckoutError> {
+        if let Some(known) = self.known.as_mut().filter(|known| !known.saved) {
+            cache::save(&self.cache, &known.key, &known.model)?;
+            known.saved = true;
+        }
+        Ok(())
     }
 
     /// Removes the directory and its marks.
     pub fn remove(&mut self) -> Result<(), CheckoutError> {
         self.begin()?;
-        self.model = None;
+        self.known = None;
         crate::remove::discard(&self.dir)?;
         for file in [&self.mark, &self.cache] {
             match fs::remove_file(file) {
@@ -164,6 +180,13 @@ impl Checkout {
         let temporary = self.mark.with_extension(format!("tmp{}", dir::file_clock()));
         fs::write(&temporary, text).at("write", &temporary)?;
         fs::rename(&temporary, &self.mark).at("rename", &temporary)
+    }
+}
+
+impl Drop for Checkout {
+    fn drop(&mut self) {
+        // A cache that cannot be written costs time, not truth.
+        let _ = self.save();
     }
 }
 

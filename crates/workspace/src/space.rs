@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use windlass_core::id::{CommitId, TreeId};
 
-use crate::base::Base;
+use crate::base::{Base, split};
 use crate::cache::{self, CacheKey};
 use crate::dir;
 use crate::evidence::{self, Evidence};
@@ -29,7 +29,7 @@ use crate::remove::{discard, remove_at};
 use crate::repository::Identity;
 use crate::seal::Sealer;
 use crate::sink::{Sink, Worker};
-use crate::trees;
+use crate::trees::{self, Change};
 use crate::vault::{Vault, VaultError};
 use crate::walk::{Doubts, Limits, Walk, WalkError};
 
@@ -228,6 +228,7 @@ impl Space {
             memory.tree = None;
         }
         place::apply(&self.root, &changes, &mut vault.reader())?;
+        self.clear_stray_ignores(vault, to, &changes)?;
         if let Some(memory) = &mut self.memory {
             memory.tree = Some(to);
         }
@@ -326,6 +327,31 @@ impl Space {
         let tree = walked.tree;
         self.keep(walked, new_objects)?;
         Ok(tree)
+    }
+
+    /// An ignored `.gitignore` left lying above restored files would hide them
+    /// from the next snapshot.
+    fn clear_stray_ignores(
+        &self,
+        vault: &Vault,
+        tree: ObjectId,
+        changes: &[Change],
+    ) -> Result<(), SpaceError> {
+        let fd = self.open()?;
+        let mut reader = vault.reader();
+        let mut seen = HashSet::new();
+        for change in changes.iter().filter(|change| change.new.is_some()) {
+            let mut dir = split(&change.path).0;
+            while seen.insert(dir) {
+                let ignore = dir::join(dir, b".gitignore");
+                if reader.entry_at(tree, &ignore)?.is_none() {
+                    place::remove_any(fd.as_fd(), &ignore)
+                        .at("remove", &dir::path_of(&self.root, &ignore))?;
+                }
+                dir = split(dir).0;
+            }
+        }
+        Ok(())
     }
 
     fn clear(&self, walked: &Walked, found: &Evidence) -> Result<(), SpaceError> {

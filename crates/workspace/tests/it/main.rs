@@ -4,6 +4,7 @@
 
 mod checkout;
 mod discover;
+mod fuzz;
 mod hostile;
 mod kit;
 mod land;
