@@ -14,6 +14,7 @@ pub mod source;
 pub mod text;
 pub mod trust;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use source::Source;
@@ -27,15 +28,23 @@ pub struct Problem {
     pub what: String,
 }
 
-/// Every rule that looks at one file.
-pub fn check(path: &str, text: &str) -> Vec<Problem> {
-    let mut found = text::check(path, text);
-    if path.ends_with(".rs") {
-        let source = Source::read(path, text);
-        found.extend(length::check(&source));
-        found.extend(names::check(&source));
-        found.extend(places::check(&source));
-        found.extend(trust::check(&source));
+/// Every rule that looks at files, on all of them: whether a file is for tests
+/// can be written in another one, as `#[cfg(test)] mod name;`.
+pub fn check_all(files: &[(String, String)]) -> Vec<Problem> {
+    let rust = files.iter().filter(|(path, _)| path.ends_with(".rs"));
+    let for_tests: BTreeSet<String> =
+        rust.flat_map(|(path, text)| Source::read(path, text).test_files()).collect();
+    let mut found = Vec::new();
+    for (path, text) in files {
+        found.extend(text::check(path, text));
+        if path.ends_with(".rs") {
+            let source = Source::read(path, text);
+            let source = if for_tests.contains(path) { source.for_tests() } else { source };
+            found.extend(length::check(&source));
+            found.extend(names::check(&source));
+            found.extend(places::check(&source));
+            found.extend(trust::check(&source));
+        }
     }
     found.sort();
     found
@@ -60,4 +69,26 @@ impl fmt::Display for Problem {
 #[cfg(test)]
 fn said(found: &[Problem]) -> Vec<String> {
     found.iter().map(|problem| format!("{}: {}", problem.line, problem.what)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_declared_for_tests_is_test_code_in_its_own_file() {
+        let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+        let body = "fn f() { x.unwrap(); }";
+        let found = |declared: &str| {
+            let files = [
+                file("crates/x/src/lib.rs", declared),
+                file("crates/x/src/a.rs", body),
+                file("crates/x/src/b.rs", "#[cfg(test)] mod c;"),
+                file("crates/x/src/b/c.rs", body),
+            ];
+            check_all(&files).into_iter().map(|problem| problem.path).collect::<Vec<_>>()
+        };
+        assert_eq!(found("mod a;"), ["crates/x/src/a.rs"]);
+        assert_eq!(found("#[cfg(test)]\nmod a;"), [""; 0]);
+    }
 }

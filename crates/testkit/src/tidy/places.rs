@@ -119,20 +119,21 @@ pub fn check(source: &Source<'_>) -> Vec<Problem> {
     if !crate_source {
         return Vec::new();
     }
-    let in_core = source.path.starts_with("crates/core/src/");
+    let mut rules: Vec<(&[&'static str], &str)> = Vec::new();
+    for only in ONLY {
+        if !only.places.iter().any(|place| covers(place, source.path)) {
+            rules.push((only.paths, only.why));
+        }
+    }
+    if source.path.starts_with("crates/core/src/") {
+        rules.push((IMPURE, "core is pure"));
+    }
     let mut found = Vec::new();
     for path in source.paths() {
-        if source.in_test(path.at) {
-            continue;
-        }
-        for only in ONLY {
-            let allowed = only.places.iter().any(|place| covers(place, source.path));
-            if let Some(hit) = hit(source, &path, only.paths).filter(|_| !allowed) {
-                found.push(Problem::new(source.path, path.line, format!("{hit} here: {}", only.why)));
+        for (wanted, why) in &rules {
+            if let Some(hit) = hit(source, &path, wanted).filter(|_| !source.in_test(path.at)) {
+                found.push(Problem::new(source.path, path.line, format!("{hit} here: {why}")));
             }
-        }
-        if let Some(hit) = hit(source, &path, IMPURE).filter(|_| in_core) {
-            found.push(Problem::new(source.path, path.line, format!("{hit} here: core is pure")));
         }
     }
     found
@@ -148,8 +149,9 @@ fn hit(source: &Source<'_>, path: &NamedPath<'_>, wanted: &[&'static str]) -> Op
     let contains = |want: &&&'static str| match want.strip_suffix('!') {
         Some(name) => is_macro && path.segments == [name],
         None => {
-            let want: Vec<_> = want.split("::").collect();
-            !is_macro && path.segments.windows(want.len()).any(|window| window == want)
+            let length = want.matches("::").count() + 1;
+            let reads = |window: &[&str]| window.iter().copied().eq(want.split("::"));
+            !is_macro && path.segments.windows(length).any(reads)
         }
     };
     wanted.iter().find(contains).copied()

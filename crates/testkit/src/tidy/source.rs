@@ -13,6 +13,7 @@ pub struct Source<'t> {
     pub text: &'t str,
     pub tokens: Vec<Token<'t>>,
     tests: Vec<Range<usize>>,
+    is_for_tests: bool,
 }
 
 /// A path as far as the source spells it: `std::fs::read`, or `fs::read` after
@@ -28,15 +29,35 @@ pub struct NamedPath<'t> {
 impl<'t> Source<'t> {
     pub fn read(path: &'t str, text: &'t str) -> Self {
         let tokens = lexer::tokens(text);
-        let mut source = Self { path, text, tokens, tests: Vec::new() };
+        let part = |name| path.split('/').any(|part| part == name);
+        let is_for_tests = part("tests") || part("benches") || path.ends_with("/tests.rs");
+        let mut source = Self { path, text, tokens, tests: Vec::new(), is_for_tests };
         source.tests = source.find_tests();
         source
     }
 
+    /// The same file, known from elsewhere to be compiled for tests only.
+    pub fn for_tests(self) -> Self {
+        Self { is_for_tests: true, ..self }
+    }
+
+    /// The files of modules declared here for tests only: `#[cfg(test)] mod name;`.
+    pub fn test_files(&self) -> Vec<String> {
+        let (dir, file) = self.path.rsplit_once('/').unwrap_or(("", self.path));
+        let below = match file {
+            "lib.rs" | "main.rs" | "mod.rs" => dir.to_owned(),
+            file => format!("{dir}/{}", file.trim_end_matches(".rs")),
+        };
+        let declared = self.tests.iter().flat_map(Clone::clone).filter_map(|at| {
+            let name = self.word(at + 1).filter(|_| self.is(at, "mod") && self.is(at + 2, ";"))?;
+            Some([format!("{below}/{}.rs", name.text), format!("{below}/{}/mod.rs", name.text)])
+        });
+        declared.flatten().collect()
+    }
+
     /// The whole file is compiled for tests only.
     pub fn is_test_file(&self) -> bool {
-        let parts = |name| self.path.split('/').any(|part| part == name);
-        parts("tests") || parts("benches") || self.path.ends_with("/tests.rs")
+        self.is_for_tests
     }
 
     /// The token lies in a `#[test]` function or a `#[cfg(test)]` item.
