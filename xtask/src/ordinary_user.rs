@@ -28,7 +28,8 @@ struct Target {
 }
 
 /// The end-to-end tests. Add a target here when it runs the real binary.
-const END_TO_END: &[Target] = &[Target { package: "windlass-testkit", test: "ground" }];
+const END_TO_END: &[Target] =
+    &[Target { package: "windlass-testkit", test: "ground" }, Target { package: "windlass", test: "it" }];
 
 /// `nobody` on every Linux in use: no home, no groups, no rights.
 const NOBODY: u32 = 65_534;
