@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -111,15 +112,22 @@ fn is_loop_branch(path: &Path) -> bool {
 
 #[track_caller]
 fn content(file: &Path, meta: &fs::Metadata) -> String {
-    let fail = |error| panic!("read {}: {error}", file.display());
-    if meta.is_symlink() {
-        let target = fs::read_link(file).unwrap_or_else(fail);
-        format!("symlink {}", blake3::hash(target.as_os_str().as_bytes()).to_hex())
+    let mode = meta.mode();
+    let hashed = |kind: &str, bytes: &[u8]| format!("{kind} {mode:o} {}", blake3::hash(bytes).to_hex());
+    let read = if meta.is_symlink() {
+        fs::read_link(file).map(|target| hashed("symlink", target.as_os_str().as_bytes()))
     } else if meta.is_file() {
-        let bytes = fs::read(file).unwrap_or_else(|error| panic!("read {}: {error}", file.display()));
-        format!("file {:o} {}", meta.mode(), blake3::hash(&bytes).to_hex())
+        fs::read(file).map(|bytes| hashed("file", &bytes))
     } else {
-        format!("special {:o}", meta.mode())
+        Ok(format!("special {mode:o}"))
+    };
+    match read {
+        Ok(content) => content,
+        // The user may own a file that the user may not read; its change time tells as much.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            format!("unreadable {mode:o} ctime {}.{:09}", meta.ctime(), meta.ctime_nsec())
+        }
+        Err(error) => panic!("read {}: {error}", file.display()),
     }
 }
 

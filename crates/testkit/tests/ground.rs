@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start real programs")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
@@ -86,6 +87,20 @@ fn a_fingerprint_sees_everything_else() {
         let found = before.changes(&fingerprint(repo.path()));
         assert!(found.iter().any(|line| line.contains(want)), "{want}: {found:?}");
     }
+}
+
+#[test]
+fn a_fingerprint_takes_a_file_its_owner_may_not_read() {
+    let repo = Repo::with(&[("secret", "one\n")]);
+    let secret = repo.path().join("secret");
+    let allow = |mode| fs::set_permissions(&secret, fs::Permissions::from_mode(mode)).unwrap();
+    allow(0o000);
+    let before = fingerprint(repo.path());
+    assert_eq!(before.changes(&fingerprint(repo.path())), [""; 0]);
+    allow(0o600);
+    repo.file("secret", "two\n");
+    allow(0o000);
+    assert_eq!(before.changes(&fingerprint(repo.path())).len(), 1);
 }
 
 #[test]
