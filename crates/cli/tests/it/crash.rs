@@ -77,6 +77,10 @@ pub fn ends_the_same(case: &Case, how: &str) {
         let lost = line["end"]["kind"] == "lost" || line["end"]["kind"] == "interrupted";
         assert_eq!(used, (!lost).then_some(7), "a report is counted once, a lost one as unknown: {}", why());
     }
+    let trail = case.repo.path().join(".windlass/loops").join(LOOP).join("events.jsonl");
+    let trail =
+        std::fs::read_to_string(&trail).unwrap_or_else(|error| panic!("{}: {error}", trail.display()));
+    assert_eq!(trail, case.windlass(&["log", LOOP, "--json"]).stdout, "the trail is the whole log: {how}");
     for task in ["one", "two", "three"] {
         assert_eq!(seen.task(task)["failures"], 0, "a crash spends no failure: {}", why());
     }

@@ -20,7 +20,7 @@ fn only_the_answer_changed(case: &Case) {
 
 #[test]
 fn names_of_every_kind() {
-    let setup = Setup::new("echo 42 >answer.txt\nprintf x >'new\nline'\nprintf x >-new\nprintf x >\"$(printf 'new\\351')\"\ncomplete")
+    let setup = Setup::new("echo 42 >answer.txt\nprintf x >'fresh\nline'\nprintf x >-new\nprintf x >\"$(printf 'new\\351')\"\ncomplete")
         .file("with space.txt", "1\n")
         .file("new\nline/inner\ttab", "2\n")
         .file("-leading-dash", "3\n")
@@ -154,7 +154,7 @@ fn a_dirty_checkout_is_left_alone_and_said() {
     seen.completed();
     assert_eq!(case.left("readme"), "# A question\n", "the base is HEAD");
     let said = format!("{}{}", seen.ran.stdout, seen.ran.stderr);
-    assert!(said.contains("HEAD") || said.contains("uncommitted"), "it is said: {said}");
+    assert!(said.contains("changed files in your checkout") && said.contains("base"), "it is said: {said}");
     only_the_answer_changed(&case);
 }
 
@@ -197,6 +197,28 @@ fn a_shallow_clone_works() {
     case.run().completed();
     only_the_answer_changed(&case);
     assert_eq!(case.repo.git(["fsck", "--no-dangling"]), "");
+}
+
+/// The base's files are all here; those of older commits are not.
+#[test]
+fn a_partial_clone_with_the_bases_files_works() {
+    let upstream = Setup::new(HONEST).ready();
+    upstream.repo.git(["config", "uploadpack.allowFilter", "true"]);
+    for number in 0..3 {
+        upstream.repo.file("more.txt", format!("{number}\n"));
+        upstream.repo.commit("more");
+    }
+    let clone = Repo::empty();
+    let url = format!("file://{}", upstream.repo.path().display());
+    clone.git(["remote", "add", "origin", &url]);
+    clone.git(["fetch", "--quiet", "--filter=blob:none", "origin", "main"]);
+    clone.git(["reset", "--quiet", "--hard", "FETCH_HEAD"]);
+    let case = Setup::on(clone, HONEST).ready();
+    let missing = case.repo.git(["rev-list", "--objects", "--all", "--missing=print"]);
+    assert!(missing.lines().any(|line| line.starts_with('?')), "it is partial: {missing}");
+    std::fs::rename(upstream.repo.path(), upstream.repo.beside("moved")).unwrap();
+    case.run().completed();
+    only_the_answer_changed(&case);
 }
 
 #[test]
