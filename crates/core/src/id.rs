@@ -1,7 +1,8 @@
 //! Names and numbers that identify things. Newtypes, so that one kind is never
-//! passed for another.
+//! passed for another. States are copied at every step, so texts are shared.
 
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,11 +12,11 @@ macro_rules! text_id {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             pub fn new(text: impl Into<String>) -> Self {
-                Self(text.into())
+                Self(text.into().into())
             }
 
             pub fn as_str(&self) -> &str {

@@ -18,6 +18,8 @@ use crate::verdict::Claim;
 
 mod fold;
 
+/// What grows with the loop is shared: a step copies the state, and only what
+/// it changes is copied in full.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
     pub seq: Seq,
@@ -27,25 +29,25 @@ pub struct State {
     pub created_at: Timestamp,
     pub lifecycle: Lifecycle,
     pub run: Run,
-    pub tasks: Vec<TaskState>,
+    pub tasks: Arc<Vec<TaskState>>,
     /// The whole plan's own work: final phases and fixes.
-    pub whole: Work,
+    pub whole: Arc<Work>,
     pub current: Option<Current>,
     /// The latest attempt of the run.
-    pub attempt: Option<Attempt>,
+    pub attempt: Option<Arc<Attempt>>,
     /// The latest tree of the open iteration or final phase.
-    pub recorded: Option<TreeRecorded>,
+    pub recorded: Option<Arc<TreeRecorded>>,
     pub phase: Option<Phase>,
     /// The brief of this phase was too large once.
     pub short_brief: bool,
     pub head: Head,
-    pub baseline: Option<GateSummary>,
-    pub gates: BTreeMap<GateKey, GateSummary>,
-    pub findings: BTreeMap<FindingId, Finding>,
+    pub baseline: Option<Arc<GateSummary>>,
+    pub gates: Arc<BTreeMap<GateKey, Arc<GateSummary>>>,
+    pub findings: Arc<BTreeMap<FindingId, Finding>>,
     pub pending: Vec<String>,
     pub steering: Vec<String>,
     pub reviews: u32,
-    pub last_review: Option<ReviewRecorded>,
+    pub last_review: Option<Arc<ReviewRecorded>>,
     pub ledger: Ledger,
     pub waiting: Option<Wait>,
     pub paused: Option<Pause>,
@@ -101,7 +103,7 @@ pub struct TaskState {
     pub commit: Option<CommitId>,
     pub reviewed: bool,
     pub checked: bool,
-    pub work: Work,
+    pub work: Arc<Work>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -124,8 +126,8 @@ pub struct Work {
     pub seen: BTreeSet<TreeId>,
     /// Trees a reviewer rejected with a verdict of its own.
     pub rejected: BTreeSet<TreeId>,
-    pub gate: Option<GateSummary>,
-    pub previous_gate: Option<GateSummary>,
+    pub gate: Option<Arc<GateSummary>>,
+    pub previous_gate: Option<Arc<GateSummary>>,
     /// What its last review asked for next.
     pub pending: Vec<String>,
     /// Why its last review was a reject; empty after an accept.
@@ -267,14 +269,15 @@ impl State {
     }
 
     pub(crate) fn task_mut(&mut self, id: &TaskId) -> Option<&mut TaskState> {
-        self.tasks.iter_mut().find(|task| task.task.id == *id)
+        let place = self.tasks.iter().position(|task| task.task.id == *id)?;
+        Arc::make_mut(&mut self.tasks).get_mut(place)
     }
 
     pub(crate) fn work_mut(&mut self, task: Option<&TaskId>) -> &mut Work {
         let place = task.and_then(|id| self.tasks.iter().position(|task| task.task.id == *id));
         match place {
-            Some(place) => &mut self.tasks[place].work,
-            None => &mut self.whole,
+            Some(place) => Arc::make_mut(&mut Arc::make_mut(&mut self.tasks)[place].work),
+            None => Arc::make_mut(&mut self.whole),
         }
     }
 

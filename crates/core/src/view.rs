@@ -197,7 +197,7 @@ impl View {
             active_task: state.current.as_ref().and_then(|current| current.task.clone()),
             tasks: state.tasks.iter().map(task_view).collect(),
             reviews: state.reviews,
-            last_review: state.last_review.as_ref().map(review_view),
+            last_review: state.last_review.as_deref().map(review_view),
             branch: creation.branch.clone(),
             base: creation.base.clone(),
             commit: state.head.landed.then(|| state.head.commit.clone()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::{AttemptFinished, Decision, Event, IterationResult, ReviewRecorded, TreeRecorded};
+use crate::event::{AttemptFinished, Decision, Event, IterationResult, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::Life;
 use crate::gate::{GateKey, GateSummary, Purpose};
 use crate::id::{AttemptId, EffectId, FindingId, Seq, TaskId, TreeId};
@@ -48,10 +48,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::IterationOpened { iteration, task, tree } => {
             iteration_opened(state, *iteration, task.as_ref(), tree)
         }
-        Event::PhaseEntered { phase } => {
-            state.phase = Some(*phase);
-            state.short_brief = false;
-        }
+        Event::PhaseEntered { phase } => phase_entered(state, *phase),
         Event::AttemptStarted { attempt, role, task, .. } => {
             attempt_started(state, *attempt, *role, task.as_ref())
         }
@@ -61,12 +58,14 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::GatePassed { purpose, tree, checks } => gate_passed(state, *purpose, tree, checks),
         Event::GateFailed { purpose, tree, checks, exits, failing } => {
             let summary = GateSummary { passed: false, exits: exits.clone(), failing: failing.clone() };
-            gate_reported(state, *purpose, GateKey { tree: tree.clone(), checks: checks.clone() }, summary);
+            let key = GateKey { tree: tree.clone(), checks: checks.clone() };
+            gate_reported(state, *purpose, key, Arc::new(summary));
         }
         Event::GateReused { tree, checks, .. } => gate_reused(state, tree, checks),
         Event::ReviewRecorded(review) => review_recorded(state, review),
         Event::FindingOpened(finding) => {
-            state.findings.insert(finding.id.clone(), (**finding).clone());
+            let findings = Arc::make_mut(&mut state.findings);
+            findings.insert(finding.id.clone(), (**finding).clone());
         }
         Event::FindingCarried { finding } => set_life(state, finding, Life::Carried),
         Event::FindingResolved { finding } => set_life(state, finding, Life::Resolved),
@@ -114,7 +113,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         commit: None,
         reviewed: false,
         checked: false,
-        work: Work::default(),
+        work: Arc::default(),
     });
     State {
         seq: Seq(0),
@@ -122,8 +121,8 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         created_at: at,
         lifecycle: Lifecycle::Idle,
         run: Run { number: 1, ..Run::default() },
-        tasks: tasks.collect(),
-        whole: Work::default(),
+        tasks: Arc::new(tasks.collect()),
+        whole: Arc::default(),
         current: None,
         attempt: None,
         recorded: None,
@@ -131,8 +130,8 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         short_brief: false,
         head: Head { commit: creation.base.clone(), tree: creation.base_tree.clone(), landed: false },
         baseline: None,
-        gates: BTreeMap::new(),
-        findings: BTreeMap::new(),
+        gates: Arc::default(),
+        findings: Arc::default(),
         pending: Vec::new(),
         steering: Vec::new(),
         reviews: 0,
@@ -182,7 +181,7 @@ fn run_restarted(state: &mut State, run: u32) {
     state.cancelling = false;
     state.ended_at = None;
     state.outstanding.clear();
-    for task in &mut state.tasks {
+    for task in Arc::make_mut(&mut state.tasks) {
         task.failures = 0;
         task.no_progress = 0;
         let by_run = matches!(
@@ -214,6 +213,11 @@ fn iteration_opened(state: &mut State, iteration: u32, task: Option<&TaskId>, tr
     state.recorded = None;
 }
 
+fn phase_entered(state: &mut State, phase: Phase) {
+    state.phase = Some(phase);
+    state.short_brief = false;
+}
+
 /// What was said of the work outlives the head it stood on. What the gate and
 /// the final review said of the whole is about the head itself.
 fn rebased(work: Work, head: Head, task: Option<&TaskId>) -> Work {
@@ -228,15 +232,15 @@ fn rebased(work: Work, head: Head, task: Option<&TaskId>) -> Work {
 fn attempt_started(state: &mut State, id: AttemptId, role: Role, task: Option<&TaskId>) {
     state.next_attempt = id.next();
     let last = state.attempt.take().filter(|last| last.role == role && last.task.as_ref() == task);
-    state.attempt = Some(Attempt {
+    state.attempt = Some(Arc::new(Attempt {
         id,
         role,
         task: task.cloned(),
         end: None,
-        before: last.and_then(|last| last.end),
+        before: last.and_then(|last| last.end.clone()),
         claim: None,
         message: String::new(),
-    });
+    }));
     if let Some(task) = task.and_then(|id| state.task_mut(id)).filter(|_| role == Role::Author) {
         task.attempts += 1;
     }
@@ -268,7 +272,7 @@ fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
         | AttemptEnd::Interrupted
         | AttemptEnd::Lost => {}
     }
-    if let Some(attempt) = &mut state.attempt {
+    if let Some(attempt) = state.attempt.as_mut().map(Arc::make_mut) {
         attempt.end = Some(finished.end.clone());
         attempt.claim.clone_from(&finished.claim);
         attempt.message.clone_from(&finished.message);
@@ -276,7 +280,7 @@ fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
 }
 
 fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
-    state.recorded = Some(recorded.clone());
+    state.recorded = Some(Arc::new(recorded.clone()));
     let task = state.current.as_ref().and_then(|current| current.task.clone());
     let work = state.work_mut(task.as_ref());
     work.tree = Some(recorded.gate_tree.clone());
@@ -289,22 +293,29 @@ fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
 fn gate_passed(state: &mut State, purpose: Purpose, tree: &TreeId, checks: &[String]) {
     let exits = checks.iter().map(|check| (check.clone(), Some(0))).collect();
     let summary = GateSummary { passed: true, exits, failing: Vec::new() };
-    gate_reported(state, purpose, GateKey { tree: tree.clone(), checks: checks.to_vec() }, summary);
+    gate_reported(state, purpose, GateKey { tree: tree.clone(), checks: checks.to_vec() }, Arc::new(summary));
 }
 
-fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: GateSummary) {
+fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: Arc<GateSummary>) {
     match purpose {
         Purpose::Baseline => state.baseline = Some(summary.clone()),
         Purpose::Task => task_gate(state, summary.clone()),
         Purpose::Final => {
-            state.whole.gate = Some(summary);
+            Arc::make_mut(&mut state.whole).gate = Some(summary);
             return;
         }
     }
-    state.gates.insert(key, summary);
+    Arc::make_mut(&mut state.gates).insert(key, summary);
 }
 
-fn task_gate(state: &mut State, summary: GateSummary) {
+fn gate_reused(state: &mut State, tree: &TreeId, checks: &[String]) {
+    let key = GateKey { tree: tree.clone(), checks: checks.to_vec() };
+    if let Some(summary) = state.gates.get(&key).cloned() {
+        task_gate(state, summary);
+    }
+}
+
+fn task_gate(state: &mut State, summary: Arc<GateSummary>) {
     state.run.gate_failures = if summary.passed { 0 } else { state.run.gate_failures + 1 };
     let task = state.current.as_ref().and_then(|current| current.task.clone());
     let work = state.work_mut(task.as_ref());
@@ -329,7 +340,7 @@ fn review_recorded(state: &mut State, review: &ReviewRecorded) {
             state.work_mut(task.as_ref()).rejected.insert(review.tree.clone());
         }
     }
-    state.last_review = Some(review.clone());
+    state.last_review = Some(Arc::new(review.clone()));
 }
 
 fn iteration_closed(state: &mut State, task: Option<&TaskId>, result: IterationResult) {
@@ -373,13 +384,6 @@ fn task_settled(task: &mut TaskState, event: &Event) {
     }
 }
 
-fn gate_reused(state: &mut State, tree: &TreeId, checks: &[String]) {
-    let key = GateKey { tree: tree.clone(), checks: checks.to_vec() };
-    if let Some(summary) = state.gates.get(&key).cloned() {
-        task_gate(state, summary);
-    }
-}
-
 fn cancel_asked(state: &mut State) {
     state.cancelling = true;
     state.paused = None;
@@ -399,6 +403,7 @@ fn run_ended(state: &mut State, at: Timestamp, outcome: &Outcome) {
     state.cancelling = false;
 }
 
+/// Nothing holds back what is left to do before the run may end.
 fn set_status(task: &mut TaskState, status: TaskStatus, reason: Option<Reason>, words: &str) {
     task.status = status;
     task.reason = reason;
@@ -413,7 +418,7 @@ fn finding_waived(state: &mut State, finding: &FindingId) {
 }
 
 fn set_life(state: &mut State, finding: &FindingId, life: Life) {
-    if let Some(finding) = state.findings.get_mut(finding) {
+    if let Some(finding) = Arc::make_mut(&mut state.findings).get_mut(finding) {
         finding.life = life;
     }
 }

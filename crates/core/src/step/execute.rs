@@ -90,16 +90,17 @@ pub(super) fn snapshotted(draft: &mut Draft, taken: &Snapshotted) {
     if waived {
         return run::give_up(draft);
     }
-    let end = done.end.unwrap_or(AttemptEnd::Lost);
+    let end = done.end.clone().unwrap_or(AttemptEnd::Lost);
     if done.role == Role::Finisher {
         return last::finish_recorded(draft, &end);
     }
     if !judged {
         return attempt::go_on(draft, &end);
     }
-    match done.claim.filter(|claim| claim.status == ClaimStatus::Blocked) {
+    match done.claim.as_ref().filter(|claim| claim.status == ClaimStatus::Blocked) {
         Some(claim) if draft.state.current.as_ref().is_some_and(|c| c.task.is_some()) => {
-            let said = if claim.blockers.is_empty() { claim.summary } else { claim.blockers.join("; ") };
+            let said =
+                if claim.blockers.is_empty() { claim.summary.clone() } else { claim.blockers.join("; ") };
             let said = if said.trim().is_empty() { Reason::AgentBlocked.words().to_owned() } else { said };
             verify::set_aside(draft, Reason::AgentBlocked, said, IterationResult::AgentBlocked);
         }

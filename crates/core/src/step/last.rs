@@ -31,7 +31,7 @@ pub(super) fn verify_fix(draft: &mut Draft) {
     if checks.is_empty() {
         return judge_fix(draft, Green::Yes);
     }
-    draft.perform(Effect::RunGate { purpose: Purpose::Final, tree: recorded.gate_tree, checks });
+    draft.perform(Effect::RunGate { purpose: Purpose::Final, tree: recorded.gate_tree.clone(), checks });
 }
 
 enum Green {
@@ -189,7 +189,7 @@ fn judge_change(draft: &mut Draft) {
     if checks.is_empty() {
         return drop_finish(draft, "there is no check to prove it");
     }
-    draft.perform(Effect::RunGate { purpose: Purpose::Final, tree: recorded.gate_tree, checks });
+    draft.perform(Effect::RunGate { purpose: Purpose::Final, tree: recorded.gate_tree.clone(), checks });
 }
 
 fn judge_finish(draft: &mut Draft, green: &Green) {
@@ -201,7 +201,7 @@ fn judge_finish(draft: &mut Draft, green: &Green) {
         return drop_finish(draft, "the gate judged another tree");
     }
     let expected = Some(draft.state.head.commit.clone());
-    draft.perform(Effect::Land { commit: recorded.commit, expected, title: "Finish".to_owned() });
+    draft.perform(Effect::Land { commit: recorded.commit.clone(), expected, title: "Finish".to_owned() });
 }
 
 pub(super) fn drop_finish(draft: &mut Draft, why: &str) {

@@ -1,6 +1,8 @@
 //! Verify: the gate judges the recorded tree, and the measure of progress and
 //! the result together decide what the iteration was.
 
+use std::sync::Arc;
+
 use super::{Draft, execute, last, limit, review, run};
 use crate::effect::Effect;
 use crate::event::{Event, IterationResult, Novelty, Phase, TreeRecorded};
@@ -31,11 +33,12 @@ pub(super) fn begin(draft: &mut Draft) {
     match draft.state.gates.get(&key).cloned() {
         Some(summary) => {
             let passed = summary.passed;
-            draft.emit(Event::GateReused { tree: recorded.gate_tree, checks, passed });
+            let tree = recorded.gate_tree.clone();
+            draft.emit(Event::GateReused { tree, checks, passed });
             judge(draft, Some(summary));
         }
         None => {
-            let tree = recorded.gate_tree;
+            let tree = recorded.gate_tree.clone();
             draft.perform(Effect::RunGate { purpose: Purpose::Task, tree, checks });
         }
     }
@@ -59,14 +62,14 @@ pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
     match purpose {
         Purpose::Baseline => run::choose(draft),
         Purpose::Task if execute::waived(&draft.state) => run::give_up(draft),
-        Purpose::Task => judge(draft, Some(summary)),
+        Purpose::Task => judge(draft, Some(Arc::new(summary))),
         Purpose::Final => last::verified(draft, &summary),
     }
 }
 
 /// An iteration counts against one limit only: an old tree as no progress,
 /// otherwise a red gate or a measured bug as a failure.
-fn judge(draft: &mut Draft, gate: Option<GateSummary>) {
+fn judge(draft: &mut Draft, gate: Option<Arc<GateSummary>>) {
     let Some(recorded) = draft.state.recorded.clone() else { return };
     let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
     let green = gate.as_ref().is_none_or(|summary| summary.passed);
@@ -141,7 +144,7 @@ pub(super) fn land(draft: &mut Draft) {
         .and_then(|id| draft.state.task(id))
         .map_or_else(|| "Fix what the final phases found".to_owned(), |task| task.task.title.clone());
     draft.enter(Phase::Land);
-    let commit = if recorded.tree == head.tree { head.commit.clone() } else { recorded.commit };
+    let commit = if recorded.tree == head.tree { head.commit.clone() } else { recorded.commit.clone() };
     let expected = head.landed.then_some(head.commit);
     draft.perform(Effect::Land { commit, expected, title });
 }
@@ -167,7 +170,7 @@ fn spent(state: &State, task: &crate::state::TaskState) -> Option<(Reason, Strin
 }
 
 /// What the gate said before this iteration, for "the result did not change".
-fn previous_gate(state: &State) -> Option<GateSummary> {
+fn previous_gate(state: &State) -> Option<Arc<GateSummary>> {
     let work = state.current_work();
     if work.previous_gate.is_some() {
         return work.previous_gate.clone();
@@ -181,7 +184,7 @@ fn previous_gate(state: &State) -> Option<GateSummary> {
         return Some(known.clone());
     }
     let mut baseline = state.baseline.clone().filter(|_| on_base)?;
-    baseline.exits.retain(|(check, _)| checks.contains(check));
+    Arc::make_mut(&mut baseline).exits.retain(|(check, _)| checks.contains(check));
     Some(baseline)
 }
 

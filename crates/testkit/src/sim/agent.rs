@@ -1,0 +1,281 @@
+//! Agents of every kind, as models: what a turn does to the workspace, and how
+//! it says it ended.
+
+use windlass_core::event::Phase;
+use windlass_core::finding::Severity;
+use windlass_core::input::{AgentFinished, AttemptEnd, Report};
+use windlass_core::policy::Role;
+use windlass_core::state::State;
+use windlass_core::time::{Millis, Timestamp};
+use windlass_core::usage::Usage;
+use windlass_core::verdict::{Claim, ClaimStatus, NoVerdict, ReportedFinding, Review, Verdict};
+
+use super::chance::Chance;
+use super::options::Agents;
+use super::world::World;
+
+/// One turn, begun and not yet reported.
+pub struct Turn {
+    role: Role,
+    kind: Kind,
+    pub took: Millis,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Honest,
+    Idle,
+    Flips,
+    Spaces,
+    Sloppy,
+    Tampers,
+    Blocked,
+    Crashes,
+    Breaks,
+    Refuses,
+    Stalls,
+    TimesOut,
+    RateLimited,
+    Overloaded,
+    Network,
+    Killed,
+    UsageLimit,
+    NotSignedIn,
+    NoModel,
+    Overflows,
+    OutOfBudget,
+    Rejects,
+    Silent,
+    Forges,
+    Contradicts,
+    ChangesTree,
+}
+
+const AUTHORS: &[Kind] = &[
+    Kind::Idle,
+    Kind::Flips,
+    Kind::Spaces,
+    Kind::Sloppy,
+    Kind::Tampers,
+    Kind::Blocked,
+    Kind::Crashes,
+    Kind::Breaks,
+    Kind::Refuses,
+    Kind::Stalls,
+    Kind::TimesOut,
+    Kind::RateLimited,
+    Kind::Overloaded,
+    Kind::Network,
+    Kind::Killed,
+    Kind::UsageLimit,
+    Kind::NotSignedIn,
+    Kind::NoModel,
+    Kind::Overflows,
+    Kind::OutOfBudget,
+];
+
+const REVIEWERS: &[Kind] = &[
+    Kind::Rejects,
+    Kind::Silent,
+    Kind::Forges,
+    Kind::Contradicts,
+    Kind::ChangesTree,
+    Kind::Crashes,
+    Kind::Stalls,
+    Kind::RateLimited,
+    Kind::Killed,
+    Kind::UsageLimit,
+    Kind::NotSignedIn,
+    Kind::Overflows,
+];
+
+/// A turn begins, and whatever it does to the workspace is done.
+pub fn begin(world: &mut World, state: &State, role: Role, (agents, chance): (Agents, &mut Chance)) -> Turn {
+    let kind = match agents {
+        Agents::Honest => Kind::Honest,
+        Agents::Mixed if !chance.one_in(3) => Kind::Honest,
+        Agents::Mixed => match role {
+            Role::Reviewer => *chance.pick(REVIEWERS),
+            Role::Author | Role::Planner | Role::Finisher => *chance.pick(AUTHORS),
+        },
+    };
+    match role {
+        Role::Author | Role::Planner => write(world, state, kind),
+        Role::Finisher => finish(world, kind),
+        Role::Reviewer if kind == Kind::ChangesTree => world.workspace.junk += 1,
+        Role::Reviewer => {}
+    }
+    Turn { role, kind, took: Millis::seconds(30 + chance.below(600)) }
+}
+
+/// How it ended, as its adapter reports it.
+pub fn report(turn: &Turn, world: &World, state: &State, chance: &mut Chance) -> AgentFinished {
+    let end = end(turn.kind, world.now, chance);
+    let known = turn.kind == Kind::Honest || chance.one_in(2);
+    let usage = Usage { input_tokens: 10 + chance.below(90), cost_micro_usd: 1, ..Usage::default() };
+    let report = match turn.role {
+        Role::Reviewer => Report::Review(review(turn.kind, world, state)),
+        Role::Author | Role::Planner | Role::Finisher => claim(turn.kind),
+    };
+    AgentFinished {
+        report: if end == AttemptEnd::Normal { report } else { Report::None },
+        end,
+        usage: known.then_some(usage),
+        message: "done".to_owned(),
+        transcript: None,
+        brief: None,
+        duration_ms: turn.took,
+        strays: 0,
+        tree_changed: turn.role == Role::Reviewer && turn.kind == Kind::ChangesTree,
+    }
+}
+
+/// What the driver reports of a turn it ended itself, or that died with it.
+pub fn ended(end: AttemptEnd) -> AgentFinished {
+    AgentFinished {
+        end,
+        report: Report::None,
+        usage: None,
+        message: String::new(),
+        transcript: None,
+        brief: None,
+        duration_ms: Millis(0),
+        strays: 0,
+        tree_changed: false,
+    }
+}
+
+fn write(world: &mut World, state: &State, kind: Kind) {
+    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let task = task.map(|id| world.terms.task_index(id));
+    let tree = &mut world.workspace;
+    match kind {
+        Kind::Honest => {
+            tree.junk = 0;
+            match task {
+                Some(at) => tree.work[at] = (tree.work[at] + 1).min(world.terms.full(at)),
+                None => tree.whole = (tree.whole + 1).min(world.terms.whole),
+            }
+        }
+        Kind::Flips => tree.notes ^= 1,
+        Kind::Spaces => tree.spaces = tree.spaces.wrapping_add(1),
+        Kind::Sloppy | Kind::Crashes | Kind::Stalls | Kind::TimesOut => tree.junk = tree.junk.wrapping_add(1),
+        Kind::Tampers => {
+            tree.tampered = true;
+            tree.junk = tree.junk.wrapping_add(2);
+        }
+        Kind::Idle
+        | Kind::Blocked
+        | Kind::Breaks
+        | Kind::Refuses
+        | Kind::RateLimited
+        | Kind::Overloaded
+        | Kind::Network
+        | Kind::Killed
+        | Kind::UsageLimit
+        | Kind::NotSignedIn
+        | Kind::NoModel
+        | Kind::Overflows
+        | Kind::OutOfBudget
+        | Kind::Rejects
+        | Kind::Silent
+        | Kind::Forges
+        | Kind::Contradicts
+        | Kind::ChangesTree => {}
+    }
+}
+
+fn finish(world: &mut World, kind: Kind) {
+    if kind == Kind::Honest {
+        world.workspace.notes = world.terms.notes * 2;
+    } else if kind == Kind::Sloppy {
+        world.workspace.junk += 1;
+    } else if kind == Kind::Tampers {
+        world.workspace.tampered = true;
+    }
+}
+
+fn end(kind: Kind, now: Timestamp, chance: &mut Chance) -> AttemptEnd {
+    let what = || "for a reason".to_owned();
+    let later = |chance: &mut Chance| match chance.one_in(4) {
+        true => Timestamp(now.0 - 1000),
+        false => now.plus(Millis::minutes(chance.below(300))),
+    };
+    match kind {
+        Kind::Crashes => AttemptEnd::Crashed { what: what() },
+        Kind::Breaks => AttemptEnd::Protocol { what: what() },
+        Kind::Refuses => AttemptEnd::Refused { what: what() },
+        Kind::Stalls => AttemptEnd::Stalled,
+        Kind::TimesOut => AttemptEnd::TimedOut,
+        Kind::RateLimited => AttemptEnd::RateLimited { retry_at: chance.one_in(2).then(|| later(chance)) },
+        Kind::Overloaded => AttemptEnd::Overloaded,
+        Kind::Network => AttemptEnd::Network,
+        Kind::Killed => AttemptEnd::Killed,
+        Kind::UsageLimit => AttemptEnd::UsageLimit { reset_at: later(chance) },
+        Kind::NotSignedIn => AttemptEnd::Auth { what: what() },
+        Kind::NoModel => AttemptEnd::ModelNotFound { what: what() },
+        Kind::Overflows => AttemptEnd::ContextOverflow,
+        Kind::OutOfBudget => AttemptEnd::Budget,
+        Kind::Honest
+        | Kind::Idle
+        | Kind::Flips
+        | Kind::Spaces
+        | Kind::Sloppy
+        | Kind::Tampers
+        | Kind::Blocked
+        | Kind::Rejects
+        | Kind::Silent
+        | Kind::Forges
+        | Kind::Contradicts
+        | Kind::ChangesTree => AttemptEnd::Normal,
+    }
+}
+
+/// Whatever it did, an author says that it is done.
+fn claim(kind: Kind) -> Report {
+    let status = if kind == Kind::Blocked { ClaimStatus::Blocked } else { ClaimStatus::Complete };
+    Report::Author(Claim { status, ..Claim::default() })
+}
+
+/// An honest reviewer accepts what has come as far as it may.
+fn review(kind: Kind, world: &World, state: &State) -> Result<Review, NoVerdict> {
+    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let task = task.map(|id| world.terms.task_index(id));
+    let far = task.is_none_or(|at| world.workspace.work[at] >= world.terms.full(at));
+    let whole = state.phase == Some(Phase::FinalReview);
+    if kind == Kind::Silent {
+        return Err(NoVerdict::NoReport);
+    }
+    if kind == Kind::Forges {
+        return Err(NoVerdict::WrongNonce);
+    }
+    if kind == Kind::Contradicts {
+        return Ok(Review { blocker: "but".to_owned(), ..verdict(Verdict::Accept) });
+    }
+    if (far || whole) && kind != Kind::Rejects {
+        return Ok(verdict(Verdict::Accept));
+    }
+    Ok(Review { findings: vec![bug(world)], ..verdict(Verdict::Reject) })
+}
+
+fn verdict(verdict: Verdict) -> Review {
+    Review {
+        verdict,
+        summary: verdict.name().to_owned(),
+        criteria: Vec::new(),
+        findings: Vec::new(),
+        resolved: Vec::new(),
+        pending: Vec::new(),
+        blocker: String::new(),
+    }
+}
+
+fn bug(world: &World) -> ReportedFinding {
+    ReportedFinding {
+        file: "a.rs".to_owned(),
+        line: 1,
+        severity: Severity::Bug,
+        description: format!("not yet at {}", world.workspace.id()),
+        scenario: String::new(),
+    }
+}

@@ -1,0 +1,470 @@
+//! The invariants of a loop, checked over its log decision by decision, with
+//! books of its own: what the core folded is compared, not trusted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_core::event::{Decision, Event, IterationResult, Phase, ReviewRecorded};
+use windlass_core::finding::{Finding, Severity};
+use windlass_core::gate::Purpose;
+use windlass_core::id::{AttemptId, EffectId, FindingId, TaskId, TreeId};
+use windlass_core::input::{Asked, AttemptEnd, Creation};
+use windlass_core::outcome::{Outcome, OutcomeKind, Reason};
+use windlass_core::policy::{CheckWhen, Policy, Role};
+use windlass_core::state::{Lifecycle, State, TaskStatus};
+use windlass_core::usage::Usage;
+use windlass_core::verdict::Verdict;
+
+pub struct Audit {
+    creation: Creation,
+    tasks: BTreeMap<TaskId, TaskStatus>,
+    /// Blocked by a limit of the run: its restart opens them.
+    by_run: BTreeSet<TaskId>,
+    open_attempt: Option<AttemptId>,
+    attempts: u64,
+    /// The latest attempt of an author that ended.
+    last_end: Option<(AttemptId, AttemptEnd)>,
+    open_iteration: Option<u32>,
+    iterations: u32,
+    run_iterations: u32,
+    outstanding: BTreeSet<EffectId>,
+    effects: u64,
+    run: u32,
+    ended: Option<OutcomeKind>,
+    asked: Asked,
+    /// A drive that wanted no review took part in what is open.
+    lenient: bool,
+    gates: BTreeMap<(TreeId, Vec<String>), bool>,
+    whole: BTreeMap<TreeId, bool>,
+    verdicts: BTreeMap<TreeId, Verdict>,
+    bugs: BTreeMap<FindingId, Option<TaskId>>,
+    phase: Option<Phase>,
+    head: TreeId,
+    /// The head before Finish changed it.
+    before_finish: Option<TreeId>,
+    used: Usage,
+    unknown: u64,
+}
+
+type Kept = Result<(), String>;
+
+impl Audit {
+    pub fn of(creation: &Creation) -> Self {
+        let tasks = creation.plan.tasks.iter().map(|task| (task.id.clone(), TaskStatus::Pending));
+        Self {
+            tasks: tasks.collect(),
+            by_run: BTreeSet::new(),
+            open_attempt: None,
+            attempts: 0,
+            last_end: None,
+            open_iteration: None,
+            iterations: 0,
+            run_iterations: 0,
+            outstanding: BTreeSet::new(),
+            effects: 0,
+            run: 1,
+            ended: None,
+            asked: Asked::default(),
+            lenient: false,
+            gates: BTreeMap::new(),
+            whole: BTreeMap::new(),
+            verdicts: BTreeMap::new(),
+            bugs: BTreeMap::new(),
+            phase: None,
+            head: creation.base_tree.clone(),
+            before_finish: None,
+            used: Usage::default(),
+            unknown: 0,
+            creation: creation.clone(),
+        }
+    }
+
+    /// One more decision of the log, and the state it led to.
+    pub fn check(&mut self, decision: &Decision, after: &State) -> Kept {
+        if decision.events.is_empty() {
+            return Err("a decision says nothing".to_owned());
+        }
+        for event in &decision.events {
+            self.event(event).map_err(|why| format!("{why}, at \"{event}\""))?;
+        }
+        self.effects(decision)?;
+        self.agrees(after)
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.creation.policy
+    }
+
+    /// Effects are numbered without a gap, and each is closed at most once.
+    fn effects(&mut self, decision: &Decision) -> Kept {
+        if let Some(closed) = decision.closes
+            && !self.outstanding.remove(&closed)
+        {
+            return Err(format!("effect {closed} is closed and was not outstanding"));
+        }
+        for issued in &decision.effects {
+            self.effects += 1;
+            if issued.id.0 != self.effects {
+                return Err(format!("effect {} follows {}", issued.id, self.effects - 1));
+            }
+            self.outstanding.insert(issued.id);
+        }
+        Ok(())
+    }
+
+    /// The core's own fold says the same; a loop that is driven has exactly one
+    /// thing to do, one that is not has none.
+    fn agrees(&self, state: &State) -> Kept {
+        let outstanding: BTreeSet<EffectId> = state.outstanding().map(|(id, _)| id).collect();
+        let due = match state.lifecycle {
+            Lifecycle::Driving | Lifecycle::Interrupted => 1,
+            Lifecycle::Idle | Lifecycle::Ended(_) => 0,
+        };
+        same("outstanding effects", &outstanding, &self.outstanding)?;
+        same("effects to do", &outstanding.len(), &due)?;
+        same("usage", &state.ledger.total, &self.used)?;
+        same("attempts of unknown use", &state.ledger.attempts_unknown, &self.unknown)?;
+        same("iterations", &state.iterations, &self.iterations)?;
+        same("the open iteration", &state.current.as_ref().map(|c| c.iteration), &self.open_iteration)?;
+        same("the head", &state.head.tree, &self.head)?;
+        let bugs: BTreeSet<&FindingId> = state.open_bugs().map(|finding| &finding.id).collect();
+        same("open bugs", &bugs, &self.bugs.keys().collect())?;
+        for task in &state.tasks {
+            let booked = self.tasks.get(&task.task.id).copied().unwrap_or(TaskStatus::Pending);
+            same("a task's status", &task.status, &booked)?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event) -> Kept {
+        if self.ended.is_some() && !may_follow_the_end(event) {
+            return Err("it comes after the end of the run".to_owned());
+        }
+        match event {
+            Event::RunStarted { run, asked } => self.run_started(*run, asked),
+            Event::RunResumed { asked, .. } => {
+                self.ask(asked);
+                Ok(())
+            }
+            Event::RunRestarted { run } => self.run_restarted(*run),
+            Event::IterationOpened { iteration, task, .. } => {
+                self.iteration_opened(*iteration, task.as_ref())
+            }
+            Event::IterationClosed { iteration, task, result } => {
+                self.iteration_closed(*iteration, task.as_ref(), *result)
+            }
+            Event::PhaseEntered { phase } => {
+                self.phase = Some(*phase);
+                Ok(())
+            }
+            Event::AttemptStarted { attempt, .. } => self.attempt_started(*attempt),
+            Event::AttemptFinished(finished) => {
+                self.attempt_finished(finished.attempt, finished.role, &finished.end)?;
+                match &finished.usage {
+                    Some(usage) => self.used.add(usage),
+                    None => self.unknown += 1,
+                }
+                Ok(())
+            }
+            Event::AgentFailureCounted { attempt } => self.failure_counted(*attempt),
+            Event::GatePassed { purpose, tree, checks } => {
+                self.gate(*purpose, tree, checks, true);
+                Ok(())
+            }
+            Event::GateFailed { purpose, tree, checks, .. } => {
+                self.gate(*purpose, tree, checks, false);
+                Ok(())
+            }
+            Event::GateReused { tree, checks, passed } => {
+                let known = self.gates.get(&(tree.clone(), checks.clone())).copied();
+                same("a result used again", &Some(*passed), &known)
+            }
+            Event::ReviewRecorded(review) => self.reviewed(review),
+            Event::FindingOpened(finding) => self.finding_opened(finding),
+            Event::FindingResolved { finding } | Event::FindingWaived { finding, .. } => {
+                self.bugs.remove(finding);
+                Ok(())
+            }
+            Event::Landed { tree, .. } => {
+                let finish = self.phase == Some(Phase::Finish);
+                let before = std::mem::replace(&mut self.head, tree.clone());
+                self.before_finish = finish.then_some(before);
+                Ok(())
+            }
+            Event::TaskDone { task, .. } => self.task_done(task),
+            Event::TaskBlocked { task, reason, .. } => self.task_blocked(task, *reason),
+            Event::TaskUnblocked { task } => self.set(task, TaskStatus::Pending),
+            Event::TaskWaived { task, .. } => self.set(task, TaskStatus::Waived),
+            Event::RunEnded { outcome } => self.run_ended(outcome),
+            Event::LoopCreated(_)
+            | Event::TreeRecorded(_)
+            | Event::CheckFinished { .. }
+            | Event::FindingCarried { .. }
+            | Event::StallCounted { .. }
+            | Event::TransientCounted { .. }
+            | Event::BriefShortened
+            | Event::WaitStarted { .. }
+            | Event::WaitEnded
+            | Event::Paused { .. }
+            | Event::Resumed
+            | Event::CancelAsked
+            | Event::Steered { .. }
+            | Event::Noted { .. }
+            | Event::Interrupted { .. }
+            | Event::FinishRecorded { .. }
+            | Event::FinishDropped { .. }
+            | Event::CommandTaken { .. }
+            | Event::InputRefused { .. } => Ok(()),
+        }
+    }
+}
+
+impl Audit {
+    fn ask(&mut self, asked: &Asked) {
+        self.asked = asked.clone();
+        self.lenient |= asked.no_review;
+    }
+
+    fn run_started(&mut self, run: u32, asked: &Asked) -> Kept {
+        let stopped = self.ended.take() == Some(OutcomeKind::Stopped);
+        same("the run", &run, &(self.run + u32::from(stopped)))?;
+        self.run = run;
+        self.lenient = false;
+        self.ask(asked);
+        Ok(())
+    }
+
+    fn run_restarted(&mut self, run: u32) -> Kept {
+        if matches!(self.ended.take(), None | Some(OutcomeKind::Completed)) {
+            return Err("only a run that ended short of completion is restarted".to_owned());
+        }
+        same("the run", &run, &(self.run + 1))?;
+        self.run = run;
+        self.run_iterations = 0;
+        for id in std::mem::take(&mut self.by_run) {
+            if self.tasks.get(&id) == Some(&TaskStatus::Blocked) {
+                self.set(&id, TaskStatus::Pending)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Numbered without a gap, one at a time, within the limit, and only on
+    /// dependencies that are done.
+    fn iteration_opened(&mut self, iteration: u32, task: Option<&TaskId>) -> Kept {
+        if let Some(open) = self.open_iteration {
+            return Err(format!("iteration {open} is still open"));
+        }
+        self.iterations += 1;
+        self.run_iterations += 1;
+        self.lenient = self.asked.no_review;
+        self.open_iteration = Some(iteration);
+        same("the iteration", &iteration, &self.iterations)?;
+        let limit = self.policy().limits.max_iterations;
+        if limit != 0 && self.run_iterations > limit {
+            return Err(format!("{} iterations of {limit}", self.run_iterations));
+        }
+        let Some(id) = task else { return self.all_done() };
+        same("the task's status", &self.tasks.get(id), &Some(&TaskStatus::Pending))?;
+        let task = self.creation.plan.tasks.iter().find(|task| task.id == *id);
+        for needed in task.iter().flat_map(|task| &task.depends_on) {
+            if !self.is_done(needed) {
+                return Err(format!("it depends on {needed}, which is not done"));
+            }
+        }
+        self.set(id, TaskStatus::Active)
+    }
+
+    fn iteration_closed(&mut self, iteration: u32, task: Option<&TaskId>, result: IterationResult) -> Kept {
+        same("the open iteration", &self.open_iteration.take(), &Some(iteration))?;
+        let judged = match result {
+            IterationResult::NoProgress | IterationResult::Failed | IterationResult::Rejected => true,
+            IterationResult::Done
+            | IterationResult::ReviewFailed
+            | IterationResult::AgentFailed
+            | IterationResult::AgentBlocked
+            | IterationResult::Unproven
+            | IterationResult::Waived
+            | IterationResult::Ended => false,
+        };
+        let ended_itself = self.last_end.as_ref().is_some_and(|(_, end)| *end == AttemptEnd::Normal);
+        if judged && !ended_itself {
+            return Err("an attempt that did not end by itself is held against its task".to_owned());
+        }
+        match task {
+            Some(id) if self.tasks.get(id) == Some(&TaskStatus::Active) => self.set(id, TaskStatus::Pending),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// One attempt at a time, numbered without a gap, on a budget not yet spent.
+    fn attempt_started(&mut self, attempt: AttemptId) -> Kept {
+        if let Some(open) = self.open_attempt {
+            return Err(format!("attempt {open} has not ended"));
+        }
+        self.attempts += 1;
+        self.open_attempt = Some(attempt);
+        same("the attempt", &attempt.0, &self.attempts)?;
+        let budget = &self.policy().budget;
+        let tokens = budget.tokens != 0 && self.used.tokens() >= budget.tokens;
+        let cost = budget.cost_micro_usd != 0 && self.used.cost_micro_usd >= budget.cost_micro_usd;
+        if tokens || cost {
+            return Err("the budget is spent".to_owned());
+        }
+        Ok(())
+    }
+
+    fn attempt_finished(&mut self, attempt: AttemptId, role: Role, end: &AttemptEnd) -> Kept {
+        if role == Role::Author {
+            self.last_end = Some((attempt, end.clone()));
+        }
+        same("the open attempt", &self.open_attempt.take(), &Some(attempt))
+    }
+
+    /// What passes by itself is no failure of the agent.
+    fn failure_counted(&mut self, attempt: AttemptId) -> Kept {
+        let passing = match &self.last_end {
+            Some((last, end)) if *last == attempt => matches!(
+                end,
+                AttemptEnd::Normal
+                    | AttemptEnd::RateLimited { .. }
+                    | AttemptEnd::UsageLimit { .. }
+                    | AttemptEnd::Overloaded
+                    | AttemptEnd::Network
+                    | AttemptEnd::Interrupted
+                    | AttemptEnd::Lost
+            ),
+            Some(_) | None => false,
+        };
+        if passing { Err("a passing failure is counted as the agent's".to_owned()) } else { Ok(()) }
+    }
+
+    fn gate(&mut self, purpose: Purpose, tree: &TreeId, checks: &[String], passed: bool) {
+        match purpose {
+            Purpose::Baseline | Purpose::Task => {
+                self.gates.insert((tree.clone(), checks.to_vec()), passed);
+            }
+            Purpose::Final => {
+                self.whole.insert(tree.clone(), passed);
+            }
+        }
+    }
+
+    fn reviewed(&mut self, review: &ReviewRecorded) -> Kept {
+        self.verdicts.insert(review.tree.clone(), review.verdict);
+        if review.failure.is_some() && review.verdict == Verdict::Accept {
+            return Err("a review without a verdict accepts".to_owned());
+        }
+        Ok(())
+    }
+
+    fn finding_opened(&mut self, finding: &Finding) -> Kept {
+        if finding.severity == Severity::Bug {
+            self.bugs.insert(finding.id.clone(), finding.task.clone());
+        }
+        Ok(())
+    }
+
+    /// Green on exactly the tree that landed, accepted if reviews are on, and
+    /// no bug of it open. Without checks the reviewer must have accepted.
+    fn task_done(&mut self, id: &TaskId) -> Kept {
+        let checks = self.checks_of(id);
+        let green = self.gates.get(&(self.head.clone(), checks.clone())) == Some(&true);
+        let accepted = self.verdicts.get(&self.head) == Some(&Verdict::Accept);
+        if !checks.is_empty() && !green {
+            return Err("the gate was not green on what landed".to_owned());
+        }
+        let review = self.policy().review.tasks && !self.lenient;
+        if (review || checks.is_empty()) && !accepted {
+            return Err("no review accepted what landed".to_owned());
+        }
+        if self.bugs.values().any(|task| task.as_ref() == Some(id)) {
+            return Err("a bug of it is open".to_owned());
+        }
+        self.set(id, TaskStatus::Done)
+    }
+
+    fn task_blocked(&mut self, id: &TaskId, reason: Reason) -> Kept {
+        if matches!(reason, Reason::Stalled | Reason::AgentFailed) {
+            self.by_run.insert(id.clone());
+        }
+        if self.is_done(id) {
+            return Err("what is done or waived is blocked".to_owned());
+        }
+        self.set(id, TaskStatus::Blocked)
+    }
+
+    fn run_ended(&mut self, outcome: &Outcome) -> Kept {
+        self.ended = Some(outcome.kind);
+        if let Some(open) = self.open_iteration {
+            return Err(format!("iteration {open} is still open"));
+        }
+        if let Some(open) = self.open_attempt {
+            return Err(format!("attempt {open} has not ended"));
+        }
+        if outcome.kind == OutcomeKind::Completed { self.completed() } else { Ok(()) }
+    }
+
+    fn completed(&self) -> Kept {
+        self.all_done()?;
+        if let Some(bug) = self.bugs.keys().next() {
+            return Err(format!("finding {bug} is open"));
+        }
+        let checks = &self.policy().gate.checks;
+        let checked = checks.iter().any(|check| check.when != CheckWhen::Task);
+        if checked && self.whole.get(&self.head) != Some(&true) {
+            return Err("the final gate is not green on the head".to_owned());
+        }
+        let reviewed = self.before_finish.as_ref().unwrap_or(&self.head);
+        let accepted = self.verdicts.get(reviewed) == Some(&Verdict::Accept);
+        if self.policy().review.whole && !self.asked.no_review && !self.lenient && !accepted {
+            return Err("no review accepted the head".to_owned());
+        }
+        Ok(())
+    }
+
+    fn all_done(&self) -> Kept {
+        match self.tasks.keys().find(|id| !self.is_done(id)) {
+            Some(id) => Err(format!("task {id} is not done")),
+            None => Ok(()),
+        }
+    }
+
+    fn is_done(&self, id: &TaskId) -> bool {
+        matches!(self.tasks.get(id), Some(TaskStatus::Done | TaskStatus::Waived))
+    }
+
+    fn set(&mut self, id: &TaskId, status: TaskStatus) -> Kept {
+        match self.tasks.get_mut(id) {
+            Some(booked) => *booked = status,
+            None => return Err(format!("there is no task {id}")),
+        }
+        Ok(())
+    }
+
+    fn checks_of(&self, id: &TaskId) -> Vec<String> {
+        let task = self.creation.plan.tasks.iter().find(|task| task.id == *id);
+        let named = |name: &String| task.is_none_or(|t| t.checks.is_empty() || t.checks.contains(name));
+        let checks = self.policy().gate.checks.iter().filter(|check| check.when != CheckWhen::Final);
+        checks.map(|check| check.name.clone()).filter(named).collect()
+    }
+}
+
+/// Terminal states are final: annotations, and what opens another run.
+fn may_follow_the_end(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::CommandTaken { .. }
+            | Event::InputRefused { .. }
+            | Event::Noted { .. }
+            | Event::Steered { .. }
+            | Event::TaskUnblocked { .. }
+            | Event::TaskWaived { .. }
+            | Event::FindingWaived { .. }
+            | Event::RunRestarted { .. }
+            | Event::RunStarted { .. }
+    )
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, due: &T) -> Kept {
+    if found == due { Ok(()) } else { Err(format!("{what}: {found:?}, and not {due:?}")) }
+}

@@ -1,0 +1,50 @@
+//! Trees of files, reduced to what a gate and a reviewer would see in them.
+
+use std::fmt::Write;
+
+use windlass_core::id::{CommitId, TreeId};
+
+/// How many tasks a simulated plan may have.
+pub const TASKS: usize = 6;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tree {
+    /// How far each task has come.
+    pub work: [u8; TASKS],
+    /// How far the whole has come: what only the final checks look at.
+    pub whole: u8,
+    /// A protected path differs from the base.
+    pub tampered: bool,
+    pub spaces: u8,
+    pub junk: u8,
+    pub notes: u8,
+}
+
+impl Tree {
+    /// Protected paths as in the base.
+    pub fn restored(self) -> Self {
+        Self { tampered: false, ..self }
+    }
+
+    pub fn differs_in_spaces_only(self, other: Self) -> bool {
+        self != other && Self { spaces: 0, ..self } == Self { spaces: 0, ..other }
+    }
+
+    pub fn id(self) -> TreeId {
+        let mut text = String::with_capacity(24);
+        for byte in self.work.into_iter().chain([self.whole, self.spaces, self.junk, self.notes]) {
+            write!(text, "{byte:02x}").expect("a string takes it");
+        }
+        text.push(if self.tampered { 'x' } else { '-' });
+        TreeId::new(text)
+    }
+}
+
+/// The same commit comes out of the same parts, however often it is made.
+pub fn commit(tree: &TreeId, parent: &CommitId, date: i64) -> CommitId {
+    let parts = [tree.as_str().as_bytes(), parent.as_str().as_bytes(), &date.to_be_bytes()];
+    let hash = parts.iter().flat_map(|part| part.iter()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    CommitId::new(format!("{hash:016x}"))
+}

@@ -1,0 +1,84 @@
+//! Loops in the simulator: a crash at every boundary changes nothing that
+//! counts, and whatever agents and operators do, the invariants hold.
+//! `SIM_SEEDS=100000` runs more of them.
+
+#![allow(clippy::disallowed_methods, reason = "a switch in the environment asks for more seeds")]
+
+use std::collections::BTreeMap;
+
+use windlass_core::event::Event;
+use windlass_core::outcome::OutcomeKind;
+use windlass_testkit::sim::{Crash, End, Loop, Options, Trace};
+
+const COMPLETED: End = End::Ended(OutcomeKind::Completed);
+
+#[test]
+fn honest_agents_complete() {
+    for seed in 0..200 {
+        assert_eq!(run(seed, &Options::honest(Crash::Never)).end, COMPLETED, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_crash_at_any_boundary_leads_to_the_same_tree() {
+    for seed in 0..seeds(1000) {
+        let small = |crash| Options { tasks: 1, ..Options::honest(crash) };
+        let calm = run(seed, &small(Crash::Never));
+        assert_eq!(calm.end, COMPLETED, "seed {seed}");
+        for at in 0.. {
+            let crashed = run(seed, &small(Crash::At(at)));
+            if crashed.crashes == 0 {
+                break;
+            }
+            same_work(&calm, &crashed, at);
+        }
+    }
+}
+
+#[test]
+fn many_crashes_lead_to_the_same_tree() {
+    for seed in 0..seeds(300) {
+        let calm = run(seed, &Options::honest(Crash::Never));
+        let crashed = run(seed, &Options::honest(Crash::OneIn(12)));
+        same_work(&calm, &crashed, 0);
+    }
+}
+
+#[test]
+fn whatever_happens_the_invariants_hold() {
+    let mut ends: BTreeMap<String, u32> = BTreeMap::new();
+    for seed in 0..seeds(2000) {
+        let trace = run(seed, &Options::mixed(Crash::OneIn(100)));
+        *ends.entry(format!("{:?}", trace.end)).or_default() += 1;
+    }
+    println!("{ends:?}");
+    assert!(ends.len() > 5, "the seeds reach every kind of end: {ends:?}");
+}
+
+/// The same tree, each iteration once, and only lost attempts unknown.
+fn same_work(calm: &Trace, crashed: &Trace, at: u32) {
+    let place = format!("seed {}, crash at {at}", calm.seed);
+    assert_eq!(crashed.end, calm.end, "{place}");
+    assert_eq!(crashed.tree, calm.tree, "{place}");
+    let lost =
+        count(crashed, |event| matches!(event, Event::AttemptFinished(finished) if finished.usage.is_none()));
+    assert_eq!(crashed.state.ledger.attempts_unknown, lost, "{place}");
+    assert!(lost <= u64::from(crashed.crashes), "{place}: more was lost than there were crashes");
+    let opened = count(crashed, |event| matches!(event, Event::IterationOpened { .. }));
+    let closed = count(crashed, |event| matches!(event, Event::IterationClosed { .. }));
+    assert_eq!(opened, closed, "{place}: each iteration is recorded once");
+    assert!(crashed.state.tasks.iter().all(|task| task.no_progress == 0), "{place}: a crash cost progress");
+}
+
+fn count(trace: &Trace, wanted: impl Fn(&Event) -> bool) -> u64 {
+    let events = trace.log.iter().flat_map(|decision| &decision.events);
+    events.filter(|event| wanted(event)).count() as u64
+}
+
+fn run(seed: u64, options: &Options) -> Trace {
+    Loop::run(seed, options).unwrap_or_else(|broken| panic!("{broken}"))
+}
+
+fn seeds(usual: u64) -> u64 {
+    std::env::var("SIM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
