@@ -17,6 +17,7 @@ pub mod fingerprint;
 pub mod poll;
 pub mod repo;
 pub mod scratch;
+pub mod sim;
 pub mod tidy;
 
 pub use fingerprint::{Fingerprint, fingerprint};

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::event::{Decision, Event, IterationResult, Phase, ReviewRecorded};
+use windlass_core::event::{AttemptFinished, Decision, Event, IterationResult, Phase, ReviewRecorded};
 use windlass_core::finding::{Finding, Severity};
 use windlass_core::gate::Purpose;
 use windlass_core::id::{AttemptId, EffectId, FindingId, TaskId, TreeId};
@@ -128,7 +128,7 @@ impl Audit {
         same("the head", &state.head.tree, &self.head)?;
         let bugs: BTreeSet<&FindingId> = state.open_bugs().map(|finding| &finding.id).collect();
         same("open bugs", &bugs, &self.bugs.keys().collect())?;
-        for task in &state.tasks {
+        for task in state.tasks.iter() {
             let booked = self.tasks.get(&task.task.id).copied().unwrap_or(TaskStatus::Pending);
             same("a task's status", &task.status, &booked)?;
         }
@@ -141,10 +141,7 @@ impl Audit {
         }
         match event {
             Event::RunStarted { run, asked } => self.run_started(*run, asked),
-            Event::RunResumed { asked, .. } => {
-                self.ask(asked);
-                Ok(())
-            }
+            Event::RunResumed { asked, .. } => self.ask(asked),
             Event::RunRestarted { run } => self.run_restarted(*run),
             Event::IterationOpened { iteration, task, .. } => {
                 self.iteration_opened(*iteration, task.as_ref())
@@ -152,44 +149,20 @@ impl Audit {
             Event::IterationClosed { iteration, task, result } => {
                 self.iteration_closed(*iteration, task.as_ref(), *result)
             }
-            Event::PhaseEntered { phase } => {
-                self.phase = Some(*phase);
-                Ok(())
-            }
+            Event::PhaseEntered { phase } => self.enter(*phase),
             Event::AttemptStarted { attempt, .. } => self.attempt_started(*attempt),
-            Event::AttemptFinished(finished) => {
-                self.attempt_finished(finished.attempt, finished.role, &finished.end)?;
-                match &finished.usage {
-                    Some(usage) => self.used.add(usage),
-                    None => self.unknown += 1,
-                }
-                Ok(())
-            }
+            Event::AttemptFinished(finished) => self.attempt_finished(finished),
             Event::AgentFailureCounted { attempt } => self.failure_counted(*attempt),
-            Event::GatePassed { purpose, tree, checks } => {
-                self.gate(*purpose, tree, checks, true);
-                Ok(())
-            }
-            Event::GateFailed { purpose, tree, checks, .. } => {
-                self.gate(*purpose, tree, checks, false);
-                Ok(())
-            }
+            Event::GatePassed { purpose, tree, checks } => self.gate(*purpose, tree, checks, true),
+            Event::GateFailed { purpose, tree, checks, .. } => self.gate(*purpose, tree, checks, false),
             Event::GateReused { tree, checks, passed } => {
                 let known = self.gates.get(&(tree.clone(), checks.clone())).copied();
                 same("a result used again", &Some(*passed), &known)
             }
             Event::ReviewRecorded(review) => self.reviewed(review),
             Event::FindingOpened(finding) => self.finding_opened(finding),
-            Event::FindingResolved { finding } | Event::FindingWaived { finding, .. } => {
-                self.bugs.remove(finding);
-                Ok(())
-            }
-            Event::Landed { tree, .. } => {
-                let finish = self.phase == Some(Phase::Finish);
-                let before = std::mem::replace(&mut self.head, tree.clone());
-                self.before_finish = finish.then_some(before);
-                Ok(())
-            }
+            Event::FindingResolved { finding } | Event::FindingWaived { finding, .. } => self.settle(finding),
+            Event::Landed { tree, .. } => self.landed(tree),
             Event::TaskDone { task, .. } => self.task_done(task),
             Event::TaskBlocked { task, reason, .. } => self.task_blocked(task, *reason),
             Event::TaskUnblocked { task } => self.set(task, TaskStatus::Pending),
@@ -219,9 +192,15 @@ impl Audit {
 }
 
 impl Audit {
-    fn ask(&mut self, asked: &Asked) {
+    fn ask(&mut self, asked: &Asked) -> Kept {
         self.asked = asked.clone();
         self.lenient |= asked.no_review;
+        Ok(())
+    }
+
+    fn enter(&mut self, phase: Phase) -> Kept {
+        self.phase = Some(phase);
+        Ok(())
     }
 
     fn run_started(&mut self, run: u32, asked: &Asked) -> Kept {
@@ -229,8 +208,7 @@ impl Audit {
         same("the run", &run, &(self.run + u32::from(stopped)))?;
         self.run = run;
         self.lenient = false;
-        self.ask(asked);
-        Ok(())
+        self.ask(asked)
     }
 
     fn run_restarted(&mut self, run: u32) -> Kept {
@@ -313,11 +291,15 @@ impl Audit {
         Ok(())
     }
 
-    fn attempt_finished(&mut self, attempt: AttemptId, role: Role, end: &AttemptEnd) -> Kept {
-        if role == Role::Author {
-            self.last_end = Some((attempt, end.clone()));
+    fn attempt_finished(&mut self, finished: &AttemptFinished) -> Kept {
+        if finished.role == Role::Author {
+            self.last_end = Some((finished.attempt, finished.end.clone()));
         }
-        same("the open attempt", &self.open_attempt.take(), &Some(attempt))
+        match &finished.usage {
+            Some(usage) => self.used.add(usage),
+            None => self.unknown += 1,
+        }
+        same("the open attempt", &self.open_attempt.take(), &Some(finished.attempt))
     }
 
     /// What passes by itself is no failure of the agent.
@@ -338,7 +320,7 @@ impl Audit {
         if passing { Err("a passing failure is counted as the agent's".to_owned()) } else { Ok(()) }
     }
 
-    fn gate(&mut self, purpose: Purpose, tree: &TreeId, checks: &[String], passed: bool) {
+    fn gate(&mut self, purpose: Purpose, tree: &TreeId, checks: &[String], passed: bool) -> Kept {
         match purpose {
             Purpose::Baseline | Purpose::Task => {
                 self.gates.insert((tree.clone(), checks.to_vec()), passed);
@@ -347,6 +329,18 @@ impl Audit {
                 self.whole.insert(tree.clone(), passed);
             }
         }
+        Ok(())
+    }
+
+    fn landed(&mut self, tree: &TreeId) -> Kept {
+        let before = std::mem::replace(&mut self.head, tree.clone());
+        self.before_finish = (self.phase == Some(Phase::Finish)).then_some(before);
+        Ok(())
+    }
+
+    fn settle(&mut self, finding: &FindingId) -> Kept {
+        self.bugs.remove(finding);
+        Ok(())
     }
 
     fn reviewed(&mut self, review: &ReviewRecorded) -> Kept {

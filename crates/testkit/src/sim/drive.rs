@@ -108,7 +108,7 @@ impl Loop {
     fn new(seed: u64, options: &Options) -> Self {
         let mut chance = Chance::new(seed);
         let terms = Terms::drawn(&mut chance, options);
-        let agents = Chance::new(chance.next());
+        let agents = Chance::new(chance.draw());
         let world = World::new(terms);
         let created = create(world.now, world.terms.creation.clone());
         let state = State::found(&created).expect("the first decision creates the loop");
@@ -197,7 +197,6 @@ impl Loop {
         if !self.state.may_perform() {
             return Err(broken("an effect is performed that is held back"));
         }
-        self.boundary()?;
         if let Some(fault) = self.fault() {
             return self.give(Input::EffectFailed(fault), Some(id));
         }
@@ -209,7 +208,6 @@ impl Loop {
             Effect::Land { commit, expected, .. } => Ok(self.world.land(commit, expected.as_ref())),
         };
         self.world.pass(Millis::seconds(2));
-        self.boundary()?;
         self.give(input.map_err(Halt::Broken)?, Some(id))
     }
 
@@ -228,7 +226,6 @@ impl Loop {
             true => agent::ended(AttemptEnd::Interrupted),
             false => agent::report(&turn, &self.world, &self.state, &mut self.agents),
         };
-        self.boundary()?;
         self.alive = None;
         self.give(Input::AgentFinished(Box::new(told)), Some(id))
     }
@@ -248,11 +245,13 @@ impl Loop {
         }
     }
 
-    /// Step, append, apply; the books are kept on what was appended.
+    /// Step, append, apply; the books are kept on what was appended. To die
+    /// before the append is to die after the effect was performed, and to die
+    /// after it is to die before the next one is.
     pub(super) fn give(&mut self, what: Input, closes: Option<EffectId>) -> Step<()> {
         self.world.pass(Millis(1));
         let elapsed = self.last_input.map_or(Millis(0), |last| self.world.now.since(last));
-        let fresh = Nonce::new(format!("{:016x}", self.chance.next()));
+        let fresh = Nonce::new(format!("{:016x}", self.chance.draw()));
         let stamped = Stamped { at: self.world.now, elapsed, fresh, closes, what };
         let decision = step(&self.state, &stamped);
         self.boundary()?;

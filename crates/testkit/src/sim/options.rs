@@ -96,7 +96,9 @@ impl Terms {
         match check {
             "whole" => tree.whole >= self.whole,
             _ => {
-                tree.junk % 2 == 0 && tree.work.iter().zip(&self.needs).all(begun) && tree.work != [0; TASKS]
+                tree.junk.is_multiple_of(2)
+                    && tree.work.iter().zip(&self.needs).all(begun)
+                    && tree.work != [0; TASKS]
             }
         }
     }

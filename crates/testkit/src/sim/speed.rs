@@ -8,16 +8,16 @@ use super::options::{Crash, Options};
 /// Simulated loops per second of processor time: three tasks, honest agents.
 pub fn throughput(loops: u64) -> f64 {
     let options = Options::honest(Crash::Never);
-    let start = processor_seconds();
+    let start = cpu_seconds();
     for seed in 0..loops {
         if let Err(broken) = Loop::run(seed, &options) {
             panic!("{broken}");
         }
     }
-    loops as f64 / (processor_seconds() - start).max(1e-9)
+    loops as f64 / (cpu_seconds() - start).max(1e-9)
 }
 
-fn processor_seconds() -> f64 {
+fn cpu_seconds() -> f64 {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }

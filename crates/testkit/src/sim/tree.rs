@@ -1,7 +1,5 @@
 //! Trees of files, reduced to what a gate and a reviewer would see in them.
 
-use std::fmt::Write;
-
 use windlass_core::id::{CommitId, TreeId};
 
 /// How many tasks a simulated plan may have.
@@ -31,12 +29,10 @@ impl Tree {
     }
 
     pub fn id(self) -> TreeId {
-        let mut text = String::with_capacity(24);
-        for byte in self.work.into_iter().chain([self.whole, self.spaces, self.junk, self.notes]) {
-            write!(text, "{byte:02x}").expect("a string takes it");
-        }
-        text.push(if self.tampered { 'x' } else { '-' });
-        TreeId::new(text)
+        let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+        let parts = self.work.into_iter().chain([self.whole, self.spaces, self.junk, self.notes]);
+        let hex = parts.flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        TreeId::new(hex.chain([if self.tampered { 'x' } else { '-' }]).collect::<String>())
     }
 }
 
