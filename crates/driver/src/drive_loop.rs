@@ -93,7 +93,7 @@ pub fn drive_loop(
     let commands = open_reader(&order.vault)?;
     let mut journal = Journal::open(store, &order.name)?;
     let mut texts = BTreeMap::new();
-    for task in &journal.state().tasks {
+    for task in journal.state().tasks.iter() {
         let bytes = commands.blob(&task.task.text, TEXT_LIMIT)?;
         texts.insert(task.task.text.clone(), String::from_utf8_lossy(&bytes).into_owned());
     }
