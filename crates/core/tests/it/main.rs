@@ -2,7 +2,6 @@
 //! what it is for, sets a loop up, lists what happens, and after `----` holds
 //! every event, effect and the view that must come of it.
 //! `UPDATE_SCENARIOS=1` rewrites the expectations: read what changed.
-#![allow(clippy::disallowed_methods, reason = "a test is asked to bless by its environment")]
 #![allow(clippy::disallowed_methods, reason = "a switch in the environment rewrites the expectations")]
 
 mod input;
