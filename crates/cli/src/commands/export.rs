@@ -12,6 +12,9 @@ pub fn export(wish: &Wish, asked: &Export) -> Result<Exit, Failure> {
     let place = wish.place()?;
     let (reader, row) = place.find(asked.name.as_deref())?;
     let below = asked.to.as_ref().unwrap_or(&place.project.top);
+    std::fs::create_dir_all(below).map_err(|error| {
+        Failure::error(format!("{}: {error}", below.display())).hint("choose another directory with --to")
+    })?;
     let written = trail::rebuild(&reader, &row.name, below).or_error()?;
     if asked.json {
         json::print(&serde_json::json!({ "loop": row.name, "directory": written }));

@@ -107,8 +107,10 @@ fn an_export_is_the_whole_history() {
     seen.completed();
     let to = case.side().join("export");
     for _ in 0..2 {
-        case.windlass(&["export", LOOP, "--to", &to.display().to_string()]).expect_code(0);
-        let below = if to.join("events.jsonl").exists() { to.clone() } else { to.join("loops").join(LOOP) };
+        let told = case.windlass(&["export", LOOP, "--to", &to.display().to_string(), "--json"]);
+        let told = told.expect_code(0).json();
+        let below = to.join(told["directory"].as_str().expect("it says where"));
+        assert!(below.starts_with(&to), "{told}");
         let events = fs::read_to_string(below.join("events.jsonl")).unwrap();
         assert_eq!(events, case.windlass(&["log", LOOP, "--json"]).stdout, "the log, line by line");
         let state: serde_json::Value =
