@@ -166,7 +166,7 @@ fn a_task_file_without_permission() {
     let case = Setup::new(HONEST).task("answer", "# A\n").task("secret", "# B\n").ready();
     let file = case.repo.path().join("tasks/secret.md");
     let mode = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-    mode(0);
+    mode(0o000);
     let ran = case.windlass(&["run", "--name", LOOP]);
     mode(0o644);
     refusal(&case, ran, &["tasks/secret.md", "readable"]);

@@ -102,7 +102,8 @@ fn a_waived_task_completes_the_loop_by_name() {
     case.windlass(&["waive", LOOP, "answer", "--why", "it was there"]).expect_code(0);
     case.windlass(&["restart", LOOP]).expect_code(0);
     let seen = case.run();
-    seen.ended(0, "completed", "waived").task_is("answer", "waived", None);
+    seen.ended(0, "completed", "waived");
+    assert_eq!(seen.task("answer")["status"], "waived");
     assert_eq!(case.turns("author"), 1);
 }
 
