@@ -93,6 +93,7 @@ impl Bench {
             std::thread::sleep(std::time::Duration::from_millis(60));
             std::fs::write(root.join("d0/e0/f1.txt"), format!("round {round}")).unwrap();
             std::fs::write(self.repo.join("d0/e0/f1.txt"), format!("round {round}")).unwrap();
+            let before = cpu_ms();
             kept.git.push(
                 timed(|| {
                     self.run(&self.repo, &["add", "-A"]);
@@ -100,9 +101,12 @@ impl Bench {
                 })
                 .0,
             );
+            kept.git_cpu += cpu_ms() - before;
             let parent = landed.clone().unwrap_or_else(|| repository.head.clone());
+            let before = cpu_ms();
             let (ms, snapshot) = timed(|| self.snapshot(&mut space, &vault, &rules, &parent));
             kept.snapshot.push(ms);
+            kept.snapshot_cpu += cpu_ms() - before;
             let name = format!("refs/windlass/bench/{round}");
             kept.set_ref.push(timed(|| vault.set_ref(&name, &snapshot.commit).unwrap()).0);
             kept.delta.push(timed(|| checkout.bring_to(&vault, &snapshot.tree).unwrap()).0);
@@ -164,6 +168,8 @@ impl Bench {
 #[derive(Default)]
 struct Kept {
     git: Vec<f64>,
+    git_cpu: f64,
+    snapshot_cpu: f64,
     snapshot: Vec<f64>,
     set_ref: Vec<f64>,
     delta: Vec<f64>,
@@ -176,7 +182,9 @@ struct Kept {
 impl Kept {
     fn report(mut self) {
         let git = median(&mut self.git);
+        let rounds = self.git.len() as f64;
         report("snapshot, one change", median(&mut self.snapshot), git);
+        report("  in processor time", self.snapshot_cpu / rounds, self.git_cpu / rounds);
         for (what, times) in [
             ("set ref", &mut self.set_ref),
             ("checkout delta", &mut self.delta),
@@ -188,6 +196,13 @@ impl Kept {
             println!("{what:30} {:9.2} ms", median(times));
         }
     }
+}
+
+/// Of this process and the children it has waited for, in ticks of 10 ms.
+fn cpu_ms() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields = text.rsplit_once(')').unwrap().1.split_whitespace();
+    fields.skip(11).take(4).map(|field| field.parse::<f64>().unwrap() * 10.0).sum()
 }
 
 fn flush_cost(dir: &Path) -> f64 {

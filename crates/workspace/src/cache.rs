@@ -182,7 +182,7 @@ impl Input<'_> {
             tag @ (0 | 1) => What::Blob(Blob { racy: tag == 1, stat: self.stat()?, oid: self.oid()? }),
             2 => What::Dir(Child::Here(Box::new(self.dir(depth + 1)?))),
             3 => What::Ignored,
-            4 => What::Skipped(Skip::Unreadable(0)),
+            4 => What::Skipped(Skip::Unseen),
             _ => return None,
         };
         Some(Entry { name: name.as_bstr().to_owned(), flags, what })

@@ -56,14 +56,15 @@ fn collect(node: &DirNode, path: &mut Vec<u8>, found: &mut Vec<Evidence>) {
                 collect(child, path, found);
                 path.truncate(length);
             }
-            What::Skipped(skip) => found.push(of_skip(dir::join(path, &entry.name), *skip)),
+            What::Skipped(skip) => found.extend(of_skip(dir::join(path, &entry.name), *skip)),
             What::Dir(Child::Away(_)) | What::Blob(_) | What::Ignored => {}
         }
     }
 }
 
-fn of_skip(path: BString, skip: Skip) -> Evidence {
-    match skip {
+fn of_skip(path: BString, skip: Skip) -> Option<Evidence> {
+    Some(match skip {
+        Skip::Unseen => return None,
         Skip::Special(_) => Evidence::SpecialFile { path },
         Skip::TooLarge(bytes) => Evidence::TooLarge { path, bytes },
         Skip::UnsafeName => Evidence::UnsafeName { path },
@@ -72,7 +73,7 @@ fn of_skip(path: BString, skip: Skip) -> Evidence {
         }
         Skip::Collision => Evidence::CollisionAttack { path },
         Skip::TooDeep => Evidence::TooDeep { path },
-    }
+    })
 }
 
 /// Submodule directories that are not the empty directories windlass made.

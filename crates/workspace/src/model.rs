@@ -69,6 +69,8 @@ pub(crate) struct Blob {
 /// Why something that is not ignored is not in the tree either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Skip {
+    /// Not looked at yet.
+    Unseen,
     Special(u32),
     TooLarge(u64),
     UnsafeName,

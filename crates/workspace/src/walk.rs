@@ -159,28 +159,34 @@ impl Visit<'_> {
         let mut old = old.map_or_else(empty_node, |node| *node);
         let same_listing = old.stat == stat && !old.racy;
         let mut here = Here { fd: fd.as_fd(), place, same_listing };
-        let known = std::mem::take(&mut old.entries);
+        let mut entries = std::mem::take(&mut old.entries);
         let mut changed = false;
-        let listing = if same_listing {
-            known.into_iter().map(Listed::Known).collect()
-        } else {
+        if !same_listing {
             let names = dir::names(fd.as_fd()).at("list", &at(&here.place.path))?;
-            merge(names, known, &mut changed)
-        };
-        let has_ignore = listing.iter().any(|listed| listed.name() == b".gitignore");
+            entries = merge(names, entries, &mut changed);
+        }
+        let has_ignore = entries.iter().any(|entry| entry.name == ".gitignore");
         let ignore = self.ignore_file(&mut here, has_ignore, old.ignore)?;
-        let mut entries = Vec::with_capacity(listing.len());
-        for listed in listing {
-            let (before, entry) = match listed {
-                Listed::Known(known) => (known.shows(), self.known(&here, known)?),
-                Listed::New(name) => (None, self.examine(&here, name, None)?),
-            };
-            let after = entry.as_ref().and_then(Entry::shows);
-            if after.is_some() && self.pass.files.fetch_add(1, Ordering::Relaxed) >= walk.limits.max_files {
-                return Err(WalkError::TooManyFiles { limit: walk.limits.max_files });
+        let mut shown = 0;
+        for slot in &mut entries {
+            if self.is_as_known(&here, slot) {
+                shown += usize::from(slot.shows().is_some());
+                continue;
             }
-            changed |= before != after;
-            entries.extend(entry);
+            let known = std::mem::replace(slot, unseen(BString::default()));
+            let before = known.shows();
+            if let Some(entry) = self.known(&here, known)? {
+                *slot = entry;
+            }
+            changed |= before != slot.shows();
+            shown += usize::from(slot.shows().is_some());
+            if shown > walk.limits.max_files {
+                break;
+            }
+        }
+        entries.retain(|entry| !entry.name.is_empty());
+        if self.pass.files.fetch_add(shown, Ordering::Relaxed) + shown > walk.limits.max_files {
+            return Err(WalkError::TooManyFiles { limit: walk.limits.max_files });
         }
         let racy = stat.is_racy(self.pass.looked_at);
         Ok(Box::new(DirNode { stat, racy, dirty: old.dirty || changed, tree: old.tree, ignore, entries }))
@@ -224,15 +230,34 @@ impl Visit<'_> {
         }
     }
 
-    /// What is at a name that was there before; `None` when it is gone.
-    fn known(&mut self, here: &Here<'_>, known: Entry) -> Result<Option<Entry>, WalkError> {
+    /// The quick way through a large workspace: most entries are as they were,
+    /// and stay where they are in memory.
+    fn is_as_known(&self, here: &Here<'_>, entry: &Entry) -> bool {
         let doubts = self.pass.walk.doubts;
-        let decided = !here.place.redecide;
-        let settled = decided && !(doubts.base && known.flags != 0);
+        if !self.is_settled(here, entry) {
+            return false;
+        }
+        match &entry.what {
+            What::Blob(blob) => {
+                !blob.racy && !doubts.content && dir::stat(here.fd, &entry.name) == Ok(blob.stat)
+            }
+            What::Ignored => here.same_listing && !doubts.base,
+            What::Dir(_) | What::Skipped(_) => false,
+        }
+    }
+
+    /// Whether what was decided about a name still holds if it is the same.
+    fn is_settled(&self, here: &Here<'_>, entry: &Entry) -> bool {
+        let depends = self.pass.walk.doubts.base && entry.flags != 0;
+        !here.place.redecide && !depends
+    }
+
+    /// What is at a name that may have been there before; `None` when there is
+    /// nothing to keep.
+    fn known(&mut self, here: &Here<'_>, known: Entry) -> Result<Option<Entry>, WalkError> {
+        let settled = self.is_settled(here, &known);
         match known.what {
-            What::Ignored if here.same_listing && decided && !doubts.base => Ok(Some(known)),
             What::Blob(blob) if settled => match dir::stat(here.fd, &known.name) {
-                Ok(stat) if stat == blob.stat && !blob.racy && !doubts.content => Ok(Some(known)),
                 Ok(stat) if stat.kind() == blob.stat.kind() => {
                     self.take(here, known.name, (stat, known.flags & FORCED)).map(Some)
                 }
@@ -451,32 +476,19 @@ fn empty_node() -> DirNode {
     }
 }
 
-/// A name in a directory, with what was known of it.
-enum Listed {
-    Known(Entry),
-    New(BString),
+fn unseen(name: BString) -> Entry {
+    Entry { name, flags: 0, what: What::Skipped(Skip::Unseen) }
 }
 
-impl Listed {
-    fn name(&self) -> &[u8] {
-        match self {
-            Self::Known(entry) => &entry.name,
-            Self::New(name) => name,
-        }
-    }
-}
-
-fn merge(names: Vec<BString>, known: Vec<Entry>, changed: &mut bool) -> Vec<Listed> {
+/// The names that are there, with what was known of them.
+fn merge(names: Vec<BString>, known: Vec<Entry>, changed: &mut bool) -> Vec<Entry> {
     let mut known = known.into_iter().peekable();
     let mut listing = Vec::with_capacity(names.len());
     for name in names {
         while let Some(gone) = known.next_if(|entry| entry.name < name) {
             *changed |= gone.shows().is_some();
         }
-        listing.push(match known.next_if(|entry| entry.name == name) {
-            Some(entry) => Listed::Known(entry),
-            None => Listed::New(name),
-        });
+        listing.push(known.next_if(|entry| entry.name == name).unwrap_or_else(|| unseen(name)));
     }
     *changed |= known.any(|entry| entry.shows().is_some());
     listing
