@@ -2,6 +2,7 @@
 //! changed only by what differs between two trees.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use gix_hash::ObjectId;
@@ -9,7 +10,6 @@ use gix_object::bstr::ByteSlice;
 use windlass_core::id::TreeId;
 
 use crate::cache::{self, CacheKey};
-use crate::dir;
 use crate::fault::{At, FileFault};
 use crate::id::{BadId, parse, tree_oid};
 use crate::materialise::materialise;
@@ -19,6 +19,9 @@ use crate::place;
 use crate::trees;
 use crate::vault::Vault;
 use crate::verify::{make_empty, verify};
+
+/// A tree id, a boot id, and room.
+const MARK_LEN: usize = 120;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CheckoutError {
@@ -166,20 +169,22 @@ impl Checkout {
     }
 
     fn begin(&self) -> Result<(), FileFault> {
-        self.write_mark("changing\n")
+        self.write_mark("changing")
     }
 
     fn complete(&self, tree: ObjectId) -> Result<(), FileFault> {
-        self.write_mark(&format!("{tree} {}\n", boot_id().unwrap_or_default()))
+        self.write_mark(&format!("{tree} {}", boot_id().unwrap_or_default()))
     }
 
+    /// Over the old mark in one write of fixed length: ext4 flushes a file
+    /// that is truncated or replaced, which would cost more than the change.
     fn write_mark(&self, text: &str) -> Result<(), FileFault> {
         if let Some(parent) = self.mark.parent() {
             fs::create_dir_all(parent).at("create", parent)?;
         }
-        let temporary = self.mark.with_extension(format!("tmp{}", dir::file_clock()));
-        fs::write(&temporary, text).at("write", &temporary)?;
-        fs::rename(&temporary, &self.mark).at("rename", &temporary)
+        let open = fs::File::options().create(true).truncate(false).write(true).open(&self.mark);
+        open.and_then(|file| file.write_all_at(format!("{text:MARK_LEN$}").as_bytes(), 0))
+            .at("write", &self.mark)
     }
 }
 
