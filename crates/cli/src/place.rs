@@ -8,6 +8,7 @@ use windlass_core::id::LoopName;
 use windlass_core::view::{Owner, View};
 use windlass_driver::project::{self, Project, ProjectError};
 use windlass_driver::surroundings::Surroundings;
+use windlass_driver::trail;
 use windlass_store::{Head, Reader, StateDir, VaultDir, holder};
 
 use crate::failure::{Failure, OrFail};
@@ -119,6 +120,18 @@ impl Place {
             (None, [only]) => Ok(only.clone()),
             (None, [_, ..]) => Err(Failure::usage("there is more than one loop; nothing was changed")
                 .hint(format!("name one of: {listed}"))),
+        }
+    }
+
+    /// Brings the readable trail to where the log is. It is derived: that it
+    /// cannot be written is told, and stops nothing.
+    pub fn refresh_trail(&self, name: &LoopName) {
+        let refreshed = self.reader().map(|reader| match &reader {
+            Some(reader) => trail::refresh(reader, name, &self.project.top),
+            None => Ok(()),
+        });
+        if let Ok(Err(error)) = refreshed {
+            eprintln!("windlass: the readable trail is not written: {error}");
         }
     }
 

@@ -202,6 +202,16 @@ pub fn rebuild(reader: &Reader, name: &LoopName, below: &Path) -> Result<PathBuf
     Ok(keeper.directory().to_owned())
 }
 
+/// Brings a trail to where the log is when nobody drives the loop. A long
+/// history is left to `rebuild`, which is asked for.
+pub fn refresh(reader: &Reader, name: &LoopName, project: &Path) -> Result<(), ExportError> {
+    let events = reader.head(name)?.map_or(0, |head| head.events);
+    if events <= REBUILT_EVENTS {
+        rebuild(reader, name, project)?;
+    }
+    Ok(())
+}
+
 /// Keeps the trail in step with the log while a loop is driven. A trail that
 /// cannot be written is told once and never stops a drive.
 pub struct Keeper {

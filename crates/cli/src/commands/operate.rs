@@ -3,7 +3,7 @@
 use windlass_core::id::{FindingId, LoopName, TaskId};
 use windlass_core::input::Command;
 use windlass_driver::operate::{self, Answer};
-use windlass_store::Store;
+use windlass_store::{Store, holder};
 
 use crate::args::{Named, OnTask, Waive, Words};
 use crate::exit::Exit;
@@ -95,6 +95,10 @@ fn ask(
     let name = place.exact(target.name.as_deref())?;
     let mut store = Store::open(&place.vault).or_error()?;
     let answer = operate::operate(&mut store, &name, &command).or_error()?;
+    drop(store);
+    if !holder(&place.vault.loop_lock(&name)).or_error()?.is_held() {
+        place.refresh_trail(&name);
+    }
     let (said, refused) = match &answer {
         Answer::Done => (done(&name), None),
         Answer::Recorded => (format!("recorded; the process that drives {name} will take it."), None),

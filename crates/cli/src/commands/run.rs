@@ -41,7 +41,8 @@ pub fn go(wish: &Wish, asked: &Run, closing: Closing) -> Result<Exit, Failure> {
         Some(view) if asked.dry_run => println!("{} exists.\n{}", view.name, view::next(&view)),
         Some(view) => {
             if let Some(exit) = resting(&view, asked.json) {
-                return exit;
+                place.refresh_trail(&target.name);
+                return Ok(exit);
             }
             check_tasks(asked, view.tasks.iter().map(|task| &task.id))?;
         }
@@ -120,7 +121,7 @@ fn known(place: &Place, name: &LoopName) -> Result<Option<View>, Failure> {
 }
 
 /// A loop that ended or is paused is not driven: it says why.
-fn resting(view: &View, as_json: bool) -> Option<Result<Exit, Failure>> {
+fn resting(view: &View, as_json: bool) -> Option<Exit> {
     let exit = match (view.status, &view.outcome) {
         (Status::Ended, Some(outcome)) => Exit::of_outcome(outcome),
         (Status::Paused, _) => Exit::Paused,
@@ -133,7 +134,7 @@ fn resting(view: &View, as_json: bool) -> Option<Result<Exit, Failure>> {
     } else {
         print!("{}", view::status(view));
     }
-    Some(Ok(exit))
+    Some(exit)
 }
 
 fn check_tasks<'a>(asked: &Run, known: impl Iterator<Item = &'a TaskId>) -> Result<(), Failure> {
