@@ -22,15 +22,35 @@ fn honest_agents_complete() {
 #[test]
 fn a_crash_at_any_boundary_leads_to_the_same_tree() {
     for seed in 0..seeds(1000) {
-        let small = |crash| Options { tasks: 1, ..Options::honest(crash) };
-        let calm = run(seed, &small(Crash::Never));
-        assert_eq!(calm.end, COMPLETED, "seed {seed}");
+        crash_everywhere(seed, 1);
+    }
+}
+
+#[test]
+fn a_crash_at_any_boundary_of_a_larger_plan_does_too() {
+    for seed in 0..seeds(20) {
+        crash_everywhere(seed, 4);
+    }
+}
+
+fn crash_everywhere(seed: u64, tasks: usize) {
+    let options = |crash| Options { tasks, ..Options::honest(crash) };
+    let calm = run(seed, &options(Crash::Never));
+    assert_eq!(calm.end, COMPLETED, "seed {seed}");
+    for at in 0..=calm.boundaries {
+        let crashed = run(seed, &options(Crash::At(at)));
+        assert_eq!(crashed.crashes, u32::from(at < calm.boundaries), "seed {seed}, crash at {at}");
+        same_work(&calm, &crashed, at);
+    }
+}
+
+#[test]
+fn a_crash_at_any_boundary_breaks_no_invariant() {
+    for seed in 0..seeds(15) {
         for at in 0.. {
-            let crashed = run(seed, &small(Crash::At(at)));
-            if crashed.crashes == 0 {
+            if run(seed, &Options::mixed(Crash::At(at))).crashes == 0 {
                 break;
             }
-            same_work(&calm, &crashed, at);
         }
     }
 }
@@ -47,7 +67,7 @@ fn many_crashes_lead_to_the_same_tree() {
 #[test]
 fn whatever_happens_the_invariants_hold() {
     let mut ends: BTreeMap<String, u32> = BTreeMap::new();
-    for seed in 0..seeds(2000) {
+    for seed in 0..seeds(20_000) {
         let trace = run(seed, &Options::mixed(Crash::OneIn(100)));
         *ends.entry(format!("{:?}", trace.end)).or_default() += 1;
     }

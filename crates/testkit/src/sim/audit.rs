@@ -11,6 +11,7 @@ use windlass_core::input::{Asked, AttemptEnd, Creation};
 use windlass_core::outcome::{Outcome, OutcomeKind, Reason};
 use windlass_core::policy::{CheckWhen, Policy, Role};
 use windlass_core::state::{Lifecycle, State, TaskStatus};
+use windlass_core::time::Timestamp;
 use windlass_core::usage::Usage;
 use windlass_core::verdict::Verdict;
 
@@ -84,7 +85,7 @@ impl Audit {
             return Err("a decision says nothing".to_owned());
         }
         for event in &decision.events {
-            self.event(event).map_err(|why| format!("{why}, at \"{event}\""))?;
+            self.event(decision.at, event).map_err(|why| format!("{why}, at \"{event}\""))?;
         }
         self.effects(decision)?;
         self.agrees(after)
@@ -135,7 +136,7 @@ impl Audit {
         Ok(())
     }
 
-    fn event(&mut self, event: &Event) -> Kept {
+    fn event(&mut self, at: Timestamp, event: &Event) -> Kept {
         if self.ended.is_some() && !may_follow_the_end(event) {
             return Err("it comes after the end of the run".to_owned());
         }
@@ -168,6 +169,7 @@ impl Audit {
             Event::TaskUnblocked { task } => self.set(task, TaskStatus::Pending),
             Event::TaskWaived { task, .. } => self.set(task, TaskStatus::Waived),
             Event::RunEnded { outcome } => self.run_ended(outcome),
+            Event::WaitStarted { until, .. } => later(at, *until),
             Event::LoopCreated(_)
             | Event::TreeRecorded(_)
             | Event::CheckFinished { .. }
@@ -175,7 +177,6 @@ impl Audit {
             | Event::StallCounted { .. }
             | Event::TransientCounted { .. }
             | Event::BriefShortened
-            | Event::WaitStarted { .. }
             | Event::WaitEnded
             | Event::Paused { .. }
             | Event::Resumed
@@ -457,6 +458,11 @@ fn may_follow_the_end(event: &Event) -> bool {
             | Event::RunRestarted { .. }
             | Event::RunStarted { .. }
     )
+}
+
+/// A wait that is over when it begins is a launch without delay.
+fn later(at: Timestamp, until: Timestamp) -> Kept {
+    if until > at { Ok(()) } else { Err("it waits for what is past".to_owned()) }
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, due: &T) -> Kept {
