@@ -409,8 +409,8 @@ impl Audit {
         if checked && self.whole.get(&self.head) != Some(&true) {
             return Err("the final gate is not green on the head".to_owned());
         }
-        let reviewed = self.before_finish.as_ref().unwrap_or(&self.head);
-        let accepted = self.verdicts.get(reviewed) == Some(&Verdict::Accept);
+        let mut reviewed = self.before_finish.iter().chain([&self.head]);
+        let accepted = reviewed.any(|tree| self.verdicts.get(tree) == Some(&Verdict::Accept));
         if self.policy().review.whole && !self.asked.no_review && !self.lenient && !accepted {
             return Err("no review accepted the head".to_owned());
         }
