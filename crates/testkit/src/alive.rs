@@ -1,8 +1,10 @@
 //! Which processes of a test are alive: found by a text that only they carry,
-//! in their environment or their arguments. Linux only; elsewhere nothing is found.
+//! in their environment, their arguments, or the names of what they hold open.
+//! Linux only; elsewhere nothing is found.
 
 use std::fmt;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,6 +36,19 @@ pub fn left_after(deadline: Duration, token: &str) -> Vec<Process> {
     left
 }
 
+/// The living children of a process.
+pub fn children(parent: u32) -> Vec<u32> {
+    let is_child = |id: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        // The state and the parent follow the name, which may hold a parenthesis.
+        let rest = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
+        let mut fields = rest.split_whitespace();
+        let alive = fields.next().is_some_and(|state| !matches!(state, "Z" | "X"));
+        alive && fields.next() == Some(parent.to_string().as_str())
+    };
+    ids().into_iter().filter(is_child).collect()
+}
+
 /// The most memory a process ever held, in KiB; none once it is gone.
 pub fn peak_kib(id: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
@@ -50,13 +65,20 @@ fn carries(id: u32, token: &str) -> Option<Process> {
     let dir = format!("/proc/{id}");
     let read = |name: &str| fs::read(Path::new(&dir).join(name)).unwrap_or_default();
     let argv = read("cmdline");
-    let found = contains(&argv, token) || contains(&read("environ"), token);
+    let found = contains(&argv, token) || contains(&read("environ"), token) || holds(&dir, token);
     if !found || is_dead(&dir) {
         return None;
     }
     let argv: Vec<_> =
         argv.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     Some(Process { id, argv: argv.join(" ").trim_end().to_owned() })
+}
+
+/// A warden has neither an environment nor telling arguments, but a lock and files.
+fn holds(dir: &str, token: &str) -> bool {
+    let names = |link: &Path| fs::read_link(link).is_ok_and(|to| contains(to.as_os_str().as_bytes(), token));
+    let files = fs::read_dir(format!("{dir}/fd")).into_iter().flatten().flatten();
+    names(&Path::new(dir).join("cwd")) || files.into_iter().any(|file| names(&file.path()))
 }
 
 fn contains(bytes: &[u8], token: &str) -> bool {
@@ -91,7 +113,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
 
     #[test]
-    fn finds_a_process_by_its_arguments_and_by_its_environment() {
+    fn finds_a_process_by_whatever_it_carries() {
         let token = format!("windlass-alive-{}", std::process::id());
         let mut by_argument =
             Command::new("sh").args(["-c", "read line; :", &token]).stdin(Stdio::piped()).spawn().unwrap();
@@ -101,6 +123,7 @@ mod tests {
             "{found:?}"
         );
         assert!(peak_kib(by_argument.id()).is_some_and(|kib| kib > 0));
+        assert!(children(std::process::id()).contains(&by_argument.id()));
         by_argument.kill().unwrap();
         by_argument.wait().unwrap();
         assert_eq!(left_after(LONG, &token), []);
@@ -118,5 +141,17 @@ mod tests {
         // Not waited for: a zombie is not alive.
         assert_eq!(left_after(LONG, &token), []);
         by_environment.wait().unwrap();
+
+        let dir = tempfile::Builder::new().prefix(&token).tempdir().unwrap();
+        let mut by_place = Command::new("sh")
+            .args(["-c", "read line; :"])
+            .current_dir(dir.path())
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(poll::until(LONG, || carrying(&token).iter().any(|process| process.id == by_place.id())));
+        by_place.kill().unwrap();
+        by_place.wait().unwrap();
+        assert_eq!(left_after(LONG, &token), []);
     }
 }
