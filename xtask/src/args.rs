@@ -12,19 +12,10 @@ cargo xtask ci [--full]       test, and compare instruction counts
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
-    Test {
-        extent: Extent,
-    },
+    Test { extent: Extent },
     Lint,
     Bench(Bench),
-    Ci {
-        extent: Extent,
-    },
-    /// One counted piece of work, run under callgrind by `bench`.
-    Workload {
-        name: String,
-        repeats: u32,
-    },
+    Ci { extent: Extent },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +40,6 @@ pub fn parse(words: &[String]) -> Result<Task, String> {
         "ci" => Ok(Task::Ci { extent: extent(rest)? }),
         "lint" => rest.first().map_or(Ok(Task::Lint), |word| Err(unknown(word))),
         "bench" => bench(rest).map(Task::Bench),
-        "workload" => match rest {
-            [name, repeats] => Ok(Task::Workload { name: (*name).to_owned(), repeats: number(repeats)? }),
-            _ => Err("workload wants a name and a number".to_owned()),
-        },
         other => Err(unknown(other)),
     }
 }

@@ -5,22 +5,31 @@
 //! subjects in turn. A counted piece of work is an entry of [`list::COUNTED`].
 
 mod callgrind;
+mod iteration;
+mod large;
 mod list;
 mod machine;
+mod memory;
 mod page;
+mod programs;
+mod project;
 mod rounds;
+mod shown;
+mod simulator;
+mod store;
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::args;
 use crate::stages::Stages;
 use crate::surroundings::Surroundings;
 use machine::Machine;
-use page::{Row, Section};
+use page::{Limit, Row, Section};
+use programs::Programs;
 use rounds::Rounds;
 
 /// The name that asks for instruction counts.
@@ -29,10 +38,8 @@ const INSTRUCTIONS: &str = "instructions";
 /// What a benchmark stands on.
 pub struct Ground {
     pub rounds: Rounds,
-    /// The release build of `windlass`.
-    pub binary: PathBuf,
+    pub programs: Programs,
     /// A directory on the disk that is measured.
-    #[allow(dead_code, reason = "for benchmarks of what writes")]
     pub scratch: PathBuf,
     pub machine: Machine,
 }
@@ -74,10 +81,6 @@ pub fn run(around: &Surroundings, wanted: &args::Bench) -> Result<ExitCode> {
 /// Compares instruction counts with the committed ones, or rewrites those.
 pub fn instructions(around: &Surroundings, stages: &mut Stages, baseline: Baseline) {
     stages.run("instruction counts", |stages| {
-        if list::COUNTED.is_empty() {
-            println!("nothing is counted yet");
-            return Ok(());
-        }
         if cfg!(debug_assertions) {
             let mut again =
                 around.cargo(["run", "--release", "--quiet", "--locked", "--package", "xtask", "--"]);
@@ -89,19 +92,9 @@ pub fn instructions(around: &Surroundings, stages: &mut Stages, baseline: Baseli
             stages.not_run("instruction counts", "no valgrind");
             return Ok(());
         };
-        let binary = release_binary(around)?;
-        let counts = callgrind::count_all(&valgrind, list::COUNTED, &binary)?;
+        let counts = callgrind::count_all(&valgrind, list::COUNTED, &Programs::build(around)?)?;
         callgrind::settle(&around.root.join("xtask/instructions.txt"), &counts, baseline, stages)
     });
-}
-
-/// One piece of counted work, in this process.
-pub fn workload(name: &str, repeats: u32) -> Result<()> {
-    let found = list::COUNTED.iter().find_map(|counted| match counted {
-        callgrind::Counted::Work { name: own, run } if *own == name => Some(run),
-        callgrind::Counted::Work { .. } | callgrind::Counted::Command { .. } => None,
-    });
-    found.with_context(|| format!("no workload {name:?}"))?(repeats)
 }
 
 fn measure(around: &Surroundings, wanted: &args::Bench) -> Result<Vec<Section>> {
@@ -116,7 +109,7 @@ fn measure(around: &Surroundings, wanted: &args::Bench) -> Result<Vec<Section>> 
         tempfile::Builder::new().prefix("bench-").tempdir_in(&around.target).context("scratch directory")?;
     let ground = Ground {
         rounds: Rounds { count: wanted.rounds, warm_up: 2 },
-        binary: release_binary(around)?,
+        programs: Programs::build(around)?,
         scratch: scratch.path().to_owned(),
         machine: Machine::look(scratch.path())?,
     };
@@ -124,7 +117,7 @@ fn measure(around: &Surroundings, wanted: &args::Bench) -> Result<Vec<Section>> 
     let mut sections = Vec::new();
     for bench in benches {
         println!("\n== {}: {}", bench.name, bench.claim);
-        let rows = (bench.run)(&ground).with_context(|| format!("benchmark {}", bench.name))?;
+        let rows = (bench.run)(&ground).unwrap_or_else(|error| vec![failed(&error)]);
         let section = Section { name: bench.name.to_owned(), claim: bench.claim.to_owned(), rows };
         print!("{}", section.table());
         sections.push(section);
@@ -138,13 +131,10 @@ fn measure(around: &Surroundings, wanted: &args::Bench) -> Result<Vec<Section>> 
     Ok(sections)
 }
 
-fn release_binary(around: &Surroundings) -> Result<PathBuf> {
-    let mut build = around.cargo(["build", "--release", "--locked", "--package", "windlass"]);
-    let status = build.status().with_context(|| format!("start {build:?}"))?;
-    if !status.success() {
-        bail!("{build:?}: {status}");
-    }
-    Ok(around.target.join("release/windlass"))
+/// A benchmark that could not be run is a promise not kept; the others go on.
+fn failed(error: &anyhow::Error) -> Row {
+    let limit = Limit { text: "measured".to_owned(), held: false, over_percent: 100.0 };
+    Row::plain("not measured", format!("{error:#}").replace('\n', " "), Some(limit))
 }
 
 /// Numbers of an unoptimised build mean nothing.

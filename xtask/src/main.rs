@@ -47,10 +47,6 @@ fn main() -> ExitCode {
 }
 
 fn run(task: Task) -> Result<ExitCode> {
-    if let Task::Workload { name, repeats } = &task {
-        bench::workload(name, *repeats)?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let around = Surroundings::new()?;
     let mut stages = Stages::new();
     match task {
@@ -61,7 +57,6 @@ fn run(task: Task) -> Result<ExitCode> {
             bench::instructions(&around, &mut stages, bench::Baseline::Compare);
         }
         Task::Bench(wanted) => return bench::run(&around, &wanted),
-        Task::Workload { .. } => {}
     }
     Ok(stages.finish(&around.not_run()))
 }

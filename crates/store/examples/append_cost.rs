@@ -1,7 +1,7 @@
-//! What an append costs beside a bare append and flush of a file, and what many
-//! loops at once cost beside one: ratios inside one run, medians of interleaved
-//! rounds. `append_cost steady N` only appends N records, to be run under
-//! `strace -f -c -e trace=fsync,fdatasync`.
+//! What eight appends cost beside eight bare appends and flushes of a file, and
+//! what sixteen loops at once cost beside one: a line of JSON a round, in
+//! microseconds. `append_cost [ROUNDS]`; `append_cost steady N` only appends N
+//! records, to be run under `strace -f -c -e trace=fsync,fdatasync`.
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use windlass_core::id::{CommandId, LoopName, Seq};
 use windlass_core::time::Timestamp;
@@ -31,25 +31,19 @@ fn main() -> Outcome<()> {
         return decisions(store, "steady", count.parse()?);
     }
 
+    let rounds = match &arguments[..] {
+        [_, rounds] => rounds.parse()?,
+        _ => ROUNDS,
+    };
     decisions(store.clone(), "warm", 64)?;
-    let mut rows: [Vec<Duration>; 4] = Default::default();
-    for round in 0..ROUNDS {
-        rows[0].push(timed(|| raw_appends(&temp.path().join(format!("raw{round}"))))?);
-        rows[1].push(timed(|| decisions(store.clone(), &format!("one{round}"), DECISIONS))?);
-        rows[2].push(timed(|| many(&store, round))?);
-        rows[3].push(timed(|| polls(&store))?);
+    for round in 0..rounds {
+        let raw = timed(|| raw_appends(&temp.path().join(format!("raw{round}"))))?;
+        let one = timed(|| decisions(store.clone(), &format!("one{round}"), DECISIONS))?;
+        let many = timed(|| many(&store, round))?;
+        let polls = timed(|| polls(&store))?;
+        let view = timed(|| view(&vault))?;
+        println!("{{\"raw\":{raw},\"one\":{one},\"many\":{many},\"hundred_polls\":{polls},\"view\":{view}}}");
     }
-    let [raw, one, many, polls] = rows.map(median);
-    let micros = |time: Duration, by: u64| time.as_secs_f64() * 1e6 / by as f64;
-    println!("raw append + fdatasync, 4 KiB    {:9.1} us each", micros(raw, DECISIONS));
-    println!("append, one loop                 {:9.1} us each", micros(one, DECISIONS));
-    println!("append / raw                     {:9.2}", one.as_secs_f64() / raw.as_secs_f64());
-    println!(
-        "{LOOPS} loops x {DECISIONS} / 1 loop x {DECISIONS}         {:9.2}",
-        many.as_secs_f64() / one.as_secs_f64()
-    );
-    println!("poll for commands                {:9.1} us each", micros(polls, 100));
-    println!("open a reader and read one View  {:9.1} us", micros(status(&vault)?, 1));
     Ok(())
 }
 
@@ -98,25 +92,14 @@ fn polls(store: &Store) -> Outcome<()> {
     Ok(())
 }
 
-fn status(vault: &windlass_store::VaultDir) -> Outcome<Duration> {
-    let name = LoopName::new("warm")?;
-    let mut times = Vec::new();
-    for _ in 0..ROUNDS {
-        times.push(timed(|| {
-            Reader::open(vault)?.ok_or("no vault")?.head(&name)?.ok_or("no loop")?;
-            Ok(())
-        })?);
-    }
-    Ok(median(times))
+fn view(vault: &windlass_store::VaultDir) -> Outcome<()> {
+    Reader::open(vault)?.ok_or("no vault")?.head(&LoopName::new("warm")?)?.ok_or("no loop")?;
+    Ok(())
 }
 
-fn timed(what: impl FnOnce() -> Outcome<()>) -> Outcome<Duration> {
+/// In microseconds.
+fn timed(what: impl FnOnce() -> Outcome<()>) -> Outcome<u128> {
     let start = Instant::now();
     what()?;
-    Ok(start.elapsed())
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
+    Ok(start.elapsed().as_micros())
 }

@@ -1,6 +1,10 @@
-//! Snapshot, checkout and landing beside plain git, as ratios inside one run.
+//! Snapshot, checkout and landing beside plain git: a line of JSON a round, in
+//! microseconds, the first snapshot of everything apart.
 //!
-//! `cargo run --release -p windlass-workspace --example snapshot_bench [FILES [ROUNDS [DIR]]]`
+//! `snapshot_bench FILES ROUNDS DIR` leaves the repository in `DIR/repo`, with
+//! one commit. `snapshot_bench counted REPEATS` takes ten snapshots a repeat, for
+//! counting instructions.
+
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -10,7 +14,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use windlass_core::id::CommitId;
 use windlass_workspace::{
@@ -18,17 +22,44 @@ use windlass_workspace::{
     Snapshot, SnapshotRequest, Space, Vault, land,
 };
 
+/// How often everything is taken anew.
+const FIRSTS: usize = 3;
+
+/// After this a file's time tells it from one written later.
+const NO_LONGER_RACY: Duration = Duration::from_millis(60);
+
 fn main() {
-    let mut words = std::env::args().skip(1);
-    let files: usize = words.next().map_or(50_000, |word| word.parse().unwrap());
-    let rounds: usize = words.next().map_or(10, |word| word.parse().unwrap());
-    let parent = words.next().map_or_else(std::env::temp_dir, PathBuf::from);
-    let dir = tempfile::TempDir::new_in(parent).unwrap();
-    println!("{files} files, {rounds} rounds, in {}", dir.path().display());
-    let bench = Bench::new(dir.path(), files);
-    println!("one flush                      {:9.2} ms", flush_cost(dir.path()));
-    bench.first_snapshot();
-    bench.rest(rounds);
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["counted", repeats] => counted(repeats.parse().unwrap()),
+        [files, rounds, dir] => {
+            let bench = Bench::new(Path::new(dir), files.parse().unwrap());
+            (0..FIRSTS).for_each(|nth| bench.first_snapshot(nth));
+            bench.run(&bench.repo, &["add", "-A"]);
+            bench.run(&bench.repo, &["commit", "-q", "-m", "base"]);
+            bench.rest(rounds.parse().unwrap());
+        }
+        _ => panic!("snapshot_bench FILES ROUNDS DIR, or snapshot_bench counted REPEATS"),
+    }
+}
+
+fn counted(repeats: usize) {
+    let dir = tempfile::TempDir::new().unwrap();
+    let bench = Bench::new(dir.path(), 200);
+    bench.run(&bench.repo, &["add", "-A"]);
+    bench.run(&bench.repo, &["commit", "-q", "-m", "base"]);
+    let repository = Repository::discover(&bench.git, &bench.repo).unwrap();
+    let vault = Vault::open_or_create(&bench.git, &dir.path().join("vault.git")).unwrap();
+    vault.import(&repository, &repository.head, Depth::Commits(1)).unwrap();
+    let mut space = Space::new(&dir.path().join("space"), &dir.path().join("space.stat"));
+    space.create(&vault, &repository.head, &bench.identity).unwrap();
+    let rules = Rules::new(repository.head_tree.clone());
+    for round in 0..=10 * repeats {
+        let path = space.root().join("d0/e0/f1.txt");
+        std::fs::write(path, format!("round {round:06}")).unwrap();
+        std::thread::sleep(NO_LONGER_RACY);
+        bench.snapshot(&mut space, &vault, &rules, &repository.head);
+    }
 }
 
 struct Bench {
@@ -51,66 +82,61 @@ impl Bench {
     }
 
     /// Everything is new: git writes loose objects, windlass one pack.
-    fn first_snapshot(&self) {
-        let empty = self.dir.join("empty");
+    fn first_snapshot(&self, nth: usize) {
+        let name = |what: &str| self.dir.join(format!("first{nth}.{what}"));
+        let empty = name("empty");
         std::fs::create_dir(&empty).unwrap();
         self.run(&empty, &["init", "-q"]);
         self.run(&empty, &["commit", "-q", "--allow-empty", "-m", "empty"]);
-        let vault = Vault::open_or_create(&self.git, &self.dir.join("first.git")).unwrap();
+        let vault = Vault::open_or_create(&self.git, &name("vault.git")).unwrap();
         let repository = Repository::discover(&self.git, &empty).unwrap();
         vault.import(&repository, &repository.head, Depth::Commits(1)).unwrap();
-        let (git_ms, theirs) = timed(|| {
-            self.run(&self.repo, &["add", "-A"]);
-            self.run(&self.repo, &["write-tree"])
+        let (git_dir, work_tree) = (
+            format!("--git-dir={}", empty.join(".git").display()),
+            format!("--work-tree={}", self.repo.display()),
+        );
+        let (git, theirs) = timed(|| {
+            self.run(&self.repo, &[&git_dir, &work_tree, "add", "-A"]);
+            self.run(&self.repo, &[&git_dir, &work_tree, "write-tree"])
         });
-        let mut space = Space::new(&self.repo, &self.dir.join("first.stat"));
+        let mut space = Space::new(&self.repo, &name("stat"));
         let rules = Rules::new(repository.head_tree.clone());
-        let (ours_ms, ours) = timed(|| self.snapshot(&mut space, &vault, &rules, &repository.head));
+        let (first, ours) = timed(|| self.snapshot(&mut space, &vault, &rules, &repository.head));
         assert_eq!(ours.tree.as_str(), theirs);
-        report("first snapshot", ours_ms, git_ms);
-        self.run(&self.repo, &["commit", "-q", "-m", "base"]);
+        println!("{{\"first_git\":{git},\"first\":{first}}}");
     }
 
     fn rest(&self, rounds: usize) {
         let repository = Repository::discover(&self.git, &self.repo).unwrap();
         let vault = Vault::open_or_create(&self.git, &self.dir.join("vault.git")).unwrap();
-        let (ms, ()) = timed(|| vault.import(&repository, &repository.head, Depth::Commits(50)).unwrap());
-        println!("import                         {ms:9.2} ms");
+        let (import, ()) = timed(|| vault.import(&repository, &repository.head, Depth::Commits(50)).unwrap());
         let root = self.dir.join("space");
         let mut space = Space::new(&root, &self.dir.join("space.stat"));
-        let (ms, ()) = timed(|| space.create(&vault, &repository.head, &self.identity).unwrap());
-        println!("create workspace               {ms:9.2} ms");
+        let (create, ()) = timed(|| space.create(&vault, &repository.head, &self.identity).unwrap());
         let rules = Rules::new(repository.head_tree.clone());
-        let (ms, snapshot) = timed(|| self.snapshot(&mut space, &vault, &rules, &repository.head));
+        let (after_create, snapshot) = timed(|| self.snapshot(&mut space, &vault, &rules, &repository.head));
         assert_eq!(snapshot.tree, repository.head_tree);
-        println!("snapshot after create          {ms:9.2} ms");
         let mut checkout = Checkout::new(&self.dir.join("checkout"));
-        let (ms, _) = timed(|| checkout.bring_to(&vault, &repository.head_tree).unwrap());
-        println!("first checkout                 {ms:9.2} ms");
-        let mut kept = Kept::default();
+        let (first_checkout, _) = timed(|| checkout.bring_to(&vault, &repository.head_tree).unwrap());
+        println!(
+            "{{\"import\":{import},\"create\":{create},\"after_create\":{after_create},\"first_checkout\":{first_checkout}}}"
+        );
         let mut landed: Option<CommitId> = None;
         for round in 0..rounds {
-            std::thread::sleep(std::time::Duration::from_millis(60));
-            std::fs::write(root.join("d0/e0/f1.txt"), format!("round {round}")).unwrap();
-            std::fs::write(self.repo.join("d0/e0/f1.txt"), format!("round {round}")).unwrap();
-            let before = cpu_ms();
-            kept.git.push(
-                timed(|| {
-                    self.run(&self.repo, &["add", "-A"]);
-                    self.run(&self.repo, &["write-tree"])
-                })
-                .0,
-            );
-            kept.git_cpu += cpu_ms() - before;
+            for root in [&root, &self.repo] {
+                std::fs::write(root.join("d0/e0/f1.txt"), format!("round {round}")).unwrap();
+            }
+            std::thread::sleep(NO_LONGER_RACY);
+            let (git, _) = timed(|| {
+                self.run(&self.repo, &["add", "-A"]);
+                self.run(&self.repo, &["write-tree"])
+            });
             let parent = landed.clone().unwrap_or_else(|| repository.head.clone());
-            let before = cpu_ms();
-            let (ms, snapshot) = timed(|| self.snapshot(&mut space, &vault, &rules, &parent));
-            kept.snapshot.push(ms);
-            kept.snapshot_cpu += cpu_ms() - before;
+            let (taken, snapshot) = timed(|| self.snapshot(&mut space, &vault, &rules, &parent));
             let name = format!("refs/windlass/bench/{round}");
-            kept.set_ref.push(timed(|| vault.set_ref(&name, &snapshot.commit).unwrap()).0);
-            kept.delta.push(timed(|| checkout.bring_to(&vault, &snapshot.tree).unwrap()).0);
-            kept.verify.push(timed(|| checkout.verify_and_rewrite(&vault, &snapshot.tree).unwrap()).0);
+            let (set_ref, ()) = timed(|| vault.set_ref(&name, &snapshot.commit).unwrap());
+            let (delta, _) = timed(|| checkout.bring_to(&vault, &snapshot.tree).unwrap());
+            let (verify, _) = timed(|| checkout.verify_and_rewrite(&vault, &snapshot.tree).unwrap());
             let request = LandRequest {
                 branch: "refs/heads/windlass/bench",
                 commit: &snapshot.commit,
@@ -118,31 +144,16 @@ impl Bench {
                 reflog: "windlass: bench",
                 identity: &self.identity,
             };
-            kept.land.push(timed(|| land(&repository, &vault, &request).unwrap()).0);
-            kept.update_ref.push(
-                timed(|| {
-                    self.run(&self.repo, &["update-ref", "refs/heads/other", snapshot_head(&repository)])
-                })
-                .0,
-            );
-            kept.reset
-                .push(timed(|| space.reset(&vault, &snapshot.tree, &rules, Since::Untouched).unwrap()).0);
+            let (landing, _) = timed(|| land(&repository, &vault, &request).unwrap());
+            let (reset, ()) =
+                timed(|| space.reset(&vault, &snapshot.tree, &rules, Since::Untouched).map(|_| ()).unwrap());
             landed = Some(snapshot.commit);
+            println!(
+                "{{\"git\":{git},\"snapshot\":{taken},\"ref\":{set_ref},\"delta\":{delta},\
+                 \"verify\":{verify},\"landing\":{landing},\"reset\":{reset}}}"
+            );
         }
-        kept.report();
-        self.next_process(&root, &vault, &rules, &repository.head);
-    }
-
-    /// From the cache on disk, as a new process would.
-    fn next_process(&self, root: &Path, vault: &Vault, rules: &Rules, head: &CommitId) {
-        let mut space = Space::new(root, &self.dir.join("space.stat"));
-        let (ms, _) = timed(|| self.snapshot(&mut space, vault, rules, head));
-        println!("snapshot from cache on disk    {ms:9.2} ms");
-        let text = self.text();
-        let parents = [head.clone()];
-        let request = SnapshotRequest { rules, parents: &parents, text: &text, reading: Reading::Everything };
-        let (ms, _) = timed(|| space.snapshot(vault, &request).unwrap());
-        println!("snapshot, everything rehashed  {ms:9.2} ms");
+        self.run(&self.repo, &["checkout", "-q", "-f", "HEAD"]);
     }
 
     fn snapshot(&self, space: &mut Space, vault: &Vault, rules: &Rules, parent: &CommitId) -> Snapshot {
@@ -165,72 +176,11 @@ impl Bench {
     }
 }
 
-#[derive(Default)]
-struct Kept {
-    git: Vec<f64>,
-    git_cpu: f64,
-    snapshot_cpu: f64,
-    snapshot: Vec<f64>,
-    set_ref: Vec<f64>,
-    delta: Vec<f64>,
-    verify: Vec<f64>,
-    land: Vec<f64>,
-    update_ref: Vec<f64>,
-    reset: Vec<f64>,
-}
-
-impl Kept {
-    fn report(mut self) {
-        let git = median(&mut self.git);
-        let rounds = self.git.len() as f64;
-        report("snapshot, one change", median(&mut self.snapshot), git);
-        report("  in processor time", self.snapshot_cpu / rounds, self.git_cpu / rounds);
-        for (what, times) in [
-            ("set ref", &mut self.set_ref),
-            ("checkout delta", &mut self.delta),
-            ("checkout verify", &mut self.verify),
-            ("land", &mut self.land),
-            ("git update-ref alone", &mut self.update_ref),
-            ("reset to the same tree", &mut self.reset),
-        ] {
-            println!("{what:30} {:9.2} ms", median(times));
-        }
-    }
-}
-
-/// Of this process and the children it has waited for, in ticks of 10 ms.
-fn cpu_ms() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields = text.rsplit_once(')').unwrap().1.split_whitespace();
-    fields.skip(11).take(4).map(|field| field.parse::<f64>().unwrap() * 10.0).sum()
-}
-
-fn flush_cost(dir: &Path) -> f64 {
-    let file = dir.join("flushed");
-    let once = |n: usize| {
-        std::fs::write(&file, vec![n as u8; 4096]).unwrap();
-        timed(|| std::fs::File::open(&file).unwrap().sync_all().unwrap()).0
-    };
-    median(&mut (0..20).map(once).collect::<Vec<_>>())
-}
-
-fn report(what: &str, ours: f64, git: f64) {
-    println!("{what:30} {ours:9.2} ms   git {git:9.2} ms   ratio {:.3}", ours / git);
-}
-
-fn median(times: &mut [f64]) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
-fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+/// In microseconds.
+fn timed<T>(work: impl FnOnce() -> T) -> (u128, T) {
     let start = Instant::now();
     let result = work();
-    (start.elapsed().as_secs_f64() * 1000.0, result)
-}
-
-fn snapshot_head(repository: &Repository) -> &str {
-    repository.head.as_str()
+    (start.elapsed().as_micros(), result)
 }
 
 /// About 20 files a directory and 3.4 kB a file, no two alike.

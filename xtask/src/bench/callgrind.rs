@@ -10,32 +10,39 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 
 use super::Baseline;
+use super::programs::Programs;
+use super::project::{Project, finish};
 use crate::stages::Stages;
 
 const RISE_PERCENT: u64 = 2;
 
 /// Something whose instructions are counted.
-#[allow(dead_code, reason = "one of the two kinds may have no entry")]
-pub enum Counted {
-    /// Work done in this binary, `repeats` times. What one repeat adds is what
-    /// counts, so that starting up and preparing does not.
-    Work { name: &'static str, run: fn(repeats: u32) -> Result<()> },
-    /// A whole run of `windlass`.
-    Command { name: &'static str, args: &'static [&'static str] },
+pub struct Counted {
+    pub name: &'static str,
+    pub work: Work,
+}
+
+pub enum Work {
+    /// An example that takes how often it is to repeat its work as its last
+    /// word. What one repeat adds is what counts, so that starting up and
+    /// preparing does not.
+    Example { program: &'static str, args: &'static [&'static str] },
+    /// A whole `windlass status` of a small loop that has ended.
+    Status,
 }
 
 pub type Counts = BTreeMap<String, u64>;
 
-pub fn count_all(valgrind: &Path, all: &[Counted], windlass: &Path) -> Result<Counts> {
-    let own = std::env::current_exe()?;
+pub fn count_all(valgrind: &Path, all: &[Counted], programs: &Programs) -> Result<Counts> {
     let mut counts = Counts::new();
-    for counted in all {
-        let (name, count) = match counted {
-            Counted::Work { name, .. } => {
-                let of = |repeats: &str| count(valgrind, &own, &["workload", name, repeats]);
-                (name, of("2")?.saturating_sub(of("1")?))
+    for Counted { name, work } in all {
+        let count = match work {
+            Work::Example { program, args } => {
+                let program = programs.example(program)?;
+                let of = |repeats| count(valgrind, &program, &[*args, &[repeats]].concat());
+                of("2")?.saturating_sub(of("1")?)
             }
-            Counted::Command { name, args } => (name, count(valgrind, windlass, args)?),
+            Work::Status => status(valgrind, programs)?,
         };
         println!("{name}: {count} instructions");
         counts.insert((*name).to_owned(), count);
@@ -43,14 +50,27 @@ pub fn count_all(valgrind: &Path, all: &[Counted], windlass: &Path) -> Result<Co
     Ok(counts)
 }
 
+fn status(valgrind: &Path, programs: &Programs) -> Result<u64> {
+    let dir = tempfile::tempdir().context("temporary directory")?;
+    let project = Project::small(dir.path(), &programs.windlass, 3)?;
+    finish(project.run())?;
+    counted(|options| project.watched(valgrind, options, &["status", "bench", "--json"]))
+}
+
 /// The instructions of one run of a program, its children not included.
-pub fn count(valgrind: &Path, program: &Path, args: &[&str]) -> Result<u64> {
+fn count(valgrind: &Path, program: &Path, args: &[&str]) -> Result<u64> {
+    counted(|options| {
+        let mut command = Command::new(valgrind);
+        command.args(options).arg(program).args(args).stdin(Stdio::null());
+        command
+    })
+}
+
+fn counted(command: impl FnOnce(&[&str]) -> Command) -> Result<u64> {
     let file = tempfile::NamedTempFile::new().context("temporary file")?;
-    let mut command = Command::new(valgrind);
-    command.args(["--quiet", "--tool=callgrind"]);
-    command.arg(format!("--callgrind-out-file={}", file.path().display()));
-    command.arg(program).args(args).stdin(Stdio::null()).stdout(Stdio::null());
-    let status = command.status().with_context(|| format!("start {command:?}"))?;
+    let out = format!("--callgrind-out-file={}", file.path().display());
+    let mut command = command(&["--quiet", "--tool=callgrind", &out]);
+    let status = command.stdout(Stdio::null()).status().with_context(|| format!("start {command:?}"))?;
     if !status.success() {
         bail!("{command:?}: {status}");
     }

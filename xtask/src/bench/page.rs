@@ -36,7 +36,6 @@ impl Limit {
         Self { text: format!("≤ {bound} {unit}"), held: measured <= bound, over_percent }
     }
 
-    #[allow(dead_code, reason = "for rates, which are kept from above")]
     pub fn at_least(measured: f64, bound: f64, unit: &str) -> Self {
         let over_percent = (1.0 - measured / bound) * 100.0;
         Self { text: format!("≥ {bound} {unit}"), held: measured >= bound, over_percent }
@@ -49,7 +48,6 @@ impl Limit {
 
 impl Row {
     /// A number without a reference beside it.
-    #[allow(dead_code, reason = "for counts and sizes, which stand alone")]
     pub fn plain(what: &str, value: String, limit: Option<Limit>) -> Self {
         Self { what: what.to_owned(), value, reference: String::new(), ratio: None, limit }
     }

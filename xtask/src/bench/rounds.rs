@@ -76,10 +76,17 @@ impl Rounds {
 }
 
 impl Measured {
-    fn of(name: String, mut times: Vec<Duration>) -> Self {
+    pub fn of(name: String, mut times: Vec<Duration>) -> Self {
         times.sort();
         let at = |index: usize| times.get(index).copied().unwrap_or_default();
         Self { name, median: median(&times), least: at(0), most: at(times.len().saturating_sub(1)) }
+    }
+}
+
+impl Measured {
+    /// A number that stands alone.
+    pub fn row(&self, limit: Option<Limit>) -> Row {
+        Row::plain(&self.name, spread(self), limit)
     }
 }
 

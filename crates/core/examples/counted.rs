@@ -1,0 +1,159 @@
+//! Work whose instructions are counted: a loop of twenty tasks, decided and
+//! folded again and again.
+//!
+//! `counted step|apply|fold REPEATS`
+#![allow(clippy::unwrap_used, reason = "a measurement that fails has nothing to report")]
+
+use std::hint::black_box;
+
+use windlass_core::effect::Effect;
+use windlass_core::event::Decision;
+use windlass_core::gate::CheckResult;
+use windlass_core::id::{BlobId, CommitId, LoopName, Nonce, Seq, TaskId, TreeId};
+use windlass_core::input::{
+    AgentFinished, Asked, AttemptEnd, Change, Creation, Input, Report, Snapshotted, Stamped,
+};
+use windlass_core::policy::{CheckPolicy, CheckWhen, Policy};
+use windlass_core::state::State;
+use windlass_core::step::{create, step};
+use windlass_core::task::{Plan, Task};
+use windlass_core::time::{Millis, Timestamp};
+
+const TASKS: usize = 20;
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [what, repeats] = words.as_slice() else { panic!("counted step|apply|fold REPEATS") };
+    let played = Played::new();
+    let bodies: Vec<String> =
+        played.decisions.iter().map(|decision| serde_json::to_string(decision).unwrap()).collect();
+    for _ in 0..repeats.parse::<u32>().unwrap() {
+        match what.as_str() {
+            "step" => played.taken.iter().for_each(|(state, input)| drop(black_box(step(state, input)))),
+            "apply" => drop(black_box(folded(played.decisions.iter().cloned()))),
+            "fold" => {
+                drop(black_box(folded(bodies.iter().map(|body| serde_json::from_str(body).unwrap()))));
+            }
+            other => panic!("there is no {other}"),
+        }
+    }
+}
+
+fn folded(mut decisions: impl Iterator<Item = Decision>) -> State {
+    let mut state = State::found(&decisions.next().unwrap()).unwrap();
+    decisions.for_each(|decision| state.apply(state.seq.next(), &decision));
+    state
+}
+
+/// A whole loop: every input with the state it met, and every decision.
+struct Played {
+    taken: Vec<(State, Stamped<Input>)>,
+    decisions: Vec<Decision>,
+}
+
+impl Played {
+    fn new() -> Self {
+        let first = create(Timestamp(1_700_000_000_000), creation());
+        let mut state = State::found(&first).unwrap();
+        let mut played = Self { taken: Vec::new(), decisions: vec![first] };
+        let mut closes = None;
+        let mut what = Input::RunAsked(Asked::default());
+        loop {
+            let at = Timestamp(1_700_000_000_000 + 1000 * played.decisions.len() as i64);
+            let fresh = Nonce::new(format!("{:032x}", played.decisions.len()));
+            let input = Stamped { at, elapsed: Millis(1000), fresh, closes, what };
+            let decision = step(&state, &input);
+            played.taken.push((state.clone(), input));
+            state.apply(Seq(state.seq.0 + 1), &decision);
+            played.decisions.push(decision);
+            let Some((id, effect)) = state.outstanding().next() else { break };
+            (closes, what) = (Some(id), answer(effect, played.decisions.len()));
+        }
+        assert!(state.tasks.len() == TASKS && state.outcome().is_some(), "the loop came to no end");
+        played
+    }
+}
+
+fn answer(effect: &Effect, n: usize) -> Input {
+    let id = |letter: char| format!("{letter}{n:039x}");
+    match effect {
+        Effect::PrepareWorkspace { .. } => Input::WorkspaceReady,
+        Effect::CallAgent { .. } => Input::AgentFinished(Box::new(AgentFinished {
+            end: AttemptEnd::Normal,
+            report: Report::None,
+            usage: None,
+            message: "The function is written and its tests pass.".to_owned(),
+            transcript: Some(BlobId::new("d".repeat(64))),
+            brief: Some(BlobId::new("e".repeat(64))),
+            duration_ms: Millis(900),
+            strays: 0,
+            tree_changed: false,
+        })),
+        Effect::Snapshot(_) => Input::Snapshotted(Box::new(Snapshotted {
+            commit: CommitId::new(id('c')),
+            tree: TreeId::new(id('a')),
+            gate_tree: TreeId::new(id('a')),
+            change: Change {
+                files: 2,
+                edited: vec!["src/lib.rs".into(), "src/main.rs".into()],
+                ..Change::default()
+            },
+            whitespace_only: false,
+            evidence: Vec::new(),
+        })),
+        Effect::RunGate { checks, .. } => {
+            Input::GateReported(checks.iter().map(|check| passed(check)).collect())
+        }
+        Effect::Land { .. } => Input::Landed,
+    }
+}
+
+fn passed(check: &str) -> CheckResult {
+    CheckResult {
+        check: check.to_owned(),
+        exit_code: Some(0),
+        signal: None,
+        timed_out: false,
+        duration_ms: Millis(40),
+        output: BlobId::new("f".repeat(64)),
+        excerpt: "ok".to_owned(),
+        strays: 0,
+    }
+}
+
+fn creation() -> Creation {
+    let mut policy = Policy::default();
+    (policy.review.tasks, policy.review.whole, policy.limits.max_iterations) = (false, false, 0);
+    policy.gate.checks = ["build", "test"]
+        .map(|name| CheckPolicy {
+            name: name.to_owned(),
+            run: format!("sh ./{name}.sh"),
+            when: CheckWhen::Both,
+            timeout: Millis::minutes(5),
+        })
+        .into();
+    let task = |n: usize| Task {
+        id: TaskId::new(format!("task-{n:02}")),
+        title: format!("Write part {n}"),
+        text: BlobId::new("a".repeat(64)),
+        depends_on: n
+            .checked_sub(1)
+            .map(|before| TaskId::new(format!("task-{before:02}")))
+            .into_iter()
+            .collect(),
+        priority: 0,
+        allow: Vec::new(),
+        checks: Vec::new(),
+        acceptance: vec!["it works".to_owned()],
+    };
+    Creation {
+        name: LoopName::new("counted").unwrap(),
+        goal: String::new(),
+        plan: Plan { tasks: (0..TASKS).map(task).collect() },
+        policy,
+        base: CommitId::new("c".repeat(40)),
+        base_tree: TreeId::new("b".repeat(40)),
+        branch: "windlass/counted".to_owned(),
+        workspace: "/space".to_owned(),
+    }
+}

@@ -1,0 +1,149 @@
+//! A whole iteration beside its parts, and how often it flushes.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::Ground;
+use super::page::{Limit, Row};
+use super::programs::Readings;
+use super::project::{Project, finish};
+use super::rounds::{Measured, Rounds, Subject, duration};
+
+const PARTS: [&str; 7] = ["agent", "snapshot", "ref", "checkout", "check", "commits", "landing"];
+const TASKS: usize = 40;
+const FEW_TASKS: usize = 10;
+/// At either end of a run, where a loop starts up and ends.
+const EDGE: usize = 5;
+const PART_ROUNDS: usize = 14;
+const PART_WARM_UP: usize = 2;
+const QUICK_FLUSH: Duration = Duration::from_micros(300);
+
+pub fn iteration(ground: &Ground) -> Result<Vec<Row>> {
+    let nth = RefCell::new(0..);
+    let fresh = || scratch(ground, "iteration", nth.borrow_mut().next().unwrap_or(0));
+    let readings = RefCell::new(Vec::new());
+    let parts = Subject::measured("its parts, each alone", || {
+        let dir = fresh()?;
+        let project = Project::small(&dir, &ground.programs.windlass, 1)?;
+        let found = parts(ground, &project, PART_ROUNDS)?;
+        let sum = sum(&found)?;
+        readings.borrow_mut().push(found);
+        fs::remove_dir_all(&dir)?;
+        Ok(sum)
+    });
+    let whole = Subject::measured("iteration, 5 files", || {
+        let dir = fresh()?;
+        let times = Project::small(&dir, &ground.programs.windlass, TASKS)?.drive()?;
+        fs::remove_dir_all(&dir)?;
+        mean(&times)
+    });
+    let rounds = Rounds { warm_up: 1, ..ground.rounds };
+    let found = rounds.compare(parts, vec![whole])?;
+    let mut rows = found.rows(Some(1.25));
+    let took = found.subjects[0].median;
+    let flushes = flushes(ground)?;
+    rows.push(within(took, flushes, ground.machine.flush));
+    rows.push(match flushes {
+        Some(flushes) => {
+            let limit = Limit::at_most(flushes, 8.0, "flushes");
+            Row::plain("flushes in an iteration (fsync and fdatasync)", format!("{flushes:.1}"), Some(limit))
+        }
+        None => Row::plain("flushes in an iteration", "not counted: no strace".to_owned(), None),
+    });
+    for part in PARTS {
+        let mut times = Vec::new();
+        for found in readings.borrow().iter() {
+            times.extend(found.warm(part, PART_WARM_UP)?);
+        }
+        rows.push(Measured::of(format!("part: {part}"), times).row(None));
+    }
+    Ok(rows)
+}
+
+/// The parts of an iteration in a project's repository.
+pub fn parts(ground: &Ground, project: &Project, rounds: usize) -> Result<Readings> {
+    let (state, agent) = (project.state().join("parts"), project.agent_script());
+    let (repository, rounds) = (&project.repository, rounds.to_string());
+    let args = [repository.as_os_str(), state.as_os_str(), agent.as_os_str(), rounds.as_ref()];
+    ground.programs.measure("parts", repository, &args)
+}
+
+fn sum(readings: &Readings) -> Result<Duration> {
+    PARTS.iter().map(|part| Ok(Measured::of(String::new(), readings.warm(part, PART_WARM_UP)?).median)).sum()
+}
+
+/// The log knows milliseconds only, so that a mean says more than a median.
+fn mean(times: &[Duration]) -> Result<Duration> {
+    ensure!(times.len() > 2 * EDGE, "the loop had only {} iterations", times.len());
+    let inner = &times[EDGE..times.len() - EDGE];
+    Ok(inner.iter().sum::<Duration>() / u32::try_from(inner.len())?)
+}
+
+/// The bound in milliseconds, which depends on what a flush takes here.
+fn within(took: Duration, flushes: Option<f64>, flush: Duration) -> Row {
+    let millis = |span: Duration| span.as_secs_f64() * 1e3;
+    let (bound, why) = match flushes {
+        _ if flush < QUICK_FLUSH => (22.0, "a flush takes less than 0.3 ms".to_owned()),
+        Some(flushes) => {
+            let bound = 20.0 + flushes * millis(flush);
+            ((bound * 10.0).round() / 10.0, format!("20 ms + {flushes:.1} flushes of {}", duration(flush)))
+        }
+        None => (20.0, "flushes are not counted".to_owned()),
+    };
+    let limit = Limit::at_most(millis(took), bound, "ms");
+    Row::plain(&format!("iteration, 5 files ({why})"), duration(took), Some(limit))
+}
+
+/// What thirty more iterations flush more, divided by thirty.
+fn flushes(ground: &Ground) -> Result<Option<f64>> {
+    let Some(strace) = crate::tools::find("strace") else { return Ok(None) };
+    let (many, few) = (flushed(ground, &strace, TASKS)?, flushed(ground, &strace, FEW_TASKS)?);
+    Ok(Some((many as f64 - few as f64) / (TASKS - FEW_TASKS) as f64))
+}
+
+fn flushed(ground: &Ground, strace: &Path, tasks: usize) -> Result<usize> {
+    let dir = scratch(ground, "flushes", tasks)?;
+    let project = Project::small(&dir, &ground.programs.windlass, tasks)?;
+    let trace = dir.join("trace");
+    let shown = trace.display().to_string();
+    let options = ["-f", "-qq", "-o", &shown, "-e", "trace=fsync,fdatasync,syncfs,sync,msync"];
+    finish(project.watched(strace, &options, &["run", "--name", "bench"]))?;
+    let text = fs::read_to_string(&trace).context("what strace wrote")?;
+    fs::remove_dir_all(&dir)?;
+    Ok(text.lines().filter(|line| line.contains("sync") && !line.contains("resumed>")).count())
+}
+
+pub fn scratch(ground: &Ground, name: &str, nth: usize) -> Result<std::path::PathBuf> {
+    let dir = ground.scratch.join(format!("{name}-{nth}"));
+    fs::create_dir(&dir).with_context(|| format!("create {}", dir.display()))?;
+    Ok(dir)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn the_bound_follows_the_disk() {
+        let bound = |took, flushes, flush| within(took, flushes, flush).limit.unwrap();
+        assert_eq!(bound(21 * MS, Some(7.0), MS / 10).text, "≤ 22 ms");
+        let slow = bound(35 * MS, Some(7.0), 2 * MS);
+        assert_eq!((slow.text.as_str(), slow.held), ("≤ 34 ms", false));
+        assert!(bound(33 * MS, Some(7.0), 2 * MS).held);
+    }
+
+    #[test]
+    fn the_ends_of_a_run_do_not_count() {
+        let mut times = vec![90 * MS; 5];
+        times.extend([4 * MS, 6 * MS]);
+        times.extend([90 * MS; 5]);
+        assert_eq!(mean(&times).unwrap(), 5 * MS);
+        assert!(mean(&times[..10]).is_err());
+    }
+}
