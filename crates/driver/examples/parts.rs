@@ -151,10 +151,8 @@ impl Parts {
             marker: format!("parts/{round}"),
             dir,
         };
-        match self.spawner.start(&program)?.wait().exit {
-            Exit::Code(0) => Ok(()),
-            other => Err(format!("the agent ended with {other:?}").into()),
-        }
+        let exit = self.spawner.start(&program)?.wait().exit;
+        if exit == Exit::Code(0) { Ok(()) } else { Err(format!("the agent ended with {exit:?}").into()) }
     }
 
     fn snapshot(&mut self) -> Outcome<Snapshot> {
