@@ -109,10 +109,11 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
         }
     }
 
-    /// A cancelled run still records the tree its author left.
+    /// A cancelled run still records the tree its author left, and finds out
+    /// about a landing that an earlier drive may have done.
     fn drop_what_never_started(&mut self) -> Result<(), DriveError> {
-        let is_not_snapshot = |effect: &Effect| !matches!(effect, Effect::Snapshot(_));
-        for effect in outstanding(self.journal.state(), is_not_snapshot) {
+        let may_be_dropped = |effect: &Effect| !matches!(effect, Effect::Snapshot(_) | Effect::Land { .. });
+        for effect in outstanding(self.journal.state(), may_be_dropped) {
             self.take(Some(effect), Input::EffectDropped, Vec::new())?;
         }
         Ok(())

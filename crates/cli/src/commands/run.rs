@@ -2,6 +2,7 @@
 
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
+use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::{Status, View};
 use windlass_driver::setup::{self, Founding, Proposed};
 use windlass_driver::{Ended, drive_loop};
@@ -123,6 +124,7 @@ fn known(place: &Place, name: &LoopName) -> Result<Option<View>, Failure> {
 /// A loop that ended or is paused is not driven: it says why.
 fn resting(view: &View, as_json: bool) -> Option<Exit> {
     let exit = match (view.status, &view.outcome) {
+        (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Stopped => return None,
         (Status::Ended, Some(outcome)) => Exit::of_outcome(outcome),
         (Status::Paused, _) => Exit::Paused,
         (Status::Ended | Status::Idle | Status::Running | Status::Waiting | Status::Interrupted, _) => {

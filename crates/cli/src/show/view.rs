@@ -68,6 +68,9 @@ pub fn next(view: &View) -> String {
         (Status::Ended, Some(OutcomeKind::Completed)) => {
             format!("next: windlass take {name}   (brings {} into your checkout)", view.branch)
         }
+        (Status::Ended, Some(OutcomeKind::Stopped)) => {
+            format!("next: windlass run {name}   (goes on with the rest)")
+        }
         (Status::Ended, _) if !blocked.is_empty() => format!(
             "next: windlass log {name} -n 20           (what happened)\n      \
              windlass unblock {name} {}   (try the task again)\n      \
