@@ -125,6 +125,7 @@ fn input(state: &State, &(kind, a, b, c): &Move) -> (Input, Option<EffectId>) {
         6 => Input::EffectDropped,
         7 => Input::DeadlinePassed,
         8 if b.is_multiple_of(4) => Input::Interrupted { signal: "SIGTERM".to_owned() },
+        8 if b % 4 == 1 => Input::StoreFull { detail: "no room".to_owned() },
         8 | 9 => Input::RunAsked(asked(b, c)),
         _ => return (Input::Commanded { id: CommandId(u64::from(c)), command: command(b, c) }, None),
     };

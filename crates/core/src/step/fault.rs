@@ -6,7 +6,7 @@ use super::{Draft, attempt, last, run};
 use crate::effect::Effect;
 use crate::event::{AttemptFinished, Event, IterationResult, Phase};
 use crate::id::AttemptId;
-use crate::input::AttemptEnd;
+use crate::input::{AttemptEnd, Input};
 use crate::outcome::{Fault, OutcomeKind, Reason};
 use crate::policy::Role;
 use crate::time::Millis;
@@ -37,8 +37,10 @@ pub(super) fn failed(draft: &mut Draft, effect: Effect, fault: &Fault) {
 }
 
 pub(super) fn store_full(draft: &mut Draft, detail: &str) {
-    if draft.state.outcome().is_none() {
-        draft.pause(Reason::DiskFull, detail.to_owned());
+    let detail = detail.to_owned();
+    match draft.state.outcome() {
+        None => draft.pause(Reason::DiskFull, detail),
+        Some(_) => draft.refuse(&Input::StoreFull { detail }, "the run has ended"),
     }
 }
 

@@ -75,6 +75,7 @@ impl Play {
                 self.give(Input::Commanded { id, command }, None);
             }
             ["signal", name] => self.give(Input::Interrupted { signal: (*name).to_owned() }, None),
+            ["full", detail] => self.give(Input::StoreFull { detail: (*detail).to_owned() }, None),
             ["deadline"] => self.deadline(),
             ["deadline", "early"] => self.give(Input::DeadlinePassed, None),
             ["stray", rest @ ..] => {
