@@ -1,6 +1,7 @@
-//! The loop of the loop: select, step, append, apply, publish, perform.
+//! The loop of the loop: select, step, append, apply, perform, publish.
 
 use windlass_core::effect::Effect;
+use windlass_core::event::Decision;
 use windlass_core::id::EffectId;
 use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Input, Report, Stamped};
 use windlass_core::outcome::Outcome;
@@ -32,6 +33,9 @@ pub struct Drive<'j, 'a, 'w> {
     world: &'w mut dyn World,
     /// The effect being performed: one at a time.
     running: Option<Running>,
+    /// The last decision, until it is shown: that happens while its effect is
+    /// being performed, and before anything else is decided.
+    unpublished: Option<Decision>,
 }
 
 struct Running {
@@ -40,12 +44,18 @@ struct Running {
 
 impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
     pub fn new(journal: &'j mut Journal<'a>, world: &'w mut dyn World) -> Self {
-        Self { journal, world, running: None }
+        Self { journal, world, running: None, unpublished: None }
     }
 
     /// Drives the loop until it rests. Nothing of an earlier drive may be
     /// alive: whoever calls this has made sure.
     pub fn run(mut self, asked: Asked) -> Result<Ended, DriveError> {
+        let ended = self.drive(asked);
+        self.publish();
+        ended
+    }
+
+    fn drive(&mut self, asked: Asked) -> Result<Ended, DriveError> {
         self.take(None, Input::RunAsked(asked), Vec::new())?;
         self.close_lost()?;
         loop {
@@ -56,6 +66,7 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
             if let Some(ended) = self.at_rest() {
                 return Ok(ended);
             }
+            self.publish();
             let deadline = self.journal.state().next_deadline().filter(|_| self.running.is_none());
             let happening = self.world.wait(deadline);
             self.happened(happening)?;
@@ -143,11 +154,17 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
     }
 
     fn take(&mut self, closes: Option<EffectId>, what: Input, blobs: Vec<Blob>) -> Result<(), DriveError> {
+        self.publish();
         let stamp = self.world.stamp();
         let input = Stamped { at: stamp.at, elapsed: stamp.elapsed, fresh: stamp.fresh, closes, what };
-        let decision = self.journal.take(&input, blobs)?;
-        self.world.publish(self.journal.state(), &decision);
+        self.unpublished = Some(self.journal.take(&input, blobs)?);
         Ok(())
+    }
+
+    fn publish(&mut self) {
+        if let Some(decision) = self.unpublished.take() {
+            self.world.publish(self.journal.state(), &decision);
+        }
     }
 }
 

@@ -272,8 +272,7 @@ impl Keeper {
 
     fn put(&mut self, pages: Pages) -> Result<(), TrailError> {
         let Some(trail) = &self.trail else { return Ok(()) };
-        for (name, line) in pages.lines {
-            let line = format!("{line}\n");
+        for (name, line) in joined(pages.lines) {
             let expected = self.lengths.get(name).copied().unwrap_or(u64::MAX);
             let length = match trail.append_lines(name, expected, line.as_bytes())? {
                 Growth::Grown { length } => length,
@@ -312,10 +311,8 @@ impl Keeper {
                     None => state.insert(State::found(&decision).map_err(|e| unreadable(e.to_string()))?),
                 };
                 let pages = self.scribe.write(state, &decision);
-                for (name, line) in pages.lines {
-                    let text = whole.entry(name).or_default();
-                    text.push_str(&line);
-                    text.push('\n');
+                for (name, lines) in joined(pages.lines) {
+                    whole.entry(name).or_default().push_str(&lines);
                 }
                 files.extend(pages.files);
             }
@@ -339,4 +336,15 @@ impl Keeper {
         self.untold = Some(format!("the readable trail is not written: {error}"));
         self.trail = None;
     }
+}
+
+/// The lines of each file together: a file is opened once a decision.
+fn joined(lines: Vec<(&'static str, String)>) -> BTreeMap<&'static str, String> {
+    let mut files = BTreeMap::<_, String>::new();
+    for (name, line) in lines {
+        let text = files.entry(name).or_default();
+        text.push_str(&line);
+        text.push('\n');
+    }
+    files
 }
