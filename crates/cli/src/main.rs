@@ -24,6 +24,10 @@ fn main() -> ExitCode {
         Some(_) | None => {}
     }
     exit::reset_broken_pipe();
+    if is_version_alone() {
+        println!("windlass {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
     let args = args::Args::parse();
     #[cfg(feature = "failpoints")]
     let _points = fail::FailScenario::setup();
@@ -34,4 +38,10 @@ fn main() -> ExitCode {
             failure.kind.exit().into()
         }
     }
+}
+
+/// The one question that needs no table of every verb and option.
+fn is_version_alone() -> bool {
+    let mut words = std::env::args_os().skip(1);
+    words.next().is_some_and(|word| word == "--version" || word == "-V") && words.next().is_none()
 }
