@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Ground;
 use super::iteration::scratch;
 use super::page::{Limit, Row};
 use super::programs::Readings;
 use super::project::Project;
 use super::rounds::{Comparison, Measured};
+use super::{Ground, failed};
 
 const FILES: &str = "50000";
 const TASKS: usize = 16;
@@ -35,7 +35,7 @@ pub fn large(ground: &Ground) -> Result<Vec<Row>> {
         .rows(Some(0.35)),
     );
     rows.push(Measured::of("the gate's tree, one change".to_owned(), warm("delta")?).row_in_ms(10.0));
-    rows.push(whole(ground, &dir)?);
+    rows.push(whole(ground, &dir).unwrap_or_else(|error| failed(&error)));
     rows.extend(beside(&found)?);
     std::fs::remove_dir_all(&dir)?;
     Ok(rows)

@@ -130,9 +130,16 @@ impl Project {
 
 pub fn finish(mut command: Command) -> Result<()> {
     let output = command.output().with_context(|| format!("start {command:?}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?}: {}: {}", output.status, said.trim());
+    let said = [&output.stderr, &output.stdout].map(|text| last_words(&String::from_utf8_lossy(text)));
+    ensure!(output.status.success(), "{command:?}: {}: {}", output.status, said.join("; "));
     Ok(())
+}
+
+fn last_words(text: &str) -> String {
+    let mut lines: Vec<&str> =
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).rev().take(8).collect();
+    lines.reverse();
+    lines.join("; ")
 }
 
 fn git(dir: &Path, args: &[&str]) -> Result<()> {
