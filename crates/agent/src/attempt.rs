@@ -13,7 +13,9 @@ use windlass_process::{Canceller, Capture, Finished, Limits, Program};
 
 use crate::agent::{Call, Told};
 use crate::report::{self, Heard};
-use crate::{bound, failure, plain};
+use windlass_core::plain;
+
+use crate::{bound, failure};
 
 /// Set in every attempt, so that `windlass run` inside one can refuse.
 pub const INSIDE_VARIABLE: &str = "WINDLASS_INSIDE";

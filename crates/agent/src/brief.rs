@@ -13,7 +13,7 @@ use windlass_core::input::Change;
 use windlass_core::policy::Role;
 
 use crate::bound;
-use crate::plain::{is_deceptive, plain};
+use windlass_core::plain::{is_deceptive, plain};
 
 /// No brief is larger. The sum of the parts' own bounds and of the templates stays below it.
 pub const MAX_BYTES: usize = 256 * 1024;

@@ -14,7 +14,6 @@ mod bound;
 pub mod brief;
 mod command;
 pub mod failure;
-mod plain;
 pub mod report;
 mod scripted;
 mod usage;

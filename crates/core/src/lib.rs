@@ -14,6 +14,7 @@ pub mod id;
 pub mod input;
 pub mod nearest;
 pub mod outcome;
+pub mod plain;
 pub mod policy;
 pub mod state;
 pub mod step;

@@ -1,6 +1,6 @@
 //! The last useful lines of an output, for people and for the next brief.
 
-use crate::plain::plain_bytes;
+use windlass_core::plain::plain_bytes;
 
 /// No excerpt is larger.
 const MAX_BYTES: usize = 4 * 1024;

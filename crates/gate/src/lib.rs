@@ -11,7 +11,6 @@
 mod definition;
 mod excerpt;
 mod named;
-mod plain;
 mod protect;
 mod run;
 mod shell;

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::{bound, plain};
+use windlass_core::plain;
+
+use crate::bound;
 
 pub const LIST_ITEMS: usize = 100;
 const TEXT_BYTES: usize = 8 * 1024;

@@ -6,7 +6,9 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::{bound, plain};
+use windlass_core::plain;
+
+use crate::bound;
 
 /// An error message may quote the document; this much of it is enough.
 const WHAT_BYTES: usize = 300;
