@@ -23,7 +23,7 @@ use windlass_workspace::{
 };
 
 /// How often everything is taken anew.
-const FIRSTS: usize = 3;
+const FIRSTS: usize = 2;
 
 /// After this a file's time tells it from one written later.
 const NO_LONGER_RACY: Duration = Duration::from_millis(60);
@@ -138,7 +138,7 @@ impl Bench {
             let (delta, _) = timed(|| checkout.bring_to(&vault, &snapshot.tree).unwrap());
             let (verify, _) = timed(|| checkout.verify_and_rewrite(&vault, &snapshot.tree).unwrap());
             let request = LandRequest {
-                branch: "refs/heads/windlass/bench",
+                branch: "refs/heads/windlass/snapshots",
                 commit: &snapshot.commit,
                 expected: landed.as_ref(),
                 reflog: "windlass: bench",

@@ -37,7 +37,6 @@ pub fn large(ground: &Ground) -> Result<Vec<Row>> {
     rows.push(Measured::of("the gate's tree, one change".to_owned(), warm("delta")?).row_in_ms(10.0));
     rows.push(whole(ground, &dir).unwrap_or_else(|error| failed(&error)));
     rows.extend(beside(&found)?);
-    std::fs::remove_dir_all(&dir)?;
     Ok(rows)
 }
 
