@@ -69,7 +69,7 @@ fn ten_operators_are_each_heard_once() {
 /// I14: exit 0 is a promise that survives `kill -9`.
 #[test]
 fn what_was_acknowledged_survives_the_owner() {
-    let case = Setup::new(HELD).ready();
+    let case = Setup::new("hold\necho 42 >answer.txt\ncomplete").ready();
     for round in 0..4 {
         let running = if round == 0 { case.start_until("author", 1) } else { started(&case, round) };
         case.windlass(&["note", LOOP, &format!("round {round}")]).expect_code(0);
@@ -82,7 +82,7 @@ fn what_was_acknowledged_survives_the_owner() {
     assert_eq!(texts, ["round 0", "round 1", "round 2", "round 3"]);
 }
 
-/// A run that has taken the loop over; what its author does makes no difference.
+/// A run that has taken the loop over.
 fn started(case: &Case, round: usize) -> Running {
     let running = case.start();
     let resumed = poll::until(LONG, || case.log().count("run_resumed") >= round);
