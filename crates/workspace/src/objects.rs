@@ -52,7 +52,7 @@ impl ObjectStore {
     pub(crate) fn reader(&self) -> Reader {
         let mut handle = self.store.to_cache_arc();
         handle.set_pack_cache(|| {
-            Box::new(gix_pack::cache::lru::StaticLinkedList::<64>::new(16 << 20))
+            Box::new(gix_pack::cache::lru::MemoryCappedHashmap::new(16 << 20))
                 as Box<gix_odb::cache::PackCache>
         });
         Reader { handle, buffer: Vec::new() }
