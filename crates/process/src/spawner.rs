@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::finished::{Containment, Exit};
-use crate::program::{Confinement, Level, Limits, Program, ThrowawayTree};
+use crate::program::{Confinement, Level, Limits, Program, ThrowawayTree, remove_tree};
 use crate::record::{self, ATTEMPT_VARIABLE};
 use crate::running::Running;
 use crate::warden::{WARDEN_ARG, probe_arguments};
@@ -147,9 +147,10 @@ impl Spawner {
     fn try_in(&self, scratch: &Path, trial: Trial) -> bool {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let turn = COUNT.fetch_add(1, Ordering::Relaxed);
-        let place = scratch.join(format!("probe-{}-{turn}", std::process::id()));
+        sweep_probes(scratch);
+        let place = scratch.join(format!("{PROBE_PREFIX}{}-{turn}", std::process::id()));
         let worked = self.try_at(&place, trial).unwrap_or(false);
-        std::fs::remove_dir_all(&place).ok();
+        remove_tree(&place).ok();
         worked
     }
 
@@ -184,6 +185,20 @@ impl Spawner {
             None => true,
         };
         Ok(finished.exit == Exit::Code(0) && kept)
+    }
+}
+
+const PROBE_PREFIX: &str = "probe-";
+
+/// Removes what probes of dead processes left: one that is killed cannot clear up after itself.
+fn sweep_probes(scratch: &Path) {
+    for entry in std::fs::read_dir(scratch).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(PROBE_PREFIX)?.split('-').next());
+        let owner: Option<u32> = owner.and_then(|owner| owner.parse().ok());
+        if owner.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists()) {
+            remove_tree(&entry.path()).ok();
+        }
     }
 }
 
