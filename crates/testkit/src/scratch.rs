@@ -48,8 +48,14 @@ impl Scratch {
     /// `binary` is `env!("CARGO_BIN_EXE_windlass")` of the calling test.
     #[track_caller]
     pub fn new(binary: impl Into<PathBuf>) -> Self {
+        Self::exactly(std::env::var_os(BINARY).map_or_else(|| binary.into(), PathBuf::from))
+    }
+
+    /// For one binary and no other, whatever the environment names.
+    #[track_caller]
+    pub fn exactly(binary: impl Into<PathBuf>) -> Self {
         let dir = tempfile::Builder::new().prefix("windlass-home-").tempdir().expect("temporary directory");
-        let binary = std::env::var_os(BINARY).map_or_else(|| binary.into(), PathBuf::from);
+        let binary = binary.into();
         let scratch = Self { dir, binary, runs: AtomicU32::new(0) };
         for place in [scratch.home(), scratch.state(), scratch.config(), scratch.tmp(), scratch.logs()] {
             fs::create_dir_all(&place).unwrap_or_else(|error| panic!("mkdir {}: {error}", place.display()));

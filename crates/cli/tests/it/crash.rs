@@ -1,6 +1,7 @@
 //! What the crash tests share: a loop of three tasks with a final review, and
 //! what must hold of it however often it died on the way.
 
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,17 @@ pub fn three_tasks(home: Scratch) -> Case {
         .ready()
 }
 
+/// Directories in which a run tries what the machine can do.
+fn probes(below: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(below).into_iter().flatten().flatten();
+    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let found = directories.flat_map(|entry| {
+        let is_probe = entry.file_name().to_string_lossy().starts_with("probe-");
+        if is_probe { vec![entry.path()] } else { probes(&entry.path()) }
+    });
+    found.collect()
+}
+
 fn change(case: &Case) -> String {
     case.repo.git(["diff-tree", "-r", "HEAD", &format!("windlass/{LOOP}")])
 }
@@ -92,6 +104,8 @@ pub fn ends_the_same(case: &Case, how: &str) {
     let trail =
         std::fs::read_to_string(&trail).unwrap_or_else(|error| panic!("{}: {error}", trail.display()));
     assert_eq!(trail, case.windlass(&["log", LOOP, "--json"]).stdout, "the trail is the whole log: {how}");
+    let litter = probes(&case.home.state());
+    assert!(litter.is_empty(), "a later run clears up after a dead one: {litter:?} {how}");
     for task in ["one", "two", "three"] {
         assert_eq!(seen.task(task)["failures"], 0, "a crash spends no failure: {}", why());
     }

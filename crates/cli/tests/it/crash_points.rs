@@ -20,7 +20,7 @@ fn every(point: &str, least: u32) {
         return;
     }
     for hit in 1..TOO_MANY {
-        let case = three_tasks(Scratch::new(&binary));
+        let case = three_tasks(Scratch::exactly(&binary));
         let mut command = case.command(&["run", "--name", LOOP]);
         command.env("FAILPOINTS", action(point, hit));
         let ran = case.home.start(command).finish(RUN);
