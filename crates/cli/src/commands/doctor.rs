@@ -5,7 +5,7 @@ use windlass_driver::setup::{self, Found};
 
 use crate::args::Json;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail};
 use crate::place::{Wish, surroundings};
 use crate::show::json;
 use crate::show::text::{Colour, paint};
@@ -22,7 +22,8 @@ struct Row {
 pub fn doctor(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
     let directory = wish.directory()?;
-    for Found { what, ok, needed, detail } in setup::examine(&surroundings(&directory), &directory) {
+    let scratch = tempfile::tempdir().or_error()?;
+    for Found { what, ok, needed, detail } in setup::examine(&surroundings(&directory), scratch.path()) {
         rows.push(Row { what, ok, needed, detail });
     }
     match wish.place() {

@@ -150,7 +150,10 @@ fn the_schema_knows_every_field_of_the_view() {
 #[test]
 fn doctor_and_completions_answer() {
     let case = Setup::new(HONEST).ready();
+    let touched = || fs::metadata(case.repo.path()).unwrap().modified().unwrap();
+    let before = touched();
     let told = case.windlass(&["doctor", "--json"]).expect_code(0);
+    assert_eq!(touched(), before, "what is tried is not tried in the project");
     assert!(told.stdout.contains("git"), "{told}");
     case.nothing_was_made();
     for shell in ["bash", "zsh", "fish"] {
