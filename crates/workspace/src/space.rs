@@ -239,12 +239,15 @@ impl Space {
     pub fn remove(&mut self) -> Result<(), SpaceError> {
         self.memory = None;
         discard(&self.root)?;
-        match std::fs::remove_file(&self.cache) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(FileFault::new("remove", &self.cache, error).into())
+        for file in [self.cache.clone(), self.git_mark()] {
+            match std::fs::remove_file(&file) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(FileFault::new("remove", &file, error).into());
+                }
+                Ok(()) | Err(_) => {}
             }
-            Ok(()) | Err(_) => Ok(()),
         }
+        Ok(())
     }
 
     /// Writes what this process knows for the next one. Done by itself now and
