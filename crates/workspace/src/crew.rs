@@ -71,8 +71,11 @@ impl<J: Send> Drop for Turn<'_, J> {
 
 /// How many threads a job of this many files is worth.
 pub(crate) fn threads_for(files: usize) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    if files < 1_000 { 1 } else { cores.min(4) }
+    if files < 1_000 {
+        return 1;
+    }
+    // Asking reads several files of the kernel, so only where it matters.
+    std::thread::available_parallelism().map_or(1, usize::from).min(4)
 }
 
 /// Runs `first` and everything it leads to on `threads` threads, each with a

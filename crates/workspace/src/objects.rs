@@ -80,6 +80,11 @@ impl Reader {
         self.handle.exists_without_refresh(oid)
     }
 
+    /// A miss looks for new packs; those already open stay so.
+    pub(crate) fn has_after_refresh(&self, oid: &ObjectId) -> bool {
+        gix_object::Exists::exists(&self.handle, oid)
+    }
+
     pub(crate) fn find(&self) -> &gix_odb::HandleArc {
         &self.handle
     }

@@ -42,7 +42,7 @@ impl Space {
         let new_objects = sink.finish()?;
         abort_point("workspace::pack");
         if new_objects > 0 {
-            vault.refresh()?;
+            vault.see(oid)?;
         }
         let mut reader = vault.reader();
         let changes = trees::diff(&mut reader, walked.base.tree, walked.tree)?;

@@ -322,7 +322,7 @@ impl Space {
         let walked = self.walk(vault, rules, (Reading::Changed, &sink))?;
         let new_objects = sink.finish()?;
         if new_objects > 0 {
-            vault.refresh()?;
+            vault.see(walked.tree)?;
         }
         for found in &walked.skipped {
             self.clear(&walked, found)?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use gix_hash::ObjectId;
 use gix_object::bstr::ByteSlice;
 use rustix::fs::FlockOperation;
 use windlass_core::id::{CommitId, TreeId};
@@ -181,7 +182,12 @@ impl Vault {
         Worker::new(&self.objects())
     }
 
-    /// Sees packs that were written since.
+    /// Sees the pack that this object was written in, without looking at the others again.
+    pub(crate) fn see(&self, newest: ObjectId) -> Result<(), VaultError> {
+        if self.reader().has_after_refresh(&newest) { Ok(()) } else { self.refresh() }
+    }
+
+    /// Sees packs that were written, rolled up or removed since.
     pub(crate) fn refresh(&self) -> Result<(), VaultError> {
         let fresh = ObjectStore::open(&self.dir.join("objects"))?;
         *self.objects.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
