@@ -135,11 +135,8 @@ fn workshop(
     let attempts = order.vault.attempts(&order.name);
     let checkout = order.vault.checkout(&order.name);
     // Nothing of an old attempt is alive, so what is left of it is litter.
-    let swept = match std::fs::remove_dir_all(&attempts) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    };
-    swept.map_err(|source| DriveLoopError::File { path: attempts.display().to_string(), source })?;
+    windlass_process::remove_tree(&attempts)
+        .map_err(|source| DriveLoopError::File { path: attempts.display().to_string(), source })?;
     for dir in [&attempts, &checkout] {
         std::fs::create_dir_all(dir)
             .map_err(|source| DriveLoopError::File { path: dir.display().to_string(), source })?;
@@ -160,6 +157,7 @@ fn workshop(
         texts,
         space: Mutex::new(SpaceDesk { space, touched: true }),
         checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),
+        protection: Mutex::new(None),
         stop: Mutex::new(Stop::default()),
     })
 }
@@ -187,6 +185,7 @@ impl Observer for Both<'_> {
     }
 
     fn ticked(&mut self) {
+        self.keeper.ticked();
         self.observer.ticked();
     }
 }

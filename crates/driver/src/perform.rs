@@ -18,6 +18,7 @@ use windlass_core::input::{Creation, Input};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::state::State;
 use windlass_core::time::Millis;
+use windlass_gate::Protection;
 use windlass_process::{Canceller, Spawner};
 use windlass_store::blob::BlobDir;
 use windlass_store::{Blob, VaultDir};
@@ -41,7 +42,14 @@ pub struct Workshop {
     pub texts: BTreeMap<BlobId, String>,
     pub space: Mutex<SpaceDesk>,
     pub checkout: Mutex<Checkout>,
+    pub protection: Mutex<Option<Guard>>,
     pub stop: Mutex<Stop>,
+}
+
+/// What was protected last: its patterns take longer to compile than to use.
+pub struct Guard {
+    pub allow: Vec<String>,
+    pub protection: Protection,
 }
 
 /// The workspace, and whether anything ran in it since it was last looked at.

@@ -4,15 +4,18 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use windlass_core::event::{Decision, Event};
 use windlass_core::id::{LoopName, Seq};
-use windlass_core::state::State;
+use windlass_core::state::{Lifecycle, State};
 use windlass_core::time::Timestamp;
 use windlass_core::view::{TaskView, View};
 use windlass_store::trail::{Growth, Trail, TrailError};
 use windlass_store::{Fault, Reader};
+
+use crate::clock;
 
 /// Files that only grow.
 const LINE_FILES: &[&str] = &[
@@ -35,6 +38,10 @@ pub fn event_line(seq: u64, at: Timestamp, event: &Event) -> String {
 pub struct Pages {
     pub lines: Vec<(&'static str, String)>,
     pub files: Vec<(String, String)>,
+    /// Files that show how things stand: a later version makes an earlier one useless.
+    pub standing: Vec<(String, String)>,
+    /// The loop rests after this decision, so that nothing may be held back.
+    pub rests: bool,
 }
 
 /// Turns decisions into pages, in order.
@@ -56,6 +63,7 @@ impl Scribe {
             pages.lines.push(("events.jsonl", line));
         }
         self.status(&mut pages, decision.at, &view);
+        pages.rests = state.lifecycle != Lifecycle::Driving || state.paused.is_some();
         if is_worth_a_rewrite(decision) {
             rewrite(&mut pages, state, &view);
         }
@@ -125,10 +133,10 @@ fn rewrite(pages: &mut Pages, state: &State, view: &View) {
         "loop": view.name, "run": view.run, "goal": view.goal, "base": view.base, "branch": view.branch,
         "started_at": view.started_at, "asked": state.run.asked, "agents": view.agents,
     });
-    pages.files.push(("state.json".to_owned(), pretty(&json!(view))));
-    pages.files.push(("run.json".to_owned(), pretty(&run)));
-    pages.files.push(("findings.json".to_owned(), pretty(&json!(findings))));
-    pages.files.push(("status.txt".to_owned(), status_text(view)));
+    pages.standing.push(("state.json".to_owned(), pretty(&json!(view))));
+    pages.standing.push(("run.json".to_owned(), pretty(&run)));
+    pages.standing.push(("findings.json".to_owned(), pretty(&json!(findings))));
+    pages.standing.push(("status.txt".to_owned(), status_text(view)));
     if let Some(outcome) = &view.outcome {
         let report = json!({
             "outcome": outcome, "ended_at": view.ended_at, "commit": view.commit, "tree": view.tree,
@@ -183,6 +191,10 @@ fn pretty(value: &Value) -> String {
 const REBUILT_EVENTS: u64 = 20_000;
 const PAGE: usize = 512;
 
+/// How long the files that show how things stand may be behind: a loop whose
+/// steps take milliseconds must not spend them on pages nobody could read.
+const HELD_BACK: Duration = Duration::from_millis(200);
+
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error(transparent)]
@@ -219,6 +231,11 @@ pub struct Keeper {
     directory: PathBuf,
     scribe: Scribe,
     lengths: BTreeMap<&'static str, u64>,
+    /// What the standing files hold.
+    written: BTreeMap<String, String>,
+    /// What they are to hold, while they were written a moment ago.
+    held: BTreeMap<String, String>,
+    rewritten: Option<Instant>,
     /// Why the trail is not written, until someone is told.
     untold: Option<String>,
 }
@@ -242,7 +259,16 @@ impl Keeper {
     }
 
     fn at(trail: Option<Trail>, directory: PathBuf) -> Self {
-        Self { trail, directory, scribe: Scribe::default(), lengths: BTreeMap::new(), untold: None }
+        Self {
+            trail,
+            directory,
+            scribe: Scribe::default(),
+            lengths: BTreeMap::new(),
+            written: BTreeMap::new(),
+            held: BTreeMap::new(),
+            rewritten: None,
+            untold: None,
+        }
     }
 
     /// What a person should know, once.
@@ -285,6 +311,33 @@ impl Keeper {
         for (name, text) in pages.files {
             trail.write(&name, text.as_bytes())?;
         }
+        self.held.extend(pages.standing);
+        if pages.rests || self.is_due() { self.put_standing() } else { Ok(()) }
+    }
+
+    /// Writes what was held back, when its time has come.
+    pub fn ticked(&mut self) {
+        if !self.held.is_empty()
+            && self.is_due()
+            && let Err(error) = self.put_standing()
+        {
+            self.give_up(&error);
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.rewritten.is_none_or(|last| clock::now().duration_since(last) >= HELD_BACK)
+    }
+
+    fn put_standing(&mut self) -> Result<(), TrailError> {
+        let Some(trail) = &self.trail else { return Ok(()) };
+        for (name, text) in std::mem::take(&mut self.held) {
+            if self.written.get(&name) != Some(&text) {
+                trail.write(&name, text.as_bytes())?;
+                self.written.insert(name, text);
+            }
+        }
+        self.rewritten = Some(clock::now());
         Ok(())
     }
 
@@ -315,12 +368,14 @@ impl Keeper {
                     whole.entry(name).or_default().push_str(&lines);
                 }
                 files.extend(pages.files);
+                files.extend(pages.standing);
             }
         }
         let state = state.ok_or_else(|| ExportError::NoSuchLoop(name.clone()))?;
         let mut pages = Pages::default();
         rewrite(&mut pages, &state, &View::of(&state));
         files.extend(pages.files);
+        files.extend(pages.standing);
         for (name, text) in whole {
             self.lengths.insert(name, trail.rebuild(name, [text])?);
         }

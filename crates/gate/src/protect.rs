@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
@@ -33,8 +34,8 @@ const ALWAYS: &[&str] = &[
 /// `tests/**` are the same.
 #[derive(Clone, Debug)]
 pub struct Protection {
-    protected: GlobSet,
-    allowed: GlobSet,
+    protected: Arc<GlobSet>,
+    allowed: Arc<GlobSet>,
     named: BTreeSet<Vec<u8>>,
     package_scripts: bool,
 }
@@ -53,17 +54,16 @@ impl Protection {
     pub fn new(gate: &GatePolicy, allow: &[String], in_base: &dyn Fn(&str) -> bool) -> Result<Self, BadGlob> {
         let protect = gate.protect.iter().map(String::as_str).chain(ALWAYS.iter().copied());
         Ok(Self {
-            protected: set("gate.protect", protect)?,
-            allowed: set("allow", allow.iter().map(String::as_str))?,
-            named: gate
-                .checks
-                .iter()
-                .flat_map(|check| named::names(&check.run))
-                .flat_map(|name| in_place(name, in_base))
-                .map(String::into_bytes)
-                .collect(),
+            protected: Arc::new(set("gate.protect", protect)?),
+            allowed: Arc::new(set("allow", allow.iter().map(String::as_str))?),
+            named: named_in(gate, in_base),
             package_scripts: gate.checks.iter().any(|check| named::uses_package_scripts(&check.run)),
         })
+    }
+
+    /// The same on another base, without compiling the patterns anew.
+    pub fn rebased(&self, gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> Self {
+        Self { named: named_in(gate, in_base), ..self.clone() }
     }
 
     /// `path` is relative to the root, as git has it.
@@ -117,6 +117,11 @@ fn set<'a>(place: &'static str, globs: impl Iterator<Item = &'a str>) -> Result<
         glob: error.glob().unwrap_or_default().to_owned(),
         why: error.kind().to_string(),
     })
+}
+
+fn named_in(gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
+    let names = gate.checks.iter().flat_map(|check| named::names(&check.run));
+    names.flat_map(|name| in_place(name, in_base)).map(String::into_bytes).collect()
 }
 
 /// Where a program takes the first of several files that it finds, a new one would go before the old: with

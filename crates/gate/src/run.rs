@@ -84,7 +84,7 @@ pub fn run_check(gate: &GateRun<'_>, index: usize, started: &mut dyn FnMut(Cance
         dir: dir.clone(),
         marker: name,
     };
-    if let Err(error) = std::fs::create_dir(&dir) {
+    if let Err(error) = windlass_process::clear_attempt(&dir) {
         return Some(not_run(check, format!("cannot make {}: {error}", dir.display())));
     }
     let finished = match gate.spawner.start(&program) {

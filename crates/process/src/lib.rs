@@ -34,8 +34,8 @@ mod warden;
 mod wire;
 
 pub use finished::{Capture, Containment, Exit, Finished};
-pub use program::{Confinement, Level, Limits, Program, ThrowawayTree};
-pub use record::ATTEMPT_VARIABLE;
+pub use program::{Confinement, Level, Limits, Program, ThrowawayTree, remove_tree};
+pub use record::{ATTEMPT_VARIABLE, clear_attempt};
 pub use recover::{EndedAttempt, Ending, Leftovers, LeftoversError, end_leftovers};
 pub use running::{Canceller, Running};
 pub use spawner::{Capabilities, Spawner, StartError};

@@ -22,7 +22,7 @@ pub struct Program {
     pub stdin: Vec<u8>,
     pub limits: Limits,
     pub confinement: Confinement,
-    /// This attempt's own directory, existing and empty: the record, the lock and the captured output.
+    /// This attempt's own directory, made ready by [`crate::clear_attempt`]: the record, the lock and the captured output.
     #[serde(with = "os_path")]
     pub dir: PathBuf,
     /// Unique text, in the environment as `WINDLASS_ATTEMPT`, by which recovery finds strays.
@@ -103,7 +103,8 @@ impl ThrowawayTree {
     }
 }
 
-pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
+/// Removes a directory, whatever permissions a program left it with. One that is not there is no error.
+pub fn remove_tree(dir: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(dir) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::procfs::{self, ProcessId};
+use crate::program::remove_tree;
 
 /// The variable that carries an attempt's marker into its processes.
 pub const ATTEMPT_VARIABLE: &str = "WINDLASS_ATTEMPT";
@@ -23,8 +25,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record that cannot be parsed was torn by a power cut, and its processes with it: whoever reads one
-    /// of this boot reads it whole.
+    /// An empty one was removed. One that cannot be parsed was torn, by a power cut or in the writing: the
+    /// program is told to go only after it is whole.
     pub fn read(dir: &Path) -> io::Result<Option<Record>> {
         match std::fs::read(record_path(dir)) {
             Ok(text) => Ok(serde_json::from_slice(&text).ok()),
@@ -33,16 +35,14 @@ impl Record {
         }
     }
 
-    /// Whole or not at all, but without fsync: the record matters only while its processes can live, and
-    /// after a power cut they do not (the boot id says so).
+    /// In place and without fsync: the record matters only while its processes can live, and after a power
+    /// cut they do not (the boot id says so).
     pub fn write(&self, dir: &Path) -> io::Result<()> {
-        let unfinished = dir.join("record.json.tmp");
-        std::fs::write(&unfinished, serde_json::to_vec(self)?)?;
-        std::fs::rename(unfinished, record_path(dir))
+        std::fs::write(record_path(dir), serde_json::to_vec(self)?)
     }
 
     pub fn remove(dir: &Path) -> io::Result<()> {
-        match std::fs::remove_file(record_path(dir)) {
+        match empty(&record_path(dir)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
@@ -51,6 +51,39 @@ impl Record {
     pub fn is_of_this_boot(&self) -> io::Result<bool> {
         Ok(self.boot_id == procfs::boot_id()?)
     }
+}
+
+/// The warden's own files.
+const OWN: [&str; 5] = ["record.json", "lock", "stdout", "stderr", "warden.log"];
+
+/// Makes `dir` ready for an attempt, and leaves nothing of the last one in it. The warden's own files stay,
+/// emptied: a file system that has just deleted many files is slow to make new ones.
+pub fn clear_attempt(dir: &Path) -> io::Result<()> {
+    match std::fs::create_dir(dir) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return std::fs::create_dir_all(dir),
+        Err(error) => return Err(error),
+    }
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        if kind.is_dir() {
+            remove_tree(&path)?;
+        } else if kind.is_file() && OWN.iter().any(|own| entry.file_name() == *own) {
+            empty(&path)?;
+        } else {
+            std::fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn empty(path: &Path) -> io::Result<()> {
+    if std::fs::symlink_metadata(path)?.len() == 0 {
+        return Ok(());
+    }
+    File::options().write(true).custom_flags(libc::O_NOFOLLOW).open(path)?.set_len(0)
 }
 
 pub fn record_path(dir: &Path) -> PathBuf {

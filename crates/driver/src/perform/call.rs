@@ -30,8 +30,8 @@ pub(super) struct Who<'a> {
 pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     let spec = job.brief.as_ref().ok_or_else(|| broken("an attempt without a brief"))?;
     let brief = brief(shop, job, &who, spec)?;
-    let dir = shop.dirs.attempts(&job.creation.name).join(format!("a{:06}", who.attempt.0));
-    remake(&dir)?;
+    let dir = shop.dirs.attempts(&job.creation.name).join(who.role.name());
+    clear(&dir)?;
     lock(&shop.space).touched = true;
     let told = run(shop, job, &who, (&brief, &dir))?;
     if told.survivors > 0 {
@@ -51,8 +51,7 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
         strays: told.strays,
         tree_changed,
     };
-    // What is left of the directory is swept at the next start.
-    let _ = fs::remove_dir_all(&dir);
+    clear(&dir)?;
     Ok((Input::AgentFinished(Box::new(finished)), vec![brief, transcript]))
 }
 
@@ -159,17 +158,9 @@ fn span(millis: Millis) -> std::time::Duration {
     std::time::Duration::from_millis(millis.0)
 }
 
-/// An empty directory of that name.
-pub(super) fn remake(dir: &Path) -> Result<(), Fault> {
-    remove(dir)?;
-    fs::create_dir_all(dir).map_err(|error| file_fault(dir, &error))
-}
-
-pub(super) fn remove(dir: &Path) -> Result<(), Fault> {
-    match fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(file_fault(dir, &error)),
-        Ok(()) | Err(_) => Ok(()),
-    }
+/// Leaves nothing of an attempt in its directory, which another may use.
+pub(super) fn clear(dir: &Path) -> Result<(), Fault> {
+    windlass_process::clear_attempt(dir).map_err(|error| file_fault(dir, &error))
 }
 
 fn broken(what: &str) -> Fault {

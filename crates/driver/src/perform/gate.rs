@@ -13,7 +13,7 @@ use windlass_process::{Confinement, Level, ThrowawayTree};
 use windlass_store::Blob;
 use windlass_workspace::Checkout;
 
-use super::call::{captured, remove};
+use super::call::{captured, clear};
 use super::{Job, Performed, Workshop, fault, file_fault, lock};
 
 /// Begins the names of the checks' directories among those of attempts.
@@ -100,7 +100,7 @@ impl Place {
 
     /// Removes what a check, also an interrupted one, left.
     fn clear(&self, index: usize) -> Result<(), Fault> {
-        remove(&self.attempts.join(format!("{NAME}-{}", index + 1)))?;
+        clear(&self.attempts.join(format!("{NAME}-{}", index + 1)))?;
         match &self.confinement.tree {
             Some(tree) => tree.discard().map_err(|error| file_fault(&tree.upper, &error)),
             None => Ok(()),

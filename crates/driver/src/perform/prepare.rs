@@ -8,7 +8,6 @@ use windlass_gate::GateRun;
 use windlass_process::Confinement;
 use windlass_workspace::{Ensured, Rules, Since};
 
-use super::call::remove;
 use super::{Job, Performed, SpaceDesk, Workshop, fault, file_fault, lock};
 
 pub(super) fn prepare(shop: &Workshop, job: &Job, tree: &TreeId) -> Performed {
@@ -59,9 +58,6 @@ fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault
     };
     let steps: Vec<CheckPolicy> = policy.setup.iter().enumerate().map(step).collect();
     let attempts = shop.dirs.attempts(&job.creation.name);
-    for index in 1..=steps.len() {
-        remove(&attempts.join(format!("setup-{index}")))?;
-    }
     let run = GateRun {
         checks: &steps,
         cwd: &root,

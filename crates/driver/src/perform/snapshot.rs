@@ -12,7 +12,7 @@ use windlass_workspace::{
 };
 
 use super::prepare::{ready, rules};
-use super::{Job, Performed, SpaceDesk, Workshop, fault, lock};
+use super::{Guard, Job, Performed, SpaceDesk, Workshop, fault, lock};
 
 /// How many paths of a kind are told, and findings opened, at once.
 const LISTED: usize = 100;
@@ -68,9 +68,7 @@ fn measure(
     taken: Snapshot,
 ) -> Result<Snapshotted, Fault> {
     let changes = shop.vault.diff(&wanted.base, &taken.tree).map_err(|error| fault(&error))?;
-    let in_base = |path: &str| matches!(shop.vault.read_blob(&wanted.base, path.as_bytes()), Ok(Some(_)));
-    let protection = Protection::new(&job.creation.policy.gate, &job.allow, &in_base);
-    let protection = protection.map_err(|error| fault(&error))?;
+    let protection = protection(shop, job, &wanted.base)?;
     let touched = protected(shop, &protection, &wanted.base, (&taken.tree, &changes))?;
     let gate_tree = if touched.is_empty() {
         taken.tree.clone()
@@ -94,6 +92,18 @@ fn measure(
         whitespace_only,
         evidence,
     })
+}
+
+fn protection(shop: &Workshop, job: &Job, base: &TreeId) -> Result<Protection, Fault> {
+    let in_base = |path: &str| matches!(shop.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
+    let gate = &job.creation.policy.gate;
+    let mut last = lock(&shop.protection);
+    if let Some(last) = last.as_ref().filter(|last| last.allow == job.allow) {
+        return Ok(last.protection.rebased(gate, &in_base));
+    }
+    let protection = Protection::new(gate, &job.allow, &in_base).map_err(|error| fault(&error))?;
+    *last = Some(Guard { allow: job.allow.clone(), protection: protection.clone() });
+    Ok(protection)
 }
 
 fn protected(

@@ -171,3 +171,24 @@ fn without_being_told_the_best_containment_is_taken() {
     assert_eq!(finished.containment, containments()[0]);
     assert_eq!(finished.exit, Exit::Code(0));
 }
+
+#[test]
+fn a_used_directory_is_cleared_and_nothing_planted_in_it_is_followed() {
+    let stage = Stage::new();
+    let program = stage.program(&["sh", "-c", "echo first"]);
+    run(&program, containments()[0]);
+    let victim = stage.path().join("victim");
+    std::fs::write(&victim, "precious").unwrap();
+    std::fs::remove_file(program.dir.join("stderr")).unwrap();
+    std::os::unix::fs::symlink(&victim, program.dir.join("stderr")).unwrap();
+    std::fs::create_dir_all(program.dir.join("report/deep")).unwrap();
+    windlass_process::clear_attempt(&program.dir).unwrap();
+    let left: BTreeSet<_> = std::fs::read_dir(&program.dir)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|e| (e.file_name(), e.metadata().unwrap().len()))
+        .collect();
+    let own = ["lock", "record.json", "stdout", "warden.log"].map(|name| (name.into(), 0));
+    assert_eq!(left, own.into());
+    assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+}
