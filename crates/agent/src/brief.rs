@@ -1,6 +1,8 @@
 //! The text an agent is given, drawn from a `BriefSpec`. Bounded, whatever went into it, and every cut is
 //! said where it was made.
 
+use std::sync::LazyLock;
+
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
@@ -34,14 +36,19 @@ pub struct BriefError(#[from] minijinja::Error);
 
 /// The whole brief. Its first line is `nonce: …`.
 pub fn render(spec: &BriefSpec, texts: &Texts<'_>) -> Result<String, BriefError> {
-    let mut templates = Environment::new();
-    templates.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
-    templates.set_undefined_behavior(UndefinedBehavior::Strict);
-    let (name, source) = mode_template(spec.mode);
     let mut page = Page::of(spec, texts);
-    page.mode = templates.render_named_str(name, source, Serde(&page))?.trim_end().to_owned();
-    Ok(templates.render_named_str("base.md", include_str!("../templates/base.md"), Serde(&page))?)
+    let render = |(name, source), page: &Page| TEMPLATES.render_named_str(name, source, Serde(page));
+    page.mode = render(mode_template(spec.mode), &page)?.trim_end().to_owned();
+    Ok(render(("base.md", include_str!("../templates/base.md")), &page)?)
 }
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut templates = Environment::new();
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    templates.set_syntax(syntax.expect("the usual delimiters differ from one another"));
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    templates
+});
 
 fn mode_template(mode: Mode) -> (&'static str, &'static str) {
     match mode {
