@@ -105,8 +105,7 @@ fn measure(around: &Surroundings, wanted: &args::Bench) -> Result<Vec<Section>> 
     names.push(INSTRUCTIONS);
     let strange = wanted.names.iter().find(|name| !names.contains(&name.as_str()));
     ensure!(strange.is_none(), "no benchmark {strange:?}; there are: {}", names.join(", "));
-    let scratch =
-        tempfile::Builder::new().prefix("bench-").tempdir_in(&around.target).context("scratch directory")?;
+    let scratch = scratch(around)?;
     let ground = Ground {
         rounds: Rounds { count: wanted.rounds, warm_up: 2 },
         programs: Programs::build(around)?,
@@ -129,6 +128,16 @@ fn measure(around: &Surroundings, wanted: &args::Bench) -> Result<Vec<Section>> 
             .with_context(|| format!("write {}", file.display()))?;
     }
     Ok(sections)
+}
+
+/// Where builds do not delete: for minutes ext4 passes over the inodes of
+/// deleted files when it looks for new ones, one by one. For the same reason
+/// nothing is removed between rounds.
+fn scratch(around: &Surroundings) -> Result<tempfile::TempDir> {
+    let temporary = std::env::temp_dir();
+    let in_memory = machine::file_system(&temporary).is_none_or(|kind| kind == "tmpfs" || kind == "ramfs");
+    let place = if in_memory { &around.target } else { &temporary };
+    tempfile::Builder::new().prefix("bench-").tempdir_in(place).context("scratch directory")
 }
 
 /// A benchmark that could not be run is a promise not kept; the others go on.

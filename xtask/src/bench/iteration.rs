@@ -32,14 +32,11 @@ pub fn iteration(ground: &Ground) -> Result<Vec<Row>> {
         let found = parts(ground, &project, PART_ROUNDS)?;
         let sum = sum(&found)?;
         readings.borrow_mut().push(found);
-        fs::remove_dir_all(&dir)?;
         Ok(sum)
     });
     let whole = Subject::measured("iteration, 5 files", || {
         let dir = fresh()?;
-        let times = Project::small(&dir, &ground.programs.windlass, TASKS)?.drive()?;
-        fs::remove_dir_all(&dir)?;
-        mean(&times)
+        mean(&Project::small(&dir, &ground.programs.windlass, TASKS)?.drive()?)
     });
     let rounds = Rounds { warm_up: 1, ..ground.rounds };
     let found = rounds.compare(parts, vec![whole])?;
@@ -113,7 +110,6 @@ fn flushed(ground: &Ground, strace: &Path, tasks: usize) -> Result<usize> {
     let options = ["-f", "-qq", "-o", &shown, "-e", "trace=fsync,fdatasync,syncfs,sync,msync"];
     finish(project.watched(strace, &options, &["run", "--name", "bench"]))?;
     let text = fs::read_to_string(&trace).context("what strace wrote")?;
-    fs::remove_dir_all(&dir)?;
     Ok(text.lines().filter(|line| line.contains("sync") && !line.contains("resumed>")).count())
 }
 

@@ -68,7 +68,7 @@ fn processor() -> Option<String> {
 }
 
 /// The kind of the mount that holds `dir`: the longest mount point above it.
-fn file_system(dir: &Path) -> Option<String> {
+pub fn file_system(dir: &Path) -> Option<String> {
     let dir = dir.canonicalize().ok()?;
     kind_of_mount(&fs::read_to_string("/proc/self/mounts").ok()?, &dir)
 }
