@@ -15,9 +15,7 @@ use windlass_core::id::{CommitId, LoopName, Seq};
 use windlass_core::policy::{CheckPolicy, CheckWhen};
 use windlass_core::time::{Millis, Timestamp};
 use windlass_gate::{GateRun, run_check};
-use windlass_process::{
-    Confinement, Exit, Level, Limits, Program, Spawner, ThrowawayTree, WARDEN_ARG, warden_main,
-};
+use windlass_process::{Confinement, Exit, Limits, Program, Spawner, ThrowawayTree, WARDEN_ARG, warden_main};
 use windlass_store::{Append, Log, StateDir, Store, VaultDir};
 use windlass_workspace::{
     Checkout, CommitText, Depth, Git, LandRequest, OperatorEnv, Reading, Repository, Rules, Since, Snapshot,
@@ -185,7 +183,7 @@ impl Parts {
             checks: &checks,
             cwd: if self.overlay { &at } else { &lower },
             env: &env(),
-            confinement: &Confinement { level: Level::None, tree: tree.clone() },
+            confinement: &Confinement::none_with(tree.clone()),
             attempts: &self.dirs.attempts(&self.name),
             name: "gate",
             spawner: &self.spawner,

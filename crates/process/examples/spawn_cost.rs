@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use windlass_process::{
-    Confinement, Containment, Exit, Level, Limits, Program, Spawner, ThrowawayTree, WARDEN_ARG, warden_main,
+    Confinement, Containment, Exit, Limits, Program, Spawner, ThrowawayTree, WARDEN_ARG, warden_main,
 };
 
 fn main() -> ExitCode {
@@ -77,7 +77,7 @@ fn wardened(
         env: Vec::new(),
         stdin: Vec::new(),
         limits: Limits::none(1 << 20),
-        confinement: Confinement { level: Level::None, tree: tree.cloned() },
+        confinement: Confinement::none_with(tree.cloned()),
         marker: dir.display().to_string(),
         dir: dir.clone(),
     };

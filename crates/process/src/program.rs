@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::sandbox::Confinement;
+
 /// One command, and everything it is given.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Program {
@@ -41,18 +43,6 @@ pub struct Limits {
     pub output_cap: u64,
 }
 
-/// What a program may reach. Every spawn names one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Confinement {
-    pub level: Level,
-    pub tree: Option<ThrowawayTree>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Level {
-    None,
-}
-
 /// A directory the program may change freely, none of whose changes last.
 ///
 /// `lower` appears at `at`; what is written there goes to `upper` (a fresh directory of the caller, on a
@@ -75,12 +65,6 @@ impl Limits {
     /// No limit at all but the size of what is kept.
     pub fn none(output_cap: u64) -> Limits {
         Limits { wall: Duration::ZERO, silence: Duration::ZERO, grace: Duration::ZERO, output_cap }
-    }
-}
-
-impl Confinement {
-    pub fn none() -> Confinement {
-        Confinement { level: Level::None, tree: None }
     }
 }
 
@@ -131,7 +115,7 @@ fn open_up(root: &Path) -> io::Result<()> {
 }
 
 /// Paths travel as `OsString`: serde refuses a `PathBuf` that is not UTF-8.
-mod os_path {
+pub mod os_path {
     use std::ffi::OsString;
     use std::path::{Path, PathBuf};
 
@@ -146,7 +130,7 @@ mod os_path {
     }
 }
 
-mod os_paths {
+pub mod os_paths {
     use std::ffi::OsString;
     use std::path::PathBuf;
 
@@ -158,5 +142,20 @@ mod os_paths {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PathBuf>, D::Error> {
         Ok(Vec::<OsString>::deserialize(from)?.into_iter().map(PathBuf::from).collect())
+    }
+}
+
+pub mod os_path_option {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+        path.as_deref().map(Path::as_os_str).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<OsString>::deserialize(from)?.map(PathBuf::from))
     }
 }

@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::finished::{Containment, Exit};
-use crate::program::{Confinement, Level, Limits, Program, ThrowawayTree, remove_tree};
+use crate::program::{Limits, Program, ThrowawayTree, remove_tree};
 use crate::record::{self, ATTEMPT_VARIABLE};
 use crate::running::Running;
+use crate::sandbox::{Confinement, Defence, Level, Weakened};
 use crate::warden::{WARDEN_ARG, probe_arguments};
 use crate::wire::{self, Asked, Request};
 
@@ -79,6 +80,7 @@ impl Spawner {
     pub fn start(&self, program: &Program) -> Result<Running, StartError> {
         let asked = match self.containment {
             Some(containment) => Asked::Exactly(containment),
+            None if program.confinement.level != Level::None => Asked::Best,
             None if self.has_pid_namespace(&program.dir) => Asked::Best,
             None if program.confinement.tree.is_some() => Asked::Best,
             None => Asked::Exactly(Containment::Subreaper),
@@ -112,13 +114,19 @@ impl Spawner {
         let dir = std::path::absolute(&program.dir).map_err(unusable)?;
         let log = File::create(record::log_path(&dir)).map_err(unusable)?;
         let cwd = std::path::absolute(&program.cwd).map_err(unusable)?;
-        let program = Program { dir, cwd, ..program.clone() };
+        let mut program = Program { dir, cwd, ..program.clone() };
+        let weakened = Weakened::from_environment();
+        let mut command = Command::new(&self.warden);
+        match weakened.keeps(Defence::Environment) {
+            true => drop(command.env_clear()),
+            false => program.env.extend(std::env::vars_os()),
+        }
+        weakened.tell_early(&mut command);
 
         abort_point("process::spawn");
-        let mut child = Command::new(&self.warden)
+        let mut child = command
             .arg0("windlass-warden")
             .arg(WARDEN_ARG)
-            .env_clear()
             .env(ATTEMPT_VARIABLE, &program.marker)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -131,7 +139,7 @@ impl Spawner {
                 program: name.clone(),
                 source,
             })?;
-        let request = Request { program, containment: asked };
+        let request = Request { program, containment: asked, weakened };
         let sent = match child.stdin.as_mut() {
             Some(control) => wire::write_request(control, &request),
             None => Err(io::ErrorKind::BrokenPipe.into()),
@@ -170,7 +178,7 @@ impl Spawner {
             env: Vec::new(),
             stdin: Vec::new(),
             limits: Limits { wall: PROBE_LIMIT, ..Limits::none(4096) },
-            confinement: Confinement { level: Level::None, tree: tree.clone() },
+            confinement: Confinement::none_with(tree.clone()),
             dir: made("attempt")?,
             marker: format!("probe {}", place.display()),
         };

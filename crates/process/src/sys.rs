@@ -42,6 +42,12 @@ pub fn exit_now(code: i32) -> ! {
 /// Makes `keep[i]` descriptor `i` and closes every other. The first three are for a program to inherit,
 /// the rest close on exec.
 pub fn keep_only(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
+    keep_first(keep)?;
+    close_from(keep.len() as u32)
+}
+
+/// Makes `keep[i]` descriptor `i`, as [`keep_only`] does, and leaves all others as they are.
+pub fn keep_first(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
     const ABOVE: c_int = 64;
     let raise = |fd: &BorrowedFd<'_>| {
         // SAFETY: a plain descriptor operation on an open descriptor.
@@ -53,7 +59,7 @@ pub fn keep_only(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
         // SAFETY: whoever owned descriptor `slot` never runs again in this process: see the callers.
         check(unsafe { libc::dup3(fd, slot, flags) })?;
     }
-    close_from(keep.len() as u32)
+    Ok(())
 }
 
 /// Closes every descriptor from `first` on, whoever opened it.
@@ -141,6 +147,97 @@ pub fn wait_for(slots: &mut [libc::pollfd], until: Option<Instant>) -> io::Resul
 pub fn signal_everyone(signal: c_int) {
     // SAFETY: sends a signal. No process but the namespace's init calls this.
     unsafe { libc::kill(-1, signal) };
+}
+
+/// Flags of a mount, as `mount_setattr` takes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MountAttributes(u64);
+
+impl MountAttributes {
+    pub const RDONLY: MountAttributes = MountAttributes(1);
+    pub const NOSUID: MountAttributes = MountAttributes(2);
+    pub const NODEV: MountAttributes = MountAttributes(4);
+    pub const NOEXEC: MountAttributes = MountAttributes(8);
+
+    pub const fn union(self, other: MountAttributes) -> MountAttributes {
+        MountAttributes(self.0 | other.0)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    ThisMount,
+    AndAllBelow,
+}
+
+/// Adds flags to the mount whose root `mount` is.
+pub fn set_mount_attributes(
+    mount: BorrowedFd<'_>,
+    extent: Extent,
+    attributes: MountAttributes,
+) -> io::Result<()> {
+    #[repr(C)]
+    struct MountAttr {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        userns: u64,
+    }
+    const RECURSIVE: c_int = 0x8000;
+    let attr = MountAttr { set: attributes.0, clear: 0, propagation: 0, userns: 0 };
+    let flags = match extent {
+        Extent::ThisMount => libc::AT_EMPTY_PATH,
+        Extent::AndAllBelow => libc::AT_EMPTY_PATH | RECURSIVE,
+    };
+    let size = std::mem::size_of::<MountAttr>();
+    // SAFETY: the attributes live through the call, which is told their size.
+    let done = unsafe {
+        libc::syscall(libc::SYS_mount_setattr, mount.as_raw_fd(), c"".as_ptr(), flags, &attr, size)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Gives up every capability this thread could ever have again. Without the right to do so nothing is done:
+/// then there is nothing to give up that `no_new_privs` does not hold back.
+pub fn drop_bounding_set() -> io::Result<()> {
+    for capability in 0..64 {
+        // SAFETY: changes this thread's own capabilities.
+        let dropped = check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) });
+        match dropped {
+            Ok(_) => {}
+            // The kernel knows no more of them.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(()),
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// What the kernel says when it is asked for its version of Landlock; an error is negative.
+pub fn landlock_version() -> i32 {
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag nothing is read and nothing is made.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION) };
+    match i32::try_from(version) {
+        Ok(version) if version >= 0 => version,
+        Ok(_) | Err(_) => -io::Error::last_os_error().raw_os_error().unwrap_or(libc::ENOSYS),
+    }
+}
+
+/// Brings up the loopback interface of this network namespace.
+pub fn loopback_up() -> io::Result<()> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    // SAFETY: all zero is a valid request; the name is shorter than its field.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = *from as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the request lives through the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &request) }).map(drop)
 }
 
 /// Replaces this process; returns only why it could not.

@@ -23,6 +23,7 @@ use rustix::process::{DumpableBehavior, getpid, getppid, set_child_subreaper, se
 use crate::finished::{Containment, Exit};
 use crate::procfs::{self, ProcessId};
 use crate::record::{self, Record};
+use crate::sandbox::{Defence, Serve, Weakened};
 use crate::sys;
 use crate::wire::{self, Asked, Kept, Outcome, Request};
 use launch::Launched;
@@ -37,6 +38,11 @@ const PROBE_ARG: &str = "probe";
 /// Descriptors of a leader, behind the program's own three.
 const REPORT: RawFd = 3;
 const GO: RawFd = 4;
+/// Behind the lock: where the leader hands out the listener of a proxy, if there is one.
+const HANDOVER: RawFd = 6;
+
+/// Called with the listener that a program was given for its proxy. No network has one, so none is served.
+const SERVE_PROXY: Serve = drop;
 
 /// The hidden mode of the binary. Must be called before any thread is started, since it forks.
 pub fn warden_main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -70,7 +76,9 @@ fn act_as_probe(writes: Option<OsString>) -> ExitCode {
 
 fn attend() -> io::Result<()> {
     sys::settle_signals()?;
-    sys::close_from(3)?;
+    if Weakened::from_environment().keeps(Defence::Descriptors) {
+        sys::close_from(3)?;
+    }
     set_child_subreaper(Some(getpid()))?;
     rustix::thread::set_name(c"windlass-warden").ok();
     let (mut control, mut result) = take_pipes()?;
@@ -117,14 +125,18 @@ fn prepare(request: &Request) -> Result<(File, Launched), String> {
         .and_then(record::try_lock)
         .map_err(|error| format!("cannot lock {}: {error}", path.display()))?;
     let lock = lock.ok_or_else(|| format!("{} is locked: the attempt has a warden", path.display()))?;
-    let launched = launch::launch(&request.program, request.containment, &lock)?;
+    let launched = launch::launch(request, &lock)?;
     Ok((lock, launched))
 }
 
 /// Writes the record, starts the program if there is still someone to start it for, and sees it through.
 fn run(mut request: Request, control: File, launched: Launched) -> Outcome {
-    let Launched { tree, go, stdin, stdout, stderr, report } = launched;
+    let Launched { tree, go, stdin, stdout, stderr, report, proxy } = launched;
     let containment = tree.containment;
+    if let Some(listener) = proxy {
+        // Nothing is forked from here on, so the warden may have threads.
+        std::thread::spawn(move || SERVE_PROXY(listener));
+    }
     let program = &mut request.program;
     let begin = || -> Result<Watch, String> {
         write_record(program, tree.leader.as_raw_pid()).map_err(|error| {

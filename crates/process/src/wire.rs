@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finished::{Containment, Exit};
 use crate::program::Program;
+use crate::sandbox::Weakened;
 
 pub const CANCEL: u8 = b'c';
 
@@ -17,6 +18,7 @@ pub const CANCEL: u8 = b'c';
 pub struct Request {
     pub program: Program,
     pub containment: Asked,
+    pub weakened: Weakened,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

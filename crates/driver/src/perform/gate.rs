@@ -9,7 +9,7 @@ use windlass_core::input::Input;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, WorkspacePolicy};
 use windlass_gate::{Checked, GateRun, run_check};
-use windlass_process::{Confinement, Level, ThrowawayTree};
+use windlass_process::{Confinement, ThrowawayTree};
 use windlass_store::Blob;
 use windlass_workspace::Checkout;
 
@@ -95,7 +95,7 @@ impl Place {
         } else {
             (lower, None)
         };
-        Ok(Self { cwd, confinement: Confinement { level: Level::None, tree }, attempts })
+        Ok(Self { cwd, confinement: Confinement::none_with(tree), attempts })
     }
 
     /// Removes what a check, also an interrupted one, left.

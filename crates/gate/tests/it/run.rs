@@ -10,7 +10,7 @@ use windlass_core::id::BlobId;
 use windlass_core::policy::{CheckPolicy, CheckWhen};
 use windlass_core::time::Millis;
 use windlass_gate::{Checked, GateRun, run};
-use windlass_process::{Canceller, Confinement, Level, Spawner, ThrowawayTree};
+use windlass_process::{Canceller, Confinement, Spawner, ThrowawayTree};
 
 struct Stage {
     root: TempDir,
@@ -168,15 +168,12 @@ fn every_check_begins_with_the_tree_as_it_was() {
         eprintln!("not run: no overlay can be mounted here");
         return;
     }
-    stage.confinement = Confinement {
-        level: Level::None,
-        tree: Some(ThrowawayTree {
-            lower: stage.path("tree"),
-            at: stage.path("at"),
-            upper: stage.path("upper"),
-            hide: vec![stage.path("tree")],
-        }),
-    };
+    stage.confinement = Confinement::none_with(Some(ThrowawayTree {
+        lower: stage.path("tree"),
+        at: stage.path("at"),
+        upper: stage.path("upper"),
+        hide: vec![stage.path("tree")],
+    }));
     let checked = stage.run();
     assert_eq!(checked[0].exit_code, Some(0), "{:?}", checked[0]);
     assert_eq!(checked[1].excerpt, "base\nfile");

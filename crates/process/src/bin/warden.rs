@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use windlass_process::{
-    Confinement, Containment, Level, Limits, Program, Spawner, ThrowawayTree, WARDEN_ARG, warden_main,
+    Confinement, Containment, Level, Limits, Network, Program, Reach, Spawner, ThrowawayTree, WARDEN_ARG,
+    warden_main,
 };
 
 fn main() -> ExitCode {
@@ -42,13 +43,17 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         at,
         upper,
     });
+    let Some(confinement) = confinement(&settings, tree.clone()) else {
+        eprintln!("level: none, landlock, namespaces; network: open, loopback, none");
+        return ExitCode::from(2);
+    };
     let program = Program {
         argv: args.collect(),
         cwd,
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         stdin: Vec::new(),
         limits: Limits { wall: Duration::from_secs(60), ..Limits::none(1 << 20) },
-        confinement: Confinement { level: Level::None, tree: tree.clone() },
+        confinement,
         marker: settings.get("marker").cloned().unwrap_or_default(),
         dir,
     };
@@ -71,4 +76,29 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     println!("discarded={discarded:?}");
     println!("duration={:?} warden_peak_kib={}", finished.duration, finished.warden_peak_kib);
     ExitCode::SUCCESS
+}
+
+/// `read`, `write` and `hide` are lists with colons, on top of the system.
+fn confinement(settings: &BTreeMap<String, String>, tree: Option<ThrowawayTree>) -> Option<Confinement> {
+    let paths = |key: &str| -> Vec<PathBuf> {
+        settings.get(key).into_iter().flat_map(|list| list.split(':')).map(PathBuf::from).collect()
+    };
+    let mut reach = Reach::system();
+    reach.read.extend(paths("read"));
+    reach.write.extend(paths("write"));
+    reach.hide.extend(paths("hide"));
+    reach.scratch = settings.get("scratch").map(PathBuf::from);
+    let level = match settings.get("level").map_or("none", String::as_str) {
+        "none" => Level::None,
+        "landlock" => Level::Landlock,
+        "namespaces" => Level::Namespaces,
+        _ => return None,
+    };
+    let network = match settings.get("network").map_or("open", String::as_str) {
+        "open" => Network::Open,
+        "loopback" => Network::Loopback,
+        "none" => Network::None,
+        _ => return None,
+    };
+    Some(Confinement { level, reach, network, tree })
 }

@@ -3,7 +3,8 @@
 use std::ffi::{CString, NulError, OsStr};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -11,13 +12,14 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use rustix::process::{Signal, chdir, set_parent_process_death_signal, setsid};
 
 use crate::finished::Containment;
-use crate::program::{Level, Program};
+use crate::program::Program;
 use crate::record::ATTEMPT_VARIABLE;
+use crate::sandbox::{self, Defence, Enclosure, Level, Weakened};
 use crate::sys;
 use crate::warden::report;
-use crate::warden::terminate::ProcessTree;
+use crate::warden::terminate::{ProcessTree, Strays};
 use crate::warden::{REPORT, namespace};
-use crate::wire::Asked;
+use crate::wire::{Asked, Request};
 
 /// Large enough that a flood costs few wake-ups; refusal by a per-user limit is harmless.
 const OUTPUT_PIPE: usize = 256 * 1024;
@@ -30,15 +32,16 @@ pub struct Launched {
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
     pub report: OwnedFd,
+    /// Where the program will look for its proxy.
+    pub proxy: Option<TcpListener>,
 }
 
 /// `lock` stays open in the leader, so that it is not free while the namespace's init lives.
-pub fn launch(program: &Program, asked: Asked, lock: &File) -> Result<Launched, String> {
-    match program.confinement.level {
-        Level::None => {}
-    }
-    let command = Command::prepare(program)?;
-    let (namespace, containment) = contain(program, asked)?;
+pub fn launch(request: &Request, lock: &File) -> Result<Launched, String> {
+    let (program, weakened) = (&request.program, &request.weakened);
+    let command = Command::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
+    let (namespace, containment) = contain(request)?;
+    let has_proxy = command.enclosure.as_ref().is_some_and(|enclosure| enclosure.network().has_proxy());
     // Ours of the program's stdin and outputs never block; the program's own ends do.
     let pipes = || -> io::Result<_> {
         let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -57,34 +60,82 @@ pub fn launch(program: &Program, asked: Asked, lock: &File) -> Result<Launched, 
     let (theirs, go, [stdin, stdout, stderr, report]) =
         pipes().map_err(|error| format!("cannot make a pipe: {error}"))?;
 
+    let (inside, outside) = match has_proxy {
+        true => sandbox::handover().map(|(inside, outside)| (Some(inside), Some(outside))),
+        false => Ok((None, None)),
+    }
+    .map_err(|error| format!("cannot make a socket: {error}"))?;
+
     let lead = || {
-        let [stdin, stdout, stderr, report, go] = &theirs;
-        let keep = [stdin.as_fd(), stdout.as_fd(), stderr.as_fd(), report.as_fd(), go.as_fd(), lock.as_fd()];
-        if let Err(error) = sys::keep_only(&keep) {
+        let mut keep: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).chain([lock.as_fd()]).collect();
+        keep.extend(inside.as_ref().map(AsFd::as_fd));
+        let kept = match weakened.keeps(Defence::Descriptors) {
+            true => sys::keep_only(&keep),
+            false => sys::keep_first(&keep),
+        };
+        if let Err(error) = kept {
             // The report pipe may not be where it is looked for; the warden sees a leader that died.
             eprintln!("cannot arrange the descriptors of a program: {error}");
             sys::exit_now(70);
         }
         match namespace {
-            Some(entered) => namespace::lead(entered, program.confinement.tree.as_ref(), &command),
-            None => lead_alone(&command),
+            Some(entered) if entered.pid_namespace => namespace::lead(entered, program, &command),
+            entered => lead_alone(entered, program, &command),
         }
     };
     // SAFETY: a warden has one thread: `warden_main` is called before any other is started.
     let leader = unsafe { sys::fork(lead) }.map_err(|error| format!("cannot fork: {error}"))?;
-    let tree = ProcessTree { leader, containment };
-    Ok(Launched { tree, go, stdin, stdout, stderr, report })
+    let strays = match weakened.keeps(Defence::Processes) {
+        true => Strays::AreEnded,
+        false => Strays::LiveOn,
+    };
+    let tree = ProcessTree { leader, containment, strays };
+    drop(inside);
+    let taken = outside.map_or(Ok(None), sandbox::take_listener);
+    let proxy = taken.map_err(|error| format!("cannot take the listener of a proxy: {error}"))?;
+    Ok(Launched { tree, go, stdin, stdout, stderr, report, proxy })
 }
 
-/// Enters the best containment that was asked for.
-fn contain(program: &Program, asked: Asked) -> Result<(Option<namespace::Entered>, Containment), String> {
+type Contained = (Option<namespace::Entered>, Containment);
+
+/// Enters the containment that the level needs, or the best that was asked for.
+fn contain(request: &Request) -> Result<Contained, String> {
+    let confinement = &request.program.confinement;
+    match (confinement.level, request.containment) {
+        (Level::None, asked) => contain_unconfined(asked, confinement.tree.is_some()),
+        (Level::Landlock, Asked::Exactly(Containment::PidNamespace)) => {
+            Err("level landlock has no PID namespace, and one was asked for".to_owned())
+        }
+        (Level::Landlock, Asked::Exactly(Containment::Subreaper) | Asked::Best) => {
+            Ok((None, Containment::Subreaper))
+        }
+        (Level::Namespaces, Asked::Exactly(Containment::Subreaper)) => {
+            Err("level namespaces needs a PID namespace, and a subreaper was asked for".to_owned())
+        }
+        (Level::Namespaces, Asked::Exactly(Containment::PidNamespace) | Asked::Best) => {
+            contain_in_namespaces(&request.weakened)
+                .map_err(|error| format!("no confinement at level namespaces: {error}"))
+        }
+    }
+}
+
+fn contain_in_namespaces(weakened: &Weakened) -> Result<Contained, namespace::EnterError> {
+    #[cfg(feature = "weaken")]
+    if !weakened.keeps(Defence::Processes) {
+        return namespace::enter_without_processes().map(|entered| (Some(entered), Containment::Subreaper));
+    }
+    debug_assert!(weakened.keeps(Defence::Processes));
+    namespace::enter().map(|entered| (Some(entered), Containment::PidNamespace))
+}
+
+fn contain_unconfined(asked: Asked, needs_namespace: bool) -> Result<Contained, String> {
     let optional = match asked {
-        Asked::Exactly(Containment::Subreaper) if program.confinement.tree.is_some() => {
+        Asked::Exactly(Containment::Subreaper) if needs_namespace => {
             return Err("a throwaway tree needs a namespace, and a subreaper was asked for".to_owned());
         }
         Asked::Exactly(Containment::Subreaper) => return Ok((None, Containment::Subreaper)),
         Asked::Exactly(Containment::PidNamespace) => false,
-        Asked::Best => program.confinement.tree.is_none(),
+        Asked::Best => !needs_namespace,
     };
     match namespace::enter() {
         Ok(entered) => Ok((Some(entered), Containment::PidNamespace)),
@@ -94,11 +145,16 @@ fn contain(program: &Program, asked: Asked) -> Result<(Option<namespace::Entered
 }
 
 /// The program's process where there is no namespace. It dies with the warden, at least by itself.
-fn lead_alone(command: &Command) -> ! {
+fn lead_alone(entered: Option<namespace::Entered>, program: &Program, command: &Command) -> ! {
     set_parent_process_death_signal(Some(Signal::KILL)).ok();
     // Before the program is told to go, so that it can be asked to end from its first moment on.
     setsid().ok();
     sys::default_signals().ok();
+    if let (Some(entered), Some(enclosure)) = (entered, &command.enclosure)
+        && let Err(why) = namespace::own_world(entered, program, enclosure)
+    {
+        not_started(&why);
+    }
     wait_for_go();
     command.execute()
 }
@@ -120,10 +176,12 @@ pub struct Command {
     argv: Vec<CString>,
     env: Vec<CString>,
     cwd: PathBuf,
+    /// `None` where the program is not confined.
+    pub enclosure: Option<Enclosure>,
 }
 
 impl Command {
-    fn prepare(program: &Program) -> Result<Command, String> {
+    fn prepare(program: &Program, enclosure: Option<Enclosure>) -> Result<Command, String> {
         let named = |what: &str, error: NulError| format!("the {what} holds a NUL byte: {error}");
         let argv: Vec<CString> = program
             .argv
@@ -140,15 +198,13 @@ impl Command {
         }
         let first = program.argv.first().ok_or("there is no command")?;
         let candidates = candidates(first, program)?;
-        Ok(Command { candidates, argv, env, cwd: program.cwd.clone() })
+        Ok(Command { candidates, argv, env, cwd: program.cwd.clone(), enclosure })
     }
 
     /// Becomes the program, in a session of its own; what stops that goes to the report pipe.
     pub fn execute(&self) -> ! {
         let (Ok(why) | Err(why)) = self.become_program();
-        let mut pipe = File::from(take(REPORT));
-        pipe.write_all(&report::not_started(&why)).ok();
-        sys::exit_now(127)
+        not_started(&why)
     }
 
     /// Returns only why it could not; `Ok` if it was looked for everywhere.
@@ -157,6 +213,7 @@ impl Command {
         setsid().ok();
         sys::default_signals().map_err(|error| format!("cannot reset the signals: {error}"))?;
         chdir(&self.cwd).map_err(|error| format!("cannot enter {}: {error}", self.cwd.display()))?;
+        self.enclosure.as_ref().map_or(Ok(()), Enclosure::close)?;
         self.candidates.iter().try_fold(self.not_found(), |why, path| {
             let error = sys::execute(path, &self.argv, &self.env);
             let path = Path::new(OsStr::from_bytes(path.as_bytes()));
@@ -177,6 +234,12 @@ impl Command {
             _ => format!("cannot run {}: it is in no directory of PATH", self.argv[0].to_string_lossy()),
         }
     }
+}
+
+fn not_started(why: &str) -> ! {
+    let mut pipe = File::from(take(REPORT));
+    pipe.write_all(&report::not_started(why)).ok();
+    sys::exit_now(127)
 }
 
 /// As a shell would look, but only in the program's own PATH, and never in a relative entry of it: the

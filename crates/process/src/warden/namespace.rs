@@ -2,6 +2,9 @@
 //!
 //! When the init dies the kernel kills everything in the namespace, however it forked, hid or left its
 //! session; the init is reaped only after the last of them is gone. The warden stays outside.
+//!
+//! At [`Level::Namespaces`](crate::Level::Namespaces) the init also makes every other namespace, and the root
+//! directory that the program will see.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,15 +17,17 @@ use rustix::process::{
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use crate::program::ThrowawayTree;
+use crate::program::{Program, ThrowawayTree};
+use crate::sandbox::{self, Enclosure};
 use crate::sys;
 use crate::warden::launch::{Command, wait_for_go};
-use crate::warden::{REPORT, overlay, report};
+use crate::warden::{HANDOVER, REPORT, overlay, report};
 
 /// The next child of this process is the init of a namespace.
 #[derive(Clone, Copy)]
 pub struct Entered {
     pub user_namespace: bool,
+    pub pid_namespace: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -38,9 +43,19 @@ pub enum EnterError {
 /// Root needs no user namespace, and must not get one: with a single mapped user it could no longer touch
 /// the files of others. Anyone else needs one, keeps uid and gid, and loses set-uid programs such as sudo.
 pub fn enter() -> Result<Entered, EnterError> {
+    enter_with(UnshareFlags::NEWPID)
+}
+
+/// Everything but the PID namespace.
+#[cfg(feature = "weaken")]
+pub fn enter_without_processes() -> Result<Entered, EnterError> {
+    enter_with(UnshareFlags::empty())
+}
+
+fn enter_with(mut flags: UnshareFlags) -> Result<Entered, EnterError> {
     let (uid, gid) = (geteuid(), getegid());
     let user_namespace = !uid.is_root();
-    let mut flags = UnshareFlags::NEWPID;
+    let pid_namespace = flags.contains(UnshareFlags::NEWPID);
     flags.set(UnshareFlags::NEWUSER, user_namespace);
     // SAFETY: no descriptor table is unshared, and a warden has one thread.
     unsafe { unshare_unsafe(flags) }.map_err(|error| EnterError::Refused(error.into()))?;
@@ -52,11 +67,11 @@ pub fn enter() -> Result<Entered, EnterError> {
         };
         map().map_err(EnterError::Unmapped)?;
     }
-    Ok(Entered { user_namespace })
+    Ok(Entered { user_namespace, pid_namespace })
 }
 
 /// The init's whole life: mounts, the program, and then nothing but reaping.
-pub fn lead(entered: Entered, tree: Option<&ThrowawayTree>, command: &Command) -> ! {
+pub fn lead(entered: Entered, program: &Program, command: &Command) -> ! {
     // The warden's only thread is its main one, so this means the warden's death and nothing else.
     set_parent_process_death_signal(Some(Signal::KILL)).ok();
     setsid().ok();
@@ -64,7 +79,10 @@ pub fn lead(entered: Entered, tree: Option<&ThrowawayTree>, command: &Command) -
     let mut pipe = unsafe { File::from_raw_fd(REPORT) };
     let prepare = || -> Result<(), String> {
         sys::block(&[libc::SIGCHLD, libc::SIGTERM]).map_err(|error| error.to_string())?;
-        own_mounts(entered, tree)
+        match &command.enclosure {
+            Some(enclosure) => own_world(entered, program, enclosure),
+            None => own_mounts(entered, program.confinement.tree.as_ref()),
+        }
     };
     if let Err(why) = prepare() {
         pipe.write_all(&report::not_started(&why)).ok();
@@ -83,6 +101,25 @@ pub fn lead(entered: Entered, tree: Option<&ThrowawayTree>, command: &Command) -
     };
     let_go_of_stdio();
     reap_until_told(program, pipe)
+}
+
+/// Every namespace but those of [`enter`], and nothing of the host but what the program may reach.
+pub fn own_world(entered: Entered, program: &Program, enclosure: &Enclosure) -> Result<(), String> {
+    // SAFETY: no descriptor table is unshared, and the leader has one thread.
+    unsafe { unshare_unsafe(enclosure.namespaces()) }
+        .map_err(|error| format!("no namespaces for mounts, messages, host name and network: {error}"))?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|error| format!("cannot make the mounts private: {error}"))?;
+    if let Some(tree) = &program.confinement.tree {
+        overlay::mount_layers(tree, entered)?;
+    }
+    enclosure.enter_root(&program.dir, entered.pid_namespace)?;
+    if enclosure.network().has_proxy() {
+        // SAFETY: the leader's end of the handover, taken once in this process.
+        let outside = unsafe { std::os::fd::OwnedFd::from_raw_fd(HANDOVER) };
+        sandbox::hand_out_listener(outside).map_err(|error| format!("no listener for the proxy: {error}"))?;
+    }
+    Ok(())
 }
 
 fn own_mounts(entered: Entered, tree: Option<&ThrowawayTree>) -> Result<(), String> {

@@ -10,7 +10,15 @@ use rustix::mount::{MountFlags, mount, mount_bind};
 use crate::program::ThrowawayTree;
 use crate::warden::namespace::Entered;
 
+/// The tree, with everything hidden that it says, in a copy of the host's mounts.
 pub fn mount_tree(tree: &ThrowawayTree, entered: Entered) -> Result<(), String> {
+    mount_layers(tree, entered)?;
+    tree.hide
+        .iter()
+        .try_for_each(|path| hide(path).map_err(|error| format!("cannot hide {}: {error}", path.display())))
+}
+
+pub fn mount_layers(tree: &ThrowawayTree, entered: Entered) -> Result<(), String> {
     let at = tree.at.display();
     if let Some(hidden) = tree.hide.iter().find(|hidden| tree.at.starts_with(hidden)) {
         return Err(format!("cannot hide {}: the tree is to appear inside it, at {at}", hidden.display()));
@@ -37,10 +45,7 @@ pub fn mount_tree(tree: &ThrowawayTree, entered: Entered) -> Result<(), String> 
     // `volatile` (5.10) spares the flush of changes that nobody will ever read again.
     mount_overlay(&tree.at, &format!("{options},volatile"))
         .or_else(|_| mount_overlay(&tree.at, &options))
-        .map_err(|error| format!("cannot mount {} at {at}: {error}", tree.lower.display()))?;
-    tree.hide
-        .iter()
-        .try_for_each(|path| hide(path).map_err(|error| format!("cannot hide {}: {error}", path.display())))
+        .map_err(|error| format!("cannot mount {} at {at}: {error}", tree.lower.display()))
 }
 
 fn mount_overlay(at: &Path, options: &str) -> std::io::Result<()> {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use windlass_process::{Confinement, Containment, Exit, Level, Program, Spawner, ThrowawayTree};
+use windlass_process::{Confinement, Containment, Exit, Program, Spawner, ThrowawayTree};
 
 use crate::stage::{Stage, WARDEN, overlay_works, run, spawner, stderr, stdout};
 
@@ -40,7 +40,7 @@ impl Trees {
     fn shell(&self, script: &str) -> Program {
         let mut program = self.stage.shell(script);
         program.cwd = self.tree.at.clone();
-        program.confinement = Confinement { level: Level::None, tree: Some(self.tree.clone()) };
+        program.confinement = Confinement::none_with(Some(self.tree.clone()));
         program.env.push(("LOWER".into(), self.tree.lower.clone().into()));
         program
     }

@@ -1,0 +1,160 @@
+//! What a program may reach, and how that is made true.
+//!
+//! At [`Level::Namespaces`] the leader builds a root directory that has nothing but the reach, in namespaces
+//! of its own; at [`Level::Landlock`] the program stays in the host's tree and the kernel refuses the rest.
+//! At both the program then gives up every privilege, confines itself with Landlock, and has system calls
+//! filtered that could loosen any of it, before it becomes what was asked for.
+
+mod landlock;
+mod network;
+mod privileges;
+mod reach;
+mod root;
+mod seccomp;
+mod weaken;
+
+use std::path::Path;
+
+use rustix::thread::UnshareFlags;
+use serde::{Deserialize, Serialize};
+
+use crate::program::ThrowawayTree;
+use crate::sys;
+pub use network::{Network, Serve, hand_out_listener, handover, take_listener};
+pub use reach::Reach;
+pub use weaken::{Defence, Weakened};
+
+/// What a program may reach. Every spawn names one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    pub level: Level,
+    pub reach: Reach,
+    pub network: Network,
+    /// Needs namespaces, so [`Level::Landlock`] cannot have one.
+    pub tree: Option<ThrowawayTree>,
+}
+
+/// How a program is kept to its reach; a later level keeps more from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// Not at all: it reaches what its user reaches.
+    None,
+    /// It sees the host, and is refused what is not its own.
+    Landlock,
+    /// It sees nothing but its reach.
+    Namespaces,
+}
+
+impl Confinement {
+    pub fn none() -> Confinement {
+        Confinement { level: Level::None, reach: Reach::default(), network: Network::Open, tree: None }
+    }
+
+    /// Only the throwaway tree, if there is one.
+    pub fn none_with(tree: Option<ThrowawayTree>) -> Confinement {
+        Confinement { tree, ..Confinement::none() }
+    }
+}
+
+impl Level {
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::None => "none",
+            Level::Landlock => "landlock",
+            Level::Namespaces => "namespaces",
+        }
+    }
+}
+
+/// A confinement that was found possible as far as that can be told beforehand.
+pub struct Enclosure {
+    network: Network,
+    plan: reach::Plan,
+    filters: Option<seccomp::Filters>,
+    rules: Option<landlock::Rules>,
+    weakened: Weakened,
+}
+
+impl Enclosure {
+    /// `None` at [`Level::None`].
+    pub fn prepare(confinement: &Confinement, weakened: &Weakened) -> Result<Option<Enclosure>, String> {
+        if confinement.level == Level::None {
+            return Ok(None);
+        }
+        refuse_impossible(confinement)?;
+        let tree = confinement.tree.as_ref();
+        let mut reach = confinement.reach.clone();
+        reach.hide.extend(tree.into_iter().flat_map(|tree| tree.hide.clone()));
+        let plan = match weakened.keeps(Defence::Files) {
+            true => reach::Plan::of(&reach, tree.map(|tree| tree.at.as_path()))?,
+            false => reach::Plan::whole_host(),
+        };
+        let network = match weakened.keeps(Defence::Network) {
+            true => confinement.network.clone(),
+            false => Network::Open,
+        };
+        let level = confinement.level;
+        let filters = match weakened.keeps(Defence::Seccomp) {
+            true => Some(seccomp::Filters::new(level, &network)?),
+            false => None,
+        };
+        let rules = match weakened.keeps(Defence::Landlock) && weakened.keeps(Defence::Files) {
+            true if level == Level::Landlock => Some(landlock::Rules::alone(&plan, &network)?),
+            true => Some(landlock::Rules::inside_root(&plan, &network)),
+            false => None,
+        };
+        Ok(Some(Enclosure { network, plan, filters, rules, weakened: weakened.clone() }))
+    }
+
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// What the leader of [`Level::Namespaces`] unshares, beside the user and the PID namespace.
+    pub fn namespaces(&self) -> UnshareFlags {
+        let mut flags = UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
+        flags.set(UnshareFlags::NEWNET, !self.network.is_of_the_host());
+        flags
+    }
+
+    /// In the leader's fresh namespaces: the host's tree is left for good. `base` is any directory.
+    /// The /proc in it is of the leader's own PID namespace, if it has one.
+    pub fn enter_root(&self, base: &Path, own_processes: bool) -> Result<(), String> {
+        rustix::system::sethostname(b"windlass")
+            .map_err(|error| format!("cannot set a host name: {error}"))?;
+        self.network.arrange()?;
+        root::Root { plan: &self.plan, base, own_processes }.build_and_enter()
+    }
+
+    /// In the program's own process, just before it becomes the program.
+    pub fn close(&self) -> Result<(), String> {
+        match self.weakened.keeps(Defence::Capabilities) {
+            true => privileges::give_up()?,
+            false => privileges::no_new()?,
+        }
+        if let Some(rules) = &self.rules {
+            rules.apply()?;
+        }
+        self.filters.as_ref().map_or(Ok(()), seccomp::Filters::apply)
+    }
+}
+
+fn refuse_impossible(confinement: &Confinement) -> Result<(), String> {
+    if confinement.level != Level::Landlock {
+        return Ok(());
+    }
+    landlock::check_version(sys::landlock_version())
+        .map_err(|why| format!("no confinement at level landlock: {why}"))?;
+    if confinement.tree.is_some() {
+        return Err("a throwaway tree needs level namespaces, and landlock was asked for".to_owned());
+    }
+    match confinement.network {
+        Network::Open | Network::None => Ok(()),
+        Network::Loopback => Err(
+            "network loopback needs level namespaces, and landlock was asked for: it can give a program the whole \
+             network or none"
+                .to_owned(),
+        ),
+    }
+}

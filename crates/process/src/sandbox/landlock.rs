@@ -1,0 +1,203 @@
+//! Landlock: what may be done below which path, kept by the kernel for a process and all its descendants.
+//!
+//! A rule grants a right on a path and on everything below it, and nothing takes it back. So a directory with
+//! something hidden in it gets no rule; its other children get one each.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use ::landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+
+use crate::sandbox::Network;
+use crate::sandbox::reach::{Place, Plan, Rule};
+use crate::sys;
+
+/// The rights this crate knows; a kernel that knows fewer is asked for those.
+const KNOWN: ABI = ABI::V6;
+
+/// Linux 6.12. Before 6.2 a file that may not be written could be truncated, before 6.7 TCP was open, and
+/// before 6.12 a program could signal whomever its user may.
+pub const LEAST_VERSION: i32 = 6;
+
+/// Children that get a rule of their own because something beside them is hidden.
+const MOST_EXPANDED: usize = 10_000;
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rules {
+    grants: Vec<(PathBuf, Grant)>,
+    tcp: Tcp,
+    need: Need,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grant {
+    /// The names in a directory.
+    List,
+    Read,
+    /// A device like /dev/null: neither made nor removed.
+    Use,
+    Write,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tcp {
+    Free,
+    Refused,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// Landlock is all there is.
+    Everything,
+    /// The same is already so by the mounts a program sees.
+    WhatThereIs,
+}
+
+impl Rules {
+    /// For a program that sees the host's own tree.
+    pub fn alone(plan: &Plan, network: &Network) -> Result<Rules, String> {
+        let mut grants: Vec<(PathBuf, Grant)> = ["null", "zero", "full", "random", "urandom"]
+            .map(|name| (Path::new("/dev").join(name), Grant::Use))
+            .into();
+        // Other processes' secrets in there are kept by the kernel's rule for tracing.
+        grants.push(("/proc".into(), Grant::Read));
+        grants.push(("/sys/devices/system/cpu".into(), Grant::Read));
+        for place in &plan.places {
+            match place.rule {
+                Rule::Read => expand(plan, place, &mut grants)?,
+                Rule::Write => {
+                    refuse_exceptions(plan, place)?;
+                    grants.push((place.path.clone(), Grant::Write));
+                }
+                Rule::Hide | Rule::Tree => {}
+            }
+        }
+        let tcp = if *network == Network::None { Tcp::Refused } else { Tcp::Free };
+        Ok(Rules { grants, tcp, need: Need::Everything })
+    }
+
+    /// For a program in a root of its own, where whatever is seen may be read.
+    pub fn inside_root(plan: &Plan, network: &Network) -> Rules {
+        let own = ["/tmp", "/var/tmp", "/dev", "/proc"].map(PathBuf::from);
+        let written = plan.places.iter().filter(|place| matches!(place.rule, Rule::Write | Rule::Tree));
+        let written = written.map(|place| place.path.clone()).chain(own).map(|path| (path, Grant::Write));
+        let grants = [(PathBuf::from("/"), Grant::Read)].into_iter().chain(written).collect();
+        let tcp = if *network == Network::None { Tcp::Refused } else { Tcp::Free };
+        Rules { grants, tcp, need: Need::WhatThereIs }
+    }
+
+    /// For this process and all that come from it, for ever.
+    pub fn apply(&self) -> Result<(), String> {
+        if self.need == Need::Everything {
+            check_version(sys::landlock_version())?;
+        }
+        let failed = |error: &dyn std::fmt::Display| format!("cannot confine with Landlock: {error}");
+        let mut ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(KNOWN))
+            .and_then(|ruleset| ruleset.scope(Scope::from_all(KNOWN)))
+            .map_err(|error| failed(&error))?;
+        if self.tcp == Tcp::Refused {
+            ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN)).map_err(|error| failed(&error))?;
+        }
+        let mut created = ruleset.create().map_err(|error| failed(&error))?;
+        for (path, grant) in &self.grants {
+            // What has gone meanwhile, or may not even be looked up, needs no rule.
+            let Ok(opened) = PathFd::new(path) else { continue };
+            let rights = grant.rights(&opened);
+            created = created
+                .add_rule(PathBeneath::new(opened, rights))
+                .map_err(|error| failed(&format!("{}: {error}", path.display())))?;
+        }
+        let status = created.restrict_self().map_err(|error| failed(&error))?;
+        match (self.need, status.ruleset) {
+            (Need::Everything, RulesetStatus::NotEnforced) => Err(failed(&"the kernel did not enforce it")),
+            (Need::Everything | Need::WhatThereIs, _) => Ok(()),
+        }
+    }
+}
+
+impl Grant {
+    fn rights(self, opened: &PathFd) -> BitFlags<AccessFs> {
+        let reading = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
+        let devices = AccessFs::MakeBlock | AccessFs::MakeChar;
+        let rights = match self {
+            Grant::List => AccessFs::ReadDir.into(),
+            Grant::Read => reading,
+            Grant::Use => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
+            Grant::Write => AccessFs::from_all(KNOWN) & !devices,
+        };
+        if is_dir(opened) { rights } else { rights & AccessFs::from_file(KNOWN) }
+    }
+}
+
+fn is_dir(opened: &PathFd) -> bool {
+    rustix::fs::fstat(opened.as_fd())
+        .is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir())
+}
+
+/// The version is negative where there is no Landlock: then it is the error.
+pub fn check_version(version: i32) -> Result<(), String> {
+    match version {
+        LEAST_VERSION.. => Ok(()),
+        1.. => Err(format!(
+            "Landlock is of version {version} in this kernel; version {LEAST_VERSION} (Linux 6.12) is the first that keeps a \
+             program from signalling others"
+        )),
+        _ if version == -libc::EOPNOTSUPP => {
+            Err("Landlock is in this kernel, but was not switched on when it started".to_owned())
+        }
+        _ => Err("this kernel has no Landlock".to_owned()),
+    }
+}
+
+fn refuse_exceptions(plan: &Plan, place: &Place) -> Result<(), String> {
+    match plan.below(&place.path).find(|inner| inner.rule != Rule::Write) {
+        None => Ok(()),
+        Some(inner) => Err(format!(
+            "cannot keep {} from being {}: it lies in {}, which is writable, and Landlock takes no right back (level \
+             namespaces can)",
+            inner.path.display(),
+            if inner.rule == Rule::Hide { "read" } else { "written" },
+            place.path.display()
+        )),
+    }
+}
+
+/// Grants reading `place`, without what is hidden in it.
+fn expand(plan: &Plan, place: &Place, grants: &mut Vec<(PathBuf, Grant)>) -> Result<(), String> {
+    let hidden: Vec<&Place> = plan.below(&place.path).filter(|inner| inner.rule == Rule::Hide).collect();
+    let before = grants.len();
+    let mut pending = vec![place.path.clone()];
+    while let Some(path) = pending.pop() {
+        let inside: Vec<_> = hidden.iter().filter(|inner| inner.path.starts_with(&path)).collect();
+        if inside.is_empty() {
+            grants.push((path, Grant::Read));
+            continue;
+        }
+        if inside.iter().any(|inner| inner.path == path) {
+            continue;
+        }
+        // The right to list a directory would list the hidden ones below it too.
+        if inside.iter().all(|inner| !inner.is_dir) {
+            grants.push((path.clone(), Grant::List));
+        }
+        for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
+            // A link needs no right, and a rule would go to what it points at.
+            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                pending.push(entry.path());
+            }
+        }
+        if pending.len() + grants.len() - before > MOST_EXPANDED {
+            return Err(format!(
+                "cannot hide what is in {} with Landlock: there are more than {MOST_EXPANDED} names beside it (level \
+                 namespaces can)",
+                place.path.display()
+            ));
+        }
+    }
+    Ok(())
+}

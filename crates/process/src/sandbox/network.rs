@@ -1,0 +1,122 @@
+//! The network a program finds, made by the leader inside its own network namespace.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::sys;
+
+/// What a program can connect to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// The host's own.
+    Open,
+    /// Only what the program itself listens on. Needs [`Level::Namespaces`](crate::Level::Namespaces).
+    Loopback,
+    None,
+}
+
+/// Where a program finds the proxy through which it may reach more than itself.
+pub const PROXY_PORT: u16 = 3128;
+
+impl Network {
+    pub fn is_of_the_host(&self) -> bool {
+        match self {
+            Network::Open => true,
+            Network::Loopback | Network::None => false,
+        }
+    }
+
+    /// Whether the warden serves a proxy, on a listener that is made inside.
+    pub fn has_proxy(&self) -> bool {
+        match self {
+            Network::Open | Network::Loopback | Network::None => false,
+        }
+    }
+
+    /// In the fresh network namespace of the leader.
+    pub fn arrange(&self) -> Result<(), String> {
+        match self {
+            Network::Open | Network::None => Ok(()),
+            Network::Loopback => {
+                sys::loopback_up().map_err(|error| format!("cannot bring up a loopback interface: {error}"))
+            }
+        }
+    }
+}
+
+/// Serves the proxy of one attempt, in a thread of its warden, until the warden ends.
+pub type Serve = fn(TcpListener);
+
+/// The two ends by which the leader hands its listener to the warden: inside, outside.
+pub fn handover() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Listens where the program will look for its proxy, and hands the listener out of the namespace.
+pub fn hand_out_listener(to: impl AsFd) -> io::Result<()> {
+    send_listener(&TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))?, to)
+}
+
+fn send_listener(listener: &TcpListener, to: impl AsFd) -> io::Result<()> {
+    let fds = [listener.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = SendAncillaryBuffer::new(&mut space);
+    if !message.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(io::Error::other("no room for a descriptor"));
+    }
+    sendmsg(to, &[IoSlice::new(b"l")], &mut message, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// `None`: the leader went away, and says why over its report pipe.
+pub fn take_listener(from: impl AsFd) -> io::Result<Option<TcpListener>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut message, RecvFlags::CMSG_CLOEXEC)?;
+    let received = message.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    });
+    Ok(received.map(TcpListener::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn a_listener_goes_from_hand_to_hand() {
+        let (inside, outside) = handover().unwrap();
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        send_listener(&listener, &inside).unwrap();
+        drop(listener);
+        let taken = take_listener(&outside).unwrap().unwrap();
+        let mut client = TcpStream::connect(address).unwrap();
+        client.write_all(b"hello").unwrap();
+        drop(client);
+        let mut heard = String::new();
+        taken.accept().unwrap().0.read_to_string(&mut heard).unwrap();
+        assert_eq!(heard, "hello");
+    }
+
+    #[test]
+    fn a_leader_that_went_away_hands_nothing() {
+        let (inside, outside) = handover().unwrap();
+        drop(inside);
+        assert!(take_listener(&outside).unwrap().is_none());
+    }
+}

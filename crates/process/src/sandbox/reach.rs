@@ -1,0 +1,314 @@
+//! Which paths a program may reach, and what that means once links and nesting are resolved.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::program::{os_path_option, os_paths};
+
+/// Everything that is not named here does not exist for the program. Paths are absolute; they may be
+/// symbolic links, and may lie inside one another: the longest path that holds a file decides about it, and
+/// at one and the same path `hide` outweighs `write`, and `write` outweighs `read`.
+///
+/// Ignored at [`Level::None`](crate::Level::None).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reach {
+    /// Readable and executable, with everything below. One that is missing is skipped.
+    #[serde(with = "os_paths")]
+    pub read: Vec<PathBuf>,
+    /// The program may change these and everything below. They must exist.
+    #[serde(with = "os_paths")]
+    pub write: Vec<PathBuf>,
+    /// Even below a readable path: an empty directory or an empty file at
+    /// [`Level::Namespaces`](crate::Level::Namespaces), refused at [`Level::Landlock`](crate::Level::Landlock).
+    /// One that is missing is skipped.
+    #[serde(with = "os_paths")]
+    pub hide: Vec<PathBuf>,
+    /// Writable too, and at [`Level::Namespaces`](crate::Level::Namespaces) also what the program finds as
+    /// `/tmp` and `/var/tmp`; without one it finds a small one in memory there.
+    #[serde(with = "os_path_option")]
+    pub scratch: Option<PathBuf>,
+}
+
+/// Where systems keep their programs, libraries and settings. `/etc/resolv.conf` and the like are named
+/// because they are links into places that are not readable as a whole.
+const SYSTEM: [&str; 16] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/gnu",
+    "/run/current-system",
+    "/etc/resolv.conf",
+    "/etc/localtime",
+    "/var/lib/ca-certificates",
+    "/var/cache/fontconfig",
+];
+
+/// Readable by root in `/etc`, and nobody's business.
+const SECRETS: [&str; 16] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/security/opasswd",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/doas.conf",
+    "/etc/krb5.keytab",
+    "/etc/ssl/private",
+    "/etc/pki/tls/private",
+    "/etc/letsencrypt",
+    "/etc/wireguard",
+    "/etc/NetworkManager/system-connections",
+    "/etc/wpa_supplicant",
+    "/etc/docker",
+];
+
+impl Reach {
+    /// What programs need of this machine, without its secrets.
+    pub fn system() -> Reach {
+        let there = |paths: &[&str]| -> Vec<PathBuf> {
+            paths.iter().map(PathBuf::from).filter(|path| path.symlink_metadata().is_ok()).collect()
+        };
+        let mut hide = there(&SECRETS);
+        let keys = std::fs::read_dir("/etc/ssh").into_iter().flatten().flatten();
+        hide.extend(keys.map(|entry| entry.path()).filter(|path| is_host_key(path)));
+        hide.sort();
+        Reach { read: there(&SYSTEM), hide, ..Reach::default() }
+    }
+}
+
+fn is_host_key(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with("_key"))
+}
+
+/// What happens at one path of a program's world. In this order, the later one wins at the same path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    Read,
+    Write,
+    Hide,
+    /// The throwaway tree.
+    Tree,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Free of links.
+    pub path: PathBuf,
+    pub rule: Rule,
+    pub is_dir: bool,
+}
+
+/// A reach without links and without anything that changes nothing, in the order in which it is laid out: a
+/// path comes after all that hold it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub places: Vec<Place>,
+    /// The links by which the paths were named, and where each points.
+    pub links: BTreeMap<PathBuf, PathBuf>,
+    pub scratch: Option<PathBuf>,
+}
+
+impl Plan {
+    /// `tree` is where a throwaway tree appears, which must exist.
+    pub fn of(reach: &Reach, tree: Option<&Path>) -> Result<Plan, String> {
+        let mut plan = Plan::default();
+        let mut found: BTreeMap<PathBuf, (Rule, bool)> = BTreeMap::new();
+        let scratch = reach.scratch.as_slice();
+        let lists = [
+            (Rule::Read, &reach.read[..]),
+            (Rule::Write, &reach.write),
+            (Rule::Write, scratch),
+            (Rule::Hide, &reach.hide),
+        ];
+        let named =
+            lists.into_iter().flat_map(|(rule, paths)| paths.iter().map(move |path| (rule, path.as_path())));
+        for (rule, path) in named.chain(tree.map(|at| (Rule::Tree, at))) {
+            if !path.is_absolute() {
+                return Err(format!("cannot confine to {}: the path is not absolute", path.display()));
+            }
+            match resolve(path, &mut plan.links) {
+                Ok((path, is_dir)) => {
+                    let entry = found.entry(path).or_insert((rule, is_dir));
+                    entry.0 = entry.0.max(rule);
+                }
+                Err(_) if matches!(rule, Rule::Read | Rule::Hide) => {}
+                Err(error) => return Err(format!("cannot make {} writable: {error}", path.display())),
+            }
+        }
+        let mut places: Vec<Place> =
+            found.into_iter().map(|(path, (rule, is_dir))| Place { path, rule, is_dir }).collect();
+        places.sort_by_cached_key(|place| (place.path.components().count(), place.path.clone()));
+        for place in places {
+            let around = plan.around(&place.path).map(|outer| outer.rule);
+            // Nothing is readable that was not named, so what lies in nothing needs no hiding.
+            let around = around.unwrap_or(Rule::Hide);
+            if around != place.rule {
+                plan.places.push(place);
+            }
+        }
+        plan.scratch = match scratch.first() {
+            Some(path) => resolve(path, &mut BTreeMap::new()).ok().map(|(path, _)| path),
+            None => None,
+        };
+        Ok(plan)
+    }
+
+    /// No confinement of files at all: for tests that must see an attack succeed.
+    pub fn whole_host() -> Plan {
+        let root = Place { path: "/".into(), rule: Rule::Write, is_dir: true };
+        Plan { places: vec![root], ..Plan::default() }
+    }
+
+    pub fn is_whole_host(&self) -> bool {
+        self.places.first().is_some_and(|place| place.rule == Rule::Write && place.path == Path::new("/"))
+    }
+
+    /// The innermost place that holds `path`, other than `path` itself.
+    pub fn around(&self, path: &Path) -> Option<&Place> {
+        self.places.iter().rev().find(|place| place.path != path && path.starts_with(&place.path))
+    }
+
+    /// Places strictly below `path`.
+    pub fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Place> {
+        self.places.iter().filter(move |place| place.path != path && place.path.starts_with(path))
+    }
+}
+
+/// As the kernel would walk it, remembering every link on the way. Fails if there is nothing there.
+fn resolve(path: &Path, links: &mut BTreeMap<PathBuf, PathBuf>) -> io::Result<(PathBuf, bool)> {
+    const MOST_LINKS: usize = 40;
+    let words = |path: &Path| -> Vec<OsString> {
+        path.components()
+            .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir))
+            .map(|part| part.as_os_str().to_owned())
+            .collect()
+    };
+    let mut passed = Vec::new();
+    let mut pending = VecDeque::from(words(path));
+    let mut at = PathBuf::from("/");
+    let mut is_dir = true;
+    while let Some(word) = pending.pop_front() {
+        if word == ".." {
+            at.pop();
+            continue;
+        }
+        let there = at.join(&word);
+        let found = std::fs::symlink_metadata(&there)?;
+        if !found.is_symlink() {
+            (at, is_dir) = (there, found.is_dir());
+            continue;
+        }
+        let target = std::fs::read_link(&there)?;
+        if passed.len() == MOST_LINKS {
+            return Err(io::Error::from_raw_os_error(libc::ELOOP));
+        }
+        if target.is_absolute() {
+            at = PathBuf::from("/");
+        }
+        words(&target).into_iter().rev().for_each(|word| pending.push_front(word));
+        passed.push((there, target));
+    }
+    links.extend(passed);
+    Ok((at, is_dir))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    struct Tree(tempfile::TempDir);
+
+    impl Tree {
+        fn new(dirs: &[&str]) -> Tree {
+            let tree = Tree(tempfile::tempdir().unwrap());
+            dirs.iter().for_each(|dir| std::fs::create_dir_all(tree.at(dir)).unwrap());
+            tree
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            self.0.path().canonicalize().unwrap().join(path)
+        }
+
+        fn plan(&self, read: &[&str], write: &[&str], hide: &[&str]) -> Vec<(Rule, String)> {
+            let all = |paths: &[&str]| paths.iter().map(|path| self.at(path)).collect();
+            let reach = Reach { read: all(read), write: all(write), hide: all(hide), scratch: None };
+            let root = self.at("");
+            let plan = Plan::of(&reach, None).unwrap();
+            let name = |place: &Place| place.path.strip_prefix(&root).unwrap().display().to_string();
+            plan.places.iter().map(|place| (place.rule, name(place))).collect()
+        }
+    }
+
+    #[test]
+    fn the_longest_path_comes_last_and_what_changes_nothing_is_left_out() {
+        let tree = Tree::new(&["a/b/c/d", "e"]);
+        let plan = tree.plan(&["a/b/c", "a", "e", "a/b"], &["a/b/c/d"], &["a/b", "gone"]);
+        let expected = [
+            (Rule::Read, "a"),
+            (Rule::Read, "e"),
+            (Rule::Hide, "a/b"),
+            (Rule::Read, "a/b/c"),
+            (Rule::Write, "a/b/c/d"),
+        ];
+        assert_eq!(plan, expected.map(|(rule, path)| (rule, path.to_owned())));
+        assert_eq!(tree.plan(&["a", "a/b", "a/b/c"], &[], &["e"]), [(Rule::Read, "a".to_owned())]);
+    }
+
+    #[test]
+    fn at_one_path_write_outweighs_read_and_hide_both() {
+        let tree = Tree::new(&["a/b"]);
+        assert_eq!(tree.plan(&["a"], &["a"], &[]), [(Rule::Write, "a".to_owned())]);
+        assert_eq!(
+            tree.plan(&["a", "a/b"], &["a/b"], &["a/b"]),
+            [(Rule::Read, "a".to_owned()), (Rule::Hide, "a/b".to_owned())]
+        );
+    }
+
+    #[test]
+    fn links_are_followed_and_remembered() {
+        let tree = Tree::new(&["real/dir"]);
+        symlink("real", tree.at("short")).unwrap();
+        symlink(tree.at("short/dir"), tree.at("long")).unwrap();
+        symlink("loop", tree.at("loop")).unwrap();
+        let reach = Reach { read: vec![tree.at("long"), tree.at("loop")], ..Reach::default() };
+        let plan = Plan::of(&reach, None).unwrap();
+        let [place] = &plan.places[..] else { panic!("{plan:?}") };
+        assert_eq!(place.path, tree.at("real/dir"));
+        let links = BTreeMap::from([
+            (tree.at("long"), tree.at("short/dir")),
+            (tree.at("short"), PathBuf::from("real")),
+        ]);
+        assert_eq!(plan.links, links);
+    }
+
+    #[test]
+    fn what_must_be_writable_must_exist_and_be_named_whole() {
+        let tree = Tree::new(&[]);
+        let reach = Reach { write: vec![tree.at("gone")], ..Reach::default() };
+        assert!(Plan::of(&reach, None).unwrap_err().contains("gone"));
+        let reach = Reach { read: vec!["usr".into()], ..Reach::default() };
+        assert!(Plan::of(&reach, None).unwrap_err().contains("not absolute"));
+    }
+
+    #[test]
+    fn the_system_has_a_shell_and_no_passwords() {
+        let system = Reach::system();
+        assert!(system.read.contains(&PathBuf::from("/usr")), "{system:?}");
+        assert!(!system.read.iter().any(|path| path.starts_with("/home") || path.starts_with("/root")));
+        assert!(system.hide.contains(&PathBuf::from("/etc/shadow")), "{system:?}");
+    }
+}

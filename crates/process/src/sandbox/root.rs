@@ -1,0 +1,345 @@
+//! A root directory of a program's own, made of nothing but what it may reach.
+//!
+//! Built by the init of a PID namespace, in its own mount namespace: every mount is private to it and gone
+//! with it. What is bound is first cloned and given its flags, and only then attached, so nothing is writable
+//! even for a moment; and it is attached by descriptor, never through a link that somebody planted.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, symlinkat, unlinkat};
+use rustix::io::Errno;
+use rustix::mount::{
+    MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, move_mount, open_tree, unmount,
+};
+use rustix::process::{chdir, pivot_root};
+
+use crate::sandbox::reach::{Plan, Rule};
+use crate::sys::{Extent, MountAttributes, set_mount_attributes};
+
+const READ_ONLY: MountAttributes =
+    MountAttributes::RDONLY.union(MountAttributes::NOSUID).union(MountAttributes::NODEV);
+const WRITABLE: MountAttributes = MountAttributes::NOSUID.union(MountAttributes::NODEV);
+/// A device must not be stopped from being one.
+const DEVICE: MountAttributes = MountAttributes::NOSUID.union(MountAttributes::NOEXEC);
+
+/// Without a scratch of the caller's, in memory: enough for small files, too little to hurt.
+const SMALL_TMP: &CStr = c"mode=1777,size=256m";
+const SHARED_MEMORY: &CStr = c"mode=1777,size=256m";
+
+/// Shown in place of hidden files, and itself gone when the root is ready.
+const EMPTY_FILE: &str = "dev/.empty";
+
+/// Parts of /proc that belong to the machine. Most check for capabilities, some only for being root.
+const PROC_OF_THE_MACHINE: [&str; 10] =
+    ["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr", "driver", "dynamic_debug"];
+
+pub struct Root<'a> {
+    pub plan: &'a Plan,
+    /// A directory that exists, over which the root is assembled; nothing in it is changed.
+    pub base: &'a Path,
+    /// The builder is the init of a PID namespace.
+    pub own_processes: bool,
+}
+
+/// One thing to put somewhere.
+struct Part {
+    at: PathBuf,
+    what: What,
+}
+
+enum What {
+    /// A clone of what is there on the host, or elsewhere.
+    Tree {
+        from: OwnedFd,
+        is_dir: bool,
+    },
+    EmptyDir,
+    EmptyFile,
+    Dev,
+    Proc,
+    SmallTmp,
+}
+
+impl Root<'_> {
+    /// In a mount namespace whose every mount is private.
+    pub fn build_and_enter(&self) -> Result<(), String> {
+        // All that is taken from the host is in hand before the base covers a part of it.
+        let parts = self.parts()?;
+        let devices = Devices::open()?;
+        self.lay_ground()?;
+        let root = open_dir(CWD, self.base).map_err(|error| of(self.base, "enter", error))?;
+        let mut to_close = vec![PathBuf::from("/")];
+        for part in parts {
+            let wrong = |error: io::Error| of(&part.at, "show", error);
+            match part.what {
+                What::Tree { from, is_dir } => {
+                    let target = mount_point(&root, &part.at, is_dir).map_err(wrong)?;
+                    attach(&from, &target).map_err(wrong)?;
+                }
+                What::EmptyDir => {
+                    mount_memory(&root, &part.at, c"mode=755,size=64k").map_err(wrong)?;
+                    to_close.push(part.at.clone());
+                }
+                What::EmptyFile => {
+                    let from = clone_at(root.as_fd(), EMPTY_FILE, READ_ONLY).map_err(wrong)?;
+                    let target = mount_point(&root, &part.at, false).map_err(wrong)?;
+                    attach(&from, &target).map_err(wrong)?;
+                }
+                What::SmallTmp => mount_memory(&root, &part.at, SMALL_TMP).map_err(wrong)?,
+                What::Dev => {
+                    devices.lay_out(&root).map_err(wrong)?;
+                    to_close.push(part.at.clone());
+                }
+                What::Proc => mount_proc(&root).map_err(|error| proc_refused(&error))?,
+            }
+        }
+        self.make_links(&root)?;
+        // What was cloned of it stays.
+        unlinkat(&root, EMPTY_FILE, AtFlags::empty()).ok();
+        for path in to_close.iter().filter(|_| self.own_ground()) {
+            let closed = descend(&root, path)
+                .and_then(|dir| set_mount_attributes(dir.as_fd(), Extent::ThisMount, READ_ONLY));
+            closed.map_err(|error| of(path, "close", error))?;
+        }
+        self.enter()
+    }
+
+    /// In the order in which they are put in place: what holds another comes before it.
+    fn parts(&self) -> Result<Vec<Part>, String> {
+        let proc = match self.own_processes {
+            true => What::Proc,
+            false => bound(Path::new("/proc"), WRITABLE, true)?,
+        };
+        let mut parts = vec![Part { at: "/proc".into(), what: proc }];
+        if self.plan.is_whole_host() {
+            return Ok(parts);
+        }
+        parts.push(Part { at: "/dev".into(), what: What::Dev });
+        for name in ["/tmp", "/var/tmp"] {
+            let named = self.plan.places.iter().any(|place| place.path == Path::new(name));
+            match &self.plan.scratch {
+                Some(scratch) => parts.push(Part { at: name.into(), what: bound(scratch, WRITABLE, true)? }),
+                None if named => {}
+                None => parts.push(Part { at: name.into(), what: What::SmallTmp }),
+            }
+        }
+        let processors = Path::new("/sys/devices/system/cpu");
+        if processors.is_dir() && self.plan.around(processors).is_none() {
+            parts.push(Part { at: processors.into(), what: bound(processors, READ_ONLY, true)? });
+        }
+        let taken: Vec<PathBuf> = parts.iter().map(|part| part.at.clone()).collect();
+        for place in &self.plan.places {
+            if place.path == Path::new("/") || taken.contains(&place.path) {
+                continue;
+            }
+            let what = match place.rule {
+                Rule::Read => bound(&place.path, READ_ONLY, place.is_dir)?,
+                Rule::Write | Rule::Tree => bound(&place.path, WRITABLE, place.is_dir)?,
+                Rule::Hide if place.is_dir => What::EmptyDir,
+                Rule::Hide => What::EmptyFile,
+            };
+            parts.push(Part { at: place.path.clone(), what });
+        }
+        parts.sort_by_key(|part| part.at.components().count());
+        Ok(parts)
+    }
+
+    /// Whether the root directory is ours, and not the host's.
+    fn own_ground(&self) -> bool {
+        self.plan.places.first().is_none_or(|place| place.path != Path::new("/"))
+    }
+
+    /// The root itself: memory, unless the whole host may be reached.
+    fn lay_ground(&self) -> Result<(), String> {
+        let whole = self.plan.places.first().filter(|place| place.path == Path::new("/"));
+        let laid = match whole {
+            None => mount(
+                "windlass",
+                self.base,
+                "tmpfs",
+                MountFlags::NOSUID | MountFlags::NODEV,
+                c"mode=755,size=1m",
+            )
+            .map_err(io::Error::from),
+            Some(place) => {
+                let attributes = if place.rule == Rule::Read { READ_ONLY } else { WRITABLE };
+                clone(Path::new("/"), attributes).and_then(|from| attach(&from, &open_dir(CWD, self.base)?))
+            }
+        };
+        laid.map_err(|error| format!("cannot mount a root directory at {}: {error}", self.base.display()))
+    }
+
+    /// Those by which the reach was named.
+    fn make_links(&self, root: &OwnedFd) -> Result<(), String> {
+        for (at, to) in &self.plan.links {
+            let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else { continue };
+            // In a place that was bound they are already.
+            let inside_a_place = self.plan.around(at).is_some_and(|place| place.rule != Rule::Hide);
+            if inside_a_place || ["/dev", "/proc", "/tmp", "/var/tmp"].iter().any(|own| at.starts_with(own)) {
+                continue;
+            }
+            let made = descend(root, parent).and_then(|dir| match symlinkat(to, dir, name) {
+                Ok(()) | Err(Errno::EXIST) => Ok(()),
+                Err(error) => Err(error.into()),
+            });
+            made.map_err(|error| of(at, "link", error))?;
+        }
+        Ok(())
+    }
+
+    /// The host's tree is left, and nothing of it stays behind.
+    fn enter(&self) -> Result<(), String> {
+        let enter = || -> rustix::io::Result<()> {
+            chdir(self.base)?;
+            // Both at one place: the old root lies on top of the new one, and is taken off.
+            pivot_root(".", ".")?;
+            unmount(".", UnmountFlags::DETACH)?;
+            chdir("/")
+        };
+        enter().map_err(|error| format!("cannot enter a root directory of its own: {error}"))
+    }
+}
+
+fn mount_memory(root: &OwnedFd, at: &Path, options: &CStr) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount_at(&mount_point(root, at, true)?, "tmpfs", flags, Some(options))
+}
+
+/// Needs a /proc that nothing covers, so the host's is still there when this is done.
+fn mount_proc(root: &OwnedFd) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount_at(&mount_point(root, Path::new("/proc"), true)?, "proc", flags, None)?;
+    let proc = descend(root, Path::new("/proc"))?;
+    for name in PROC_OF_THE_MACHINE {
+        match openat(&proc, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(part) => attach(&clone_at(part.as_fd(), c"", READ_ONLY)?, &part)?,
+            Err(Errno::NOENT) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// By descriptor, through the host's /proc, which is still in its place.
+fn mount_at(target: &OwnedFd, kind: &str, flags: MountFlags, options: Option<&CStr>) -> io::Result<()> {
+    let target = format!("/proc/self/fd/{}", target.as_raw_fd());
+    Ok(mount("windlass", target, kind, flags, options)?)
+}
+
+struct Devices {
+    nodes: Vec<(&'static str, OwnedFd)>,
+}
+
+impl Devices {
+    fn open() -> Result<Devices, String> {
+        let open = |name: &'static str| {
+            let path = Path::new("/dev").join(name);
+            clone(&path, DEVICE).map(|node| (name, node)).map_err(|error| of(&path, "bind", error))
+        };
+        let nodes =
+            ["null", "zero", "full", "random", "urandom"].into_iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Devices { nodes })
+    }
+
+    /// No terminal: the program has none, and the operator's is not its business.
+    fn lay_out(&self, root: &OwnedFd) -> io::Result<()> {
+        mount_memory(root, Path::new("/dev"), c"mode=755,size=64k")?;
+        let dev = descend(root, Path::new("/dev"))?;
+        for (name, node) in &self.nodes {
+            attach(node, &mount_point(&dev, Path::new(name), false)?)?;
+        }
+        for (name, to) in [
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+            ("ptmx", "pts/ptmx"),
+        ] {
+            symlinkat(to, &dev, name)?;
+        }
+        drop(mount_point(root, Path::new(EMPTY_FILE), false)?);
+        mount_memory(root, Path::new("/dev/shm"), SHARED_MEMORY)?;
+        let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+        let options = c"newinstance,ptmxmode=0666,mode=0620";
+        mount_at(&mount_point(root, Path::new("/dev/pts"), true)?, "devpts", flags, Some(options))
+    }
+}
+
+fn bound(from: &Path, attributes: MountAttributes, is_dir: bool) -> Result<What, String> {
+    clone(from, attributes).map(|from| What::Tree { from, is_dir }).map_err(|error| of(from, "bind", error))
+}
+
+fn clone(path: &Path, attributes: MountAttributes) -> io::Result<OwnedFd> {
+    clone_at(CWD, path, attributes)
+}
+
+/// What is mounted below comes along: a namespace may not tear apart what it inherited.
+fn clone_at(
+    at: BorrowedFd<'_>,
+    path: impl rustix::path::Arg,
+    attributes: MountAttributes,
+) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    let tree = open_tree(at, path, flags)?;
+    set_mount_attributes(tree.as_fd(), Extent::AndAllBelow, attributes)?;
+    Ok(tree)
+}
+
+fn attach(tree: &OwnedFd, target: &OwnedFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(move_mount(tree, c"", target, c"", flags)?)
+}
+
+/// Made where it is missing; an existing link in its place is refused.
+fn mount_point(root: &OwnedFd, at: &Path, is_dir: bool) -> io::Result<OwnedFd> {
+    if is_dir {
+        return descend(root, at);
+    }
+    let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else { return Err(Errno::INVAL.into()) };
+    let parent = descend(root, parent)?;
+    match openat(&parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+        Err(Errno::NOENT) => {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::WRONLY;
+            drop(openat(&parent, name, flags, Mode::from_raw_mode(0o444))?);
+            Ok(openat(&parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+        }
+        found => Ok(found?),
+    }
+}
+
+/// One name at a time, so that no link leads elsewhere.
+fn descend(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
+    let mut at = root.try_clone()?;
+    for part in path.components() {
+        let Component::Normal(name) = part else { continue };
+        at = match open_dir(at.as_fd(), Path::new(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                mkdirat(&at, name, Mode::from_raw_mode(0o755))?;
+                open_dir(at.as_fd(), Path::new(name))?
+            }
+            found => found?,
+        };
+    }
+    Ok(at)
+}
+
+fn open_dir(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(at, path, flags, Mode::empty())?)
+}
+
+fn of(path: &Path, what: &str, error: impl std::fmt::Display) -> String {
+    format!("cannot {what} {} in a root directory of its own: {error}", path.display())
+}
+
+fn proc_refused(error: &io::Error) -> String {
+    format!(
+        "cannot mount a /proc for the program's own namespace: {error} (a container that masks parts of /proc forbids it)"
+    )
+}

@@ -1,0 +1,180 @@
+//! System calls no confined program needs, refused.
+//!
+//! Everything else is allowed: a list of what is allowed would break programs nobody has thought of, and the
+//! boundary is made of namespaces and Landlock. What is refused here are the ways to change that boundary,
+//! parts of the kernel with a long record of holes, and what the other two cannot see.
+
+use std::collections::BTreeMap;
+
+use seccompiler::SeccompCmpArgLen::Dword;
+use seccompiler::SeccompCmpOp::{Eq, MaskedEq, Ne};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+    apply_filter, sock_filter,
+};
+
+use crate::sandbox::{Level, Network};
+
+/// Filters are stacked, and the strictest answer counts.
+pub struct Filters(Vec<BpfProgram>);
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+impl Filters {
+    /// `network` is what remains to be refused by this means: see the callers.
+    pub fn new(level: Level, network: &Network) -> Result<Filters, String> {
+        let build = || -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+            let refused = filter(refused(level, network)?, libc::EPERM)?;
+            // Its arguments lie in memory, where a filter cannot see namespace flags. Every libc falls back
+            // to `clone` when there is no `clone3`.
+            let absent = filter(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
+            Ok([refused, absent].into_iter().chain(other_numbers()).collect())
+        };
+        build().map(Filters).map_err(|error| format!("cannot make a system call filter: {error}"))
+    }
+
+    /// For this process and all that come from it, for ever.
+    pub fn apply(&self) -> Result<(), String> {
+        let applied = self.0.iter().try_for_each(|program| apply_filter(program));
+        applied.map_err(|error| format!("cannot filter system calls (seccomp): {error}"))
+    }
+}
+
+/// Kills on a foreign architecture, whose system calls have other numbers.
+fn filter(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::BackendError> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+    SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch)?.try_into()
+}
+
+/// x86_64 has a second set of numbers, x32, which would pass by every rule.
+#[cfg(target_arch = "x86_64")]
+fn other_numbers() -> Option<BpfProgram> {
+    const X32: u32 = 0x4000_0000;
+    let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
+    Some(vec![
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ])
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn other_numbers() -> Option<BpfProgram> {
+    None
+}
+
+fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::BackendError> {
+    let mut rules: Rules = ALWAYS.iter().chain(OF_THIS_ARCH).map(|&number| (number, Vec::new())).collect();
+    let any_flag = |flags: &[i32]| {
+        let rule = |flag: &i32| rule(&[(0, MaskedEq(*flag as u64), *flag as u64)]);
+        flags.iter().map(rule).collect::<Result<Vec<_>, _>>()
+    };
+    rules.insert(libc::SYS_clone, any_flag(&NAMESPACES)?);
+    rules.insert(libc::SYS_unshare, any_flag(&[&NAMESPACES[..], &[libc::CLONE_NEWTIME]].concat())?);
+    // Typing into a terminal that is shared with others.
+    let ioctl = |request: u64| rule(&[(1, Eq, request)]);
+    rules.insert(libc::SYS_ioctl, vec![ioctl(libc::TIOCSTI as u64)?, ioctl(TIOCLINUX)?]);
+    rules.insert(libc::SYS_socket, refused_sockets(level, network)?);
+    if level == Level::Landlock {
+        // A limit of zero ends a process as surely as a signal, and Landlock does not look at it.
+        rules.insert(libc::SYS_prlimit64, vec![rule(&[(0, Ne, 0)])?]);
+    }
+    Ok(rules)
+}
+
+/// All but the usual families. Landlock cannot tell one pathname socket from another (an agent of keys, the
+/// socket of a container engine), so where there is no namespace that lacks them, a program makes no Unix
+/// sockets but pairs.
+fn refused_sockets(level: Level, network: &Network) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let mut families = vec![libc::AF_NETLINK];
+    if level != Level::Landlock {
+        families.push(libc::AF_UNIX);
+    }
+    if level != Level::Landlock || *network != Network::None {
+        families.extend([libc::AF_INET, libc::AF_INET6]);
+    }
+    let others: Vec<_> = families.iter().map(|&family| (0, Ne, family as u64)).collect();
+    let netlink = [(0, Eq, libc::AF_NETLINK as u64), (2, Ne, libc::NETLINK_ROUTE as u64)];
+    Ok(vec![rule(&others)?, rule(&netlink)?])
+}
+
+/// Every condition, on the low half of the argument: the kernel takes all of these as 32 bits.
+fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompiler::BackendError> {
+    let condition = |(index, op, value): &(u8, SeccompCmpOp, u64)| {
+        SeccompCondition::new(*index, Dword, op.clone(), *value)
+    };
+    SeccompRule::new(conditions.iter().map(condition).collect::<Result<_, _>>()?)
+}
+
+const TIOCLINUX: u64 = 0x541c;
+
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+
+/// The same number everywhere; libc does not name it yet.
+const SYS_OPEN_TREE_ATTR: i64 = 467;
+
+const ALWAYS: &[i64] = &[
+    // Mounts and roots.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    SYS_OPEN_TREE_ATTR,
+    libc::SYS_move_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_setns,
+    // Files by handle pass by every path.
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    // Keys belong to the user, not to the attempt.
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // Doors with a history; a ring also makes sockets that no filter sees.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_fanotify_init,
+    // The machine itself.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+];
+
+#[cfg(target_arch = "x86_64")]
+const OF_THIS_ARCH: &[i64] = &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_uselib];
+#[cfg(not(target_arch = "x86_64"))]
+const OF_THIS_ARCH: &[i64] = &[];

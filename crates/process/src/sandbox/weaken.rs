@@ -1,0 +1,77 @@
+//! Single defences switched off, so that an attack can be seen to succeed without the one that should stop it.
+//!
+//! Exists only with the feature `weaken`, which no shipped binary has. Without it every answer is a constant.
+
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+/// One defence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Defence {
+    /// A root of its own; what may be read or written.
+    Files,
+    Network,
+    /// A PID namespace; the killing of strays.
+    Processes,
+    Seccomp,
+    Landlock,
+    /// The program gets none of the supervisor's variables.
+    Environment,
+    Descriptors,
+    Capabilities,
+}
+
+/// Travels with a request from the supervisor to the warden.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Weakened {
+    #[cfg(feature = "weaken")]
+    off: Vec<Defence>,
+}
+
+#[cfg(not(feature = "weaken"))]
+impl Weakened {
+    pub fn from_environment() -> Weakened {
+        Weakened {}
+    }
+
+    pub fn keeps(&self, _: Defence) -> bool {
+        true
+    }
+
+    pub fn tell_early(&self, _: &mut Command) {}
+}
+
+#[cfg(feature = "weaken")]
+const VARIABLE: &str = "WINDLASS_WEAKEN";
+
+#[cfg(feature = "weaken")]
+impl Weakened {
+    /// A list with commas. A word that is not known weakens nothing.
+    pub fn from_environment() -> Weakened {
+        let text = std::env::var(VARIABLE).unwrap_or_default();
+        let off = text.split(',').filter_map(|word| match word.trim() {
+            "fs" => Some(Defence::Files),
+            "net" => Some(Defence::Network),
+            "pid" => Some(Defence::Processes),
+            "seccomp" => Some(Defence::Seccomp),
+            "landlock" => Some(Defence::Landlock),
+            "env" => Some(Defence::Environment),
+            "fds" => Some(Defence::Descriptors),
+            "caps" => Some(Defence::Capabilities),
+            _ => None,
+        });
+        Weakened { off: off.collect() }
+    }
+
+    pub fn keeps(&self, defence: Defence) -> bool {
+        !self.off.contains(&defence)
+    }
+
+    /// A warden closes descriptors before it reads its request.
+    pub fn tell_early(&self, warden: &mut Command) {
+        if !self.off.is_empty() {
+            warden.env(VARIABLE, std::env::var_os(VARIABLE).unwrap_or_default());
+        }
+    }
+}
