@@ -6,10 +6,13 @@
 //! process of the attempt is dead. When the supervisor dies, its pipe closes and the warden kills the tree.
 //! [`end_leftovers`] is the other half: after a crash it makes sure that nothing of an old attempt is alive.
 //!
-//! Not here: what is run and why (agent, gate, workspace), what its output means, retries, and any
-//! confinement beyond [`Level::None`]. Nothing is inherited by a program but the environment it is given.
-//! Linux only, 5.9 or newer: neither PID namespaces nor subreapers exist elsewhere, and without one of
-//! them "nothing is alive" could not be proven.
+//! A [`Confinement`] says what the program may reach and how it is kept to that; [`Spawner::prove`] finds out by
+//! attack whether a [`Level`] holds on this machine, and [`remedy`] says what to do where it does not.
+//!
+//! Not here: what is run and why (agent, gate, workspace), what its output means, retries, and which level is
+//! good enough. Nothing is inherited by a program but the environment it is given. Linux only, 5.9 or newer:
+//! neither PID namespaces nor subreapers exist elsewhere, and without one of them "nothing is alive" could not
+//! be proven.
 
 #![allow(
     clippy::disallowed_methods,
@@ -39,6 +42,6 @@ pub use program::{Limits, Program, ThrowawayTree, remove_tree};
 pub use record::{ATTEMPT_VARIABLE, clear_attempt};
 pub use recover::{EndedAttempt, Ending, Leftovers, LeftoversError, end_leftovers};
 pub use running::{Canceller, Running};
-pub use sandbox::{Confinement, Level, Network, Reach};
+pub use sandbox::{Attempted, Confinement, Level, Network, Proof, Reach, remedy};
 pub use spawner::{Capabilities, Spawner, StartError};
 pub use warden::{WARDEN_ARG, warden_main};

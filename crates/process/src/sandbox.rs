@@ -5,10 +5,14 @@
 //! At both the program then gives up every privilege, confines itself with Landlock, and has system calls
 //! filtered that could loosen any of it, before it becomes what was asked for.
 
+mod attack;
+mod cache;
 mod landlock;
 mod network;
 mod privileges;
+mod proof;
 mod reach;
+mod remedy;
 mod root;
 mod seccomp;
 mod weaken;
@@ -20,8 +24,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::program::ThrowawayTree;
 use crate::sys;
+pub use attack::act as act_as_attacker;
 pub use network::{Network, Serve, hand_out_listener, handover, take_listener};
+pub use proof::{Attempted, Proof};
 pub use reach::Reach;
+pub use remedy::remedy;
 pub use weaken::{Defence, Weakened};
 
 /// What a program may reach. Every spawn names one.

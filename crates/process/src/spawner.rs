@@ -152,24 +152,38 @@ impl Spawner {
         Ok(running)
     }
 
-    fn try_in(&self, scratch: &Path, trial: Trial) -> bool {
+    pub(crate) fn warden_path(&self) -> &Path {
+        &self.warden
+    }
+
+    /// With a fresh path in `scratch` of which nothing is left afterwards.
+    pub(crate) fn in_probe_dir<T>(
+        &self,
+        scratch: &Path,
+        probe: impl FnOnce(&Path) -> io::Result<T>,
+    ) -> io::Result<T> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let turn = COUNT.fetch_add(1, Ordering::Relaxed);
         sweep_probes(scratch);
-        let place = scratch.join(format!("{PROBE_PREFIX}{}-{turn}", std::process::id()));
-        let worked = self.try_at(&place, trial).unwrap_or(false);
+        // Without links, so that what is shown inside a level is found by the same name.
+        let place =
+            std::fs::canonicalize(scratch)?.join(format!("{PROBE_PREFIX}{}-{turn}", std::process::id()));
+        let found = probe(&place);
         remove_tree(&place).ok();
-        worked
+        found
+    }
+
+    fn try_in(&self, scratch: &Path, trial: Trial) -> bool {
+        self.in_probe_dir(scratch, |place| self.try_at(place, trial)).unwrap_or(false)
     }
 
     fn try_at(&self, place: &Path, trial: Trial) -> io::Result<bool> {
-        let place = std::path::absolute(place)?;
         let made = |name: &str| std::fs::create_dir_all(place.join(name)).map(|()| place.join(name));
         let (lower, at) = (made("lower")?, made("at")?);
         std::fs::write(lower.join("seed"), "seed")?;
         let tree = ThrowawayTree { upper: made("upper")?, hide: vec![lower.clone()], lower, at };
         let (cwd, tree, writes) = match trial {
-            Trial::PidNamespace => (place.clone(), None, None),
+            Trial::PidNamespace => (place.to_path_buf(), None, None),
             Trial::Overlay => (tree.at.clone(), Some(tree), Some("seed")),
         };
         let program = Program {

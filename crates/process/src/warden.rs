@@ -34,6 +34,7 @@ use watch::Watch;
 pub const WARDEN_ARG: &str = "__warden";
 
 const PROBE_ARG: &str = "probe";
+const ATTACK_ARG: &str = "attack";
 
 /// Descriptors of a leader, behind the program's own three.
 const REPORT: RawFd = 3;
@@ -68,7 +69,21 @@ pub(crate) fn probe_arguments(writes: Option<&str>) -> Vec<OsString> {
     [WARDEN_ARG, PROBE_ARG].into_iter().chain(writes).map(OsString::from).collect()
 }
 
+/// The arguments that make this binary a program that tries to get out of its confinement.
+pub(crate) fn attack_arguments() -> Vec<OsString> {
+    probe_arguments(Some(ATTACK_ARG))
+}
+
 fn act_as_probe(writes: Option<OsString>) -> ExitCode {
+    if writes.as_ref().is_some_and(|word| word == ATTACK_ARG) {
+        return match crate::sandbox::act_as_attacker() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("cannot test a confinement: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let contained = getppid().is_some_and(|parent| parent.is_init());
     let written = writes.is_none_or(|name| std::fs::write(name, "probe").is_ok());
     if contained && written { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,7 +1,8 @@
 //! For the tests of this crate: a warden that is not the test binary itself, and a small supervisor that
 //! can be killed, or run as another user.
 //!
-//! `warden supervise key=value… -- argv…` runs one program and prints how it finished.
+//! `warden supervise key=value… -- argv…` runs one program and prints how it finished; `warden prove LEVEL DIR`
+//! prints a proof; `warden call NUMBER ARGUMENT…` makes a system call and prints what came of it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use windlass_process::{
     Confinement, Containment, Level, Limits, Network, Program, Reach, Spawner, ThrowawayTree, WARDEN_ARG,
-    warden_main,
+    remedy, warden_main,
 };
 
 fn main() -> ExitCode {
@@ -19,8 +20,12 @@ fn main() -> ExitCode {
     match args.next() {
         Some(word) if word == WARDEN_ARG => warden_main(args),
         Some(word) if word == "supervise" => supervise(args),
+        Some(word) if word == "prove" => prove(args),
+        Some(word) if word == "call" => call(args),
         Some(_) | None => {
-            eprintln!("usage: warden supervise key=value… -- argv…");
+            eprintln!(
+                "usage: warden supervise key=value… -- argv… | prove LEVEL DIR | call NUMBER ARGUMENT…"
+            );
             ExitCode::from(2)
         }
     }
@@ -88,12 +93,7 @@ fn confinement(settings: &BTreeMap<String, String>, tree: Option<ThrowawayTree>)
     reach.write.extend(paths("write"));
     reach.hide.extend(paths("hide"));
     reach.scratch = settings.get("scratch").map(PathBuf::from);
-    let level = match settings.get("level").map_or("none", String::as_str) {
-        "none" => Level::None,
-        "landlock" => Level::Landlock,
-        "namespaces" => Level::Namespaces,
-        _ => return None,
-    };
+    let level = level(settings.get("level").map_or("none", String::as_str))?;
     let network = match settings.get("network").map_or("open", String::as_str) {
         "open" => Network::Open,
         "loopback" => Network::Loopback,
@@ -101,4 +101,33 @@ fn confinement(settings: &BTreeMap<String, String>, tree: Option<ThrowawayTree>)
         _ => return None,
     };
     Some(Confinement { level, reach, network, tree })
+}
+
+fn level(name: &str) -> Option<Level> {
+    [Level::None, Level::Landlock, Level::Namespaces].into_iter().find(|level| level.name() == name)
+}
+
+fn prove(mut args: impl Iterator<Item = OsString>) -> ExitCode {
+    let named = args.next().and_then(|word| level(word.to_str()?));
+    let (Some(level), Some(scratch)) = (named, args.next()) else { return ExitCode::from(2) };
+    let proof = Spawner::new().prove(level, scratch.as_ref());
+    match serde_json::to_string_pretty(&proof) {
+        Ok(text) => println!("{text}"),
+        Err(error) => eprintln!("{error}"),
+    }
+    println!("{}", remedy(&proof));
+    if proof.held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn call(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let words: Vec<libc::c_long> = args.filter_map(|word| word.to_str()?.parse().ok()).collect();
+    let [number, given @ ..] = &words[..] else { return ExitCode::from(2) };
+    let of = |index: usize| given.get(index).copied().unwrap_or(0);
+    // SAFETY: the tests of this crate pass no addresses.
+    let returned = unsafe { libc::syscall(*number, of(0), of(1), of(2), of(3), of(4)) };
+    match returned {
+        -1 => println!("{}", std::io::Error::last_os_error()),
+        _ => println!("allowed"),
+    }
+    ExitCode::SUCCESS
 }

@@ -1,0 +1,210 @@
+//! Whether a level holds on this machine: found out by attack, not by asking for versions.
+
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use serde::{Deserialize, Serialize};
+
+use crate::finished::{Containment, Exit};
+use crate::procfs::ProcessId;
+use crate::program::{Limits, Program};
+use crate::record;
+use crate::sandbox::attack::{Attack, DAEMON_FILE, SECRET, Targets, Tried, socket_in};
+use crate::sandbox::{Confinement, Level, Network, Reach};
+use crate::spawner::Spawner;
+use crate::warden::attack_arguments;
+
+const PROOF_LIMIT: Duration = Duration::from_secs(60);
+const UNTOUCHED: &str = "untouched";
+
+/// What was tried inside a level, and whether the level held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    pub level: Level,
+    /// The level can be made here, and every attempt was stopped.
+    pub held: bool,
+    /// Why nothing could be tried.
+    pub refused: Option<String>,
+    pub attempts: Vec<Attempted>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempted {
+    pub what: String,
+    /// The attack was stopped; or, for what a program must be able to do, it was not.
+    pub held: bool,
+    pub detail: String,
+}
+
+impl Proof {
+    fn refused(level: Level, why: String) -> Proof {
+        Proof { level, held: false, refused: Some(why), attempts: Vec::new() }
+    }
+}
+
+impl Spawner {
+    /// Runs a program of ours at `level`, with no network, that tries to get out; then looks what it did.
+    /// `scratch` is an existing directory, which is left as it was.
+    pub fn prove(&self, level: Level, scratch: &Path) -> Proof {
+        self.in_probe_dir(scratch, |place| self.prove_at(level, place)).unwrap_or_else(|error| {
+            Proof::refused(level, format!("cannot prepare a test of the level: {error}"))
+        })
+    }
+
+    fn prove_at(&self, level: Level, place: &Path) -> io::Result<Proof> {
+        let ground = Ground::lay(place)?;
+        let program = self.attacker(level, &ground)?;
+        // Only without a PID namespace does an unconfined program see the supervisor it attacks.
+        let spawner = match level {
+            Level::None => self.clone().contained_by(Containment::Subreaper),
+            Level::Landlock | Level::Namespaces => self.clone(),
+        };
+        let finished = spawner.start(&program).map_err(io::Error::other)?.wait();
+        let why = match finished.exit {
+            Exit::Code(0) => return ground.judge(level, &finished.stdout.path),
+            Exit::NotStarted { why } => why,
+            ended @ (Exit::Code(_)
+            | Exit::Signal(_)
+            | Exit::TimedOut
+            | Exit::Stalled
+            | Exit::Cancelled
+            | Exit::WardenLost { .. }) => {
+                let said = std::fs::read(record::stderr_path(&program.dir)).unwrap_or_default();
+                format!(
+                    "the test of the level ended with {ended:?}: {}",
+                    String::from_utf8_lossy(&said).trim()
+                )
+            }
+        };
+        Ok(Proof::refused(level, why))
+    }
+
+    fn attacker(&self, level: Level, ground: &Ground) -> io::Result<Program> {
+        let binary = self.own_binary(&ground.place)?;
+        let targets = &ground.targets;
+        let mut reach = Reach::system();
+        reach.read.extend([binary.clone(), targets.shared.clone()]);
+        reach.write.push(targets.work.clone());
+        reach.hide.extend(["hidden-file", "hidden"].map(|name| targets.shared.join(name)));
+        reach.scratch = Some(ground.place.join("scratch"));
+        Ok(Program {
+            argv: [binary.into_os_string()].into_iter().chain(attack_arguments()).collect(),
+            cwd: targets.work.clone(),
+            env: Vec::new(),
+            stdin: serde_json::to_vec(targets)?,
+            limits: Limits { wall: PROOF_LIMIT, ..Limits::none(1 << 20) },
+            confinement: Confinement { level, reach, network: Network::None, tree: None },
+            dir: ground.place.join("attempt"),
+            marker: format!("proof {}", ground.place.display()),
+        })
+    }
+
+    /// By its path, which can be shown inside a level; copied where an upgrade has removed it.
+    fn own_binary(&self, place: &Path) -> io::Result<PathBuf> {
+        std::fs::canonicalize(self.warden_path()).or_else(|_| {
+            let copy = place.join("probe");
+            std::fs::copy(self.warden_path(), &copy)?;
+            Ok(copy)
+        })
+    }
+}
+
+/// What is planted for one proof.
+struct Ground {
+    place: PathBuf,
+    targets: Targets,
+    tcp: TcpListener,
+    unix: UnixListener,
+    by_name: UnixListener,
+}
+
+impl Ground {
+    fn lay(place: &Path) -> io::Result<Ground> {
+        let made = |name: &str| std::fs::create_dir_all(place.join(name)).map(|()| place.join(name));
+        made("attempt")?;
+        made("scratch")?;
+        let (shared, beside, home) = (made("shared")?, made("beside")?, made("home")?);
+        made("shared/hidden")?;
+        std::fs::write(shared.join("open"), "for all")?;
+        for secret in [shared.join("hidden-file"), shared.join("hidden/secret"), home.join("secret")] {
+            std::fs::write(secret, SECRET)?;
+        }
+        std::fs::write(beside.join("canary"), UNTOUCHED)?;
+        std::fs::write(home.join(".profile"), UNTOUCHED)?;
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let sockets = made("sockets")?;
+        let dir = openat(CWD, &sockets, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+        let unix = UnixListener::bind(socket_in(&dir))?;
+        let this = std::process::id() as i32;
+        let supervisor =
+            ProcessId::of(this).ok_or_else(|| io::Error::other("this process is not in /proc"))?;
+        let abstract_name = format!("windlass {this} {}", place.display());
+        let abstract_name = abstract_name
+            [abstract_name.floor_char_boundary(abstract_name.len().saturating_sub(100))..]
+            .to_owned();
+        let by_name = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&abstract_name)?)?;
+        tcp.set_nonblocking(true)?;
+        unix.set_nonblocking(true)?;
+        by_name.set_nonblocking(true)?;
+        let tcp_port = tcp.local_addr()?.port();
+        let work = made("work")?;
+        let targets = Targets { work, shared, beside, home, sockets, abstract_name, tcp_port, supervisor };
+        Ok(Ground { place: place.to_path_buf(), targets, tcp, unix, by_name })
+    }
+
+    /// The probe's own word counts against the level, never for it: what can be seen from here is looked at.
+    fn judge(&self, level: Level, said: &Path) -> io::Result<Proof> {
+        let text = std::fs::read_to_string(said)?;
+        let tried: Vec<Tried> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let mut attempts = Vec::new();
+        for attack in Attack::ALL {
+            let Some(tried) = tried.iter().find(|tried| tried.attack == attack) else {
+                return Ok(Proof::refused(level, format!("the test did not try to {}", attack.what())));
+            };
+            attempts.push(self.attempted(tried)?);
+        }
+        Ok(Proof { level, held: attempts.iter().all(|attempt| attempt.held), refused: None, attempts })
+    }
+
+    fn attempted(&self, tried: &Tried) -> io::Result<Attempted> {
+        let mut detail = tried.detail.clone();
+        let held = match tried.attack {
+            Attack::OwnWork => tried.went_through && self.targets.work.join("made").exists(),
+            Attack::Daemon if tried.went_through => {
+                let file = File::open(self.targets.work.join(DAEMON_FILE))?;
+                let dead = record::try_lock(file)?.is_some();
+                detail = if dead { "it was ended" } else { "it lives on" }.to_owned();
+                dead
+            }
+            // It could not be tried, which proves nothing.
+            Attack::Daemon => false,
+            attack => !tried.went_through && !self.was_hit(attack)?,
+        };
+        Ok(Attempted { what: tried.attack.what().to_owned(), held, detail })
+    }
+
+    fn was_hit(&self, attack: Attack) -> io::Result<bool> {
+        let changed = |path: PathBuf| Ok(std::fs::read_to_string(path)? != UNTOUCHED);
+        match attack {
+            Attack::WriteBeside => changed(self.targets.beside.join("canary")),
+            Attack::WriteHome => changed(self.targets.home.join(".profile")),
+            Attack::ConnectTcp => Ok(self.tcp.accept().is_ok()),
+            Attack::ConnectUnix => Ok(self.unix.accept().is_ok()),
+            Attack::ConnectAbstract => Ok(self.by_name.accept().is_ok()),
+            Attack::OwnWork
+            | Attack::ReadSecret
+            | Attack::ReadHidden
+            | Attack::ReadEnvironment
+            | Attack::Signal
+            | Attack::UserNamespace
+            | Attack::Mount
+            | Attack::Daemon => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What to do on this very host so that a level holds.
+
+use std::path::PathBuf;
+
+use crate::sandbox::{Level, Proof};
+use crate::sys;
+
+/// The first kernel with `mount_setattr`, by which a whole tree is made read-only at once.
+const NAMESPACES_SINCE: (u32, u32) = (5, 12);
+const LANDLOCK_SINCE: (u32, u32) = (5, 13);
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+
+/// For a proof that did not hold: why, and the exact steps on this host. Empty for one that held.
+pub fn remedy(proof: &Proof) -> String {
+    if proof.held {
+        return String::new();
+    }
+    advise(proof, &Host::look())
+}
+
+/// What decides whether a level can be made, as far as a program may look.
+#[derive(Clone, Debug, Default)]
+struct Host {
+    kernel: String,
+    is_root: bool,
+    effective_capabilities: u64,
+    is_container: bool,
+    /// Of `user.max_user_namespaces`, `kernel.unprivileged_userns_clone` and
+    /// `kernel.apparmor_restrict_unprivileged_userns`, where the kernel has them.
+    max_user_namespaces: Option<u64>,
+    unprivileged_userns_clone: Option<u64>,
+    apparmor_restricts: Option<u64>,
+    landlock_version: i32,
+    /// The security modules that are switched on.
+    modules: Option<String>,
+    binary: PathBuf,
+}
+
+impl Host {
+    fn look() -> Host {
+        let text = |path: &str| std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+        let number = |path: &str| text(path).and_then(|text| text.parse().ok());
+        let status = text("/proc/self/status").unwrap_or_default();
+        let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        let of_containers = ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io"];
+        let groups = text("/proc/self/cgroup").unwrap_or_default();
+        Host {
+            kernel: text("/proc/sys/kernel/osrelease").unwrap_or_default(),
+            is_root: rustix::process::geteuid().is_root(),
+            effective_capabilities: capabilities
+                .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+                .unwrap_or(0),
+            is_container: of_containers.iter().any(|path| std::path::Path::new(path).exists())
+                || ["docker", "kubepods", "libpod", "lxc"].iter().any(|name| groups.contains(name)),
+            max_user_namespaces: number("/proc/sys/user/max_user_namespaces"),
+            unprivileged_userns_clone: number("/proc/sys/kernel/unprivileged_userns_clone"),
+            apparmor_restricts: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+            landlock_version: sys::landlock_version(),
+            modules: text("/sys/kernel/security/lsm"),
+            binary: std::fs::canonicalize("/proc/self/exe")
+                .unwrap_or_else(|_| "/usr/local/bin/windlass".into()),
+        }
+    }
+
+    /// `6.8.0-45-generic` is (6, 8).
+    fn version(&self) -> (u32, u32) {
+        let mut numbers =
+            self.kernel.split(|c: char| !c.is_ascii_digit()).map(|word| word.parse().unwrap_or(0));
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+    }
+}
+
+fn advise(proof: &Proof, host: &Host) -> String {
+    let why = match &proof.refused {
+        Some(why) => why.clone(),
+        None => broken(proof),
+    };
+    let level = proof.level.name();
+    let steps = match proof.level {
+        Level::None => "Level none confines nothing; ask for landlock or namespaces.".to_owned(),
+        Level::Landlock => for_landlock(host),
+        Level::Namespaces if proof.refused.is_some() => for_namespaces(host, &why),
+        Level::Namespaces => "Report this: the level was made, and did not hold.".to_owned(),
+    };
+    format!("level {level} does not hold here: {why}\n{steps}")
+}
+
+fn broken(proof: &Proof) -> String {
+    let broken = proof.attempts.iter().filter(|attempt| !attempt.held);
+    let list: Vec<String> =
+        broken.map(|attempt| format!("could {} ({})", attempt.what, attempt.detail)).collect();
+    format!("a program {}", list.join("; "))
+}
+
+fn for_namespaces(host: &Host, why: &str) -> String {
+    if host.version() < NAMESPACES_SINCE {
+        return newer_kernel(host, NAMESPACES_SINCE);
+    }
+    if why.contains("/proc") && host.is_container {
+        return "This container covers parts of /proc, so no process in it may mount its own. Start it with \
+                `docker run --security-opt systempaths=unconfined …` (Kubernetes: `procMount: Unmasked`)."
+            .to_owned();
+    }
+    if host.is_root {
+        return match host.effective_capabilities & CAP_SYS_ADMIN {
+            0 => container_without("CAP_SYS_ADMIN"),
+            _ => kernel_refused(host),
+        };
+    }
+    if host.max_user_namespaces == Some(0) {
+        return sysctl("user.max_user_namespaces", "15000");
+    }
+    if host.unprivileged_userns_clone == Some(0) {
+        return sysctl("kernel.unprivileged_userns_clone", "1");
+    }
+    if host.apparmor_restricts == Some(1) {
+        return apparmor_profile(host);
+    }
+    if host.is_container { container_without("user namespaces") } else { kernel_refused(host) }
+}
+
+fn for_landlock(host: &Host) -> String {
+    if host.version() < LANDLOCK_SINCE {
+        return newer_kernel(host, (6, 12));
+    }
+    match host.landlock_version {
+        1.. if host.version() < (6, 12) => newer_kernel(host, (6, 12)),
+        1.. => "Report this: the kernel has what the level needs.".to_owned(),
+        version if version == -libc::EOPNOTSUPP => switch_on_landlock(host),
+        version if version == -libc::EPERM => container_without("Landlock's system calls"),
+        _ if host.is_container => container_without("Landlock's system calls"),
+        _ => format!(
+            "The kernel {} was built without it. Use one built with CONFIG_SECURITY_LANDLOCK=y and \"landlock\" in \
+             CONFIG_LSM, as those of Debian, Ubuntu, Fedora and Arch are.",
+            host.kernel
+        ),
+    }
+}
+
+fn newer_kernel(host: &Host, (major, minor): (u32, u32)) -> String {
+    format!("This kernel is {}; the level needs Linux {major}.{minor} or newer.", host.kernel)
+}
+
+fn sysctl(name: &str, value: &str) -> String {
+    format!(
+        "An administrator switched off user namespaces for ordinary users ({name}). To switch them on, now and after a \
+         restart:\n  sudo sysctl {name}={value}\n  echo '{name}={value}' | sudo tee /etc/sysctl.d/90-windlass.conf"
+    )
+}
+
+/// A profile that allows what it names and confines nothing else, as distributions ship for browsers.
+fn apparmor_profile(host: &Host) -> String {
+    let binary = host.binary.display();
+    format!(
+        "AppArmor keeps programs without a profile from making user namespaces \
+         (kernel.apparmor_restrict_unprivileged_userns=1). To give windlass one:\n  \
+         sudo tee /etc/apparmor.d/windlass <<'EOF'\n\
+         abi <abi/4.0>,\n\
+         include <tunables/global>\n\
+         profile windlass \"{binary}\" flags=(unconfined) {{\n  \
+         userns,\n\
+         }}\n\
+         EOF\n  \
+         sudo apparmor_parser -r /etc/apparmor.d/windlass"
+    )
+}
+
+fn container_without(what: &str) -> String {
+    format!(
+        "This container has no {what}. Start it with `docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined \
+         --security-opt apparmor=unconfined --security-opt systempaths=unconfined …`, or run windlass outside of it."
+    )
+}
+
+fn switch_on_landlock(host: &Host) -> String {
+    let others = host.modules.as_deref().unwrap_or("lockdown,yama,integrity,apparmor");
+    format!(
+        "Landlock is in the kernel but not switched on. Add `lsm=landlock,{others}` to the kernel's command line (with \
+         GRUB: GRUB_CMDLINE_LINUX in /etc/default/grub, then `sudo update-grub`) and restart."
+    )
+}
+
+fn kernel_refused(host: &Host) -> String {
+    format!(
+        "The kernel {} refuses it, and none of the usual settings says so. Look for a security policy of this machine: \
+         `sudo dmesg | grep -iE 'denied|userns'`.",
+        host.kernel
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::Attempted;
+
+    fn said(level: Level, why: &str, host: Host) -> String {
+        let proof = Proof { level, held: false, refused: Some(why.to_owned()), attempts: Vec::new() };
+        advise(&proof, &host)
+    }
+
+    fn laptop() -> Host {
+        Host {
+            kernel: "6.8.0-45-generic".to_owned(),
+            max_user_namespaces: Some(96343),
+            binary: "/home/ada/.cargo/bin/windlass".into(),
+            landlock_version: 4,
+            ..Host::default()
+        }
+    }
+
+    #[test]
+    fn each_switch_that_forbids_user_namespaces_is_named_with_its_command() {
+        let why = "no PID namespace: Operation not permitted (os error 1)";
+        let host = Host { max_user_namespaces: Some(0), ..laptop() };
+        let text = said(Level::Namespaces, why, host);
+        assert!(text.contains(why) && text.contains("sudo sysctl user.max_user_namespaces=15000"), "{text}");
+        let host = Host { unprivileged_userns_clone: Some(0), ..laptop() };
+        let text = said(Level::Namespaces, why, host);
+        assert!(text.contains("sudo sysctl kernel.unprivileged_userns_clone=1"), "{text}");
+        let host = Host { apparmor_restricts: Some(1), unprivileged_userns_clone: Some(1), ..laptop() };
+        let text = said(Level::Namespaces, why, host);
+        let profile =
+            "profile windlass \"/home/ada/.cargo/bin/windlass\" flags=(unconfined) {\n  userns,\n}\nEOF\n";
+        assert!(
+            text.contains(profile) && text.contains("apparmor_parser -r /etc/apparmor.d/windlass"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_container_is_told_apart_from_a_machine() {
+        let why = "no PID namespace: Operation not permitted (os error 1)";
+        let host = Host { is_container: true, is_root: true, ..laptop() };
+        assert!(said(Level::Namespaces, why, host.clone()).contains("has no CAP_SYS_ADMIN"));
+        let host = Host { is_root: false, ..host };
+        assert!(said(Level::Namespaces, why, host.clone()).contains("has no user namespaces"));
+        let text = said(Level::Namespaces, "cannot mount a /proc for the program's own namespace: x", host);
+        assert!(text.contains("systempaths=unconfined"), "{text}");
+        let text = said(Level::Namespaces, why, laptop());
+        assert!(text.contains("6.8.0-45-generic") && text.contains("dmesg"), "{text}");
+    }
+
+    #[test]
+    fn an_old_kernel_is_named_with_the_one_that_is_needed() {
+        let old = Host { kernel: "5.4.0-150-generic".to_owned(), ..laptop() };
+        assert!(
+            said(Level::Namespaces, "x", old.clone())
+                .contains("5.4.0-150-generic; the level needs Linux 5.12")
+        );
+        assert!(said(Level::Landlock, "x", old).contains("needs Linux 6.12"));
+        assert!(
+            said(Level::Landlock, "x", laptop()).contains("6.8.0-45-generic; the level needs Linux 6.12")
+        );
+    }
+
+    #[test]
+    fn landlock_that_is_off_or_not_there_says_how_to_get_it() {
+        let newer = Host { kernel: "6.14.2".to_owned(), ..laptop() };
+        let modules = Some("lockdown,capability,yama,apparmor".to_owned());
+        let off = Host { landlock_version: -libc::EOPNOTSUPP, modules, ..newer.clone() };
+        assert!(said(Level::Landlock, "x", off).contains("`lsm=landlock,lockdown,capability,yama,apparmor`"));
+        let absent = Host { landlock_version: -libc::ENOSYS, ..newer };
+        assert!(said(Level::Landlock, "x", absent).contains("CONFIG_SECURITY_LANDLOCK=y"));
+    }
+
+    #[test]
+    fn what_went_through_is_listed() {
+        let attempt = |what: &str, held| Attempted { what: what.to_owned(), held, detail: "how".to_owned() };
+        let attempts = vec![attempt("read a secret", false), attempt("write", true)];
+        let proof = Proof { level: Level::Landlock, held: false, refused: None, attempts };
+        assert!(advise(&proof, &laptop()).contains("a program could read a secret (how)\n"));
+    }
+
+    #[test]
+    fn a_level_that_holds_needs_no_remedy() {
+        let proof = Proof { level: Level::Landlock, held: true, refused: None, attempts: Vec::new() };
+        assert_eq!(remedy(&proof), "");
+    }
+}
