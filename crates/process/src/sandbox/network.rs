@@ -83,11 +83,12 @@ pub fn take_listener(from: impl AsFd) -> io::Result<Option<TcpListener>> {
     let mut message = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut message, RecvFlags::CMSG_CLOEXEC)?;
-    let received = message.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-        _ => None,
-    });
-    Ok(received.map(TcpListener::from))
+    for message in message.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut fds) = message {
+            return Ok(fds.next().map(TcpListener::from));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -52,8 +52,10 @@ impl Spawner {
     /// Runs a program of ours at `level`, with no network, that tries to get out; then looks what it did.
     /// `scratch` is an existing directory, which is left as it was.
     pub fn prove(&self, level: Level, scratch: &Path) -> Proof {
-        self.in_probe_dir(scratch, |place| self.prove_at(level, place)).unwrap_or_else(|error| {
-            Proof::refused(level, format!("cannot prepare a test of the level: {error}"))
+        let proven = self.in_probe_dir(scratch, |place| self.prove_at(level, place));
+        proven.unwrap_or_else(|error| {
+            let why = format!("cannot prepare a test of the level in {}: {error}", scratch.display());
+            Proof::refused(level, why)
         })
     }
 
@@ -108,8 +110,9 @@ impl Spawner {
     /// By its path, which can be shown inside a level; copied where an upgrade has removed it.
     fn own_binary(&self, place: &Path) -> io::Result<PathBuf> {
         std::fs::canonicalize(self.warden_path()).or_else(|_| {
-            let copy = place.join("probe");
-            std::fs::copy(self.warden_path(), &copy)?;
+            let (from, copy) = (self.warden_path(), place.join("probe"));
+            let copied = std::fs::copy(from, &copy);
+            copied.map_err(|error| io::Error::other(format!("{}: {error}", from.display())))?;
             Ok(copy)
         })
     }
@@ -174,19 +177,24 @@ impl Ground {
 
     fn attempted(&self, tried: &Tried) -> io::Result<Attempted> {
         let mut detail = tried.detail.clone();
-        let held = match tried.attack {
-            Attack::OwnWork => tried.went_through && self.targets.work.join("made").exists(),
-            Attack::Daemon if tried.went_through => {
-                let file = File::open(self.targets.work.join(DAEMON_FILE))?;
-                let dead = record::try_lock(file)?.is_some();
+        let held = if tried.attack == Attack::OwnWork {
+            tried.went_through && self.targets.work.join("made").exists()
+        } else if tried.attack == Attack::Daemon {
+            // One that did not come up proves nothing.
+            let dead = tried.went_through && self.daemon_is_dead()?;
+            if tried.went_through {
                 detail = if dead { "it was ended" } else { "it lives on" }.to_owned();
-                dead
             }
-            // It could not be tried, which proves nothing.
-            Attack::Daemon => false,
-            attack => !tried.went_through && !self.was_hit(attack)?,
+            dead
+        } else {
+            !tried.went_through && !self.was_hit(tried.attack)?
         };
         Ok(Attempted { what: tried.attack.what().to_owned(), held, detail })
+    }
+
+    fn daemon_is_dead(&self) -> io::Result<bool> {
+        let file = File::open(self.targets.work.join(DAEMON_FILE))?;
+        Ok(record::try_lock(file)?.is_some())
     }
 
     fn was_hit(&self, attack: Attack) -> io::Result<bool> {

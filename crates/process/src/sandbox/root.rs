@@ -178,7 +178,7 @@ impl Root<'_> {
             let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else { continue };
             // In a place that was bound they are already.
             let inside_a_place = self.plan.around(at).is_some_and(|place| place.rule != Rule::Hide);
-            if inside_a_place || ["/dev", "/proc", "/tmp", "/var/tmp"].iter().any(|own| at.starts_with(own)) {
+            if inside_a_place || ["/dev", "/proc"].iter().any(|own| at.starts_with(own)) {
                 continue;
             }
             let made = descend(root, parent).and_then(|dir| match symlinkat(to, dir, name) {

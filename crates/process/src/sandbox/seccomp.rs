@@ -74,7 +74,7 @@ fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Backen
     rules.insert(libc::SYS_unshare, any_flag(&[&NAMESPACES[..], &[libc::CLONE_NEWTIME]].concat())?);
     // Typing into a terminal that is shared with others.
     let ioctl = |request: u64| rule(&[(1, Eq, request)]);
-    rules.insert(libc::SYS_ioctl, vec![ioctl(libc::TIOCSTI as u64)?, ioctl(TIOCLINUX)?]);
+    rules.insert(libc::SYS_ioctl, vec![ioctl(TIOCSTI)?, ioctl(TIOCLINUX)?]);
     rules.insert(libc::SYS_socket, refused_sockets(level, network)?);
     if level == Level::Landlock {
         // A limit of zero ends a process as surely as a signal, and Landlock does not look at it.
@@ -107,6 +107,8 @@ fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule, seccompil
     SeccompRule::new(conditions.iter().map(condition).collect::<Result<_, _>>()?)
 }
 
+/// libc gives them another type with each C library.
+const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 
 const NAMESPACES: [i32; 7] = [

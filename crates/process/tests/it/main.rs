@@ -3,10 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "in a test a panic is a finding")]
 
 mod capture;
+mod confined;
 mod ending;
 mod leftovers;
+mod levels;
 mod limits;
 mod ordinary_user;
+mod proving;
+mod refused_calls;
 mod stage;
 mod starting;
 mod throwaway;
+#[cfg(feature = "weaken")]
+mod weakened;
+mod world;
