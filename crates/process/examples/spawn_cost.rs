@@ -1,4 +1,4 @@
-//! What a warden costs: `/bin/true` started and waited for, plainly and under a warden, in turn.
+//! What a warden and a level cost: `/bin/true` started and waited for, plainly and each other way, in turn.
 //!
 //! `cargo run --release -p windlass-process --example spawn_cost [ROUNDS]`
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
@@ -8,7 +8,8 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use windlass_process::{
-    Confinement, Containment, Exit, Limits, Program, Spawner, ThrowawayTree, WARDEN_ARG, warden_main,
+    Confinement, Containment, Exit, Level, Limits, Network, Program, Reach, Spawner, ThrowawayTree,
+    WARDEN_ARG, remedy, warden_main,
 };
 
 fn main() -> ExitCode {
@@ -30,31 +31,43 @@ fn main() -> ExitCode {
 fn measure(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
     let scratch = std::env::temp_dir().join(format!("spawn-cost-{}", std::process::id()));
     std::fs::create_dir(&scratch)?;
+    let made = |name: &str| std::fs::create_dir_all(scratch.join(name)).map(|()| scratch.join(name));
     let spawner = Spawner::new();
     let found = spawner.probe(&scratch);
     println!("{found:?}, {rounds} rounds");
-    let mut times = vec![Vec::new(); 4];
+    let tree = ThrowawayTree { lower: made("l")?, at: made("a")?, upper: made("u")?, hide: vec![made("l")?] };
+    let reach = Reach { write: vec![made("work")?], scratch: Some(made("tmp")?), ..Reach::system() };
+    let at = |level, network| Confinement { level, reach: reach.clone(), network, tree: None };
+    let subreaper = spawner.clone().contained_by(Containment::Subreaper);
+    let mut ways: Vec<(&str, &Spawner, Confinement)> = vec![("subreaper", &subreaper, Confinement::none())];
+    if found.pid_namespace {
+        ways.push(("namespace", &spawner, Confinement::none()));
+    }
+    if found.overlay {
+        ways.push(("namespace + tree", &spawner, Confinement::none_with(Some(tree.clone()))));
+    }
+    for (name, level, network) in [
+        ("level landlock", Level::Landlock, Network::Open),
+        ("level namespaces", Level::Namespaces, Network::Open),
+        ("… without network", Level::Namespaces, Network::None),
+    ] {
+        match spawner.prove(level, &scratch) {
+            proof if proof.held => ways.push((name, &spawner, at(level, network))),
+            proof => println!("not run: {}", remedy(&proof)),
+        }
+    }
+    let mut times = vec![Vec::new(); ways.len() + 1];
     for _ in 0..rounds {
         let started = Instant::now();
         Command::new("/bin/true").status()?;
         times[0].push(started.elapsed());
-        times[1].push(wardened(&spawner.clone().contained_by(Containment::Subreaper), &scratch, None)?);
-        if found.pid_namespace {
-            times[2].push(wardened(&spawner, &scratch, None)?);
-        }
-        if found.overlay {
-            let made = |name: &str| std::fs::create_dir_all(scratch.join(name)).map(|()| scratch.join(name));
-            let tree = ThrowawayTree {
-                lower: made("l")?,
-                at: made("a")?,
-                upper: made("u")?,
-                hide: vec![made("l")?],
-            };
-            times[3].push(wardened(&spawner, &scratch, Some(&tree))?);
+        for ((_, spawner, confinement), times) in ways.iter().zip(&mut times[1..]) {
+            times.push(wardened(spawner, &scratch, confinement)?);
             tree.discard()?;
         }
     }
-    for (name, mut times) in ["plain", "subreaper", "namespace", "namespace + tree"].into_iter().zip(times) {
+    let names = ["plain"].into_iter().chain(ways.iter().map(|(name, ..)| *name));
+    for (name, mut times) in names.zip(times) {
         times.sort();
         if let (Some(least), Some(median)) = (times.first(), times.get(times.len() / 2)) {
             println!("{name:18} median {median:9.2?}  least {least:9.2?}");
@@ -67,7 +80,7 @@ fn measure(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
 fn wardened(
     spawner: &Spawner,
     scratch: &Path,
-    tree: Option<&ThrowawayTree>,
+    confinement: &Confinement,
 ) -> Result<Duration, Box<dyn std::error::Error>> {
     let dir = scratch.join("attempt");
     std::fs::create_dir(&dir)?;
@@ -77,7 +90,7 @@ fn wardened(
         env: Vec::new(),
         stdin: Vec::new(),
         limits: Limits::none(1 << 20),
-        confinement: Confinement::none_with(tree.cloned()),
+        confinement: confinement.clone(),
         marker: dir.display().to_string(),
         dir: dir.clone(),
     };

@@ -151,10 +151,12 @@ impl Plan {
             found.into_iter().map(|(path, (rule, is_dir))| Place { path, rule, is_dir }).collect();
         places.sort_by_cached_key(|place| (place.path.components().count(), place.path.clone()));
         for place in places {
-            let around = plan.around(&place.path).map(|outer| outer.rule);
             // Nothing is readable that was not named, so what lies in nothing needs no hiding.
-            let around = around.unwrap_or(Rule::Hide);
-            if around != place.rule {
+            let changes_nothing = match plan.around(&place.path) {
+                Some(outer) => outer.rule == place.rule && !is_covered_between(&outer.path, &place.path),
+                None => place.rule == Rule::Hide,
+            };
+            if !changes_nothing {
                 plan.places.push(place);
             }
         }
@@ -184,6 +186,13 @@ impl Plan {
     pub fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Place> {
         self.places.iter().filter(move |place| place.path != path && place.path.starts_with(path))
     }
+}
+
+/// What a program finds at these is its own, even where it may reach the host's directory around them.
+pub const OWN: [&str; 4] = ["/proc", "/dev", "/tmp", "/var/tmp"];
+
+fn is_covered_between(outer: &Path, inner: &Path) -> bool {
+    OWN.iter().map(Path::new).any(|own| own.starts_with(outer) && inner.starts_with(own))
 }
 
 /// As the kernel would walk it, remembering every link on the way. Fails if there is nothing there.

@@ -16,7 +16,7 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, pivot_root};
 
-use crate::sandbox::reach::{Plan, Rule};
+use crate::sandbox::reach::{Place, Plan, Rule};
 use crate::sys::{Extent, MountAttributes, set_mount_attributes};
 
 const READ_ONLY: MountAttributes =
@@ -71,7 +71,7 @@ impl Root<'_> {
         let devices = Devices::open()?;
         self.lay_ground()?;
         let root = open_dir(CWD, self.base).map_err(|error| of(self.base, "enter", error))?;
-        let mut to_close = vec![PathBuf::from("/")];
+        let mut to_close: Vec<PathBuf> = self.ground().is_none().then(|| "/".into()).into_iter().collect();
         for part in parts {
             let wrong = |error: io::Error| of(&part.at, "show", error);
             match part.what {
@@ -99,7 +99,7 @@ impl Root<'_> {
         self.make_links(&root)?;
         // What was cloned of it stays.
         unlinkat(&root, EMPTY_FILE, AtFlags::empty()).ok();
-        for path in to_close.iter().filter(|_| self.own_ground()) {
+        for path in &to_close {
             let closed = descend(&root, path)
                 .and_then(|dir| set_mount_attributes(dir.as_fd(), Extent::ThisMount, READ_ONLY));
             closed.map_err(|error| of(path, "close", error))?;
@@ -147,15 +147,14 @@ impl Root<'_> {
         Ok(parts)
     }
 
-    /// Whether the root directory is ours, and not the host's.
-    fn own_ground(&self) -> bool {
-        self.plan.places.first().is_none_or(|place| place.path != Path::new("/"))
+    /// The host's own root, if the program may reach all of it.
+    fn ground(&self) -> Option<&Place> {
+        self.plan.places.first().filter(|place| place.path == Path::new("/"))
     }
 
     /// The root itself: memory, unless the whole host may be reached.
     fn lay_ground(&self) -> Result<(), String> {
-        let whole = self.plan.places.first().filter(|place| place.path == Path::new("/"));
-        let laid = match whole {
+        let laid = match self.ground() {
             None => mount(
                 "windlass",
                 self.base,
@@ -165,7 +164,8 @@ impl Root<'_> {
             )
             .map_err(io::Error::from),
             Some(place) => {
-                let attributes = if place.rule == Rule::Read { READ_ONLY } else { WRITABLE };
+                // The host's devices stay what they are where nothing takes their place.
+                let attributes = if place.rule == Rule::Read { READ_ONLY } else { MountAttributes::NOSUID };
                 clone(Path::new("/"), attributes).and_then(|from| attach(&from, &open_dir(CWD, self.base)?))
             }
         };

@@ -144,6 +144,26 @@ fn a_proof_that_cannot_be_made_says_why_and_is_not_remembered() {
     assert!(!cache.exists());
 }
 
+#[test]
+fn a_machine_that_refuses_namespaces_is_told_what_it_lacks() {
+    if !windlass_testkit::capability::root() || windlass_testkit::capability::program("setpriv").is_none() {
+        return;
+    }
+    let stage = Stage::new();
+    let output = Command::new("setpriv")
+        .args(["--bounding-set=-all", "--inh-caps=-all", "--", WARDEN, "prove", "namespaces"])
+        .arg(stage.work())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("no confinement at level namespaces: no PID namespace: Operation not permitted"),
+        "{text}"
+    );
+    assert!(text.contains("has no CAP_SYS_ADMIN"), "{text}");
+}
+
 #[cfg(not(feature = "weaken"))]
 #[test]
 fn a_plain_build_has_no_switch_for_its_defences() {

@@ -81,6 +81,33 @@ fn the_longest_path_decides() {
 }
 
 #[test]
+fn all_of_the_host_may_be_read_but_for_what_is_hidden() {
+    on_each(&[Namespaces], |mut ground| {
+        ground.dir("hidden");
+        ground.file("hidden/secret", "text");
+        ground.file("plain", "text");
+        ground.set("read", "/");
+        ground.set("read", ground.at("plain"));
+        ground.set("hide", ground.at("hidden"));
+        let root = ground.stage.path().display().to_string();
+        let done = ground.try_each(&format!(
+            "host: ls /usr /var /sys/kernel
+             named: cat {root}/plain
+             own processes: test \"$(ls -d /proc/[0-9]* | wc -l)\" -le 9
+             workspace: touch made
+             null: echo x >/dev/null
+             hidden: cat {root}/hidden/secret
+             hidden directory: touch {root}/hidden/new
+             devices: ls /dev/pts/0 /dev/vda /dev/sda /dev/mem /dev/kmsg
+             write: touch /usr/new || touch /var/new"
+        ));
+        assert_eq!(done, ["host", "named", "own processes", "workspace", "null"], "{:?}", ground.who);
+        let ran = ground.run(&format!("ls -A {root}/hidden"));
+        assert_eq!(ran.text, "", "{:?}", ground.who);
+    });
+}
+
+#[test]
 fn links_by_which_something_was_named_are_there() {
     on_each(&[Namespaces], |mut ground| {
         ground.dir("real");
