@@ -42,6 +42,6 @@ pub use program::{Limits, Program, ThrowawayTree, remove_tree};
 pub use record::{ATTEMPT_VARIABLE, clear_attempt};
 pub use recover::{EndedAttempt, Ending, Leftovers, LeftoversError, end_leftovers};
 pub use running::{Canceller, Running};
-pub use sandbox::{Attempted, Confinement, Level, Network, Proof, Reach, remedy};
+pub use sandbox::{Attempted, Confinement, Level, Network, PROXY_PORT, Proof, Reach, remedy};
 pub use spawner::{Capabilities, Spawner, StartError};
 pub use warden::{WARDEN_ARG, warden_main};

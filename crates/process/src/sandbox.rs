@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::program::ThrowawayTree;
 use crate::sys;
 pub use attack::act as act_as_attacker;
-pub use network::{Network, Serve, hand_out_listener, handover, take_listener};
+pub use network::{Network, PROXY_PORT, Serve, hand_out_listener, handover, refuse_all, take_listener};
 pub use proof::{Attempted, Proof};
 pub use reach::Reach;
 pub use remedy::remedy;
@@ -156,12 +156,13 @@ fn refuse_impossible(confinement: &Confinement) -> Result<(), String> {
     if confinement.tree.is_some() {
         return Err("a throwaway tree needs level namespaces, and landlock was asked for".to_owned());
     }
-    match confinement.network {
-        Network::Open | Network::None => Ok(()),
-        Network::Loopback => Err(
-            "network loopback needs level namespaces, and landlock was asked for: it can give a program the whole \
-             network or none"
-                .to_owned(),
-        ),
-    }
+    let named = match confinement.network {
+        Network::Open | Network::None => return Ok(()),
+        Network::Loopback => "loopback",
+        Network::Allow(_) => "allow",
+    };
+    Err(format!(
+        "network {named} needs level namespaces, and landlock was asked for: it can give a program the whole \
+         network or none"
+    ))
 }

@@ -6,6 +6,7 @@
 mod capture;
 mod launch;
 mod namespace;
+mod outlet;
 mod overlay;
 mod report;
 mod terminate;
@@ -23,10 +24,11 @@ use rustix::process::{DumpableBehavior, getpid, getppid, set_child_subreaper, se
 use crate::finished::{Containment, Exit};
 use crate::procfs::{self, ProcessId};
 use crate::record::{self, Record};
-use crate::sandbox::{Defence, Serve, Weakened};
+use crate::sandbox::{Defence, Weakened};
 use crate::sys;
 use crate::wire::{self, Asked, Kept, Outcome, Request};
 use launch::Launched;
+use outlet::Outlet;
 use terminate::Left;
 use watch::Watch;
 
@@ -41,9 +43,6 @@ const REPORT: RawFd = 3;
 const GO: RawFd = 4;
 /// Behind the lock: where the leader hands out the listener of a proxy, if there is one.
 const HANDOVER: RawFd = 6;
-
-/// Called with the listener that a program was given for its proxy. No network has one, so none is served.
-const SERVE_PROXY: Serve = drop;
 
 /// The hidden mode of the binary. Must be called before any thread is started, since it forks.
 pub fn warden_main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -146,12 +145,8 @@ fn prepare(request: &Request) -> Result<(File, Launched), String> {
 
 /// Writes the record, starts the program if there is still someone to start it for, and sees it through.
 fn run(mut request: Request, control: File, launched: Launched) -> Outcome {
-    let Launched { tree, go, stdin, stdout, stderr, report, proxy } = launched;
+    let Launched { tree, go, stdin, stdout, stderr, report, outlet } = launched;
     let containment = tree.containment;
-    if let Some(listener) = proxy {
-        // Nothing is forked from here on, so the warden may have threads.
-        std::thread::spawn(move || SERVE_PROXY(listener));
-    }
     let program = &mut request.program;
     let begin = || -> Result<Watch, String> {
         write_record(program, tree.leader.as_raw_pid()).map_err(|error| {
@@ -164,6 +159,7 @@ fn run(mut request: Request, control: File, launched: Launched) -> Outcome {
     let mut watch = match begin() {
         Ok(watch) => watch,
         Err(why) => {
+            outlet.into_iter().for_each(Outlet::end);
             tree.end(Left::Program).ok();
             return without_program(Exit::NotStarted { why }, containment);
         }
@@ -179,6 +175,7 @@ fn run(mut request: Request, control: File, launched: Launched) -> Outcome {
         }
         false => (Exit::Cancelled, Left::Program),
     };
+    outlet.into_iter().for_each(Outlet::end);
     let ended = tree.end(left).unwrap_or_else(|error| {
         eprintln!("cannot end the tree of {}: {error}", program.dir.display());
         terminate::Ended { stray_count: 0, survivor_count: 1 }

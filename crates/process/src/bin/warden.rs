@@ -49,7 +49,7 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         upper,
     });
     let Some(confinement) = confinement(&settings, tree.clone()) else {
-        eprintln!("level: none, landlock, namespaces; network: open, loopback, none");
+        eprintln!("level: none, landlock, namespaces; network: open, loopback, none, allow");
         return ExitCode::from(2);
     };
     let program = Program {
@@ -98,6 +98,7 @@ fn confinement(settings: &BTreeMap<String, String>, tree: Option<ThrowawayTree>)
         "open" => Network::Open,
         "loopback" => Network::Loopback,
         "none" => Network::None,
+        "allow" => Network::Allow(Vec::new()),
         _ => return None,
     };
     Some(Confinement { level, reach, network, tree })

@@ -1,10 +1,12 @@
 //! The network a program finds, made by the leader inside its own network namespace.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
@@ -22,22 +24,29 @@ pub enum Network {
     /// Only what the program itself listens on. Needs [`Level::Namespaces`](crate::Level::Namespaces).
     Loopback,
     None,
+    /// Only these, each `host:port`, through a proxy of ours at [`PROXY_PORT`] of the program's own
+    /// loopback. Needs [`Level::Namespaces`](crate::Level::Namespaces).
+    Allow(Vec<String>),
 }
 
 /// Where a program finds the proxy through which it may reach more than itself.
 pub const PROXY_PORT: u16 = 3128;
 
+/// A leader makes its namespaces and its root in milliseconds.
+const HANDOVER_LIMIT: Duration = Duration::from_secs(20);
+
 impl Network {
     pub fn is_of_the_host(&self) -> bool {
         match self {
             Network::Open => true,
-            Network::Loopback | Network::None => false,
+            Network::Loopback | Network::None | Network::Allow(_) => false,
         }
     }
 
-    /// Whether the warden serves a proxy, on a listener that is made inside.
+    /// Whether there is a proxy, on a listener that is made inside and served outside.
     pub fn has_proxy(&self) -> bool {
         match self {
+            Network::Allow(_) => true,
             Network::Open | Network::Loopback | Network::None => false,
         }
     }
@@ -46,19 +55,30 @@ impl Network {
     pub fn arrange(&self) -> Result<(), String> {
         match self {
             Network::Open | Network::None => Ok(()),
-            Network::Loopback => {
+            Network::Loopback | Network::Allow(_) => {
                 sys::loopback_up().map_err(|error| format!("cannot bring up a loopback interface: {error}"))
             }
         }
     }
 }
 
-/// Serves the proxy of one attempt, in a thread of its warden, until the warden ends.
+/// Serves the proxy of one attempt, in a process of its own, until that is ended.
 pub type Serve = fn(TcpListener);
 
-/// The two ends by which the leader hands its listener to the warden: inside, outside.
+/// A proxy that allows nothing: whoever asks is told so.
+pub fn refuse_all(listener: TcpListener) {
+    const REFUSAL: &[u8] = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    for mut client in listener.incoming().flatten() {
+        // One that went away needs no answer.
+        client.write_all(REFUSAL).ok();
+    }
+}
+
+/// The two ends by which the leader hands its listener out of the namespace: inside, outside.
 pub fn handover() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+    let (inside, outside) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_timeout(&outside, Timeout::Recv, Some(HANDOVER_LIMIT))?;
+    Ok((inside, outside))
 }
 
 /// Listens where the program will look for its proxy, and hands the listener out of the namespace.
@@ -93,7 +113,7 @@ pub fn take_listener(from: impl AsFd) -> io::Result<Option<TcpListener>> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::io::Read;
     use std::net::TcpStream;
 
     use super::*;

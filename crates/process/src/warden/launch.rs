@@ -3,7 +3,6 @@
 use std::ffi::{CString, NulError, OsStr};
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,8 +13,9 @@ use rustix::process::{Signal, chdir, set_parent_process_death_signal, setsid};
 use crate::finished::Containment;
 use crate::program::Program;
 use crate::record::ATTEMPT_VARIABLE;
-use crate::sandbox::{self, Defence, Enclosure, Level, Weakened};
+use crate::sandbox::{Defence, Enclosure, Level, Weakened};
 use crate::sys;
+use crate::warden::outlet::Outlet;
 use crate::warden::report;
 use crate::warden::terminate::{ProcessTree, Strays};
 use crate::warden::{REPORT, namespace};
@@ -32,16 +32,18 @@ pub struct Launched {
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
     pub report: OwnedFd,
-    /// Where the program will look for its proxy.
-    pub proxy: Option<TcpListener>,
+    /// Serves the program's proxy, if its network has one.
+    pub outlet: Option<Outlet>,
 }
 
 /// `lock` stays open in the leader, so that it is not free while the namespace's init lives.
 pub fn launch(request: &Request, lock: &File) -> Result<Launched, String> {
     let (program, weakened) = (&request.program, &request.weakened);
     let command = Command::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
-    let (namespace, containment) = contain(request)?;
     let has_proxy = command.enclosure.as_ref().is_some_and(|enclosure| enclosure.network().has_proxy());
+    let outlet = has_proxy.then(Outlet::start).transpose();
+    let outlet = outlet.map_err(|error| format!("cannot start a process for the proxy: {error}"))?;
+    let (namespace, containment) = contain(request)?;
     // Ours of the program's stdin and outputs never block; the program's own ends do.
     let pipes = || -> io::Result<_> {
         let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -60,15 +62,9 @@ pub fn launch(request: &Request, lock: &File) -> Result<Launched, String> {
     let (theirs, go, [stdin, stdout, stderr, report]) =
         pipes().map_err(|error| format!("cannot make a pipe: {error}"))?;
 
-    let (inside, outside) = match has_proxy {
-        true => sandbox::handover().map(|(inside, outside)| (Some(inside), Some(outside))),
-        false => Ok((None, None)),
-    }
-    .map_err(|error| format!("cannot make a socket: {error}"))?;
-
     let lead = || {
         let mut keep: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).chain([lock.as_fd()]).collect();
-        keep.extend(inside.as_ref().map(AsFd::as_fd));
+        keep.extend(outlet.as_ref().map(Outlet::inside));
         let kept = match weakened.keeps(Defence::Descriptors) {
             true => sys::keep_only(&keep),
             false => sys::keep_first(&keep),
@@ -90,10 +86,7 @@ pub fn launch(request: &Request, lock: &File) -> Result<Launched, String> {
         false => Strays::LiveOn,
     };
     let tree = ProcessTree { leader, containment, strays };
-    drop(inside);
-    let taken = outside.map_or(Ok(None), sandbox::take_listener);
-    let proxy = taken.map_err(|error| format!("cannot take the listener of a proxy: {error}"))?;
-    Ok(Launched { tree, go, stdin, stdout, stderr, report, proxy })
+    Ok(Launched { tree, go, stdin, stdout, stderr, report, outlet })
 }
 
 type Contained = (Option<namespace::Entered>, Containment);

@@ -171,6 +171,22 @@ fn the_network_is_the_hosts_or_none() {
 }
 
 #[test]
+fn a_proxy_is_served_from_outside_of_the_programs_network() {
+    if capability::program("bash").is_none() {
+        return;
+    }
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = tcp.local_addr().unwrap().port();
+    on_each(&[Namespaces], |mut ground| {
+        ground.set("network", "allow");
+        let ask = |port: u16| format!("exec 3<>/dev/tcp/127.0.0.1/{port} && head -n1 <&3");
+        let ran = ground.run_argv(&["bash", "-c", &ask(windlass_process::PROXY_PORT)]);
+        assert_eq!(ran.text, "HTTP/1.1 403 Forbidden\r\n", "an empty list allows nothing: {:?}", ground.who);
+        assert_eq!(ground.run_argv(&["bash", "-c", &ask(port)]).exit, "Code(1)", "{:?}", ground.who);
+    });
+}
+
+#[test]
 fn what_a_level_cannot_do_is_refused_before_anything_runs() {
     on_each(&[Landlock], |mut ground| {
         let refused = |ground: &Ground, word: &str| {
@@ -185,6 +201,10 @@ fn what_a_level_cannot_do_is_refused_before_anything_runs() {
         let mut ground = Ground::new(ground.who, Landlock);
         ground.set("network", "loopback");
         refused(&ground, "loopback needs level namespaces");
+
+        let mut ground = Ground::new(ground.who, Landlock);
+        ground.set("network", "allow");
+        refused(&ground, "allow needs level namespaces");
 
         let mut ground = Ground::new(ground.who, Landlock);
         for key in ["lower", "at", "upper"] {
