@@ -27,6 +27,7 @@ compile_error!(
 mod finished;
 mod procfs;
 mod program;
+mod proxy;
 mod record;
 mod recover;
 mod running;
@@ -39,6 +40,7 @@ mod wire;
 
 pub use finished::{Capture, Containment, Exit, Finished};
 pub use program::{Limits, Program, ThrowawayTree, remove_tree};
+pub use proxy::{AllowError, AllowList, ProxyHandle, Refusal, Why, serve};
 pub use record::{ATTEMPT_VARIABLE, clear_attempt};
 pub use recover::{EndedAttempt, Ending, Leftovers, LeftoversError, end_leftovers};
 pub use running::{Canceller, Running};

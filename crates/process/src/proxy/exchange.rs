@@ -1,0 +1,57 @@
+//! Plain HTTP: one request, one answer, then both connections end.
+
+use std::time::Instant;
+
+use super::flow::{Exchange, Flow, FlowError, Until};
+use super::head::{Request, RequestHead};
+use super::socket::{Ended, Socket};
+use super::{Shared, Why, first_word};
+
+impl Shared {
+    pub(super) fn proxied(&self, client: Socket<'_>, head: &RequestHead, rest: &[u8]) {
+        let request = match head.proxied() {
+            Ok(request) => request,
+            Err(why) => return self.refuse(client, first_word(head.target.as_bytes()), Why::Malformed(why)),
+        };
+        if let Some((client, server)) = self.reach(client, &request.target) {
+            self.exchange((client, server), head, &request, rest);
+        }
+    }
+
+    pub(super) fn exchange(
+        &self,
+        (client, server): (Socket<'_>, Socket<'_>),
+        head: &RequestHead,
+        request: &Request,
+        rest: &[u8],
+    ) {
+        let what = request.target.to_string();
+        let up = match Flow::body(head.rewritten(request), request.framing, rest) {
+            Ok(up) => up,
+            Err(why) => return self.refuse(client, what, Why::Malformed(why)),
+        };
+        let patience = self.terms.patience;
+        if request.expects_continue {
+            let now = b"HTTP/1.1 100 Continue\r\n\r\n";
+            if client.write_all(now, Instant::now() + patience.goodbye).is_err() {
+                return;
+            }
+        }
+        let exchange = Exchange { client: &client, server: &server, stop: &self.stop, idle: patience.idle };
+        let (answered, outcome) = exchange.run(up, Flow::answer(request.is_head), Until::Answered);
+        drop(server);
+        match outcome {
+            Ok(()) => client.close_gently(patience.goodbye),
+            Err(FlowError::Client(why)) if answered => self.record(what, Why::Malformed(why)),
+            Err(FlowError::Client(why)) => self.refuse(client, what, Why::Malformed(why)),
+            Err(FlowError::Server(why)) if !answered => {
+                self.answer(client, 502, &format!("{what} failed: {why}"));
+            }
+            Err(FlowError::Ended(Ended::Late)) if !answered => {
+                self.answer(client, 502, &format!("{what} failed: no answer in time"));
+            }
+            // An answer that was cut off is closed without its end, so that the client can tell.
+            Err(FlowError::Server(_) | FlowError::Ended(_)) => {}
+        }
+    }
+}
