@@ -83,6 +83,11 @@ pub struct Enclosure {
     weakened: Weakened,
 }
 
+/// An enclosure that is about to be closed.
+pub struct Ready {
+    rules: Option<landlock::Ready>,
+}
+
 impl Enclosure {
     /// `None` at [`Level::None`].
     pub fn prepare(confinement: &Confinement, weakened: &Weakened) -> Result<Option<Enclosure>, String> {
@@ -134,13 +139,18 @@ impl Enclosure {
         root::Root { plan: &self.plan, base, own_processes }.build_and_enter()
     }
 
+    /// What takes time of [`Enclosure::close`], done while others do their part. After [`Enclosure::enter_root`].
+    pub fn ready(&self) -> Result<Ready, String> {
+        Ok(Ready { rules: self.rules.as_ref().map(landlock::Rules::ready).transpose()? })
+    }
+
     /// In the program's own process, just before it becomes the program.
-    pub fn close(&self) -> Result<(), String> {
+    pub fn close(&self, ready: Ready) -> Result<(), String> {
         match self.weakened.keeps(Defence::Capabilities) {
             true => privileges::give_up()?,
             false => privileges::no_new()?,
         }
-        if let Some(rules) = &self.rules {
+        if let Some(rules) = ready.rules {
             rules.apply()?;
         }
         self.filters.as_ref().map_or(Ok(()), seccomp::Filters::apply)

@@ -3,12 +3,11 @@
 //! A rule grants a right on a path and on everything below it, and nothing takes it back. So a directory with
 //! something hidden in it gets no rule; its other children get one each.
 
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use ::landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
 use crate::sandbox::Network;
@@ -29,6 +28,12 @@ const MOST_EXPANDED: usize = 10_000;
 pub struct Rules {
     grants: Vec<(PathBuf, Grant)>,
     tcp: Tcp,
+    need: Need,
+}
+
+/// Rules that the kernel knows, and that hold for nobody before they are applied.
+pub struct Ready {
+    created: RulesetCreated,
     need: Need,
 }
 
@@ -89,12 +94,11 @@ impl Rules {
         Rules { grants, tcp, need: Need::WhatThereIs }
     }
 
-    /// For this process and all that come from it, for ever.
-    pub fn apply(&self) -> Result<(), String> {
+    /// All of it but the last step, which may be taken by a child. Each rule costs a few microseconds.
+    pub fn ready(&self) -> Result<Ready, String> {
         if self.need == Need::Everything {
             check_version(sys::landlock_version())?;
         }
-        let failed = |error: &dyn std::fmt::Display| format!("cannot confine with Landlock: {error}");
         let mut ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(KNOWN))
@@ -107,12 +111,18 @@ impl Rules {
         for (path, grant) in &self.grants {
             // What has gone meanwhile, or may not even be looked up, needs no rule.
             let Ok(opened) = PathFd::new(path) else { continue };
-            let rights = grant.rights(&opened);
             created = created
-                .add_rule(PathBeneath::new(opened, rights))
+                .add_rule(PathBeneath::new(opened, grant.rights()))
                 .map_err(|error| failed(&format!("{}: {error}", path.display())))?;
         }
-        let status = created.restrict_self().map_err(|error| failed(&error))?;
+        Ok(Ready { created, need: self.need })
+    }
+}
+
+impl Ready {
+    /// For this process and all that come from it, for ever.
+    pub fn apply(self) -> Result<(), String> {
+        let status = self.created.restrict_self().map_err(|error| failed(&error))?;
         match (self.need, status.ruleset) {
             (Need::Everything, RulesetStatus::NotEnforced) => Err(failed(&"the kernel did not enforce it")),
             (Need::Everything | Need::WhatThereIs, _) => Ok(()),
@@ -120,23 +130,22 @@ impl Rules {
     }
 }
 
+fn failed(error: &dyn std::fmt::Display) -> String {
+    format!("cannot confine with Landlock: {error}")
+}
+
 impl Grant {
-    fn rights(self, opened: &PathFd) -> BitFlags<AccessFs> {
+    /// Those that only a directory has are left out by the crate where there is none.
+    fn rights(self) -> BitFlags<AccessFs> {
         let reading = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
         let devices = AccessFs::MakeBlock | AccessFs::MakeChar;
-        let rights = match self {
+        match self {
             Grant::List => AccessFs::ReadDir.into(),
             Grant::Read => reading,
             Grant::Use => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev,
             Grant::Write => AccessFs::from_all(KNOWN) & !devices,
-        };
-        if is_dir(opened) { rights } else { rights & AccessFs::from_file(KNOWN) }
+        }
     }
-}
-
-fn is_dir(opened: &PathFd) -> bool {
-    rustix::fs::fstat(opened.as_fd())
-        .is_ok_and(|found| rustix::fs::FileType::from_raw_mode(found.st_mode).is_dir())
 }
 
 /// The version is negative where there is no Landlock: then it is the error.

@@ -13,7 +13,7 @@ use rustix::process::{Signal, chdir, set_parent_process_death_signal, setsid};
 use crate::finished::Containment;
 use crate::program::Program;
 use crate::record::ATTEMPT_VARIABLE;
-use crate::sandbox::{Defence, Enclosure, Level, Weakened};
+use crate::sandbox::{self, Defence, Enclosure, Level, Weakened};
 use crate::sys;
 use crate::warden::outlet::Outlet;
 use crate::warden::report;
@@ -143,13 +143,15 @@ fn lead_alone(entered: Option<namespace::Entered>, program: &Program, command: &
     // Before the program is told to go, so that it can be asked to end from its first moment on.
     setsid().ok();
     sys::default_signals().ok();
-    if let (Some(entered), Some(enclosure)) = (entered, &command.enclosure)
-        && let Err(why) = namespace::own_world(entered, program, enclosure)
-    {
-        not_started(&why);
-    }
+    let prepare = || -> Result<Option<sandbox::Ready>, String> {
+        if let (Some(entered), Some(enclosure)) = (entered, &command.enclosure) {
+            namespace::own_world(entered, program, enclosure)?;
+        }
+        command.ready()
+    };
+    let ready = prepare().unwrap_or_else(|why| not_started(&why));
     wait_for_go();
-    command.execute()
+    command.execute(ready)
 }
 
 /// Returns when the warden says so. If it is gone, its end of the pipe is closed, and so are we: a death
@@ -194,19 +196,26 @@ impl Command {
         Ok(Command { candidates, argv, env, cwd: program.cwd.clone(), enclosure })
     }
 
+    /// What can be done for the program's confinement before it is told to go.
+    pub fn ready(&self) -> Result<Option<sandbox::Ready>, String> {
+        self.enclosure.as_ref().map(Enclosure::ready).transpose()
+    }
+
     /// Becomes the program, in a session of its own; what stops that goes to the report pipe.
-    pub fn execute(&self) -> ! {
-        let (Ok(why) | Err(why)) = self.become_program();
+    pub fn execute(&self, ready: Option<sandbox::Ready>) -> ! {
+        let (Ok(why) | Err(why)) = self.become_program(ready);
         not_started(&why)
     }
 
     /// Returns only why it could not; `Ok` if it was looked for everywhere.
-    fn become_program(&self) -> Result<String, String> {
+    fn become_program(&self, ready: Option<sandbox::Ready>) -> Result<String, String> {
         // A leader that is already alone in its session has what it needs.
         setsid().ok();
         sys::default_signals().map_err(|error| format!("cannot reset the signals: {error}"))?;
         chdir(&self.cwd).map_err(|error| format!("cannot enter {}: {error}", self.cwd.display()))?;
-        self.enclosure.as_ref().map_or(Ok(()), Enclosure::close)?;
+        if let (Some(enclosure), Some(ready)) = (&self.enclosure, ready) {
+            enclosure.close(ready)?;
+        }
         self.candidates.iter().try_fold(self.not_found(), |why, path| {
             let error = sys::execute(path, &self.argv, &self.env);
             let path = Path::new(OsStr::from_bytes(path.as_bytes()));

@@ -77,22 +77,26 @@ pub fn lead(entered: Entered, program: &Program, command: &Command) -> ! {
     setsid().ok();
     // SAFETY: the leader's report pipe, taken once in this process.
     let mut pipe = unsafe { File::from_raw_fd(REPORT) };
-    let prepare = || -> Result<(), String> {
+    let prepare = || -> Result<Option<sandbox::Ready>, String> {
         sys::block(&[libc::SIGCHLD, libc::SIGTERM]).map_err(|error| error.to_string())?;
         match &command.enclosure {
-            Some(enclosure) => own_world(entered, program, enclosure),
-            None => own_mounts(entered, program.confinement.tree.as_ref()),
+            Some(enclosure) => own_world(entered, program, enclosure)?,
+            None => own_mounts(entered, program.confinement.tree.as_ref())?,
+        }
+        command.ready()
+    };
+    let ready = match prepare() {
+        Ok(ready) => ready,
+        Err(why) => {
+            pipe.write_all(&report::not_started(&why)).ok();
+            sys::exit_now(70);
         }
     };
-    if let Err(why) = prepare() {
-        pipe.write_all(&report::not_started(&why)).ok();
-        sys::exit_now(70);
-    }
     // Its own program must not look into it: what it reports decides what is believed.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
     wait_for_go();
     // SAFETY: a forked warden has one thread, as the warden had.
-    let program = match unsafe { sys::fork(|| command.execute()) } {
+    let program = match unsafe { sys::fork(|| command.execute(ready)) } {
         Ok(program) => program,
         Err(error) => {
             pipe.write_all(&report::not_started(&format!("cannot fork: {error}"))).ok();
