@@ -1,15 +1,17 @@
 //! What a program can and cannot do at a level, whoever starts it.
 
 use std::net::TcpListener;
-use std::os::unix::net::UnixListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 
-use windlass_process::Level::{Landlock, Namespaces};
+use windlass_process::Level::{self, Landlock, Namespaces};
 use windlass_testkit::capability;
 
 use crate::confined::{Ground, on_each};
 use crate::stage::{carriers, eventually};
 
-const BOTH: [windlass_process::Level; 2] = [Landlock, Namespaces];
+const BOTH: [Level; 2] = [Landlock, Namespaces];
 
 #[test]
 fn a_program_reaches_what_was_named_and_nothing_else() {
@@ -227,14 +229,25 @@ fn what_a_level_cannot_do_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn a_socket_beside_the_reach_is_out_of_reach() {
-    let Some(socat) = capability::program("socat") else { return };
-    on_each(&BOTH, |mut ground| {
+fn unix_sockets_of_others_are_out_of_reach_even_with_the_hosts_network() {
+    if capability::program("python3").is_none() {
+        return;
+    }
+    let connect = |ground: &Ground, address: &str| {
+        let script = format!("import socket; socket.socket(socket.AF_UNIX).connect({address})");
+        ground.run_argv(&["python3", "-c", &script])
+    };
+    on_each(&[Level::None, Landlock, Namespaces], |ground| {
         ground.dir("sockets");
-        let _listening = UnixListener::bind(ground.at("sockets/s")).unwrap();
-        ground.set("read", &socat);
-        let address = format!("UNIX-CONNECT:{}/sockets/s", ground.stage.path().display());
-        let ran = ground.run_argv(&[socat.to_str().unwrap(), "-u", "OPEN:/dev/null", &address]);
-        assert_eq!(ran.exit, "Code(1)", "{}", ran.text);
+        let path = ground.at("sockets/s");
+        let _by_path = UnixListener::bind(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let name = format!("windlass test {}", ground.stage.path().display());
+        let _by_name = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        let expected = if ground.level == Level::None { "Code(0)" } else { "Code(1)" };
+        for address in [format!("{:?}", path.to_str().unwrap()), format!("'\\0' + {name:?}")] {
+            let ran = connect(&ground, &address);
+            assert_eq!(ran.exit, expected, "{:?} {:?} {address}: {}", ground.who, ground.level, ran.text);
+        }
     });
 }
