@@ -43,7 +43,7 @@ pub fn run(call: &Call<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Cancell
             wall: call.wall.limit,
             silence: Duration::from_millis(call.policy.silence.0),
             grace: Duration::from_millis(call.policy.grace.0),
-            output_cap: OUTPUT_CAP,
+            ..Limits::none(OUTPUT_CAP)
         },
         confinement: call.confinement.clone(),
         dir: call.dir.to_path_buf(),

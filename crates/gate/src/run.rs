@@ -78,7 +78,7 @@ pub fn run_check(gate: &GateRun<'_>, index: usize, started: &mut dyn FnMut(Cance
             wall: Duration::from_millis(check.timeout.0),
             silence: Duration::ZERO,
             grace: GRACE,
-            output_cap: OUTPUT_CAP,
+            ..Limits::none(OUTPUT_CAP)
         },
         confinement: gate.confinement.clone(),
         dir: dir.clone(),

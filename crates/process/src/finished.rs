@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::resources::Trip;
+
 #[derive(Clone, Debug)]
 pub struct Finished {
     pub exit: Exit,
@@ -18,6 +20,8 @@ pub struct Finished {
     /// zero means the attempt is not over, whatever `exit` says.
     pub survivor_count: u32,
     pub containment: Containment,
+    /// Resource limits that were reached, each once.
+    pub trips: Vec<Trip>,
     /// The warden's own peak memory: flat, whatever the program prints.
     pub warden_peak_kib: u64,
 }

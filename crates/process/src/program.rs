@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::resources::Resources;
 use crate::sandbox::Confinement;
 
 /// One command, and everything it is given.
@@ -41,6 +42,7 @@ pub struct Limits {
     pub grace: Duration,
     /// Bytes kept of each stream: the first half and the last.
     pub output_cap: u64,
+    pub resources: Resources,
 }
 
 /// A directory the program may change freely, none of whose changes last.
@@ -64,7 +66,13 @@ pub struct ThrowawayTree {
 impl Limits {
     /// No limit at all but the size of what is kept.
     pub fn none(output_cap: u64) -> Limits {
-        Limits { wall: Duration::ZERO, silence: Duration::ZERO, grace: Duration::ZERO, output_cap }
+        Limits {
+            wall: Duration::ZERO,
+            silence: Duration::ZERO,
+            grace: Duration::ZERO,
+            output_cap,
+            resources: Resources::default(),
+        }
     }
 }
 

@@ -168,6 +168,7 @@ impl Running {
             stray_count: 0,
             survivor_count,
             containment: Containment::Subreaper,
+            trips: Vec::new(),
             peak_kib: 0,
         })
     }
@@ -188,6 +189,7 @@ impl Running {
             stray_count: outcome.stray_count,
             survivor_count: outcome.survivor_count,
             containment: outcome.containment,
+            trips: outcome.trips,
             warden_peak_kib: outcome.peak_kib,
         }
     }

@@ -24,6 +24,7 @@ use rustix::process::{DumpableBehavior, getpid, getppid, set_child_subreaper, se
 use crate::finished::{Containment, Exit};
 use crate::procfs::{self, ProcessId};
 use crate::record::{self, Record};
+use crate::resources::Guard;
 use crate::sandbox::{Defence, Weakened};
 use crate::sys;
 use crate::wire::{self, Asked, Kept, Outcome, Request};
@@ -120,18 +121,18 @@ fn stand_over(request: Request, control: File) -> Outcome {
         Asked::Exactly(containment) => containment,
         Asked::Best => Containment::Subreaper,
     };
-    let (lock, launched) = match prepare(&request) {
+    let (lock, guard, launched) = match prepare(&request) {
         Ok(prepared) => prepared,
         Err(why) => return without_program(Exit::NotStarted { why }, containment),
     };
     // Nobody else of this user may look into a warden, whose result pipe decides what is believed.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
-    let outcome = run(request, control, launched);
+    let outcome = run(request, control, guard, launched);
     drop(lock);
     outcome
 }
 
-fn prepare(request: &Request) -> Result<(File, Launched), String> {
+fn prepare(request: &Request) -> Result<(File, Guard, Launched), String> {
     let dir = &request.program.dir;
     let path = record::lock_path(dir);
     let lock = File::options().write(true).create(true).truncate(false).open(&path);
@@ -139,12 +140,19 @@ fn prepare(request: &Request) -> Result<(File, Launched), String> {
         .and_then(record::try_lock)
         .map_err(|error| format!("cannot lock {}: {error}", path.display()))?;
     let lock = lock.ok_or_else(|| format!("{} is locked: the attempt has a warden", path.display()))?;
-    let launched = launch::launch(request, &lock)?;
-    Ok((lock, launched))
+    // Before a namespace is entered: a group is made with the rights this user has outside.
+    let guard = Guard::new(&request.program);
+    match launch::launch(request, &guard, &lock) {
+        Ok(launched) => Ok((lock, guard, launched)),
+        Err(why) => {
+            guard.finish(&Exit::Cancelled);
+            Err(why)
+        }
+    }
 }
 
 /// Writes the record, starts the program if there is still someone to start it for, and sees it through.
-fn run(mut request: Request, control: File, launched: Launched) -> Outcome {
+fn run(mut request: Request, control: File, mut guard: Guard, launched: Launched) -> Outcome {
     let Launched { tree, go, stdin, stdout, stderr, report, outlet } = launched;
     let containment = tree.containment;
     let program = &mut request.program;
@@ -152,6 +160,7 @@ fn run(mut request: Request, control: File, launched: Launched) -> Outcome {
         write_record(program, tree.leader.as_raw_pid()).map_err(|error| {
             format!("cannot write {}: {error}", record::record_path(&program.dir).display())
         })?;
+        guard.adopt(tree.leader)?;
         let given = std::mem::take(&mut program.stdin);
         let pipes = watch::Pipes { control, report, stdin, stdout, stderr };
         Watch::new(program, pipes, given)
@@ -160,7 +169,8 @@ fn run(mut request: Request, control: File, launched: Launched) -> Outcome {
         Ok(watch) => watch,
         Err(why) => {
             outlet.into_iter().for_each(Outlet::end);
-            tree.end(Left::Program).ok();
+            tree.end(Left::Program, &guard).ok();
+            guard.finish(&Exit::Cancelled);
             return without_program(Exit::NotStarted { why }, containment);
         }
     };
@@ -171,18 +181,23 @@ fn run(mut request: Request, control: File, launched: Launched) -> Outcome {
         true => {
             rustix::io::write(&go, b"g").ok();
             drop(go);
-            watch.until_the_end(&tree, started)
+            watch.until_the_end(&tree, &mut guard, started)
         }
         false => (Exit::Cancelled, Left::Program),
     };
     outlet.into_iter().for_each(Outlet::end);
-    let ended = tree.end(left).unwrap_or_else(|error| {
+    if left != Left::Nothing {
+        guard.look_at_strays(tree.leader, containment);
+    }
+    let ended = tree.end(left, &guard).unwrap_or_else(|error| {
         eprintln!("cannot end the tree of {}: {error}", program.dir.display());
         terminate::Ended { stray_count: 0, survivor_count: 1 }
     });
     let duration = started.elapsed();
     let (stdout, stderr) = watch.finish();
-    if ended.survivor_count == 0 {
+    let (trips, left_in_group) = guard.finish(&exit);
+    let survivor_count = ended.survivor_count.max(left_in_group);
+    if survivor_count == 0 {
         Record::remove(&program.dir).ok();
     }
     Outcome {
@@ -191,8 +206,9 @@ fn run(mut request: Request, control: File, launched: Launched) -> Outcome {
         stderr,
         duration,
         stray_count: ended.stray_count,
-        survivor_count: ended.survivor_count,
+        survivor_count,
         containment,
+        trips,
         peak_kib: procfs::own_peak_kib().unwrap_or(0),
     }
 }
@@ -218,6 +234,7 @@ fn without_program(exit: Exit, containment: Containment) -> Outcome {
         stray_count: 0,
         survivor_count: 0,
         containment,
+        trips: Vec::new(),
         peak_kib: procfs::own_peak_kib().unwrap_or(0),
     }
 }

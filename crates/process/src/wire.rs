@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finished::{Containment, Exit};
 use crate::program::Program;
+use crate::resources::Trip;
 use crate::sandbox::Weakened;
 
 pub const CANCEL: u8 = b'c';
@@ -37,6 +38,7 @@ pub struct Outcome {
     pub stray_count: u32,
     pub survivor_count: u32,
     pub containment: Containment,
+    pub trips: Vec<Trip>,
     pub peak_kib: u64,
 }
 

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use windlass_process::{
-    Confinement, Containment, Level, Limits, Network, Program, Reach, Spawner, ThrowawayTree, WARDEN_ARG,
-    remedy, warden_main,
+    Confinement, Containment, Level, Limits, Network, Program, Reach, Resources, Spawner, ThrowawayTree,
+    WARDEN_ARG, remedy, warden_main,
 };
 
 fn main() -> ExitCode {
@@ -52,12 +52,20 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         eprintln!("level: none, landlock, namespaces; network: open, loopback, none, allow");
         return ExitCode::from(2);
     };
+    let number = |key: &str| settings.get(key).and_then(|text| text.parse().ok()).unwrap_or(0);
+    let resources = Resources {
+        memory: number("memory"),
+        processes: number("processes"),
+        open_files: number("open_files"),
+        file_size: number("file_size"),
+        workspace_bytes: number("workspace_bytes"),
+    };
     let program = Program {
         argv: args.collect(),
         cwd,
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         stdin: Vec::new(),
-        limits: Limits { wall: Duration::from_secs(60), ..Limits::none(1 << 20) },
+        limits: Limits { wall: Duration::from_secs(60), resources, ..Limits::none(1 << 20) },
         confinement,
         marker: settings.get("marker").cloned().unwrap_or_default(),
         dir,
@@ -79,6 +87,7 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     println!("containment={:?}", finished.containment);
     println!("strays={} survivors={}", finished.stray_count, finished.survivor_count);
     println!("discarded={discarded:?}");
+    println!("trips={:?}", finished.trips);
     println!("duration={:?} warden_peak_kib={}", finished.duration, finished.warden_peak_kib);
     ExitCode::SUCCESS
 }

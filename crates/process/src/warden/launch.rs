@@ -13,6 +13,7 @@ use rustix::process::{Signal, chdir, set_parent_process_death_signal, setsid};
 use crate::finished::Containment;
 use crate::program::Program;
 use crate::record::ATTEMPT_VARIABLE;
+use crate::resources::{Guard, Rlimits};
 use crate::sandbox::{self, Defence, Enclosure, Level, Weakened};
 use crate::sys;
 use crate::warden::outlet::Outlet;
@@ -37,13 +38,14 @@ pub struct Launched {
 }
 
 /// `lock` stays open in the leader, so that it is not free while the namespace's init lives.
-pub fn launch(request: &Request, lock: &File) -> Result<Launched, String> {
+pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched, String> {
     let (program, weakened) = (&request.program, &request.weakened);
-    let command = Command::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
+    let mut command = Command::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
     let has_proxy = command.enclosure.as_ref().is_some_and(|enclosure| enclosure.network().has_proxy());
     let outlet = has_proxy.then(Outlet::start).transpose();
     let outlet = outlet.map_err(|error| format!("cannot start a process for the proxy: {error}"))?;
     let (namespace, containment) = contain(request)?;
+    command.limits = Some(guard.rlimits(containment));
     // Ours of the program's stdin and outputs never block; the program's own ends do.
     let pipes = || -> io::Result<_> {
         let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -173,6 +175,7 @@ pub struct Command {
     cwd: PathBuf,
     /// `None` where the program is not confined.
     pub enclosure: Option<Enclosure>,
+    limits: Option<Rlimits>,
 }
 
 impl Command {
@@ -193,7 +196,7 @@ impl Command {
         }
         let first = program.argv.first().ok_or("there is no command")?;
         let candidates = candidates(first, program)?;
-        Ok(Command { candidates, argv, env, cwd: program.cwd.clone(), enclosure })
+        Ok(Command { candidates, argv, env, cwd: program.cwd.clone(), enclosure, limits: None })
     }
 
     /// What can be done for the program's confinement before it is told to go.
@@ -216,6 +219,7 @@ impl Command {
         if let (Some(enclosure), Some(ready)) = (&self.enclosure, ready) {
             enclosure.close(ready)?;
         }
+        self.limits.as_ref().map_or(Ok(()), Rlimits::apply)?;
         self.candidates.iter().try_fold(self.not_found(), |why, path| {
             let error = sys::execute(path, &self.argv, &self.env);
             let path = Path::new(OsStr::from_bytes(path.as_bytes()));

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_proce
 
 use crate::finished::Containment;
 use crate::procfs;
+use crate::resources::Guard;
 use crate::sweep::sweep;
 use crate::sys;
 
@@ -65,7 +66,7 @@ impl ProcessTree {
     }
 
     /// Kills whatever is left and returns when nothing is.
-    pub fn end(&self, left: Left) -> io::Result<Ended> {
+    pub fn end(&self, left: Left, guard: &Guard) -> io::Result<Ended> {
         let deadline = Instant::now() + PATIENCE;
         if self.strays == Strays::LiveOn {
             kill_process(self.leader, Signal::KILL).ok();
@@ -74,7 +75,7 @@ impl ProcessTree {
         }
         match self.containment {
             Containment::PidNamespace => self.end_namespace(left, deadline),
-            Containment::Subreaper => self.end_children(deadline),
+            Containment::Subreaper => self.end_children(deadline, guard),
         }
     }
 
@@ -94,9 +95,11 @@ impl ProcessTree {
         Ok(Ended { stray_count: stray_count as u32, survivor_count: u32::from(!gone) })
     }
 
-    fn end_children(&self, deadline: Instant) -> io::Result<Ended> {
+    fn end_children(&self, deadline: Instant, guard: &Guard) -> io::Result<Ended> {
         let this = getpid().as_raw_pid();
-        let mut strays = BTreeSet::new();
+        let mut strays: BTreeSet<i32> =
+            procfs::living_descendants(this)?.into_iter().map(|process| process.pid).collect();
+        guard.kill();
         // What is found may end or fork meanwhile; only the reaping of the last child proves the end.
         while !wait_until_childless(Instant::now())? {
             let swept = sweep(deadline, || {

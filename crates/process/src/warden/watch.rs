@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use crate::finished::Exit;
 use crate::program::{Limits, Program};
 use crate::record;
+use crate::resources::Guard;
 use crate::sys;
 use crate::warden::capture::Keeper;
 use crate::warden::report::{Report, Reports};
@@ -88,7 +89,7 @@ impl Watch {
     }
 
     /// Returns when the program has ended, or must be killed.
-    pub fn until_the_end(&mut self, tree: &ProcessTree, started: Instant) -> (Exit, Left) {
+    pub fn until_the_end(&mut self, tree: &ProcessTree, guard: &mut Guard, started: Instant) -> (Exit, Left) {
         self.last_output = started;
         self.write_stdin();
         loop {
@@ -101,12 +102,16 @@ impl Watch {
             {
                 self.trip(exit, tree, now);
             }
+            if self.tripped.is_none() && guard.look(tree.leader, tree.containment) {
+                // What takes more than its share is not asked to end.
+                self.tripped = Some(Tripped { exit: Exit::Signal(libc::SIGKILL), kill_at: now });
+            }
             if let Some(tripped) = &self.tripped
                 && tripped.kill_at <= now
             {
                 return (tripped.exit.clone(), Left::Program);
             }
-            self.turn(tree, self.next_deadline(started));
+            self.turn(tree, self.next_deadline(started, guard.due()));
         }
     }
 
@@ -229,13 +234,14 @@ impl Watch {
         }
     }
 
-    fn next_deadline(&self, started: Instant) -> Option<Instant> {
+    fn next_deadline(&self, started: Instant, look: Option<Instant>) -> Option<Instant> {
         let at = |limit: Duration, since: Instant| (!limit.is_zero()).then(|| since + limit);
         match &self.tripped {
             Some(tripped) => Some(tripped.kill_at),
             None => at(self.limits.wall, started)
                 .into_iter()
                 .chain(at(self.limits.silence, self.last_output))
+                .chain(look)
                 .min(),
         }
     }

@@ -10,7 +10,7 @@ const GRACE: Duration = Duration::from_millis(300);
 
 fn limited(mut program: Program, wall_ms: u64, silence_ms: u64) -> Program {
     let (wall, silence) = (Duration::from_millis(wall_ms), Duration::from_millis(silence_ms));
-    program.limits = Limits { wall, silence, grace: GRACE, output_cap: CAP };
+    program.limits = Limits { wall, silence, grace: GRACE, ..Limits::none(CAP) };
     program
 }
 

@@ -11,6 +11,7 @@ mod limits;
 mod ordinary_user;
 mod proving;
 mod refused_calls;
+mod resources;
 mod stage;
 mod starting;
 mod throwaway;

@@ -8,7 +8,7 @@ use crate::stage::{Stage, WARDEN};
 const NOBODY: u32 = 65534;
 
 /// Runs the small supervisor as nobody. `None`, and said so, where that cannot be done.
-fn as_nobody(stage: &Stage, settings: &[&str], script: &str) -> Option<String> {
+pub fn as_nobody(stage: &Stage, settings: &[&str], script: &str) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         eprintln!("not run: only root can become another user (the other tests run as this one)");
         return None;
@@ -44,7 +44,7 @@ fn as_nobody(stage: &Stage, settings: &[&str], script: &str) -> Option<String> {
     Some(text)
 }
 
-fn user_namespaces_work(stage: &Stage) -> bool {
+pub fn user_namespaces_work(stage: &Stage) -> bool {
     let cwd = format!("cwd={}", stage.work().display());
     as_nobody(stage, &[&cwd], "true").is_some_and(|text| {
         let work = text.contains("containment=PidNamespace");

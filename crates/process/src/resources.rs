@@ -1,0 +1,257 @@
+//! How much of the machine one attempt may use, and which of these limits it ran into.
+//!
+//! Where a cgroup can be made, the kernel counts the whole tree: memory and processes. Elsewhere each
+//! process has rlimits, and the warden counts the tree from outside: it ends one that is over, but sees only
+//! what lasts longer than its look. What that means:
+//!
+//! - `memory` without a cgroup is RLIMIT_AS, the *address space* of each process, and the memory in use of
+//!   the tree as the warden sees it. A program that asks for too much at once is told so by the kernel, and
+//!   nobody else hears of it. Runtimes that reserve far more than they use (V8, Go, the JVM) need a
+//!   generous limit there.
+//! - `processes` counts threads too. Without a cgroup it is RLIMIT_NPROC, which the kernel counts per user
+//!   and does not apply to root at all: for root there is only the warden's count.
+//! - `workspace_bytes` is always the warden's count. As an ordinary user it does not see into a directory
+//!   whose permissions were taken away.
+
+mod cgroup;
+mod rlimit;
+mod sample;
+mod tally;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::finished::{Containment, Exit};
+use crate::procfs;
+use crate::program::Program;
+use cgroup::Group;
+use rlimit::Covered;
+pub use rlimit::Rlimits;
+use sample::Sample;
+use tally::{Progress, Tally};
+
+/// Zero switches a limit off. Core files are never written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resources {
+    /// Bytes, of the whole tree where there is a cgroup, of each process elsewhere. Never swapped.
+    pub memory: u64,
+    /// Threads included.
+    pub processes: u64,
+    /// Of each process.
+    pub open_files: u64,
+    /// Bytes of one file.
+    pub file_size: u64,
+    /// Bytes on disk below the program's directory, or of what it changed in a throwaway tree.
+    pub workspace_bytes: u64,
+}
+
+/// A limit that was reached. The program may have gone on; one that had to be ended has
+/// `Exit::Signal(SIGKILL)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Trip {
+    Memory,
+    Processes,
+    OpenFiles,
+    FileSize,
+    WorkspaceBytes,
+}
+
+/// Looks cost at most one part in this many of the time.
+const SHARE: u32 = 20;
+const SAMPLE_PAUSE: Duration = Duration::from_millis(50);
+const TALLY_PAUSE: Duration = Duration::from_millis(200);
+/// The longest the warden counts files before it turns to its other duties.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// Holds one attempt to its resources, from before its program starts until its tree is dead.
+pub struct Guard {
+    resources: Resources,
+    group: Group,
+    dir: PathBuf,
+    /// On the same file system, and there from the beginning.
+    carrier: PathBuf,
+    trips: Vec<Trip>,
+    next_sample: Option<Instant>,
+    next_tally: Option<Instant>,
+    tally: Option<Tally>,
+    /// Free bytes of the file system when the last look began that saw all of the tree.
+    free_before: Option<u64>,
+    free_at_start_of_tally: Option<u64>,
+}
+
+impl Guard {
+    pub fn new(program: &Program) -> Guard {
+        let resources = program.limits.resources;
+        let (dir, carrier) = match &program.confinement.tree {
+            Some(tree) => (tree.changes(), tree.upper.clone()),
+            None => (program.cwd.clone(), program.cwd.clone()),
+        };
+        let group = Group::make(&resources);
+        let now = Instant::now();
+        let uncovered = resources.memory > 0 && !group.limits_memory()
+            || resources.processes > 0 && !group.limits_processes()
+            || resources.open_files > 0;
+        Guard {
+            next_sample: uncovered.then(|| now + SAMPLE_PAUSE),
+            next_tally: (resources.workspace_bytes > 0).then(|| now + TALLY_PAUSE),
+            tally: None,
+            free_before: tally::free_bytes(&carrier),
+            free_at_start_of_tally: None,
+            trips: Vec::new(),
+            resources,
+            group,
+            dir,
+            carrier,
+        }
+    }
+
+    /// For the program's own process, to be applied last before it becomes the program.
+    pub fn rlimits(&self, containment: Containment) -> Rlimits {
+        let covered =
+            Covered { memory: self.group.limits_memory(), processes: self.group.limits_processes() };
+        Rlimits::new(&self.resources, covered, containment)
+    }
+
+    /// Puts a leader that waits into the group, and with it everything it starts.
+    pub fn adopt(&self, leader: Pid) -> Result<(), String> {
+        self.group.join(leader)
+    }
+
+    /// When to [`Guard::look`] next.
+    pub fn due(&self) -> Option<Instant> {
+        self.next_sample.into_iter().chain(self.next_tally).min()
+    }
+
+    /// Whether the tree must be ended.
+    pub fn look(&mut self, leader: Pid, containment: Containment) -> bool {
+        let now = Instant::now();
+        let mut over = false;
+        if self.next_sample.is_some_and(|next| next <= now) {
+            over |= self.sample(leader, containment);
+            self.next_sample = Some(pause_after(now, SAMPLE_PAUSE));
+        }
+        if self.next_tally.is_some_and(|next| next <= now) {
+            over |= self.tally(Some(SLICE));
+            let pause = if self.tally.is_some() { Duration::ZERO } else { TALLY_PAUSE };
+            self.next_tally = Some(pause_after(now, pause));
+        }
+        over
+    }
+
+    /// The last look at living processes, before they are ended.
+    pub fn look_at_strays(&mut self, leader: Pid, containment: Containment) {
+        if self.next_sample.is_some() {
+            self.sample(leader, containment);
+        }
+    }
+
+    /// Kills everything in the group, at once. Whoever is not in one is for others to end.
+    pub fn kill(&self) {
+        self.group.kill();
+    }
+
+    /// Once nothing is known to be alive: what was reached, and how many processes the group still has.
+    pub fn finish(mut self, exit: &Exit) -> (Vec<Trip>, u32) {
+        let survivors = self.group.wait_until_empty();
+        for trip in self.group.trips() {
+            self.note(trip);
+        }
+        if self.resources.file_size > 0 && ended_by_file_size(exit) {
+            self.note(Trip::FileSize);
+        }
+        self.look_last();
+        if survivors == 0 {
+            self.group.remove();
+        }
+        self.trips.sort();
+        (self.trips, survivors)
+    }
+
+    fn sample(&mut self, leader: Pid, containment: Containment) -> bool {
+        let root = match containment {
+            Containment::PidNamespace => leader.as_raw_pid(),
+            Containment::Subreaper => std::process::id() as i32,
+        };
+        let Ok(living) = procfs::living_descendants(root) else { return false };
+        let limits = self.resources;
+        let sample = Sample::of(&living, limits.open_files > 0);
+        let mut over = false;
+        if limits.processes > 0 && !self.group.limits_processes() && sample.tasks >= limits.processes {
+            self.note(Trip::Processes);
+            over |= sample.tasks > limits.processes;
+        }
+        if limits.open_files > 0 && sample.most_open_files >= limits.open_files {
+            self.note(Trip::OpenFiles);
+        }
+        // The quick count takes pages that several processes share for as many; the slow one decides.
+        let memory = limits.memory > 0 && !self.group.limits_memory();
+        if memory && sample.memory > limits.memory && sample::exact_memory(&living) > limits.memory {
+            self.note(Trip::Memory);
+            over = true;
+        }
+        over
+    }
+
+    /// Counts on, for as long as it may.
+    fn tally(&mut self, slice: Option<Duration>) -> bool {
+        if self.tally.is_none() {
+            self.free_at_start_of_tally = tally::free_bytes(&self.carrier);
+        }
+        let tally = self.tally.get_or_insert_with(|| Tally::of(&self.dir));
+        let bound =
+            if self.resources.workspace_bytes > 0 { self.resources.workspace_bytes } else { u64::MAX };
+        let progress = tally.go_on(bound, slice);
+        let file_size = self.resources.file_size;
+        if file_size > 0 && tally.largest() >= file_size {
+            self.note(Trip::FileSize);
+        }
+        match progress {
+            Progress::More => return false,
+            Progress::Over => self.note(Trip::WorkspaceBytes),
+            Progress::Within => self.free_before = self.free_at_start_of_tally,
+        }
+        self.tally = None;
+        progress == Progress::Over
+    }
+
+    /// A program may have written and ended between two looks. A small tree is counted again; a large one,
+    /// where that would take long, only if it can have grown.
+    fn look_last(&mut self) {
+        if self.resources.workspace_bytes > 0 || self.resources.file_size > 0 {
+            self.tally = None;
+            self.tally(Some(SLICE));
+            if self.tally.is_some() && self.may_have_grown() {
+                self.tally(None);
+            }
+        }
+    }
+
+    /// A tree cannot grow by more than its file system loses, if nobody else gives room back meanwhile.
+    fn may_have_grown(&self) -> bool {
+        let parts = [self.resources.workspace_bytes / 16, self.resources.file_size / 2];
+        let Some(room) = parts.into_iter().filter(|part| *part > 0).min() else { return false };
+        match (self.free_before, tally::free_bytes(&self.carrier)) {
+            (Some(before), Some(after)) => after.saturating_add(room) < before,
+            (None, _) | (_, None) => true,
+        }
+    }
+
+    fn note(&mut self, trip: Trip) {
+        if !self.trips.contains(&trip) {
+            self.trips.push(trip);
+        }
+    }
+}
+
+fn pause_after(began: Instant, least: Duration) -> Instant {
+    let ended = Instant::now();
+    ended + ((ended - began) * (SHARE - 1)).max(least)
+}
+
+/// By the signal itself, or as a shell reports that of its last command.
+fn ended_by_file_size(exit: &Exit) -> bool {
+    *exit == Exit::Signal(libc::SIGXFSZ) || *exit == Exit::Code(128 + libc::SIGXFSZ)
+}

@@ -1,0 +1,233 @@
+//! Programs that take more than their share.
+
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use windlass_process::{Containment, Exit, Program, Resources, Trip};
+use windlass_testkit::capability;
+
+use crate::ordinary_user::{as_nobody, user_namespaces_work};
+use crate::stage::{Stage, carriers, containments, eventually, run, spawner, stderr, stdout};
+
+const MIB: u64 = 1 << 20;
+
+fn limited(mut program: Program, resources: Resources) -> Program {
+    program.limits.resources = resources;
+    program
+}
+
+fn memory(bytes: u64) -> Resources {
+    Resources { memory: bytes, ..Resources::default() }
+}
+
+fn processes(most: u64) -> Resources {
+    Resources { processes: most, ..Resources::default() }
+}
+
+/// A shell that holds this much memory, until the end of its input.
+fn holds(mib: u64) -> String {
+    format!("{{ head -c {0} /dev/zero; sleep 30; }} | tail -c {0} >/dev/null", mib * MIB)
+}
+
+/// The name of the cgroup that a program of ours is put into. `None`, and said so, where there is none.
+fn group_name(stage: &Stage) -> Option<String> {
+    let both = Resources { memory: 512 * MIB, processes: 64, ..Resources::default() };
+    let finished = run(&limited(stage.shell("cat /proc/self/cgroup"), both), Containment::Subreaper);
+    assert_eq!((finished.exit.clone(), finished.trips.as_slice()), (Exit::Code(0), &[][..]));
+    let found = stdout(&finished).lines().find_map(|line| Some(line[line.find("windlass-")?..].to_owned()));
+    if found.is_none() {
+        capability::not_run("no cgroup can be made here; rlimits and the warden's own count hold");
+    }
+    found
+}
+
+fn group_exists(name: &str) -> bool {
+    let found =
+        Command::new("find").args(["/sys/fs/cgroup", "-maxdepth", "8", "-name", name]).output().unwrap();
+    !found.stdout.is_empty()
+}
+
+#[test]
+fn what_stays_within_its_limits_notices_nothing() {
+    let stage = Stage::new();
+    let resources = Resources {
+        memory: 2048 * MIB,
+        processes: 100,
+        open_files: 100,
+        file_size: 10 * MIB,
+        workspace_bytes: 100 * MIB,
+    };
+    for containment in containments() {
+        let script = "head -c 1000000 /dev/zero >file; ls | cat; (sleep 0.3 &); wait; exit 7";
+        let finished = run(&limited(stage.shell(script), resources), containment);
+        assert_eq!(finished.exit, Exit::Code(7), "{}", stderr(&finished));
+        assert_eq!(finished.trips, []);
+    }
+}
+
+#[test]
+fn nothing_ever_writes_a_core_file() {
+    let stage = Stage::new();
+    for containment in containments() {
+        let finished = run(&stage.shell("ulimit -Hc; ulimit -Sc"), containment);
+        assert_eq!(stdout(&finished), "0\n0\n");
+    }
+}
+
+#[test]
+fn a_fork_bomb_is_bounded_and_ended() {
+    let stage = Stage::new();
+    for containment in containments() {
+        let bomb = "bomb() { bomb | bomb & }; bomb; sleep 30";
+        let mut program = limited(stage.shell(bomb), processes(24));
+        program.limits.wall = Duration::from_secs(3);
+        let running = spawner(containment).start(&program).unwrap();
+        let mut most = 0;
+        let waiting = std::thread::spawn(move || running.wait());
+        eventually("its end", || {
+            most = most.max(carriers(&program.marker).len());
+            waiting.is_finished()
+        });
+        let finished = waiting.join().unwrap();
+        assert_eq!(finished.trips, [Trip::Processes], "{:?}: {}", finished.exit, stderr(&finished));
+        assert_eq!(finished.survivor_count, 0);
+        assert_eq!(carriers(&program.marker), Vec::<String>::new());
+        assert!(most < 200, "{most} at once");
+    }
+}
+
+#[test]
+fn twice_the_memory_is_not_had() {
+    let stage = Stage::new();
+    let Some(_) = group_name(&stage) else { return };
+    for containment in containments() {
+        let script = "head -c 134217728 /dev/zero | tail -c 134217728 >/dev/null";
+        let finished = run(&limited(stage.shell(script), memory(64 * MIB)), containment);
+        assert_eq!(finished.trips, [Trip::Memory], "{:?} {}", finished.exit, stderr(&finished));
+        let finished =
+            run(&limited(stage.shell("exec head -c 1000 /dev/zero"), memory(64 * MIB)), containment);
+        assert_eq!((finished.exit, finished.trips), (Exit::Code(0), Vec::new()));
+    }
+}
+
+#[test]
+fn a_group_is_gone_when_its_tree_is_dead() {
+    let stage = Stage::new();
+    let Some(name) = group_name(&stage) else { return };
+    assert!(!group_exists(&name), "{name}");
+}
+
+#[test]
+fn the_group_of_a_killed_warden_is_swept_by_the_next() {
+    let stage = Stage::new();
+    let Some(_) = group_name(&stage) else { return };
+    for containment in containments() {
+        let program = limited(stage.shell("cat /proc/self/cgroup >group; sleep 60"), processes(20));
+        let running = spawner(containment).start(&program).unwrap();
+        let path = stage.work().join("group");
+        let mut text = String::new();
+        eventually("a group", || {
+            text = std::fs::read_to_string(&path).unwrap_or_default();
+            text.contains("windlass-")
+        });
+        std::fs::remove_file(path).unwrap();
+        let name = text.lines().find_map(|line| Some(&line[line.find("windlass-")?..])).unwrap().to_owned();
+        assert!(group_exists(&name));
+        kill_process(Pid::from_raw(running.warden_pid() as i32).unwrap(), Signal::KILL).unwrap();
+        assert!(matches!(running.wait().exit, Exit::WardenLost { .. }));
+        run(&limited(stage.shell("true"), processes(20)), containment);
+        assert!(!group_exists(&name), "{name}");
+    }
+}
+
+#[test]
+fn a_file_ends_at_its_size() {
+    let stage = Stage::new();
+    let resources = Resources { file_size: MIB, ..Resources::default() };
+    for containment in containments() {
+        for script in [
+            "exec head -c 3000000 /dev/zero >big",
+            "head -c 3000000 /dev/zero >big",
+            "trap '' XFSZ; head -c 3000000 /dev/zero >big; exit 3",
+        ] {
+            let finished = run(&limited(stage.shell(script), resources), containment);
+            assert_eq!(finished.trips, [Trip::FileSize], "{script}: {:?}", finished.exit);
+            assert_eq!(std::fs::metadata(stage.work().join("big")).unwrap().len(), MIB);
+            std::fs::remove_file(stage.work().join("big")).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_workspace_of_many_files_has_a_size() {
+    let stage = Stage::new();
+    let resources = Resources { workspace_bytes: 4 * MIB, ..Resources::default() };
+    for containment in containments() {
+        let endless = "i=0; while :; do mkdir $i; head -c 65536 /dev/zero >$i/f; i=$((i+1)); done";
+        let finished = run(&limited(stage.shell(endless), resources), containment);
+        assert_eq!(
+            (&finished.exit, finished.trips.as_slice()),
+            (&Exit::Signal(9), &[Trip::WorkspaceBytes][..])
+        );
+        assert!(finished.duration < Duration::from_secs(30), "{:?}", finished.duration);
+        std::fs::remove_dir_all(stage.work()).unwrap();
+        std::fs::create_dir(stage.work()).unwrap();
+
+        let quick = "for i in 1 2 3 4 5; do head -c 1048576 /dev/zero >$i; done";
+        let finished = run(&limited(stage.shell(quick), resources), containment);
+        assert_eq!(
+            (&finished.exit, finished.trips.as_slice()),
+            (&Exit::Code(0), &[Trip::WorkspaceBytes][..])
+        );
+        let finished = run(&limited(stage.shell("rm 1 2 3"), resources), containment);
+        assert_eq!((finished.exit, finished.trips), (Exit::Code(0), Vec::new()));
+        std::fs::remove_file(stage.work().join("4")).unwrap();
+        std::fs::remove_file(stage.work().join("5")).unwrap();
+    }
+}
+
+#[test]
+fn open_files_are_bounded_for_each_process() {
+    let Some(bash) = capability::program("bash") else { return };
+    let stage = Stage::new();
+    let resources = Resources { open_files: 32, ..Resources::default() };
+    for containment in containments() {
+        let script = "ulimit -n; for i in {3..60}; do eval \"exec $i</dev/null\" || break; done; while [ $SECONDS -lt 2 ]; do :; done";
+        let program = stage.program(&[bash.to_str().unwrap(), "-c", script]);
+        let finished = run(&limited(program, resources), containment);
+        assert_eq!(stdout(&finished), "32\n");
+        assert_eq!(finished.trips, [Trip::OpenFiles], "{}", stderr(&finished));
+    }
+}
+
+/// Without a cgroup, and without root's immunity: rlimits, and the warden's own count.
+#[test]
+fn an_ordinary_user_is_held_by_rlimits_and_by_the_warden() {
+    let stage = Stage::new();
+    let namespaces = user_namespaces_work(&stage);
+    let cwd = format!("cwd={}", stage.work().display());
+    for containment in ["containment=subreaper", "containment=namespace"] {
+        if containment.ends_with("namespace") && !namespaces {
+            continue;
+        }
+        let as_user = |setting: &str, script: &str| as_nobody(&stage, &[&cwd, containment, setting], script);
+        let bomb = "(while :; do sleep 30 & done); sleep 1; exit 5";
+        let Some(text) = as_user("processes=24", bomb) else { return };
+        assert!(text.contains("trips=[Processes]") && text.contains("survivors=0"), "{containment} {text}");
+
+        let at_once = "ulimit -v; head -c 200000000 /dev/zero | tail -c 200000000 | wc -c";
+        let text = as_user("memory=67108864", at_once).unwrap();
+        assert!(text.contains("65536\n") && !text.contains("200000000"), "{containment} {text}");
+
+        let together = format!("for i in 1 2 3 4; do {} & done; wait", holds(40));
+        let text = as_user("memory=104857600", &together).unwrap();
+        assert!(text.contains("exit=Signal(9)") && text.contains("trips=[Memory]"), "{containment} {text}");
+
+        let text = as_user("file_size=1048576", "head -c 3000000 /dev/zero >big; rm big").unwrap();
+        assert!(text.contains("File size limit exceeded") || text.contains("exit=Code(0)"), "{text}");
+        let text = as_user("workspace_bytes=1048576", "head -c 3000000 /dev/zero >big; sleep 30").unwrap();
+        assert!(text.contains("exit=Signal(9)") && text.contains("trips=[WorkspaceBytes]"), "{text}");
+        std::fs::remove_file(stage.work().join("big")).unwrap();
+    }
+}
