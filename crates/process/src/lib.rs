@@ -24,6 +24,7 @@ compile_error!(
     "windlass-process needs Linux: it proves that an attempt is dead by a PID namespace or a subreaper"
 );
 
+mod container;
 mod finished;
 mod procfs;
 mod program;
@@ -39,6 +40,10 @@ mod sys;
 mod warden;
 mod wire;
 
+pub use container::{
+    Client, ClientError, CommandLine, Container, ContainerError, Engine,
+    command_line as container_command_line,
+};
 pub use finished::{Capture, Containment, Exit, Finished};
 pub use program::{Limits, Program, ThrowawayTree, remove_tree};
 pub use proxy::{AllowError, AllowList, ProxyHandle, Refusal, Why, serve};
