@@ -34,6 +34,7 @@ mod recover;
 mod resources;
 mod running;
 mod sandbox;
+mod seatbelt;
 mod spawner;
 mod sweep;
 mod sys;
@@ -52,5 +53,6 @@ pub use recover::{EndedAttempt, Ending, Leftovers, LeftoversError, end_leftovers
 pub use resources::{Resources, Trip};
 pub use running::{Canceller, Running};
 pub use sandbox::{Attempted, Confinement, Level, Network, PROXY_PORT, Proof, Reach, remedy};
+pub use seatbelt::{ProfileError, command_line as seatbelt_command_line, profile as seatbelt_profile};
 pub use spawner::{Capabilities, Spawner, StartError};
 pub use warden::{WARDEN_ARG, warden_main};
