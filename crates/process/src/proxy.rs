@@ -19,6 +19,7 @@ mod socket;
 mod tests;
 mod tunnel;
 
+use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -77,7 +78,8 @@ pub struct ProxyHandle {
     accepting: Option<JoinHandle<()>>,
 }
 
-/// Serves until the handle is dropped. `log` is told of every refusal, up to a bound.
+/// Serves until the handle is dropped. `log` is told of every refusal, up to a bound, and must not wait: it
+/// holds up the connection, and the end of the proxy.
 pub fn serve(
     listener: TcpListener,
     allow: AllowList,
@@ -133,6 +135,17 @@ impl std::fmt::Debug for Shared {
 impl ProxyHandle {
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What programs look for to find a proxy. It is theirs to obey: only a network that leads nowhere else
+    /// makes them.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        let url = format!("http://{}", self.address);
+        let proxies =
+            ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, url.as_str()));
+        // Node looks at them from version 24 on, if it is told to. Nothing is to be reached without the proxy.
+        let others = [("NODE_USE_ENV_PROXY", "1"), ("no_proxy", ""), ("NO_PROXY", "")];
+        proxies.into_iter().chain(others).map(|(name, value)| (name.into(), value.into())).collect()
     }
 
     /// All of them, also those that were no longer handed out.

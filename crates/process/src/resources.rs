@@ -8,8 +8,8 @@
 //!   the tree as the warden sees it. A program that asks for too much at once is told so by the kernel, and
 //!   nobody else hears of it. Runtimes that reserve far more than they use (V8, Go, the JVM) need a
 //!   generous limit there.
-//! - `processes` counts threads too. Without a cgroup it is RLIMIT_NPROC, which the kernel counts per user
-//!   and does not apply to root at all: for root there is only the warden's count.
+//! - `processes` counts threads too. Without a cgroup it is the warden's count, and between its looks
+//!   RLIMIT_NPROC, with a margin since the kernel counts it per user. That one does not apply to root at all.
 //! - `workspace_bytes` is always the warden's count. As an ordinary user it does not see into a directory
 //!   whose permissions were taken away.
 
@@ -61,7 +61,7 @@ pub enum Trip {
 
 /// Looks cost at most one part in this many of the time.
 const SHARE: u32 = 20;
-const SAMPLE_PAUSE: Duration = Duration::from_millis(50);
+const SAMPLE_PAUSE: Duration = Duration::from_millis(20);
 const TALLY_PAUSE: Duration = Duration::from_millis(200);
 /// The longest the warden counts files before it turns to its other duties.
 const SLICE: Duration = Duration::from_millis(10);
@@ -179,9 +179,9 @@ impl Guard {
         let limits = self.resources;
         let sample = Sample::of(&living, limits.open_files > 0);
         let mut over = false;
-        if limits.processes > 0 && !self.group.limits_processes() && sample.tasks >= limits.processes {
+        if limits.processes > 0 && !self.group.limits_processes() && sample.tasks > limits.processes {
             self.note(Trip::Processes);
-            over |= sample.tasks > limits.processes;
+            over = true;
         }
         if limits.open_files > 0 && sample.most_open_files >= limits.open_files {
             self.note(Trip::OpenFiles);

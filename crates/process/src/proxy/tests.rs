@@ -518,3 +518,52 @@ fn refusals_are_bounded_but_all_are_counted() {
     assert_eq!(stand.proxy.refusal_count(), MOST_REFUSALS + 7);
     assert_eq!(stand.refusals.try_iter().count() as u64, MOST_REFUSALS);
 }
+
+/// Real clients: curl for plain HTTP, openssl for TLS. Neither knows that it is tested.
+#[test]
+fn real_clients_are_served_and_caught() {
+    let (server, requests) = Server::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+    let (sender, hellos) = mpsc::channel();
+    let tls = Server::new(move |mut stream| {
+        let mut bytes = vec![0; 1024];
+        let size = stream.read(&mut bytes).unwrap_or(0);
+        sender.send(bytes[..size].to_vec()).ok();
+    });
+    let allow = [format!("localhost:{}", server.port), format!("localhost:{}", tls.port)];
+    let stand = Stand::new(&allow, &[("localhost", "127.0.0.1")]);
+    let run = |program: std::path::PathBuf, args: &[&str]| {
+        let output = std::process::Command::new(program)
+            .args(args)
+            .env_clear()
+            .envs(stand.proxy.environment())
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    if let Some(curl) = windlass_testkit::capability::program("curl") {
+        let url = format!("http://localhost:{}/x", server.port);
+        assert_eq!(run(curl.clone(), &["-s", "-m", "20", "-d", "body", &url]), "hello");
+        assert!(requests.recv_timeout(SOON).unwrap().ends_with("\r\n\r\nbody"));
+        let refused = run(curl, &["-s", "-m", "20", "http://evil.org/"]);
+        assert!(refused.contains("evil.org:80: it is not on the list"), "{refused}");
+        assert_eq!(stand.refusal().what, "evil.org:80");
+    }
+    if let Some(openssl) = windlass_testkit::capability::program("openssl") {
+        let (proxy, target) = (stand.proxy.address().to_string(), allow[1].as_str());
+        let connect = |more: &[&str]| {
+            run(openssl.clone(), &[&["s_client", "-proxy", &proxy, "-connect", target], more].concat());
+        };
+        connect(&["-servername", "localhost"]);
+        let hello = hellos.recv_timeout(SOON).unwrap();
+        assert_eq!(hello::read(&hello), hello::Hello::Whole { server_name: Some("localhost".to_owned()) });
+        for (more, why) in [
+            (&["-servername", "evil.org"][..], Why::ServerName("evil.org".to_owned())),
+            (&["-noservername"][..], Why::NoServerName),
+        ] {
+            connect(more);
+            assert_eq!(stand.refusal().why, why);
+            assert!(hellos.recv_timeout(SOON).unwrap().is_empty(), "the server was told nothing");
+        }
+    }
+}

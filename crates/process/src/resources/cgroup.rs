@@ -75,7 +75,7 @@ impl Group {
         ) else {
             return group;
         };
-        let host = Host { mounts: &mounts, own: &own };
+        let host = Host { mounts: &mounts, own: &own, magic: magic_of };
         let wanted: Vec<Controller> =
             [(resources.memory > 0, Controller::Memory), (resources.processes > 0, Controller::Processes)]
                 .into_iter()
@@ -234,13 +234,15 @@ struct Place {
 struct Host<'a> {
     mounts: &'a str,
     own: &'a str,
+    /// Of the file system a directory is on.
+    magic: fn(&Path) -> Option<i64>,
 }
 
 impl Host<'_> {
     fn version_two(&self) -> Option<PathBuf> {
         let own = self.own.lines().find_map(|line| line.strip_prefix("0::"))?;
         let dir = self.place("cgroup2", own, |_| true)?;
-        (statfs(&dir).ok()?.f_type as i64 == CGROUP2_MAGIC).then_some(dir)
+        ((self.magic)(&dir)? == CGROUP2_MAGIC).then_some(dir)
     }
 
     /// One place for as many of these as one has: a process is in one group of version 2 only.
@@ -280,7 +282,7 @@ impl Host<'_> {
         })?;
         let has = |options: &str| options.split(',').any(|option| option == controller.name());
         let dir = self.place("cgroup", own, has)?;
-        let right = statfs(&dir).ok()?.f_type as i64 == CGROUP1_MAGIC;
+        let right = (self.magic)(&dir)? == CGROUP1_MAGIC;
         (right && access(&dir, Access::WRITE_OK).is_ok()).then_some(dir)
     }
 
@@ -298,6 +300,10 @@ impl Host<'_> {
             Some(if below.as_os_str().is_empty() { PathBuf::from(at) } else { Path::new(&at).join(below) })
         })
     }
+}
+
+fn magic_of(dir: &Path) -> Option<i64> {
+    statfs(dir).ok().map(|found| found.f_type)
 }
 
 /// Blanks in mountinfo are written as octal numbers.
@@ -396,7 +402,7 @@ mod tests {
 
     #[test]
     fn a_place_is_found_below_its_mount() {
-        let host = Host { mounts: HYBRID, own: "8:pids:/\n4:memory:/a/b\n0::/\n" };
+        let host = Host { mounts: HYBRID, own: "8:pids:/\n4:memory:/a/b\n0::/\n", magic: magic_of };
         let found = |kind: &str, own: &str, option: &str| {
             host.place(kind, own, |options| options.split(',').any(|have| have == option))
         };
@@ -405,7 +411,7 @@ mod tests {
         assert_eq!(found("cgroup", "/", "cpu"), None);
         assert_eq!(host.place("cgroup2", "/", |_| true), Some(PathBuf::from("/sys/fs/cgroup/unified")));
         let contained = "30 1 0:28 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
-        let host = Host { mounts: contained, own: "0::/docker/x/y\n" };
+        let host = Host { mounts: contained, own: "0::/docker/x/y\n", magic: magic_of };
         assert_eq!(host.place("cgroup2", "/docker/x/y", |_| true), Some(PathBuf::from("/sys/fs/cgroup/y")));
         assert_eq!(host.place("cgroup2", "/elsewhere", |_| true), None);
     }
@@ -416,8 +422,36 @@ mod tests {
         std::fs::write(dir.path().join("cgroup.subtree_control"), "memory pids").unwrap();
         std::fs::write(dir.path().join("cgroup.procs"), "").unwrap();
         let mounts = format!("30 1 0:28 / {} rw - cgroup2 cgroup rw\n", dir.path().display());
-        let host = Host { mounts: &mounts, own: "0::/\n" };
+        let host = Host { mounts: &mounts, own: "0::/\n", magic: magic_of };
         assert_eq!(host.delegated(&[Controller::Memory]), None);
+    }
+
+    /// A tree like a user's session, with what each level hands on.
+    #[test]
+    fn the_nearest_place_that_hands_on_what_is_wanted_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let level = |path: &str, hands_on: &str, limit: &str| {
+            let dir = dir.path().join(path);
+            std::fs::create_dir_all(&dir).unwrap();
+            std::fs::write(dir.join("cgroup.subtree_control"), hands_on).unwrap();
+            std::fs::write(dir.join("cgroup.procs"), "").unwrap();
+            std::fs::write(dir.join("memory.max"), limit).unwrap();
+            dir
+        };
+        let user = level("user", "cpu memory pids\n", "max\n");
+        let app = level("user/app", "pids\n", "max\n");
+        level("user/app/shell", "\n", "max\n");
+        level("user/app/bounded", "\n", "1073741824\n");
+        let mounts = format!("30 1 0:28 / {} rw - cgroup2 cgroup rw\n", dir.path().display());
+        let found = |own: &str, wanted: &[Controller]| {
+            let host = Host { mounts: &mounts, own, magic: |_| Some(CGROUP2_MAGIC) };
+            host.best_place(wanted).map(|place| (place.dir, place.controllers.len()))
+        };
+        let both = [Controller::Memory, Controller::Processes];
+        assert_eq!(found("0::/user/app/shell\n", &[Controller::Processes]), Some((app, 1)));
+        assert_eq!(found("0::/user/app/shell\n", &both), Some((user, 2)));
+        assert_eq!(found("0::/user/app/bounded\n", &both), None, "a limit is not left behind");
+        assert_eq!(found("0::/elsewhere\n", &both), None);
     }
 
     #[test]

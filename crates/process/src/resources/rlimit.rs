@@ -15,6 +15,9 @@ pub struct Covered {
 
 /// The warden and the namespace's init are no processes of the program, but are counted with them.
 const OURS: u64 = 2;
+/// The warden ends a tree that is over its limit, and says so. The kernel's bound lies above: it is there for
+/// what happens between two looks, nobody hears of it, and other processes of the user move it.
+const MARGIN: u64 = 256;
 
 #[derive(Debug)]
 pub struct Rlimits(Vec<(Resource, u64)>);
@@ -37,7 +40,8 @@ impl Rlimits {
                 Containment::PidNamespace => tasks_of_user() + 1,
                 Containment::Subreaper => tasks_of_user(),
             };
-            limits.push((Resource::Nproc, others.saturating_add(resources.processes)));
+            let most = resources.processes.saturating_add(MARGIN);
+            limits.push((Resource::Nproc, others.saturating_add(most)));
         }
         Rlimits(limits)
     }

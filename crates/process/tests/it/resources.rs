@@ -78,6 +78,7 @@ fn nothing_ever_writes_a_core_file() {
 #[test]
 fn a_fork_bomb_is_bounded_and_ended() {
     let stage = Stage::new();
+    let counted_by_kernel = group_name(&stage).is_some();
     for containment in containments() {
         let bomb = "bomb() { bomb | bomb & }; bomb; sleep 30";
         let mut program = limited(stage.shell(bomb), processes(24));
@@ -90,10 +91,23 @@ fn a_fork_bomb_is_bounded_and_ended() {
             waiting.is_finished()
         });
         let finished = waiting.join().unwrap();
-        assert_eq!(finished.trips, [Trip::Processes], "{:?}: {}", finished.exit, stderr(&finished));
         assert_eq!(finished.survivor_count, 0);
         assert_eq!(carriers(&program.marker), Vec::<String>::new());
-        assert!(most < 200, "{most} at once");
+        assert!(finished.duration < Duration::from_secs(10), "the warden still has time for its limits");
+        if counted_by_kernel {
+            assert_eq!(finished.trips, [Trip::Processes], "{:?}: {}", finished.exit, stderr(&finished));
+            assert!(most < 50, "{most} at once");
+        }
+    }
+}
+
+#[test]
+fn too_many_processes_that_stay_are_named() {
+    let stage = Stage::new();
+    for containment in containments() {
+        let script = "(while :; do sleep 30 & done); sleep 1; exit 5";
+        let finished = run(&limited(stage.shell(script), processes(24)), containment);
+        assert_eq!(finished.trips, [Trip::Processes], "{:?}: {}", finished.exit, stderr(&finished));
     }
 }
 
@@ -176,14 +190,13 @@ fn a_workspace_of_many_files_has_a_size() {
 
         let quick = "for i in 1 2 3 4 5; do head -c 1048576 /dev/zero >$i; done";
         let finished = run(&limited(stage.shell(quick), resources), containment);
-        assert_eq!(
-            (&finished.exit, finished.trips.as_slice()),
-            (&Exit::Code(0), &[Trip::WorkspaceBytes][..])
-        );
-        let finished = run(&limited(stage.shell("rm 1 2 3"), resources), containment);
+        // On a busy machine it is caught in the act.
+        assert!(matches!(finished.exit, Exit::Code(0) | Exit::Signal(9)), "{:?}", finished.exit);
+        assert_eq!(finished.trips, [Trip::WorkspaceBytes]);
+        let finished = run(&limited(stage.shell("rm -f 1 2 3"), resources), containment);
         assert_eq!((finished.exit, finished.trips), (Exit::Code(0), Vec::new()));
-        std::fs::remove_file(stage.work().join("4")).unwrap();
-        std::fs::remove_file(stage.work().join("5")).unwrap();
+        std::fs::remove_dir_all(stage.work()).unwrap();
+        std::fs::create_dir(stage.work()).unwrap();
     }
 }
 
