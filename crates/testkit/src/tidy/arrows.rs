@@ -18,8 +18,9 @@ const HOUSE: &[Arrows] = &[
     Arrows { from: "windlass-plan", to: &["windlass-core"] },
     Arrows { from: "windlass-store", to: &["windlass-core"] },
     Arrows { from: "windlass-process", to: &["windlass-core"] },
-    Arrows { from: "windlass-agent", to: &["windlass-core", "windlass-process"] },
-    Arrows { from: "windlass-gate", to: &["windlass-core", "windlass-process"] },
+    Arrows { from: "windlass-redact", to: &[] },
+    Arrows { from: "windlass-agent", to: &["windlass-core", "windlass-process", "windlass-redact"] },
+    Arrows { from: "windlass-gate", to: &["windlass-core", "windlass-process", "windlass-redact"] },
     Arrows { from: "windlass-workspace", to: &["windlass-core", "windlass-process"] },
     Arrows { from: "windlass-surface", to: &["windlass-core"] },
     Arrows {
@@ -32,6 +33,7 @@ const HOUSE: &[Arrows] = &[
             "windlass-agent",
             "windlass-gate",
             "windlass-workspace",
+            "windlass-redact",
         ],
     },
     // The binary is its own warden, hence process.
