@@ -10,6 +10,7 @@ use windlass_core::nearest::nearest;
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::usage::Usage;
 use windlass_process::{Canceller, Capture, Confinement, Spawner};
+use windlass_redact::Redactor;
 
 use crate::command::Command;
 use crate::scripted::{ScriptError, Scripted};
@@ -57,6 +58,8 @@ pub struct Call<'a> {
     pub env: &'a [(OsString, OsString)],
     pub confinement: &'a Confinement,
     pub spawner: &'a Spawner,
+    /// Cleans what was captured and reported before anything is read of it.
+    pub redactor: &'a Redactor,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -52,7 +52,11 @@ pub fn run(call: &Call<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Cancell
     match call.spawner.start(&program) {
         Ok(running) => {
             started(running.canceller());
-            told(call, running.wait(), report::read(&report_path, call.role, call.nonce))
+            let finished = running.wait();
+            if let Err(what) = clean(call, &finished) {
+                return not_started(call.role, what);
+            }
+            told(call, finished, report::read(&report_path, (call.role, call.nonce), call.redactor))
         }
         Err(error) => not_started(call.role, error.to_string()),
     }
@@ -63,6 +67,14 @@ fn make_parent(report_path: &Path) -> Result<(), String> {
     let Some(dir) = report_path.parent() else { return Ok(()) };
     let made = DirBuilder::new().mode(0o700).create(dir);
     made.map_err(|error| format!("cannot make {}: {error}", dir.display()))
+}
+
+/// What cannot be cleaned is not kept.
+fn clean(call: &Call<'_>, finished: &Finished) -> Result<(), String> {
+    [&finished.stdout, &finished.stderr].into_iter().try_for_each(|stream| {
+        let cleaned = call.redactor.file(&stream.path, stream.truncated.then_some(stream.kept_bytes));
+        cleaned.map_err(|error| format!("cannot clean {}: {error}", stream.path.display()))
+    })
 }
 
 fn told(call: &Call<'_>, finished: Finished, heard: Heard) -> Told {

@@ -15,6 +15,8 @@ use windlass_core::verdict::{
     Claim, ClaimStatus, Criterion, Met, NoVerdict, ReportedFinding, Review, Verdict,
 };
 
+use windlass_redact::Redactor;
+
 use crate::usage;
 use fields::{Fields, LIST_ITEMS};
 use json::Document;
@@ -31,9 +33,10 @@ pub struct Heard {
 
 /// Reads the file. Fails closed: an author's claim is absent, a reviewer's verdict is none, and a nonce that
 /// is not this attempt's makes all of it someone else's words.
-pub fn read(path: &Path, role: Role, nonce: &Nonce) -> Heard {
+pub fn read(path: &Path, (role, nonce): (Role, &Nonce), redactor: &Redactor) -> Heard {
     match file::read(path) {
-        Ok(Some(bytes)) => parse(&bytes, role, nonce),
+        // Before anything is cut to size: half a secret would not be known for one.
+        Ok(Some(bytes)) => parse(&redactor.bytes(&bytes), role, nonce),
         Ok(None) => absent(role),
         Err(refused) => unread(role, refused.to_string()),
     }

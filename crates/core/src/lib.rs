@@ -23,3 +23,4 @@ pub mod time;
 pub mod usage;
 pub mod verdict;
 pub mod view;
+mod words;

@@ -16,6 +16,7 @@ use windlass_core::policy::{CheckPolicy, CheckWhen};
 use windlass_core::time::{Millis, Timestamp};
 use windlass_gate::{GateRun, run_check};
 use windlass_process::{Confinement, Exit, Limits, Program, Spawner, ThrowawayTree, WARDEN_ARG, warden_main};
+use windlass_redact::Redactor;
 use windlass_store::{Append, Log, StateDir, Store, VaultDir};
 use windlass_workspace::{
     Checkout, CommitText, Depth, Git, LandRequest, OperatorEnv, Reading, Repository, Rules, Since, Snapshot,
@@ -187,6 +188,7 @@ impl Parts {
             attempts: &self.dirs.attempts(&self.name),
             name: "gate",
             spawner: &self.spawner,
+            redactor: &Redactor::new(&[]),
         };
         let checked = run_check(&run, 0, &mut |_| ()).ok_or("the check was cancelled")?;
         if checked.exit_code != Some(0) {

@@ -8,6 +8,7 @@ use windlass_core::event::Decision;
 use windlass_core::id::LoopName;
 use windlass_core::input::{Asked, Input, Stamped};
 use windlass_core::outcome::Reason;
+use windlass_core::policy::Policy;
 use windlass_core::state::{Pause, State};
 use windlass_process::{LeftoversError, Spawner};
 use windlass_store::blob::BlobDir;
@@ -19,7 +20,7 @@ use crate::drive::{Drive, DriveError, Ended};
 use crate::journal::{Journal, JournalError};
 use crate::machine::{Machine, Observer};
 use crate::operate::LEFTOVERS_PATIENCE;
-use crate::perform::{SpaceDesk, Stop, Workshop};
+use crate::perform::{Shelf, SpaceDesk, Stop, Workshop};
 use crate::project::Project;
 use crate::setup::locate_git;
 use crate::surroundings::Surroundings;
@@ -99,7 +100,7 @@ pub fn drive_loop(
     }
     let mut keeper = Keeper::open(&order.project.top, &order.name);
     keeper.catch_up(&commands, journal.state());
-    let workshop = workshop(&order, texts, keeper.directory())?;
+    let workshop = workshop(&order, journal.state().policy(), texts, keeper.directory())?;
     let mut both = Both { keeper, observer };
     let ended = {
         let mut machine = Machine::new(workshop, order.name.clone(), commands, &mut both)
@@ -126,6 +127,7 @@ fn pause_full(store: &mut Store, order: &Order, error: &JournalError) -> Result<
 
 fn workshop(
     order: &Order,
+    policy: &Policy,
     texts: BTreeMap<windlass_core::id::BlobId, String>,
     trail: &Path,
 ) -> Result<Workshop, DriveLoopError> {
@@ -143,6 +145,7 @@ fn workshop(
     }
     let space = Space::new(&order.vault.space(&order.name), &order.vault.cache_file(&order.name, "stat"));
     let spawner = Spawner::new();
+    let redactor = order.surroundings.redactor(policy);
     let overlay = spawner.probe(&checkout).overlay;
     Ok(Workshop {
         dirs: order.vault.clone(),
@@ -150,7 +153,8 @@ fn workshop(
         git,
         repository,
         vault,
-        blobs: BlobDir::new(order.vault.blobs()),
+        blobs: Shelf::new(BlobDir::new(order.vault.blobs()), redactor.clone()),
+        redactor,
         spawner,
         overlay,
         surroundings: order.surroundings.clone(),

@@ -7,6 +7,7 @@ mod land;
 mod prepare;
 mod snapshot;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,8 +21,9 @@ use windlass_core::state::State;
 use windlass_core::time::Millis;
 use windlass_gate::Protection;
 use windlass_process::{Canceller, Spawner};
+use windlass_redact::Redactor;
 use windlass_store::blob::BlobDir;
-use windlass_store::{Blob, VaultDir};
+use windlass_store::{Blob, BlobError, VaultDir};
 use windlass_workspace::{Checkout, Git, Repository, Space, Vault};
 
 use crate::surroundings::Surroundings;
@@ -33,7 +35,8 @@ pub struct Workshop {
     pub git: Git,
     pub repository: Repository,
     pub vault: Vault,
-    pub blobs: BlobDir,
+    pub blobs: Shelf,
+    pub redactor: Redactor,
     pub spawner: Spawner,
     /// Whether checks can run on a throwaway layer over the clean tree.
     pub overlay: bool,
@@ -50,6 +53,26 @@ pub struct Workshop {
 pub struct Guard {
     pub allow: Vec<String>,
     pub protection: Protection,
+}
+
+/// The only way a performer's bytes are kept.
+pub struct Shelf {
+    blobs: BlobDir,
+    redactor: Redactor,
+}
+
+impl Shelf {
+    pub fn new(blobs: BlobDir, redactor: Redactor) -> Self {
+        Self { blobs, redactor }
+    }
+
+    pub fn stage(&self, bytes: Vec<u8>) -> Result<Blob, BlobError> {
+        let clean = match self.redactor.bytes(&bytes) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(clean) => Some(clean),
+        };
+        self.blobs.stage(clean.unwrap_or(bytes))
+    }
 }
 
 /// The workspace, and whether anything ran in it since it was last looked at.
@@ -136,7 +159,15 @@ impl Workshop {
                 land::land(self, &job, land::What { commit, expected: expected.as_ref(), title })
             }
         };
-        performed.unwrap_or_else(|fault| (Input::EffectFailed(fault), Vec::new()))
+        let (mut input, blobs) = performed.unwrap_or_else(|fault| (Input::EffectFailed(fault), Vec::new()));
+        input.each_foreign_text(&mut |text| self.hide(text));
+        (input, blobs)
+    }
+
+    fn hide(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.redactor.text(text) {
+            *text = clean;
+        }
     }
 
     fn was_stopped(&self) -> bool {

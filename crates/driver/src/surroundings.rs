@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use windlass_core::policy::Policy;
+use windlass_redact::Redactor;
+use windlass_redact::known::secrets;
+
 /// Variables every program gets when the operator has them.
 const LENT: &[&str] = &[
     "HOME",
@@ -62,6 +66,29 @@ impl Surroundings {
         let mut lent: Vec<_> = lent.map(|(name, value)| (name.clone(), value.clone())).collect();
         lent.push(("PATH".into(), self.clean_path()));
         lent
+    }
+
+    /// Knows the secrets among the variables; all of them, since a program may read what it was not lent.
+    pub fn redactor(&self, policy: &Policy) -> Redactor {
+        if self.is_weakened("redact") {
+            return Redactor::off();
+        }
+        let lent: Vec<String> = [&policy.agent]
+            .into_iter()
+            .chain(policy.roles.values())
+            .flat_map(|agent| agent.env.clone())
+            .collect();
+        let variables = self.vars.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        Redactor::new(&secrets(variables, &lent))
+    }
+
+    /// Whether an adversarial test has switched this defence off, in a build that can.
+    pub fn is_weakened(&self, defence: &str) -> bool {
+        cfg!(feature = "weaken")
+            && self
+                .var("WINDLASS_WEAKEN")
+                .and_then(OsStr::to_str)
+                .is_some_and(|list| list.split(',').any(|name| name.trim() == defence))
     }
 
     /// Absolute entries outside the project only.

@@ -11,6 +11,7 @@ use windlass_core::id::BlobId;
 use windlass_core::policy::CheckPolicy;
 use windlass_core::time::Millis;
 use windlass_process::{Canceller, Capture, Confinement, Exit, Finished, Limits, Program, Spawner};
+use windlass_redact::Redactor;
 
 use crate::excerpt::{Stream, excerpt};
 
@@ -34,6 +35,8 @@ pub struct GateRun<'a> {
     /// Unique among attempts; also the beginning of the marker by which recovery finds strays.
     pub name: &'a str,
     pub spawner: &'a Spawner,
+    /// Cleans what was captured before anything is read of it.
+    pub redactor: &'a Redactor,
 }
 
 /// One check that ran, or could not.
@@ -94,12 +97,24 @@ pub fn run_check(gate: &GateRun<'_>, index: usize, started: &mut dyn FnMut(Cance
         }
         Err(error) => return Some(not_run(check, error.to_string())),
     };
+    let cleaned = clean(gate.redactor, &finished);
     let discarded = gate.confinement.tree.as_ref().map_or(Ok(()), |tree| tree.discard());
+    if let Err(error) = cleaned {
+        return Some(not_run(check, error));
+    }
     let mut checked = checked(check, finished)?;
     if let Err(error) = discarded {
         checked.fail(format!("cannot throw away what it changed: {error}"));
     }
     Some(checked)
+}
+
+/// What cannot be cleaned is not kept.
+fn clean(redactor: &Redactor, finished: &Finished) -> Result<(), String> {
+    [&finished.stdout, &finished.stderr].into_iter().try_for_each(|stream| {
+        let cleaned = redactor.file(&stream.path, stream.truncated.then_some(stream.kept_bytes));
+        cleaned.map_err(|error| format!("cannot clean {}: {error}", stream.path.display()))
+    })
 }
 
 impl Checked {

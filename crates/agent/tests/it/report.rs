@@ -13,6 +13,7 @@ use windlass_core::input::Report;
 use windlass_core::policy::Role;
 use windlass_core::usage::Usage;
 use windlass_core::verdict::{Claim, ClaimStatus, Met, NoVerdict, Review, Verdict};
+use windlass_redact::Redactor;
 
 fn nonce() -> Nonce {
     Nonce::new("n1")
@@ -195,12 +196,12 @@ fn a_depth_that_would_overflow_the_stack_is_refused() {
 fn a_file_is_read_and_its_absence_is_no_report() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("report.json");
-    let heard = read(&path, Role::Reviewer, &nonce());
+    let heard = read(&path, (Role::Reviewer, &nonce()), &Redactor::off());
     assert_eq!(heard.report, Report::Review(Err(NoVerdict::NoReport)));
-    let heard = read(&path, Role::Author, &nonce());
+    let heard = read(&path, (Role::Author, &nonce()), &Redactor::off());
     assert_eq!((heard.report, heard.unread), (Report::None, None));
     fs::write(&path, r#"{"nonce":"n1","status":"complete"}"#).unwrap();
-    assert!(matches!(read(&path, Role::Author, &nonce()).report, Report::Author(_)));
+    assert!(matches!(read(&path, (Role::Author, &nonce()), &Redactor::off()).report, Report::Author(_)));
 }
 
 #[test]
@@ -213,7 +214,7 @@ fn what_is_not_a_plain_small_file_is_refused_at_once() {
         let path = place.path().join("report.json");
         make(&path);
         let begun = Instant::now();
-        let heard = read(&path, Role::Reviewer, &nonce());
+        let heard = read(&path, (Role::Reviewer, &nonce()), &Redactor::off());
         assert!(begun.elapsed() < Duration::from_secs(2), "{why}");
         let Report::Review(Err(NoVerdict::Unreadable { what })) = heard.report else {
             panic!("{why}: {heard:?}");

@@ -11,6 +11,7 @@ use windlass_core::id::{LoopName, Nonce, TaskId};
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::Millis;
 use windlass_process::{Canceller, Confinement, Spawner};
+use windlass_redact::Redactor;
 
 pub struct Stage {
     pub root: TempDir,
@@ -21,6 +22,7 @@ pub struct Stage {
     pub env: Vec<(OsString, OsString)>,
     pub policy: AgentPolicy,
     spawner: Spawner,
+    pub redactor: Redactor,
     calls: u32,
 }
 
@@ -39,6 +41,7 @@ impl Stage {
             env: vec![("PATH".into(), "/usr/bin:/bin".into())],
             policy: AgentPolicy { grace: Millis(500), ..policy },
             spawner: Spawner::with_warden(env!("CARGO_BIN_EXE_agent-warden")),
+            redactor: Redactor::new(&[]),
             calls: 0,
         }
     }
@@ -85,6 +88,7 @@ impl Stage {
             env: &self.env,
             confinement: &Confinement::none(),
             spawner: &self.spawner,
+            redactor: &self.redactor,
         };
         let agent: Box<dyn Agent> = adapter(&self.policy).unwrap();
         let told = agent.call(&call, started);

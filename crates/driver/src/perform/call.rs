@@ -29,7 +29,8 @@ pub(super) struct Who<'a> {
 
 pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     let spec = job.brief.as_ref().ok_or_else(|| broken("an attempt without a brief"))?;
-    let brief = brief(shop, job, &who, spec)?;
+    let mut brief = brief(shop, job, &who, spec)?;
+    shop.hide(&mut brief);
     let dir = shop.dirs.attempts(&job.creation.name).join(who.role.name());
     clear(&dir)?;
     lock(&shop.space).touched = true;
@@ -109,6 +110,7 @@ fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -
         wall,
         marker: &format!("{}/{}/{}", shop.dirs.key(), job.creation.name, who.attempt),
         spawner: &shop.spawner,
+        redactor: &shop.redactor,
     };
     Ok(agent.call(&call, &mut |canceller| shop.started(canceller)))
 }

@@ -39,6 +39,7 @@ pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
         attempts: &place.attempts,
         name: NAME,
         spawner: &shop.spawner,
+        redactor: &shop.redactor,
     };
     let mut results = Vec::new();
     let mut blobs = Vec::new();

@@ -66,6 +66,7 @@ fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault
         attempts: &attempts,
         name: "setup",
         spawner: &shop.spawner,
+        redactor: &shop.redactor,
     };
     let done = windlass_gate::run(&run, &mut |canceller| shop.started(canceller)).unwrap_or_default();
     match done.iter().find(|step| step.exit_code != Some(0)) {

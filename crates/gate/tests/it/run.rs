@@ -11,6 +11,7 @@ use windlass_core::policy::{CheckPolicy, CheckWhen};
 use windlass_core::time::Millis;
 use windlass_gate::{Checked, GateRun, run};
 use windlass_process::{Canceller, Confinement, Spawner, ThrowawayTree};
+use windlass_redact::Redactor;
 
 struct Stage {
     root: TempDir,
@@ -63,6 +64,7 @@ impl Stage {
             attempts: &self.path("attempts"),
             name: "gate-7",
             spawner: &self.spawner,
+            redactor: &Redactor::new(&[]),
         };
         run(&gate, started)
     }

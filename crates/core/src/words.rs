@@ -1,0 +1,128 @@
+//! Every text that an input brings from outside: what agents said, what checks
+//! printed, what files are called, what an error told. Whoever adds a field to
+//! an input decides here whether it is such a text.
+
+use crate::finding::Evidence;
+use crate::gate::CheckResult;
+use crate::input::{AgentFinished, AttemptEnd, Change, Input, Report, Snapshotted};
+use crate::outcome::Fault;
+use crate::verdict::{Claim, Criterion, NoVerdict, ReportedFinding, Review};
+
+impl Input {
+    /// Calls `visit` with each of them. What an operator typed is not among them.
+    pub fn each_foreign_text(&mut self, visit: &mut dyn FnMut(&mut String)) {
+        match self {
+            Self::AgentFinished(finished) => finished.visit(visit),
+            Self::Snapshotted(taken) => taken.visit(visit),
+            Self::GateReported(results) => results.iter_mut().for_each(|result| check(result, visit)),
+            Self::EffectFailed(Fault { reason: _, detail }) | Self::StoreFull { detail } => visit(detail),
+            Self::RunAsked(_)
+            | Self::WorkspaceReady
+            | Self::Landed
+            | Self::EffectDropped
+            | Self::Commanded { .. }
+            | Self::DeadlinePassed
+            | Self::Interrupted { signal: _ } => {}
+        }
+    }
+}
+
+impl AgentFinished {
+    fn visit(&mut self, visit: &mut dyn FnMut(&mut String)) {
+        let Self {
+            end,
+            report,
+            usage: _,
+            message,
+            transcript: _,
+            brief: _,
+            duration_ms: _,
+            strays: _,
+            tree_changed: _,
+        } = self;
+        visit_end(end, visit);
+        visit(message);
+        match report {
+            Report::None => {}
+            Report::Author(claim) => visit_claim(claim, visit),
+            Report::Review(Ok(review)) => visit_review(review, visit),
+            Report::Review(Err(none)) => visit_none(none, visit),
+        }
+    }
+}
+
+impl Snapshotted {
+    fn visit(&mut self, visit: &mut dyn FnMut(&mut String)) {
+        let Self { commit: _, tree: _, gate_tree: _, change, whitespace_only: _, evidence } = self;
+        let Change { files: _, created, edited, deleted } = change;
+        created.iter_mut().chain(edited).chain(deleted).for_each(&mut *visit);
+        for Evidence { rule: _, path } in evidence {
+            visit(path);
+        }
+    }
+}
+
+fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {
+    let CheckResult {
+        check: _,
+        exit_code: _,
+        signal: _,
+        timed_out: _,
+        duration_ms: _,
+        output: _,
+        excerpt,
+        strays: _,
+    } = result;
+    visit(excerpt);
+}
+
+fn visit_end(end: &mut AttemptEnd, visit: &mut dyn FnMut(&mut String)) {
+    match end {
+        AttemptEnd::Auth { what }
+        | AttemptEnd::ModelNotFound { what }
+        | AttemptEnd::Refused { what }
+        | AttemptEnd::Crashed { what }
+        | AttemptEnd::Protocol { what } => visit(what),
+        AttemptEnd::Normal
+        | AttemptEnd::RateLimited { .. }
+        | AttemptEnd::UsageLimit { .. }
+        | AttemptEnd::Overloaded
+        | AttemptEnd::Network
+        | AttemptEnd::Killed
+        | AttemptEnd::ContextOverflow
+        | AttemptEnd::TimedOut
+        | AttemptEnd::Stalled
+        | AttemptEnd::Budget
+        | AttemptEnd::Interrupted
+        | AttemptEnd::Lost => {}
+    }
+}
+
+fn visit_claim(claim: &mut Claim, visit: &mut dyn FnMut(&mut String)) {
+    let Claim { status: _, summary, blockers, next } = claim;
+    visit(summary);
+    blockers.iter_mut().chain(next).for_each(visit);
+}
+
+fn visit_review(review: &mut Review, visit: &mut dyn FnMut(&mut String)) {
+    let Review { verdict: _, summary, criteria, findings, resolved: _, pending, blocker } = review;
+    visit(summary);
+    visit(blocker);
+    for Criterion { text, met: _, place } in criteria {
+        visit(text);
+        visit(place);
+    }
+    for ReportedFinding { file, line: _, severity: _, description, scenario } in findings {
+        visit(file);
+        visit(description);
+        visit(scenario);
+    }
+    pending.iter_mut().for_each(visit);
+}
+
+fn visit_none(none: &mut NoVerdict, visit: &mut dyn FnMut(&mut String)) {
+    match none {
+        NoVerdict::Unreadable { what } | NoVerdict::Contradiction { what } => visit(what),
+        NoVerdict::NoReport | NoVerdict::WrongNonce | NoVerdict::TwoVerdicts | NoVerdict::TreeChanged => {}
+    }
+}
