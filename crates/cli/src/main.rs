@@ -14,6 +14,7 @@ mod show;
 
 use std::process::ExitCode;
 
+use crate::show::out::{complain, say};
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
     }
     exit::reset_broken_pipe();
     if is_version_alone() {
-        println!("windlass {}", env!("CARGO_PKG_VERSION"));
+        say!("windlass {}", env!("CARGO_PKG_VERSION"));
         return ExitCode::SUCCESS;
     }
     let args = args::Args::parse();
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
     match commands::dispatch(args) {
         Ok(code) => code.into(),
         Err(failure) => {
-            eprint!("{failure}");
+            complain!("{failure}");
             failure.kind.exit().into()
         }
     }

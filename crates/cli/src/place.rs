@@ -12,6 +12,7 @@ use windlass_driver::trail;
 use windlass_store::{Head, Reader, StateDir, VaultDir, holder};
 
 use crate::failure::{Failure, OrFail};
+use crate::show::out::complain;
 
 /// The operator's project and windlass's records of it.
 pub struct Place {
@@ -131,7 +132,7 @@ impl Place {
             None => Ok(()),
         });
         if let Ok(Err(error)) = refreshed {
-            eprintln!("windlass: the readable trail is not written: {error}");
+            complain!("windlass: the readable trail is not written: {error}");
         }
     }
 

@@ -26,11 +26,38 @@ pub fn plain_bytes(bytes: &[u8]) -> String {
     }
 }
 
-/// Characters that a reader does not see, or that make a line read differently from what it is.
+/// One line: what would end it or jump in it is a space.
+pub fn plain_line(text: &str) -> String {
+    plain(text).replace(['\n', '\t'], " ")
+}
+
+/// A text of JSON that shows on a terminal what it holds: what `plain` would take out stands there as `\u…`,
+/// so that its reader gets it unchanged.
+pub fn escaped(json: &str) -> Cow<'_, str> {
+    let hidden = |c: char| is_deceptive(c) || c.is_control() && c != '\n';
+    if !json.contains(hidden) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if hidden(c) {
+            let units = &mut [0; 2];
+            out.extend(c.encode_utf16(units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Characters that a reader does not see, or that make a line read differently from what it is. Joiners stay:
+/// scripts and pictures are made with them.
 pub fn is_deceptive(c: char) -> bool {
     matches!(c,
-        '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{180e}' | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn push_line(line: &str, out: &mut String) {
@@ -94,9 +121,20 @@ mod tests {
             ("a\u{0}b\u{8}c\u{7f}", "abc"),
             ("user\u{202e}nimda\u{2066}\u{e0041}", "usernimda"),
             ("a\u{1b}[31é", "aé"),
+            ("\u{1b}]52;c;ZXZpbA==\u{7}a\u{1b}Pq#0\u{1b}\\b\u{1b}[2J\u{7}c", "abc"),
+            ("\u{202a}\u{202b}\u{202c}\u{202d}\u{2067}\u{2068}\u{2069}\u{200e}\u{200f}\u{61c}x", "x"),
+            ("pay\u{ad}pal\u{3164}\u{ffa0}\u{e0100}\u{fe01}\u{200b}", "paypal"),
         ] {
             assert_eq!(plain(given), shown, "{given:?}");
         }
+    }
+
+    #[test]
+    fn json_is_escaped_and_means_the_same() {
+        let text = "a\u{9b}2J\u{202e}b\u{e0041}\u{7f}é";
+        let json = format!("[\n\"{text}\"]");
+        assert_eq!(escaped(&json), "[\n\"a\\u009b2J\\u202eb\\udb40\\udc41\\u007fé\"]");
+        assert!(matches!(escaped("{\"a\": \"é\"}"), Cow::Borrowed(_)));
     }
 
     #[test]

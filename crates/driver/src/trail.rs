@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use windlass_core::event::{Decision, Event};
 use windlass_core::id::{LoopName, Seq};
+use windlass_core::plain::{escaped, plain, plain_line};
 use windlass_core::state::{Lifecycle, State};
 use windlass_core::time::Timestamp;
 use windlass_core::view::{TaskView, View};
@@ -30,7 +31,7 @@ const LINE_FILES: &[&str] = &[
 /// One event as a line of JSON: its number, its time, then its own fields.
 pub fn event_line(seq: u64, at: Timestamp, event: &Event) -> String {
     let event = serde_json::to_string(event).expect("an event is plain data");
-    format!("{{\"seq\":{seq},\"at\":\"{at}\",{}", &event[1..])
+    format!("{{\"seq\":{seq},\"at\":\"{at}\",{}", &escaped(&event)[1..])
 }
 
 /// Lines to append, and files to replace, after one decision.
@@ -81,9 +82,9 @@ impl Scribe {
             }
             _ => {}
         }
-        self.note.push(format!("- {at} {event}"));
+        self.note.push(format!("- {at} {}", plain_line(&event.to_string())));
         if let Event::IterationClosed { iteration, task, result } = event {
-            let title = task.as_ref().map_or("fix", |task| task.as_str());
+            let title = plain_line(task.as_ref().map_or("fix", |task| task.as_str()));
             let note = format!(
                 "# Iteration {iteration}: {title}\n\n{}\n\n{}\n",
                 result.words(),
@@ -151,7 +152,8 @@ fn rewrite(pages: &mut Pages, state: &State, view: &View) {
 pub fn status_text(view: &View) -> String {
     let mut text = format!("{}: {}", view.name, view.status.name());
     if let Some(outcome) = &view.outcome {
-        let _ = write!(text, ", {} ({}): {}", outcome.kind.name(), outcome.reason.name(), outcome.detail);
+        let detail = plain_line(&outcome.detail);
+        let _ = write!(text, ", {} ({}): {detail}", outcome.kind.name(), outcome.reason.name());
     }
     let _ = writeln!(text, "\niteration {} of {}", view.iteration, limit(view.max_iterations));
     for task in &view.tasks {
@@ -161,12 +163,12 @@ pub fn status_text(view: &View) -> String {
 }
 
 fn summary(view: &View) -> String {
-    let mut text = format!("# {}\n\n{}\n\n{}\n", view.name, view.goal, status_text(view));
+    let mut text = format!("# {}\n\n{}\n\n{}\n", view.name, plain(&view.goal), status_text(view));
     if let Some(commit) = &view.commit {
         let _ = writeln!(text, "Branch `{}` is at {commit}.", view.branch);
     }
     if let Some(words) = &view.completion_summary {
-        let _ = writeln!(text, "\n{words}");
+        let _ = writeln!(text, "\n{}", plain(words));
     }
     text
 }
@@ -175,7 +177,7 @@ fn task_line(task: &TaskView) -> String {
     let status = serde_json::to_value(task.status).ok();
     let status = status.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
     let why = task.reason.map_or_else(String::new, |reason| format!(" ({})", reason.name()));
-    format!("  {status}{why}  {}  {}", task.id, task.title)
+    format!("  {status}{why}  {}  {}", plain_line(task.id.as_str()), plain_line(&task.title))
 }
 
 fn limit(max: u32) -> String {
@@ -183,7 +185,8 @@ fn limit(max: u32) -> String {
 }
 
 fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).expect("a value is plain data") + "\n"
+    let text = serde_json::to_string_pretty(value).expect("a value is plain data");
+    escaped(&text).into_owned() + "\n"
 }
 
 /// Histories longer than this are not written anew at every start; `export`

@@ -16,7 +16,7 @@ fn main() {
         })
         .collect();
     let redactor = Redactor::new(&secrets);
-    let log = "test core::step::tests::a_task_is_done ... ok\n   Compiling windlass v0.1.0 (/work/a-b)\n";
+    let log = "test core::step::tests::a_task_is_done ... ok\n   Compiling windlass v0.1.0 (/src/a-b)\n";
     let links =
         "Downloaded https://registry.example.org/task-runner/disk-usage v1.2.3 sha512-z4PhNX7vuL3xVChQ\n";
     let secret = "export KEY=3-a-secret-of-a-usual-length-3 and some more text after it, as is usual\n";

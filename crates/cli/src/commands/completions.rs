@@ -5,8 +5,11 @@ use clap::CommandFactory;
 use crate::args::{Args, Completions};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::show::out;
 
 pub fn completions(wanted: &Completions) -> Result<Exit, Failure> {
-    clap_complete::generate(wanted.shell, &mut Args::command(), "windlass", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(wanted.shell, &mut Args::command(), "windlass", &mut script);
+    out::machine(&String::from_utf8_lossy(&script));
     Ok(Exit::Done)
 }

@@ -12,10 +12,11 @@ use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::Wish;
 use crate::show::json;
+use crate::show::out::{coloured, say, say_part};
 
 pub fn config(wish: &Wish, asked: &ConfigArgs) -> Result<Exit, Failure> {
     match &asked.verb {
-        ConfigVerb::Example => print!("{}", example_file()),
+        ConfigVerb::Example => say_part!("{}", example_file()),
         ConfigVerb::Schema => json::print(&schemars::schema_for!(View)),
         ConfigVerb::Explain { key, policy, set } => {
             let top = wish.place().map_or_else(|_| wish.directory(), |place| Ok(place.project.top))?;
@@ -26,7 +27,7 @@ pub fn config(wish: &Wish, asked: &ConfigArgs) -> Result<Exit, Failure> {
             };
             for key in keys {
                 for explained in resolved.explain(&key).or_usage()? {
-                    println!("{explained}\n");
+                    say!("{explained}\n");
                 }
             }
         }
@@ -46,6 +47,6 @@ pub fn load(project: &Path, policy_file: Option<PathBuf>, set: Vec<String>) -> R
     };
     read_layers(&sources).and_then(resolve).map_err(|error| {
         let colour = if std::io::stderr().is_terminal() { Colour::Ansi } else { Colour::Plain };
-        Failure::usage(error.render(colour))
+        Failure::usage(coloured(&error.render(colour)))
     })
 }

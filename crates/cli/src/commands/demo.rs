@@ -12,6 +12,7 @@ use crate::args::{Demo, Run};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::{Place, Wish, surroundings};
+use crate::show::out::say;
 use crate::show::text::{Colour, clean, paint};
 
 const NAME: &str = "demo";
@@ -34,18 +35,18 @@ pub fn demo(asked: &Demo) -> Result<Exit, Failure> {
     };
     let project = root.join("project");
     lay_out(&project)?;
-    println!(
+    say!(
         "{}",
         paint("A small repository, three tasks that depend on one another, three checks,", Colour::Bold)
     );
-    println!("{}\n", paint("and an agent that lies before it works.", Colour::Bold));
+    say!("{}\n", paint("and an agent that lies before it works.", Colour::Bold));
     let wish = Wish { project: Some(project), state_dir: Some(root.join("state")) };
     let exit = run::go(&wish, &order(), run::Closing::Plain)?;
     let place = wish.place()?;
     let caught = caught(&place)?;
-    println!("\n{}", paint("What the agent said, and what windlass saw:", Colour::Bold));
+    say!("\n{}", paint("What the agent said, and what windlass saw:", Colour::Bold));
     for line in &caught {
-        println!("  {}", clean(line));
+        say!("  {}", clean(line));
     }
     proof(&place)?;
     close(asked, temporary);
@@ -121,12 +122,12 @@ fn caught(place: &Place) -> Result<Vec<String>, Failure> {
 fn proof(place: &Place) -> Result<(), Failure> {
     let (_, row) = place.find(Some(NAME))?;
     let view = place.view(&row)?;
-    println!("\n{}", paint("The proof:", Colour::Bold));
+    say!("\n{}", paint("The proof:", Colour::Bold));
     if let (Some(commit), Some(tree)) = (&view.commit, &view.tree) {
-        println!("  branch  {}", view.branch);
-        println!("  commit  {commit}");
-        println!("  tree    {tree}");
-        println!("  every check green on exactly this tree, on a clean checkout of it");
+        say!("  branch  {}", view.branch);
+        say!("  commit  {commit}");
+        say!("  tree    {tree}");
+        say!("  every check green on exactly this tree, on a clean checkout of it");
     }
     Ok(())
 }
@@ -137,15 +138,15 @@ fn close(asked: &Demo, temporary: tempfile::TempDir) {
         (None, true) => Some(temporary.keep()),
         (None, false) => None,
     };
-    println!("\n{}", paint("Next:", Colour::Bold));
+    say!("\n{}", paint("Next:", Colour::Bold));
     match kept {
         Some(dir) => {
-            println!("  the repository is in {}", dir.join("project").display());
-            println!("  windlass -C {0}/project --state-dir {0}/state log demo", dir.display());
+            say!("  the repository is in {}", dir.join("project").display());
+            say!("  windlass -C {0}/project --state-dir {0}/state log demo", dir.display());
         }
         None => {
-            println!("  windlass demo --keep   keeps the repository for a closer look");
+            say!("  windlass demo --keep   keeps the repository for a closer look");
         }
     }
-    println!("  windlass init          in a repository of yours, then windlass run");
+    say!("  windlass init          in a repository of yours, then windlass run");
 }

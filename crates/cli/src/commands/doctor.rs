@@ -8,6 +8,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::{Wish, surroundings};
 use crate::show::json;
+use crate::show::out::say;
 use crate::show::text::{Colour, paint};
 
 #[derive(Serialize)]
@@ -64,7 +65,7 @@ pub fn doctor(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
                 (false, true) => ("missing", Colour::Bad),
                 (false, false) => ("without", Colour::Busy),
             };
-            println!("{}  {:<16} {}", paint(&format!("{mark:<7}"), colour), row.what, row.detail);
+            say!("{}  {:<16} {}", paint(&format!("{mark:<7}"), colour), row.what, row.detail);
         }
     }
     Ok(if sound { Exit::Done } else { Exit::Error })

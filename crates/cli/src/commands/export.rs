@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::Wish;
 use crate::show::json;
+use crate::show::out::say;
 
 pub fn export(wish: &Wish, asked: &Export) -> Result<Exit, Failure> {
     let place = wish.place()?;
@@ -19,7 +20,7 @@ pub fn export(wish: &Wish, asked: &Export) -> Result<Exit, Failure> {
     if asked.json {
         json::print(&serde_json::json!({ "loop": row.name, "directory": written }));
     } else {
-        println!("{}", written.display());
+        say!("{}", written.display());
     }
     Ok(Exit::Done)
 }

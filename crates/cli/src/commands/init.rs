@@ -11,6 +11,7 @@ use crate::config::{PROJECT_FILE, detect, project_file};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::{Wish, surroundings};
+use crate::show::out::{say, say_part};
 
 const FIRST_TASK: &str = "tasks/001-first.md";
 
@@ -20,7 +21,7 @@ pub fn init(wish: &Wish, asked: &Init) -> Result<Exit, Failure> {
         Ok(project) => project.top,
         Err(_) if asked.git => {
             setup::make_repository(&surroundings(&directory), &directory).or_error()?;
-            println!("made a git repository in {}", directory.display());
+            say!("made a git repository in {}", directory.display());
             directory
         }
         Err(error) => {
@@ -34,7 +35,7 @@ pub fn init(wish: &Wish, asked: &Init) -> Result<Exit, Failure> {
     }
     let proposal = detect(&top).or_error()?;
     write(&file, &project_file(&proposal))?;
-    println!("wrote {}", file.display());
+    say!("wrote {}", file.display());
     let task = top.join(FIRST_TASK);
     if !top.join("tasks").exists() {
         let text = match &asked.prompt {
@@ -42,9 +43,9 @@ pub fn init(wish: &Wish, asked: &Init) -> Result<Exit, Failure> {
             None => "# Say in one line what is to be done\n\nSay here what done means.\n".to_owned(),
         };
         write(&task, &text)?;
-        println!("wrote {}", task.display());
+        say!("wrote {}", task.display());
     }
-    println!(
+    say!(
         "\nnext:\n  1. read both files; set `command` under [agent]\n  2. git add windlass.toml tasks && git commit\n  3. windlass run"
     );
     Ok(Exit::Done)
@@ -55,9 +56,8 @@ fn may_replace(file: &Path) -> bool {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return false;
     }
-    print!("{} is there already. Replace it? [y/N] ", file.display());
+    say_part!("{} is there already. Replace it? [y/N] ", file.display());
     // An answer that cannot be read is a no.
-    let _ = std::io::stdout().flush();
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }

@@ -4,6 +4,7 @@ use crate::args::Json;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Wish;
+use crate::show::out::{say, say_part};
 use crate::show::{json, view};
 
 pub fn list(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
@@ -16,9 +17,9 @@ pub fn list(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
     if asked.json {
         json::print(&views);
     } else if views.is_empty() {
-        println!("No loops in this repository yet. `windlass run` starts one.");
+        say!("No loops in this repository yet. `windlass run` starts one.");
     } else {
-        print!("{}", view::list(&views));
+        say_part!("{}", view::list(&views));
     }
     Ok(Exit::Done)
 }

@@ -1,7 +1,5 @@
 //! `windlass log`: what happened, event by event.
 
-use std::io::Write;
-
 use windlass_core::event::Decision;
 use windlass_core::id::Seq;
 use windlass_driver::trail::event_line;
@@ -10,6 +8,7 @@ use crate::args::Log;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::Wish;
+use crate::show::out::Page;
 use crate::show::text;
 
 const PAGE: usize = 512;
@@ -18,7 +17,7 @@ pub fn log(wish: &Wish, asked: &Log) -> Result<Exit, Failure> {
     let place = wish.place()?;
     let (reader, row) = place.find(asked.name.as_deref())?;
     let skip = asked.last.map_or(0, |last| row.head.events.saturating_sub(last));
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = Page::new();
     let mut after = Seq(0);
     loop {
         let page = reader.read(&row.name, after, PAGE).or_error()?;
@@ -34,15 +33,16 @@ pub fn log(wish: &Wish, asked: &Log) -> Result<Exit, Failure> {
                 if seq <= skip {
                     continue;
                 }
-                let line = if asked.json {
-                    event_line(seq, decision.at, event)
+                let written = if asked.json {
+                    out.machine_line(&event_line(seq, decision.at, event))
                 } else {
-                    format!("{seq:>5}  {}  {}", text::clock(decision.at), text::clean(&event.to_string()))
+                    let words = text::clean(&event.to_string());
+                    out.line(&format!("{seq:>5}  {}  {words}", text::clock(decision.at)))
                 };
-                writeln!(out, "{line}").or_error()?;
+                written.or_error()?;
             }
         }
     }
-    out.flush().or_error()?;
+    out.finish().or_error()?;
     Ok(Exit::Done)
 }

@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::Wish;
 use crate::show::json;
+use crate::show::out::say;
 
 pub fn pause(wish: &Wish, named: &Named) -> Result<Exit, Failure> {
     ask(wish, named.into(), Command::Pause, |name| {
@@ -114,7 +115,7 @@ fn ask(
         Some(why) => Err(Failure::usage(format!("{} {name}: {why}", command.name()))),
         None => {
             if !target.json {
-                println!("{said}");
+                say!("{said}");
             }
             Ok(Exit::Done)
         }

@@ -14,6 +14,7 @@ use crate::args::Run;
 use crate::exit::Exit;
 use crate::failure::{Failure, Kind, OrFail};
 use crate::place::{Known, Place, Wish, is_inside_an_attempt, surroundings};
+use crate::show::out::{say, say_part};
 use crate::show::progress::Progress;
 use crate::show::{json, text, view};
 
@@ -39,7 +40,7 @@ pub fn go(wish: &Wish, asked: &Run, closing: Closing) -> Result<Exit, Failure> {
     let target = target(&place, asked)?;
     let mut progress = Progress::new(asked.json);
     match known(&place, &target.name)? {
-        Some(view) if asked.dry_run => println!("{} exists.\n{}", view.name, view::next(&view)),
+        Some(view) if asked.dry_run => say!("{} exists.\n{}", view.name, view::next(&view)),
         Some(view) => {
             if let Some(exit) = resting(&view, asked.json) {
                 place.refresh_trail(&target.name);
@@ -51,7 +52,7 @@ pub fn go(wish: &Wish, asked: &Run, closing: Closing) -> Result<Exit, Failure> {
             let proposed = propose(&place, asked, &target)?;
             check_tasks(asked, proposed.planned.tasks.iter().map(|task| &task.id))?;
             if asked.dry_run {
-                print!("{}", preview(&proposed));
+                say_part!("{}", preview(&proposed));
                 return Ok(Exit::Done);
             }
             found(&place, proposed, &mut progress)?;
@@ -134,7 +135,7 @@ fn resting(view: &View, as_json: bool) -> Option<Exit> {
     if as_json {
         json::print(view);
     } else {
-        print!("{}", view::status(view));
+        say_part!("{}", view::status(view));
     }
     Some(exit)
 }
@@ -257,11 +258,11 @@ fn close(
     let view = known(place, name)?.ok_or_else(|| Failure::error(format!("{name} is gone")))?;
     match (as_json, closing) {
         (true, _) => json::print(&view),
-        (false, Closing::Plain) => print!("\n{}", view::page(&view)),
-        (false, Closing::WithNext) => print!("\n{}", view::status(&view)),
+        (false, Closing::Plain) => say_part!("\n{}", view::page(&view)),
+        (false, Closing::WithNext) => say_part!("\n{}", view::status(&view)),
     }
     if *ended == Ended::Interrupted && !as_json {
-        println!("interrupted; everything is saved.");
+        say!("interrupted; everything is saved.");
     }
     Ok(Exit::of(ended))
 }

@@ -14,6 +14,7 @@ use crate::args::{Findings, Show, ShowItem};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::{Known, Wish};
+use crate::show::out::{say, say_part};
 use crate::show::{json as print_json, text, view};
 
 const PAGE: usize = 512;
@@ -27,7 +28,7 @@ pub fn show(wish: &Wish, asked: &ShowItem) -> Result<Exit, Failure> {
         if asked.json {
             print_json::print(&seen);
         } else {
-            print!("{}", view::status(&seen));
+            say_part!("{}", view::status(&seen));
         }
         return Ok(Exit::Done);
     };
@@ -42,7 +43,7 @@ pub fn show(wish: &Wish, asked: &ShowItem) -> Result<Exit, Failure> {
         if asked.json {
             print_json::print(finding);
         } else {
-            println!("{}", view::finding(finding));
+            say!("{}", view::finding(finding));
         }
         return Ok(Exit::Done);
     }
@@ -56,7 +57,7 @@ pub fn show(wish: &Wish, asked: &ShowItem) -> Result<Exit, Failure> {
         let seen = seen.tasks.into_iter().find(|seen| seen.id == task.task.id);
         print_json::print(&json!({ "task": seen, "text": body }));
     } else {
-        println!("{}", body.lines().map(text::clean).collect::<Vec<_>>().join("\n"));
+        say!("{}", body.lines().map(text::clean).collect::<Vec<_>>().join("\n"));
     }
     Ok(Exit::Done)
 }
@@ -70,10 +71,10 @@ pub fn findings(wish: &Wish, asked: &Findings) -> Result<Exit, Failure> {
     if asked.json {
         print_json::print(&found);
     } else if found.is_empty() {
-        println!("{} has no open findings.", row.name);
+        say!("{} has no open findings.", row.name);
     } else {
         for finding in found {
-            println!("{}", view::finding(finding));
+            say!("{}", view::finding(finding));
         }
     }
     Ok(Exit::Done)
@@ -90,13 +91,13 @@ pub fn usage(wish: &Wish, asked: &Show) -> Result<Exit, Failure> {
         }));
         return Ok(Exit::Done);
     }
-    println!("{}: {}", row.name, view::usage(&seen.usage));
+    say!("{}: {}", row.name, view::usage(&seen.usage));
     for (role, used) in &history.state.ledger.by_role {
-        println!("  {:<9} {}", role.name(), buckets(used));
+        say!("  {:<9} {}", role.name(), buckets(used));
     }
     for attempt in &history.attempts {
         let used = attempt.usage.as_ref().map_or_else(|| "unknown".to_owned(), buckets);
-        println!("  attempt {:<4} {:<9} {used}", attempt.attempt, attempt.role);
+        say!("  attempt {:<4} {:<9} {used}", attempt.attempt, attempt.role);
     }
     Ok(Exit::Done)
 }
@@ -122,11 +123,11 @@ fn attempt(reader: &Reader, history: &History, number: &str, as_json: bool) -> R
         print_json::print(&json!({ "attempt": found, "brief": brief, "transcript": transcript }));
         return Ok(Exit::Done);
     }
-    println!("attempt {}  {}  {}", found.attempt, found.role, found.end);
+    say!("attempt {}  {}  {}", found.attempt, found.role, found.end);
     for (title, body) in [("brief", brief), ("transcript", transcript)] {
-        println!("\n---- {title} ----");
+        say!("\n---- {title} ----");
         for line in body.unwrap_or_default().lines() {
-            println!("{}", text::clean(line));
+            say!("{}", text::clean(line));
         }
     }
     Ok(Exit::Done)
@@ -143,9 +144,9 @@ fn check(reader: &Reader, history: &History, number: &str, as_json: bool) -> Res
         print_json::print(&json!({ "check": title, "output": body }));
         return Ok(Exit::Done);
     }
-    println!("{title}");
+    say!("{title}");
     for line in body.lines() {
-        println!("{}", text::clean(line));
+        say!("{}", text::clean(line));
     }
     Ok(Exit::Done)
 }

@@ -4,6 +4,7 @@ use crate::args::Show;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Wish;
+use crate::show::out::say_part;
 use crate::show::{json, view};
 
 pub fn status(wish: &Wish, asked: &Show) -> Result<Exit, Failure> {
@@ -13,7 +14,7 @@ pub fn status(wish: &Wish, asked: &Show) -> Result<Exit, Failure> {
     if asked.json {
         json::print(&seen);
     } else {
-        print!("{}", view::status(&seen));
+        say_part!("{}", view::status(&seen));
     }
     Ok(Exit::Done)
 }

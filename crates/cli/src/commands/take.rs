@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::{Wish, surroundings};
 use crate::show::json;
+use crate::show::out::say;
 
 pub fn take(wish: &Wish, asked: &Named) -> Result<Exit, Failure> {
     let place = wish.place()?;
@@ -31,11 +32,7 @@ pub fn take(wish: &Wish, asked: &Named) -> Result<Exit, Failure> {
     }
     match taken {
         Taken::Done { commit } => {
-            println!(
-                "your checkout is at {} ({})",
-                commit.as_str().get(..10).unwrap_or_default(),
-                view.branch
-            );
+            say!("your checkout is at {} ({})", commit.as_str().get(..10).unwrap_or_default(), view.branch);
             Ok(Exit::Done)
         }
         Taken::ByHand { why, command } => Err(Failure::error(why).hint(command)),

@@ -1,7 +1,7 @@
 //! A drive as it happens: lines for what matters, a live line on a terminal, a
 //! heartbeat in a pipe.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use windlass_core::event::{Decision, Event, IterationResult, Novelty};
@@ -9,6 +9,7 @@ use windlass_core::state::State;
 use windlass_driver::clock;
 use windlass_driver::machine::Observer;
 
+use super::out::{self, say};
 use super::text::{self, Colour, fit, paint, width};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
@@ -35,14 +36,13 @@ impl Progress {
             return;
         }
         self.erase();
-        println!("{line}");
+        say!("{line}");
         self.last_line = clock::now();
     }
 
     pub fn erase(&mut self) {
         if self.drawn {
-            print!("\r\u{1b}[K");
-            flush();
+            out::redraw("");
             self.drawn = false;
         }
     }
@@ -50,8 +50,7 @@ impl Progress {
     fn draw(&mut self) {
         let elapsed = self.since.elapsed().as_secs();
         let text = format!("{}  {}:{:02}", self.doing, elapsed / 60, elapsed % 60);
-        print!("\r\u{1b}[K{}", paint(&fit(&text, width().saturating_sub(1)), Colour::Faint));
-        flush();
+        out::redraw(&paint(&fit(&text, width().saturating_sub(1)), Colour::Faint));
         self.drawn = true;
     }
 }
@@ -144,9 +143,4 @@ fn is_final(phase: windlass_core::event::Phase) -> bool {
         Phase::FinalVerify | Phase::FinalReview | Phase::Fix | Phase::Finish => true,
         Phase::Execute | Phase::Verify | Phase::Review | Phase::Land => false,
     }
-}
-
-fn flush() {
-    // A terminal that went away is noticed by the next line.
-    let _ = std::io::stdout().flush();
 }

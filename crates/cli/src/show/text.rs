@@ -1,24 +1,37 @@
 //! Text that is safe to print and fits the width.
 
-use std::io::IsTerminal;
-
+use unicode_width::UnicodeWidthChar;
 use windlass_core::plain::plain;
 use windlass_core::time::Timestamp;
+
+use super::out::{CLOSE, OPEN};
 
 /// One line of somebody else's words, safe to print: nothing in it moves the
 /// cursor, recolours the screen or turns the order of text around.
 pub fn clean(text: &str) -> String {
-    plain(text).replace(['\n', '\t'], " ")
+    plain(text).replace(['\n', '\t'], " ").replace([OPEN, CLOSE], "")
 }
 
-/// At most `width` characters, the cut shown.
+/// At most `width` columns, the cut shown.
 pub fn fit(text: &str, width: usize) -> String {
-    let text = clean(text);
-    if text.chars().count() <= width {
+    // Of an endless line, no more than could be shown; what takes no column is bounded too.
+    let start = text.floor_char_boundary(width.saturating_mul(16).max(4096));
+    let text = clean(&text[..start]) + if start < text.len() { "…" } else { "" };
+    let columns = |c: char| c.width().unwrap_or(0);
+    if text.chars().map(columns).sum::<usize>() <= width && text.len() <= width.saturating_mul(8) {
         return text;
     }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{kept}…")
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += columns(c);
+        if used >= width || kept.len() >= width.saturating_mul(8) {
+            break;
+        }
+        kept.push(c);
+    }
+    kept.push('…');
+    kept
 }
 
 /// The time of day, in UTC, for lists of events.
@@ -31,11 +44,8 @@ pub fn width() -> usize {
     size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns >= 40).unwrap_or(80)
 }
 
-/// Colour only on a terminal that wants it.
+/// Coloured when it reaches a terminal.
 pub fn paint(text: &str, colour: Colour) -> String {
-    if !std::io::stdout().is_terminal() {
-        return text.to_owned();
-    }
     let code = match colour {
         Colour::Good => 32,
         Colour::Bad => 31,
@@ -43,7 +53,7 @@ pub fn paint(text: &str, colour: Colour) -> String {
         Colour::Faint => 2,
         Colour::Bold => 1,
     };
-    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    format!("{OPEN}{code}{CLOSE}{text}{OPEN}0{CLOSE}")
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,5 +78,8 @@ mod tests {
     fn a_long_line_is_cut_and_says_so() {
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("abcd", 4), "abcd");
+        assert_eq!(fit("漢字漢字", 6), "漢字…");
+        assert_eq!(fit(&"x".repeat(1 << 20), 10), "xxxxxxxxx…");
+        assert!(fit(&"e\u{301}".repeat(1 << 16), 10).len() < 100);
     }
 }

@@ -36,4 +36,6 @@ mod repositories;
 mod repositories_refused;
 mod reviews;
 mod scenarios;
+mod secrets;
 mod signals;
+mod terminal;

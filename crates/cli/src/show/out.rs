@@ -1,0 +1,145 @@
+//! The only door to the operator's terminal: `say!`, `say_part!` and
+//! `complain!`. Whatever is said through it, no control character passes but
+//! newline, tab and the colours that [`paint`](super::text::paint) put there. A
+//! test of the house keeps every other way of printing out of this crate.
+
+use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+
+use windlass_core::plain::plain;
+
+/// A colour is written as its number between these two, which `clean` takes out
+/// of the words of others.
+pub const OPEN: char = '\u{f8f0}';
+pub const CLOSE: char = '\u{f8f1}';
+
+/// A line for the operator.
+macro_rules! say {
+    () => { $crate::show::out::line("") };
+    ($($words:tt)*) => { $crate::show::out::line(&format!($($words)*)) };
+}
+
+/// Without the end of the line.
+macro_rules! say_part {
+    ($($words:tt)*) => { $crate::show::out::part(&format!($($words)*)) };
+}
+
+/// What is wrong, on standard error; ends its line itself.
+macro_rules! complain {
+    ($($words:tt)*) => { $crate::show::out::error_line(&format!($($words)*)) };
+}
+
+pub(crate) use {complain, say, say_part};
+
+pub fn line(text: &str) {
+    println!("{}", passed(text, std::io::stdout().is_terminal()));
+}
+
+pub fn part(text: &str) {
+    print!("{}", passed(text, std::io::stdout().is_terminal()));
+    // A terminal that went away is noticed by the next line.
+    let _ = std::io::stdout().flush();
+}
+
+pub fn error_line(text: &str) {
+    eprintln!("{}", passed(text.trim_end_matches('\n'), std::io::stderr().is_terminal()));
+}
+
+/// JSON, or a script for a shell: text that its reader takes byte by byte.
+pub fn machine(text: &str) {
+    print!("{text}");
+}
+
+/// Puts a text in the place of the line the cursor is in.
+pub fn redraw(text: &str) {
+    print!("\r\u{1b}[K{}", passed(text, std::io::stdout().is_terminal()));
+    let _ = std::io::stdout().flush();
+}
+
+/// Many lines, written together.
+pub struct Page {
+    to: BufWriter<StdoutLock<'static>>,
+    coloured: bool,
+}
+
+impl Page {
+    pub fn new() -> Self {
+        let coloured = std::io::stdout().is_terminal();
+        Self { to: BufWriter::new(std::io::stdout().lock()), coloured }
+    }
+
+    pub fn line(&mut self, text: &str) -> std::io::Result<()> {
+        writeln!(self.to, "{}", passed(text, self.coloured))
+    }
+
+    pub fn machine_line(&mut self, text: &str) -> std::io::Result<()> {
+        writeln!(self.to, "{text}")
+    }
+
+    pub fn finish(mut self) -> std::io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// What a library coloured itself, in the way that passes the door.
+pub fn coloured(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();
+        match part[end..].strip_prefix('m') {
+            Some(rest) => {
+                out.extend([OPEN.to_string().as_str(), &part[..end], CLOSE.to_string().as_str(), rest])
+            }
+            None => out.push_str(part),
+        }
+    }
+    out
+}
+
+fn passed(text: &str, coloured: bool) -> String {
+    let safe = plain(text);
+    if !safe.contains(OPEN) {
+        return safe;
+    }
+    let mut parts = safe.split(OPEN);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (code, rest) = part.split_once(CLOSE).unwrap_or(("", part));
+        let legal = code.len() <= 16 && code.bytes().all(|byte| byte.is_ascii_digit() || byte == b';');
+        if coloured && legal && !code.is_empty() {
+            out.extend(["\u{1b}[", code, "m"]);
+        }
+        out.push_str(rest);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_colours_pass() {
+        let given = format!("{OPEN}31{CLOSE}red{OPEN}0{CLOSE} \u{1b}]52;c;eA==\u{7}x\u{1b}[2J\tend\n");
+        assert_eq!(passed(&given, true), "\u{1b}[31mred\u{1b}[0m x\tend\n");
+        assert_eq!(passed(&given, false), "red x\tend\n");
+    }
+
+    #[test]
+    fn a_mark_is_no_way_through() {
+        for given in
+            ["\u{f8f0}2J\u{f8f1}a", "\u{f8f0}\u{1b}[2J\u{f8f1}a", "\u{f8f0}\u{f8f1}a", "\u{f8f1}\u{f8f0}a"]
+        {
+            let shown = passed(given, true);
+            assert!(!shown.contains('\u{1b}') && shown.ends_with('a'), "{given:?} {shown:?}");
+        }
+    }
+
+    #[test]
+    fn the_colours_of_a_library_pass() {
+        assert_eq!(
+            passed(&coloured("\u{1b}[1;91merror\u{1b}[0m: x\u{1b}[2Jy"), true),
+            "\u{1b}[1;91merror\u{1b}[0m: x2Jy"
+        );
+    }
+}
