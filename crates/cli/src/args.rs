@@ -44,6 +44,8 @@ pub enum Verb {
     Findings(Findings),
     /// Show what the attempts used
     Usage(Show),
+    /// Print the proof of completion, and check that it still holds
+    Prove(Prove),
     /// Stop before the next step; what runs now finishes
     Pause(Named),
     /// Let a paused loop go on
@@ -185,6 +187,19 @@ pub struct Findings {
     /// Also those that are resolved or waived
     #[arg(long)]
     pub all: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Prove {
+    /// A loop's name, or a part of it that fits only one
+    #[arg(value_name = "LOOP")]
+    pub name: Option<String>,
+    /// Run the checks again on what landed, and compare
+    #[arg(long)]
+    pub rerun: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

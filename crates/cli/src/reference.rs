@@ -8,6 +8,7 @@ use std::path::Path;
 use clap::CommandFactory;
 use windlass_core::event::Event;
 use windlass_core::view::View;
+use windlass_driver::prove::Proof;
 
 use crate::args::Args;
 use crate::config::all_keys;
@@ -18,6 +19,7 @@ fn the_reference_pages_are_up_to_date() {
     let pages = [
         ("view.schema.json", schema(&schemars::schema_for!(View))),
         ("event.schema.json", schema(&schemars::schema_for!(Event))),
+        ("proof.schema.json", schema(&schemars::schema_for!(Proof))),
         ("policy.md", policy()),
         ("commands.md", commands()),
     ];

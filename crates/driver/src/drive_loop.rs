@@ -125,7 +125,7 @@ fn pause_full(store: &mut Store, order: &Order, error: &JournalError) -> Result<
     Ok(Ended::Paused(Pause { why: Reason::DiskFull, detail: error.to_string() }))
 }
 
-fn workshop(
+pub(crate) fn workshop(
     order: &Order,
     policy: &Policy,
     texts: BTreeMap<windlass_core::id::BlobId, String>,

@@ -17,6 +17,7 @@ pub mod machine;
 pub mod operate;
 pub mod perform;
 pub mod project;
+pub mod prove;
 pub mod setup;
 pub mod signal;
 pub mod surroundings;

@@ -94,6 +94,59 @@ impl Vault {
         Ok(trees::list(&mut self.reader(), tree_oid(tree)?)?)
     }
 
+    /// The commits from `commit` back to `base`, along first parents, `base`
+    /// among them; nothing when that way does not lead there.
+    pub fn lineage(&self, base: &CommitId, commit: &CommitId) -> Result<Option<Vec<CommitId>>, VaultError> {
+        let end = commit_oid(base)?;
+        let mut reader = self.reader();
+        let mut at = commit_oid(commit)?;
+        let mut way = vec![commit_id(at)];
+        while at != end {
+            let Some(parent) = reader.commit(at)?.1.first().copied() else { return Ok(None) };
+            if !reader.has(&parent) {
+                return Ok(None);
+            }
+            at = parent;
+            way.push(commit_id(at));
+        }
+        Ok(Some(way))
+    }
+
+    /// Reads a commit and everything in its tree, and hashes all of it anew:
+    /// what the vault holds under these names is what they name. Says how many
+    /// objects that were. Submodules are links and not looked into.
+    pub fn rehash(&self, commit: &CommitId) -> Result<u64, VaultError> {
+        let mut reader = self.reader();
+        let commit = commit_oid(commit)?;
+        let (tree, _) = reader.commit(commit)?;
+        let mut seen = std::collections::HashSet::new();
+        let mut waiting = vec![(commit, Kind::Commit), (tree, Kind::Tree)];
+        while let Some((oid, wanted)) = waiting.pop() {
+            if oid.is_empty_tree() || !seen.insert(oid) {
+                continue;
+            }
+            let (kind, bytes) = reader.raw(oid)?;
+            if kind != wanted {
+                return Err(ObjectError::WrongKind { id: oid, wanted, found: kind }.into());
+            }
+            if hash(kind, bytes)? != oid {
+                let detail = "its content is not what its name says".to_owned();
+                return Err(ObjectError::Corrupt { id: oid, detail }.into());
+            }
+            if kind == Kind::Tree {
+                let entries = reader.tree(oid)?;
+                waiting.extend(entries.iter().filter_map(|entry| match entry.kind {
+                    EntryKind::Tree => Some((entry.oid, Kind::Tree)),
+                    EntryKind::Commit => None,
+                    EntryKind::Blob | EntryKind::BlobExecutable | EntryKind::Link => {
+                        Some((entry.oid, Kind::Blob))
+                    }
+                }));
+            }
+        }
+        Ok(seen.len() as u64)
+    }
+
     /// Whether `ancestor` is `commit` or in its history, as far as the vault
     /// knows it.
     pub fn is_ancestor(&self, ancestor: &CommitId, commit: &CommitId) -> Result<bool, VaultError> {

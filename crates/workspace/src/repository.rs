@@ -118,12 +118,7 @@ impl Repository {
         if !self.partial {
             return Ok(());
         }
-        let tree = format!("{commit}^{{tree}}");
-        let listed = self
-            .quiet(&["rev-list", "--objects", "--missing=print", "--no-object-names", &tree])
-            .run()?
-            .stdout;
-        let missing = listed.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"?")).count();
+        let missing = self.missing_objects(commit)?;
         if missing == 0 {
             return Ok(());
         }
@@ -138,6 +133,24 @@ impl Repository {
                 remote.unwrap_or_else(|| "origin".to_owned())
             ),
         })
+    }
+
+    /// The tree of a commit, as this repository has it.
+    pub fn tree_of(&self, commit: &CommitId) -> Result<TreeId, DiscoverError> {
+        let wanted = format!("{commit}^{{tree}}");
+        let found = optional(self.quiet(&["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted]))?;
+        found.map(TreeId::new).ok_or_else(|| DiscoverError::UnknownRevision {
+            path: self.toplevel.clone(),
+            rev: commit.to_string(),
+        })
+    }
+
+    /// How many objects of a commit's tree are not here.
+    pub fn missing_objects(&self, commit: &CommitId) -> Result<usize, DiscoverError> {
+        let tree = format!("{commit}^{{tree}}");
+        let words = ["rev-list", "--objects", "--missing=print", "--no-object-names", &tree];
+        let listed = self.quiet(&words).run()?.stdout;
+        Ok(listed.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"?")).count())
     }
 
     pub(crate) fn git(&self) -> &Git {

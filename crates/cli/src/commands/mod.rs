@@ -9,6 +9,7 @@ mod init;
 mod list;
 mod log;
 mod operate;
+mod prove;
 mod run;
 mod show;
 mod status;
@@ -31,6 +32,7 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
         Verb::Show(item) => show::show(&wish, &item),
         Verb::Findings(findings) => show::findings(&wish, &findings),
         Verb::Usage(usage) => show::usage(&wish, &usage),
+        Verb::Prove(asked) => prove::prove(&wish, &asked),
         Verb::Pause(named) => operate::pause(&wish, &named),
         Verb::Resume(named) => operate::resume(&wish, &named),
         Verb::Cancel(named) => operate::cancel(&wish, &named),

@@ -3,5 +3,6 @@
 pub mod json;
 pub mod out;
 pub mod progress;
+pub mod proof;
 pub mod text;
 pub mod view;

@@ -32,6 +32,7 @@ mod operator;
 mod operator_at_rest;
 mod person;
 mod places;
+mod prove;
 mod repositories;
 mod repositories_refused;
 mod reviews;

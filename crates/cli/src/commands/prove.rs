@@ -1,0 +1,33 @@
+//! `windlass prove`: the proof of completion, and whether it still holds.
+
+use windlass_driver::prove::{self, Asked, Rerun};
+
+use crate::args::Prove;
+use crate::exit::Exit;
+use crate::failure::{Failure, OrFail};
+use crate::place::{Wish, is_inside_an_attempt, surroundings};
+use crate::show::out::say_part;
+use crate::show::{json, proof};
+
+pub fn prove(wish: &Wish, asked: &Prove) -> Result<Exit, Failure> {
+    if asked.rerun && is_inside_an_attempt() {
+        return Err(Failure::usage("`windlass prove --rerun` inside an attempt of a loop is refused")
+            .hint("an attempt does its task; it runs no gate"));
+    }
+    let place = wish.place()?;
+    let (reader, row) = place.find(asked.name.as_deref())?;
+    let whose = Asked {
+        name: row.name,
+        surroundings: surroundings(&place.project.top),
+        project: place.project,
+        vault: place.vault,
+        rerun: if asked.rerun { Rerun::Yes } else { Rerun::No },
+    };
+    let proof = prove::prove(&reader, &whose).or_error()?;
+    if asked.json {
+        json::print(&proof);
+    } else {
+        say_part!("{}", proof::page(&proof));
+    }
+    Ok(if proof.holds { Exit::Done } else { Exit::Error })
+}

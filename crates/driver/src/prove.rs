@@ -1,0 +1,283 @@
+//! The proof of completion: what a loop's log says about how it was completed,
+//! held against the vault and the operator's repository as they are now.
+//! Reading only, but for a gate that is run again when asked.
+
+mod history;
+mod rerun;
+mod steps;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use windlass_core::finding::Severity;
+use windlass_core::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
+use windlass_core::outcome::Outcome;
+use windlass_core::policy::SandboxLevel;
+use windlass_core::state::TaskStatus;
+use windlass_core::time::Millis;
+use windlass_core::verdict::Verdict;
+use windlass_store::{OpenError, Reader, VaultDir};
+use windlass_workspace::{DiscoverError, GitError, Repository, Vault, VaultError};
+
+use crate::project::Project;
+use crate::setup::locate_git;
+use crate::surroundings::Surroundings;
+use history::History;
+
+/// The version of this shape. It changes when a field changes its meaning.
+pub const SCHEMA: &str = "windlass.proof.v1";
+
+/// Whether and how a loop was proven complete. `windlass prove --json` prints it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Proof {
+    pub schema: String,
+    #[serde(rename = "loop")]
+    pub name: LoopName,
+    /// Every step holds.
+    pub holds: bool,
+    /// What was looked at, in order; a step that does not hold says why.
+    pub steps: Vec<Step>,
+    /// What the log says. None when the log cannot be read.
+    pub record: Option<Record>,
+    /// The gate's results now, when it was run again.
+    pub rerun: Option<Vec<Again>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Step {
+    pub step: StepName,
+    pub holds: bool,
+    /// What was found, or what does not hold.
+    pub detail: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StepName {
+    /// The hash chain of the log, from its first record to its last.
+    Log,
+    /// The run ended completed.
+    Outcome,
+    /// The base is in the vault and in the repository, with its tree.
+    Base,
+    /// The landed commit is whole in the vault and leads back to the base.
+    Commits,
+    /// The loop's branch in the repository is the landed commit.
+    Branch,
+    /// The checks were green on exactly the landed tree.
+    Gate,
+    /// What the checks printed is what was recorded.
+    Outputs,
+    /// Every task was green on the tree it landed.
+    Tasks,
+    /// Protected paths are as in the base.
+    Protected,
+    /// No bug is open.
+    Findings,
+    /// Reviewers accepted what landed.
+    Reviews,
+    /// The gate, run again, says the same.
+    Rerun,
+}
+
+impl StepName {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Outcome => "outcome",
+            Self::Base => "base",
+            Self::Commits => "commits",
+            Self::Branch => "branch",
+            Self::Gate => "gate",
+            Self::Outputs => "outputs",
+            Self::Tasks => "tasks",
+            Self::Protected => "protected",
+            Self::Findings => "findings",
+            Self::Reviews => "reviews",
+            Self::Rerun => "rerun",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Record {
+    pub records: u64,
+    pub events: u64,
+    /// The hash of the last record, which covers all before it.
+    pub head: String,
+    pub outcome: Option<Outcome>,
+    pub base: Point,
+    /// None until something landed.
+    pub landed: Option<Point>,
+    pub branch: String,
+    pub gate: Gate,
+    /// The last results of the final checks, on the landed tree.
+    pub checks: Vec<Check>,
+    pub tasks: Vec<Task>,
+    pub protected: Protected,
+    pub sandbox: Sandbox,
+    /// Every review on record, in order.
+    pub reviews: Vec<Review>,
+    /// Those still open.
+    pub findings: Vec<OpenFinding>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Point {
+    pub commit: CommitId,
+    pub tree: TreeId,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Gate {
+    /// The whole definition, as it is hashed.
+    pub definition: String,
+    /// BLAKE3 of the definition.
+    pub hash: String,
+    /// The checks of the final gate.
+    pub checks: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Check {
+    pub check: String,
+    pub tree: TreeId,
+    /// The number of its event in `windlass log`.
+    pub event: u64,
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+    pub duration_ms: Millis,
+    /// BLAKE3 of what it printed.
+    pub output: BlobId,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Task {
+    pub id: TaskId,
+    pub title: String,
+    pub status: TaskStatus,
+    pub commit: Option<CommitId>,
+    pub tree: Option<TreeId>,
+    pub checked: bool,
+    pub reviewed: bool,
+    pub checks: Vec<Check>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Protected {
+    /// BLAKE3 over the lines `<mode> <blob> <path>` of `files`.
+    pub hash: String,
+    /// The base's protected files that no task may change.
+    pub files: Vec<ProtectedFile>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ProtectedFile {
+    pub path: String,
+    pub mode: String,
+    pub blob: String,
+}
+
+/// What agents and checks could reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Sandbox {
+    pub level: SandboxLevel,
+    /// What the self-test by attack showed; none on record.
+    pub self_test: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Review {
+    pub attempt: AttemptId,
+    pub iteration: u32,
+    pub tree: TreeId,
+    pub verdict: Verdict,
+    /// Why there was no verdict to act on; empty when there was one.
+    pub failure: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OpenFinding {
+    pub id: FindingId,
+    pub severity: Severity,
+    pub description: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Again {
+    pub check: String,
+    pub recorded: Option<i32>,
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+    pub duration_ms: Millis,
+}
+
+/// Whose proof, and where everything is.
+pub struct Asked {
+    pub name: LoopName,
+    pub project: Project,
+    pub vault: VaultDir,
+    pub surroundings: Surroundings,
+    pub rerun: Rerun,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rerun {
+    Yes,
+    No,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProveError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error(transparent)]
+    Repository(#[from] DiscoverError),
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// What the steps look at.
+struct Scene<'a> {
+    history: &'a History,
+    reader: &'a Reader,
+    vault: &'a Vault,
+    repository: &'a Repository,
+}
+
+/// Fails only where nothing could be looked at; what does not hold is in the proof.
+pub fn prove(reader: &Reader, asked: &Asked) -> Result<Proof, ProveError> {
+    let git = locate_git(&asked.surroundings)?;
+    let repository = Repository::discover(&git, &asked.project.top)?;
+    let history = match History::read(reader, &asked.name) {
+        Ok(history) => history,
+        Err(why) => return Ok(unreadable(asked.name.clone(), why)),
+    };
+    let vault = Vault::open_or_create(&git, &asked.vault.vault_git())?;
+    let scene = Scene { history: &history, reader, vault: &vault, repository: &repository };
+    let protected = steps::protected_files(&scene);
+    let mut steps = steps::look(&scene, protected.as_ref().map_err(String::as_str));
+    let record = history.record(&vault, protected.unwrap_or_default());
+    let rerun = match asked.rerun {
+        Rerun::Yes => {
+            let (step, again) = rerun::rerun(asked, &history, &record);
+            steps.push(step);
+            Some(again)
+        }
+        Rerun::No => None,
+    };
+    Ok(Proof {
+        schema: SCHEMA.to_owned(),
+        name: asked.name.clone(),
+        holds: steps.iter().all(|step| step.holds),
+        steps,
+        record: Some(record),
+        rerun,
+    })
+}
+
+fn unreadable(name: LoopName, why: String) -> Proof {
+    let step = Step { step: StepName::Log, holds: false, detail: why };
+    Proof { schema: SCHEMA.to_owned(), name, holds: false, steps: vec![step], record: None, rerun: None }
+}

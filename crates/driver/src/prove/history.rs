@@ -1,0 +1,229 @@
+//! A loop's whole log, with what a proof needs of it beside the state.
+
+use windlass_core::event::{Decision, Event, ReviewRecorded};
+use windlass_core::gate::Purpose;
+use windlass_core::id::{BlobId, LoopName, Seq, TaskId, TreeId};
+use windlass_core::state::{State, TaskState};
+use windlass_core::time::Millis;
+use windlass_core::view::{FOLD_VERSION, View};
+use windlass_gate::definition;
+use windlass_store::Reader;
+use windlass_workspace::Vault;
+
+use super::{Check, Gate, OpenFinding, Point, Protected, Record, Review, Sandbox, Task};
+
+const PAGE: usize = 512;
+
+pub(super) struct History {
+    pub state: State,
+    pub records: u64,
+    pub head: String,
+    pub checks: Vec<Checked>,
+    /// Each tree with the checks that were green on it together.
+    pub green: Vec<(TreeId, Vec<String>)>,
+    pub reviews: Vec<ReviewRecorded>,
+    /// The trees that landed, in order, and whether a finisher made the last.
+    pub landed: Vec<TreeId>,
+    pub finished_by_agent: bool,
+}
+
+pub(super) struct Checked {
+    pub event: u64,
+    pub purpose: Purpose,
+    pub tree: TreeId,
+    pub check: String,
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+    pub duration_ms: Millis,
+    pub output: BlobId,
+}
+
+impl History {
+    /// The reader checks the hash chain page by page and against the loop's own row; why it does not hold is
+    /// the error.
+    pub fn read(reader: &Reader, name: &LoopName) -> Result<Self, String> {
+        let mut history: Option<Self> = None;
+        let mut after = Seq(0);
+        loop {
+            let page = reader.read(name, after, PAGE).map_err(|fault| fault.to_string())?;
+            let Some(last) = page.last() else { break };
+            after = last.seq;
+            for record in page {
+                let unreadable = |why: String| format!("record {} cannot be read: {why}", record.seq);
+                let decision: Decision =
+                    serde_json::from_str(&record.body).map_err(|error| unreadable(error.to_string()))?;
+                let history = match &mut history {
+                    Some(history) => {
+                        history.state.apply(record.seq, &decision);
+                        history
+                    }
+                    None => {
+                        let state = State::found(&decision).map_err(|error| unreadable(error.to_string()))?;
+                        history.insert(Self::begin(state))
+                    }
+                };
+                history.records += 1;
+                history.head = record.hash.to_string();
+                for (event, number) in decision.events.iter().zip(record.first_event..) {
+                    history.note(number, event);
+                }
+            }
+        }
+        let history = history.ok_or_else(|| format!("loop {name} has no records"))?;
+        history.agrees(reader, name)?;
+        Ok(history)
+    }
+
+    fn begin(state: State) -> Self {
+        Self {
+            state,
+            records: 0,
+            head: String::new(),
+            checks: Vec::new(),
+            green: Vec::new(),
+            reviews: Vec::new(),
+            landed: Vec::new(),
+            finished_by_agent: false,
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a proof picks the events it rests on")]
+    fn note(&mut self, number: u64, event: &Event) {
+        match event {
+            Event::CheckFinished {
+                purpose, tree, check, exit_code, timed_out, duration_ms, output, ..
+            } => self.checks.push(Checked {
+                event: number,
+                purpose: *purpose,
+                tree: tree.clone(),
+                check: check.clone(),
+                exit_code: *exit_code,
+                timed_out: *timed_out,
+                duration_ms: *duration_ms,
+                output: output.clone(),
+            }),
+            Event::GatePassed { purpose: Purpose::Task | Purpose::Final, tree, checks }
+            | Event::GateReused { tree, checks, passed: true } => {
+                self.green.push((tree.clone(), checks.clone()));
+            }
+            Event::ReviewRecorded(review) => self.reviews.push((**review).clone()),
+            Event::FinishRecorded { .. } => self.finished_by_agent = true,
+            Event::Landed { tree, .. } => self.landed.push(tree.clone()),
+            Event::RunStarted { .. } | Event::RunRestarted { .. } => self.finished_by_agent = false,
+            _ => {}
+        }
+    }
+
+    /// The row of the loop is written with every record; one that tells something else was changed, or the
+    /// log was.
+    fn agrees(&self, reader: &Reader, name: &LoopName) -> Result<(), String> {
+        let head = reader.head(name).map_err(|fault| fault.to_string())?;
+        let head = head.ok_or_else(|| format!("loop {name} is gone"))?;
+        if head.events != self.state.events {
+            return Err(format!(
+                "the log holds {} events, the loop's row says {}",
+                self.state.events, head.events
+            ));
+        }
+        let view = serde_json::to_string(&View::of(&self.state)).expect("a view is plain data");
+        if head.fold_version == FOLD_VERSION && head.view != view {
+            return Err("the stored view is not what the log folds to".to_owned());
+        }
+        Ok(())
+    }
+
+    pub fn landed_point(&self) -> Option<Point> {
+        let head = &self.state.head;
+        head.landed.then(|| Point { commit: head.commit.clone(), tree: head.tree.clone() })
+    }
+
+    /// The last result of each of these checks on a tree.
+    pub fn last_results(&self, tree: &TreeId, checks: &[String]) -> Vec<&Checked> {
+        let of = |name: &String| {
+            let judged = |done: &&Checked| done.purpose != Purpose::Baseline;
+            self.checks.iter().rev().filter(judged).find(|done| done.tree == *tree && done.check == *name)
+        };
+        checks.iter().filter_map(of).collect()
+    }
+
+    /// The tree a done task landed; nothing for the others.
+    pub fn task_tree(vault: &Vault, task: &TaskState) -> Option<TreeId> {
+        task.commit.as_ref().and_then(|commit| vault.tree_of(commit).ok())
+    }
+
+    pub fn record(&self, vault: &Vault, protected: Protected) -> Record {
+        let state = &self.state;
+        let creation = &state.creation;
+        let landed = self.landed_point();
+        let text = definition(&creation.policy.gate);
+        let whole = state.checks_for(None);
+        let checks = landed.as_ref().map_or_else(Vec::new, |at| self.proofs(&at.tree, &whole));
+        Record {
+            records: self.records,
+            events: state.events,
+            head: self.head.clone(),
+            outcome: state.outcome().cloned(),
+            base: Point { commit: creation.base.clone(), tree: creation.base_tree.clone() },
+            landed,
+            branch: creation.branch.clone(),
+            gate: Gate {
+                hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
+                definition: text,
+                checks: whole,
+            },
+            checks,
+            tasks: state.tasks.iter().map(|task| self.task(vault, task)).collect(),
+            protected,
+            sandbox: Sandbox { level: creation.policy.sandbox.level, self_test: None },
+            reviews: self.reviews.iter().map(review).collect(),
+            findings: state.findings.values().filter(|finding| finding.is_open()).map(open_finding).collect(),
+        }
+    }
+
+    fn task(&self, vault: &Vault, task: &TaskState) -> Task {
+        let tree = Self::task_tree(vault, task);
+        let id: &TaskId = &task.task.id;
+        let checks = self.state.checks_for(Some(id));
+        Task {
+            id: id.clone(),
+            title: task.task.title.clone(),
+            status: task.status,
+            commit: task.commit.clone(),
+            checked: task.checked,
+            reviewed: task.reviewed,
+            checks: tree.as_ref().map_or_else(Vec::new, |tree| self.proofs(tree, &checks)),
+            tree,
+        }
+    }
+
+    fn proofs(&self, tree: &TreeId, checks: &[String]) -> Vec<Check> {
+        let proof = |done: &Checked| Check {
+            check: done.check.clone(),
+            tree: done.tree.clone(),
+            event: done.event,
+            exit_code: done.exit_code,
+            timed_out: done.timed_out,
+            duration_ms: done.duration_ms,
+            output: done.output.clone(),
+        };
+        self.last_results(tree, checks).into_iter().map(proof).collect()
+    }
+}
+
+fn review(review: &ReviewRecorded) -> Review {
+    Review {
+        attempt: review.attempt,
+        iteration: review.iteration,
+        tree: review.tree.clone(),
+        verdict: review.verdict,
+        failure: review.failure.as_ref().map_or_else(String::new, |failure| failure.words()),
+    }
+}
+
+fn open_finding(finding: &windlass_core::finding::Finding) -> OpenFinding {
+    OpenFinding {
+        id: finding.id.clone(),
+        severity: finding.severity,
+        description: finding.description.clone(),
+    }
+}

@@ -1,0 +1,317 @@
+//! The steps of a proof, each one question: what was found, or what does not
+//! hold. None of them depends on another, so that a broken proof names all that
+//! is broken.
+
+use std::collections::BTreeSet;
+
+use windlass_core::event::ReviewRecorded;
+use windlass_core::finding::Severity;
+use windlass_core::id::{CommitId, TreeId};
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::state::{TaskState, TaskStatus};
+use windlass_core::verdict::Verdict;
+use windlass_gate::{Protection, npm_scripts_changed};
+use windlass_workspace::{DiscoverError, Item, ItemKind};
+
+use super::history::{Checked, History};
+use super::{Point, Protected, ProtectedFile, Scene, Step, StepName};
+
+/// No output is larger: a check's two streams are capped far below.
+const OUTPUT_LIMIT: u64 = 64 << 20;
+
+type Looked = Result<String, String>;
+
+pub(super) fn look(scene: &Scene<'_>, protected: Result<&Protected, &str>) -> Vec<Step> {
+    let landed = scene.history.landed_point();
+    let on_landed = |step: fn(&Scene<'_>, &Point) -> Looked| match &landed {
+        Some(landed) => step(scene, landed),
+        None => Err("nothing has landed".to_owned()),
+    };
+    [
+        (StepName::Log, log(scene)),
+        (StepName::Outcome, outcome(scene)),
+        (StepName::Base, base(scene)),
+        (StepName::Commits, on_landed(commits)),
+        (StepName::Branch, on_landed(branch)),
+        (StepName::Gate, on_landed(gate)),
+        (StepName::Outputs, outputs(scene)),
+        (StepName::Tasks, tasks(scene)),
+        (StepName::Protected, protected.map_err(str::to_owned).and_then(|files| unchanged(scene, files))),
+        (StepName::Findings, findings(scene)),
+        (StepName::Reviews, on_landed(reviews)),
+    ]
+    .into_iter()
+    .map(|(step, looked)| {
+        let holds = looked.is_ok();
+        Step { step, holds, detail: looked.unwrap_or_else(|why| why) }
+    })
+    .collect()
+}
+
+fn log(scene: &Scene<'_>) -> Looked {
+    let history = scene.history;
+    Ok(format!("{} records, {} events, one chain", history.records, history.state.events))
+}
+
+fn outcome(scene: &Scene<'_>) -> Looked {
+    match scene.history.state.outcome() {
+        Some(outcome) if outcome.kind == OutcomeKind::Completed => {
+            let detail =
+                if outcome.detail.is_empty() { String::new() } else { format!(": {}", outcome.detail) };
+            Ok(format!("completed ({}){detail}", outcome.reason.name()))
+        }
+        Some(outcome) => {
+            Err(format!("the loop is not completed: {} ({})", outcome.kind.name(), outcome.reason.name()))
+        }
+        None => Err("the loop is not completed: its run has not ended".to_owned()),
+    }
+}
+
+fn base(scene: &Scene<'_>) -> Looked {
+    let creation = &scene.history.state.creation;
+    let found =
+        scene.vault.tree_of(&creation.base).map_err(|error| format!("the base in the vault: {error}"))?;
+    same_tree("the base in the vault", &found, &creation.base_tree)?;
+    let found = scene
+        .repository
+        .tree_of(&creation.base)
+        .map_err(|error| format!("the base in the repository: {error}"))?;
+    same_tree("the base in the repository", &found, &creation.base_tree)?;
+    Ok("in the vault and in the repository, with the recorded tree".to_owned())
+}
+
+fn commits(scene: &Scene<'_>, landed: &Point) -> Looked {
+    let in_vault = |error: windlass_workspace::VaultError| format!("the landed commit in the vault: {error}");
+    let tree = scene.vault.tree_of(&landed.commit).map_err(in_vault)?;
+    same_tree("the landed commit in the vault", &tree, &landed.tree)?;
+    let base = &scene.history.state.creation.base;
+    let way = scene.vault.lineage(base, &landed.commit).map_err(in_vault)?;
+    let way = way.ok_or_else(|| format!("commit {} does not lead back to the base {base}", landed.commit))?;
+    let on_the_way: BTreeSet<&CommitId> = way.iter().collect();
+    let tasks = scene.history.state.tasks.iter().filter(|task| task.status == TaskStatus::Done);
+    for task in tasks {
+        match &task.commit {
+            Some(commit) if on_the_way.contains(commit) => {}
+            Some(commit) => {
+                return Err(format!(
+                    "commit {commit} of task {} is not in the branch's history",
+                    task.task.id
+                ));
+            }
+            None => return Err(format!("task {} is done without a commit", task.task.id)),
+        }
+    }
+    let objects = scene.vault.rehash(&landed.commit).map_err(in_vault)?;
+    Ok(format!("{} commits after the base; {objects} objects hashed anew", way.len() - 1))
+}
+
+fn branch(scene: &Scene<'_>, landed: &Point) -> Looked {
+    let name = &scene.history.state.creation.branch;
+    let head = match scene.repository.resolve(&format!("refs/heads/{name}")) {
+        Ok(head) => head,
+        Err(DiscoverError::UnknownRevision { .. }) => {
+            return Err(format!("the branch {name} is not in the repository"));
+        }
+        Err(error) => return Err(format!("the branch {name}: {error}")),
+    };
+    if head != landed.commit {
+        return Err(format!("the branch {name} is at {head}, not at the landed {}", landed.commit));
+    }
+    let in_repository = |error: DiscoverError| format!("the landed commit in the repository: {error}");
+    let tree = scene.repository.tree_of(&head).map_err(in_repository)?;
+    same_tree("the landed commit in the repository", &tree, &landed.tree)?;
+    match scene.repository.missing_objects(&head).map_err(in_repository)? {
+        0 => Ok(format!("{name} is the landed commit, whole")),
+        missing => Err(format!("{missing} objects of {name} are missing in the repository")),
+    }
+}
+
+fn gate(scene: &Scene<'_>, landed: &Point) -> Looked {
+    let checks = scene.history.state.checks_for(None);
+    if checks.is_empty() {
+        return Ok("unchecked: no final check exists".to_owned());
+    }
+    judged(scene.history, &landed.tree, &checks)?;
+    Ok(format!("{} green on exactly the landed tree", counted(checks.len(), "check")))
+}
+
+/// The gate was green on this tree, and so is each check's own last result.
+fn judged(history: &History, tree: &TreeId, checks: &[String]) -> Result<(), String> {
+    let wanted: BTreeSet<&String> = checks.iter().collect();
+    let green =
+        |(on, done): &&(TreeId, Vec<String>)| *on == *tree && done.iter().collect::<BTreeSet<_>>() == wanted;
+    if history.green.iter().find(green).is_none() {
+        return Err(format!("no green gate is on record for tree {tree} with {}", checks.join(", ")));
+    }
+    let results = history.last_results(tree, checks);
+    for check in checks {
+        match results.iter().find(|done| done.check == *check) {
+            Some(done) if done.exit_code == Some(0) && !done.timed_out => {}
+            Some(done) => return Err(format!("check {check} on tree {tree}: {}", ending(done))),
+            None => return Err(format!("no result of check {check} is on record for tree {tree}")),
+        }
+    }
+    Ok(())
+}
+
+fn ending(done: &Checked) -> String {
+    match (done.timed_out, done.exit_code) {
+        (true, _) => "timed out".to_owned(),
+        (false, Some(code)) => format!("exit {code}"),
+        (false, None) => "no exit code".to_owned(),
+    }
+}
+
+fn outputs(scene: &Scene<'_>) -> Looked {
+    for done in &scene.history.checks {
+        scene
+            .reader
+            .blob(&done.output, OUTPUT_LIMIT)
+            .map_err(|error| format!("the output of check {} (event {}): {error}", done.check, done.event))?;
+    }
+    Ok(format!("{} hashed anew", counted(scene.history.checks.len(), "output")))
+}
+
+fn tasks(scene: &Scene<'_>) -> Looked {
+    let state = &scene.history.state;
+    let (mut checked, mut unchecked, mut waived) = (0, 0, 0);
+    for task in state.tasks.iter() {
+        match task.status {
+            TaskStatus::Done if !task.checked => unchecked += 1,
+            TaskStatus::Done => {
+                proven(scene, task)?;
+                checked += 1;
+            }
+            TaskStatus::Waived => waived += 1,
+            TaskStatus::Pending | TaskStatus::Active | TaskStatus::Blocked => {
+                return Err(format!("task {} is not done", task.task.id));
+            }
+        }
+    }
+    let mut words = format!("{} green on the tree that landed", counted(checked, "task"));
+    for (count, what) in [(unchecked, "done without a check"), (waived, "waived")] {
+        if count > 0 {
+            words.push_str(&format!(", {count} {what}"));
+        }
+    }
+    Ok(words)
+}
+
+fn proven(scene: &Scene<'_>, task: &TaskState) -> Result<(), String> {
+    let id = &task.task.id;
+    let tree = History::task_tree(scene.vault, task);
+    let tree = tree.ok_or_else(|| format!("task {id}: its commit cannot be read in the vault"))?;
+    judged(scene.history, &tree, &scene.history.state.checks_for(Some(id)))
+        .map_err(|why| format!("task {id}: {why}"))
+}
+
+/// The base's files that nobody may change.
+pub(super) fn protected_files(scene: &Scene<'_>) -> Result<Protected, String> {
+    let creation = &scene.history.state.creation;
+    let protection = protection(scene)?;
+    let listed =
+        scene.vault.list_paths(&creation.base_tree).map_err(|error| format!("the base's tree: {error}"))?;
+    let guarded = listed.into_iter().filter(|(path, _)| protection.is_protected(path.as_ref()));
+    let files: Vec<ProtectedFile> = guarded.map(|(path, item)| file(path.as_ref(), item)).collect();
+    let lines: String =
+        files.iter().map(|file| format!("{} {} {}\n", file.mode, file.blob, file.path)).collect();
+    Ok(Protected { hash: blake3::hash(lines.as_bytes()).to_hex().to_string(), files })
+}
+
+fn file(path: &[u8], item: Item) -> ProtectedFile {
+    let mode = match item.kind {
+        ItemKind::File => "100644",
+        ItemKind::Executable => "100755",
+        ItemKind::Link => "120000",
+        ItemKind::Gitlink => "160000",
+    };
+    ProtectedFile {
+        path: String::from_utf8_lossy(path).into_owned(),
+        mode: mode.to_owned(),
+        blob: item.oid.to_string(),
+    }
+}
+
+/// What a done task was allowed to change is not protected.
+fn protection(scene: &Scene<'_>) -> Result<Protection, String> {
+    let creation = &scene.history.state.creation;
+    let done = scene.history.state.tasks.iter().filter(|task| task.status == TaskStatus::Done);
+    let allow: Vec<String> = done.flat_map(|task| task.task.allow.clone()).collect();
+    let in_base =
+        |path: &str| matches!(scene.vault.read_blob(&creation.base_tree, path.as_bytes()), Ok(Some(_)));
+    Protection::new(&creation.policy.gate, &allow, &in_base).map_err(|error| error.to_string())
+}
+
+fn unchanged(scene: &Scene<'_>, protected: &Protected) -> Looked {
+    let landed = scene.history.landed_point().ok_or_else(|| "nothing has landed".to_owned())?;
+    let base = &scene.history.state.creation.base_tree;
+    let protection = protection(scene)?;
+    let unread = |error: windlass_workspace::VaultError| format!("the landed tree: {error}");
+    for change in scene.vault.diff(base, &landed.tree).map_err(unread)? {
+        let path: &[u8] = change.path.as_ref();
+        let scripts = protection.guards_scripts_of(path) && {
+            let read = |tree| scene.vault.read_blob(tree, path).map_err(unread);
+            npm_scripts_changed(read(base)?.as_deref(), read(&landed.tree)?.as_deref())
+        };
+        if protection.is_protected(path) || scripts {
+            return Err(format!(
+                "the protected path {} differs between the base and the landed tree",
+                String::from_utf8_lossy(path)
+            ));
+        }
+    }
+    Ok(format!("{} as in the base", counted(protected.files.len(), "file")))
+}
+
+fn findings(scene: &Scene<'_>) -> Looked {
+    let open = scene.history.state.findings.values().filter(|finding| finding.is_open());
+    let (bugs, warnings): (Vec<_>, Vec<_>) = open.partition(|finding| finding.severity == Severity::Bug);
+    match bugs.first() {
+        Some(bug) => Err(format!("finding {} is an open bug: {}", bug.id, bug.description)),
+        None => Ok(format!("no open bugs, {}", counted(warnings.len(), "open warning"))),
+    }
+}
+
+fn reviews(scene: &Scene<'_>, landed: &Point) -> Looked {
+    let state = &scene.history.state;
+    for task in state.tasks.iter().filter(|task| task.status == TaskStatus::Done && task.reviewed) {
+        let tree = History::task_tree(scene.vault, task);
+        if !tree.as_ref().is_some_and(|tree| accepted(scene, tree)) {
+            return Err(format!(
+                "task {} is called reviewed, but no accept of its tree is on record",
+                task.task.id
+            ));
+        }
+    }
+    let unreviewed =
+        state.tasks.iter().filter(|task| task.status == TaskStatus::Done && !task.reviewed).count();
+    let whole = state.policy().review.whole && !state.run.asked.no_review;
+    let before_finish = scene.history.landed.iter().rev().nth(1).filter(|_| scene.history.finished_by_agent);
+    let words = match (whole, unreviewed) {
+        (true, _) if accepted(scene, &landed.tree) => "the landed tree was accepted as a whole".to_owned(),
+        (true, _) if before_finish.is_some_and(|tree| accepted(scene, tree)) => {
+            "the whole was accepted before the finisher's last commit, which only checks judged".to_owned()
+        }
+        (true, _) => return Err(format!("no accept of the landed tree {} is on record", landed.tree)),
+        (false, 0) if !state.tasks.is_empty() => "every task was accepted on the tree it landed".to_owned(),
+        (false, _) => "no final review was asked for".to_owned(),
+    };
+    Ok(if unreviewed == 0 { words } else { format!("{words}; {} not reviewed", counted(unreviewed, "task")) })
+}
+
+fn accepted(scene: &Scene<'_>, tree: &TreeId) -> bool {
+    let accepts = |review: &&ReviewRecorded| review.verdict == Verdict::Accept && review.failure.is_none();
+    scene.history.reviews.iter().filter(accepts).any(|review| review.tree == *tree)
+}
+
+fn same_tree(whose: &str, found: &TreeId, recorded: &TreeId) -> Result<(), String> {
+    if found == recorded {
+        Ok(())
+    } else {
+        Err(format!("{whose} has the tree {found}, recorded is {recorded}"))
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
