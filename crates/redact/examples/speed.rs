@@ -1,8 +1,7 @@
-//! How fast 64 MB go through: `cargo run --release -p windlass-redact --example speed`.
-#![allow(clippy::disallowed_methods, reason = "measures time")]
+//! How fast 64 MB go through, in time on a processor, so that a busy machine tells the same:
+//! `cargo run --release -p windlass-redact --example speed`.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use windlass_redact::{Redactor, Secret};
 
@@ -28,7 +27,7 @@ fn main() {
     ];
     for (name, line) in texts {
         let text = line.repeat(SIZE / line.len());
-        let started = Instant::now();
+        let started = time_spent();
         let mut out = Vec::with_capacity(1 << 20);
         let mut stream = redactor.stream();
         let mut total = 0;
@@ -38,8 +37,15 @@ fn main() {
             out.clear();
         }
         let hidden = stream.finish(&mut out);
-        let seconds = started.elapsed().as_secs_f64();
+        let seconds = time_spent() - started;
         println!("{name:>9}: {:5.0} MB/s, {hidden} hidden", text.len() as f64 / 1e6 / seconds);
         black_box(total);
     }
+}
+
+/// Seconds that this thread has run.
+fn time_spent() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let spent: f64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN);
+    spent / 1e9
 }

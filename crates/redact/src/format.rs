@@ -240,7 +240,7 @@ fn key_block(window: &[u8]) -> Option<Span> {
 /// The whole of `user:password`: a token may stand on either side of the colon.
 fn userinfo(window: &[u8]) -> Option<Span> {
     let rest = &window[3..];
-    let length = run(rest, |byte| byte.is_ascii_graphic() && !b"/@\"'<>`\\?#[]|".contains(&byte));
+    let length = run(rest, is_of_userinfo);
     if rest.get(length) != Some(&b'@') {
         return None;
     }
@@ -326,11 +326,19 @@ fn is_path(byte: u8) -> bool {
 }
 
 fn is_base64(byte: u8) -> bool {
-    is_alnum(byte) || b"+/=".contains(&byte)
+    is_alnum(byte) || matches!(byte, b'+' | b'/' | b'=')
 }
 
 fn is_credential(byte: u8) -> bool {
-    is_alnum(byte) || b"-._~+/=".contains(&byte)
+    is_alnum(byte) || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=')
+}
+
+fn is_of_userinfo(byte: u8) -> bool {
+    let ends = matches!(
+        byte,
+        b'/' | b'@' | b'"' | b'\'' | b'<' | b'>' | b'`' | b'\\' | b'?' | b'#' | b'[' | b']' | b'|'
+    );
+    byte.is_ascii_graphic() && !ends
 }
 
 /// `xxxx…` in a manual is no token.

@@ -46,17 +46,18 @@ impl Redactor {
 
     pub fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let Some(scanner) = &self.0 else { return Cow::Borrowed(bytes) };
-        let mut clean = Vec::new();
-        let mut hidden = false;
+        // Until something is hidden, what is kept is the beginning of what was given.
+        let mut kept_so_far = 0;
+        let mut clean: Option<Vec<u8>> = None;
         let mut state = State::default();
-        scanner.advance(&mut state, bytes, scan::Ended::Yes, &mut |piece| match piece {
-            Piece::Keep(kept) => clean.extend_from_slice(kept),
-            Piece::Hide(name) => {
-                hidden = true;
-                push_mark(&mut clean, name);
+        scanner.advance(&mut state, bytes, scan::Ended::Yes, &mut |piece| match (piece, &mut clean) {
+            (Piece::Keep(kept), None) => kept_so_far += kept.len(),
+            (Piece::Keep(kept), Some(clean)) => clean.extend_from_slice(kept),
+            (Piece::Hide(name), clean) => {
+                push_mark(clean.get_or_insert_with(|| bytes[..kept_so_far].to_owned()), name);
             }
         });
-        if hidden { Cow::Owned(clean) } else { Cow::Borrowed(bytes) }
+        clean.map_or(Cow::Borrowed(bytes), Cow::Owned)
     }
 
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {

@@ -13,7 +13,7 @@ use windlass_core::input::Report;
 use windlass_core::policy::Role;
 use windlass_core::usage::Usage;
 use windlass_core::verdict::{Claim, ClaimStatus, Met, NoVerdict, Review, Verdict};
-use windlass_redact::Redactor;
+use windlass_redact::{Redactor, Secret};
 
 fn nonce() -> Nonce {
     Nonce::new("n1")
@@ -44,6 +44,23 @@ fn an_author_is_heard() {
     assert_eq!(heard.report, Report::Author(claim));
     assert_eq!(heard.usage, Some(Usage { input_tokens: 5, cost_micro_usd: 500_000, ..Usage::default() }));
     assert_eq!(heard.unread, None);
+}
+
+/// Half a secret, at the end of a text that is cut, would not be known for one.
+#[test]
+fn a_report_is_cleaned_before_it_is_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("report/report.json");
+    fs::create_dir(dir.path().join("report")).unwrap();
+    let secret = Secret { name: "KEY".to_owned(), value: b"s3cret-value-1".to_vec() };
+    let redactor = Redactor::new(&[secret]);
+    for before in 8_170..8_200 {
+        let summary = format!("{}s3cret-value-1 end", "x".repeat(before));
+        fs::write(&path, format!(r#"{{"nonce":"n1","status":"complete","summary":"{summary}"}}"#)).unwrap();
+        let heard = read(&path, (Role::Author, &nonce()), &redactor);
+        let Report::Author(claim) = heard.report else { panic!("{heard:?}") };
+        assert!(!claim.summary.contains("s3c"), "{before}");
+    }
 }
 
 #[test]

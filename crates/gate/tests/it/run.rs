@@ -11,7 +11,7 @@ use windlass_core::policy::{CheckPolicy, CheckWhen};
 use windlass_core::time::Millis;
 use windlass_gate::{Checked, GateRun, run};
 use windlass_process::{Canceller, Confinement, Spawner, ThrowawayTree};
-use windlass_redact::Redactor;
+use windlass_redact::{Redactor, Secret};
 
 struct Stage {
     root: TempDir,
@@ -64,7 +64,7 @@ impl Stage {
             attempts: &self.path("attempts"),
             name: "gate-7",
             spawner: &self.spawner,
-            redactor: &Redactor::new(&[]),
+            redactor: &Redactor::new(&[Secret { name: "KEY".to_owned(), value: b"s3cret-value-1".to_vec() }]),
         };
         run(&gate, started)
     }
@@ -161,6 +161,20 @@ fn a_flood_becomes_an_excerpt() {
     );
     assert!(checked[0].excerpt.len() <= 4096);
     assert!(checked[0].stdout.as_ref().unwrap().truncated);
+}
+
+/// An excerpt may begin in the middle of a line, where half a secret would not be known for one.
+#[test]
+fn what_a_check_prints_is_cleaned_before_an_excerpt_is_cut_from_it() {
+    let words = "s3cret-value-1 ".repeat(10_000);
+    let stage = Stage::new(&["cat ../words"]);
+    fs::write(stage.path("words"), words).unwrap();
+    let done = stage.run();
+    assert_eq!(done[0].exit_code, Some(0), "{}", done[0].excerpt);
+    assert!(done[0].excerpt.contains("[redacted:KEY] [redacted:KEY]"), "{}", done[0].excerpt);
+    assert!(!done[0].excerpt.contains("value-1"), "{}", done[0].excerpt);
+    let kept = fs::read_to_string(&done[0].stdout.as_ref().unwrap().path).unwrap();
+    assert_eq!(kept, "[redacted:KEY] ".repeat(10_000));
 }
 
 #[test]
