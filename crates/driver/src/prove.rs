@@ -6,6 +6,8 @@ mod history;
 mod rerun;
 mod steps;
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::finding::Severity;
@@ -15,7 +17,7 @@ use windlass_core::policy::SandboxLevel;
 use windlass_core::state::TaskStatus;
 use windlass_core::time::Millis;
 use windlass_core::verdict::Verdict;
-use windlass_store::{OpenError, Reader, VaultDir};
+use windlass_store::{Reader, VaultDir};
 use windlass_workspace::{DiscoverError, GitError, Repository, Vault, VaultError};
 
 use crate::project::Project;
@@ -234,8 +236,8 @@ pub enum ProveError {
     Repository(#[from] DiscoverError),
     #[error(transparent)]
     Vault(#[from] VaultError),
-    #[error(transparent)]
-    Open(#[from] OpenError),
+    #[error("{} is gone: the loop's commits can no longer be looked at", path.display())]
+    NoVault { path: PathBuf },
 }
 
 /// What the steps look at.
@@ -254,7 +256,11 @@ pub fn prove(reader: &Reader, asked: &Asked) -> Result<Proof, ProveError> {
         Ok(history) => history,
         Err(why) => return Ok(unreadable(asked.name.clone(), why)),
     };
-    let vault = Vault::open_or_create(&git, &asked.vault.vault_git())?;
+    let path = asked.vault.vault_git();
+    if !path.join("HEAD").is_file() {
+        return Err(ProveError::NoVault { path });
+    }
+    let vault = Vault::open_or_create(&git, &path)?;
     let scene = Scene { history: &history, reader, vault: &vault, repository: &repository };
     let protected = steps::protected_files(&scene);
     let mut steps = steps::look(&scene, protected.as_ref().map_err(String::as_str));

@@ -47,14 +47,14 @@ pub fn list(views: &[View]) -> String {
     let longest = views.iter().map(|view| view.name.as_str().len()).max().unwrap_or(0);
     for view in views {
         let done = view.tasks.iter().filter(|task| is_done(task)).count();
-        let goal = fit(&view.goal, width().saturating_sub(longest + 34));
         let line = format!(
-            "{:<longest$}  {:<22}  {done}/{} tasks  {goal}",
+            "{:<longest$}  {:<22}  {done}/{} tasks  {}",
             view.name,
             outcome_words(view),
             view.tasks.len(),
+            view.goal,
         );
-        let _ = writeln!(page, "{}", line.trim_end());
+        let _ = writeln!(page, "{}", fit(line.trim_end(), width()));
     }
     page
 }

@@ -268,7 +268,18 @@ impl Case {
         let left = alive::carrying(&self.token());
         assert!(left.is_empty(), "alive after the end: {left:?}\n{ran}");
         self.untouched();
-        self.seen(ran)
+        let seen = self.seen(ran);
+        if seen.view["outcome"]["kind"] == "completed" {
+            self.proves();
+        }
+        seen
+    }
+
+    /// Whatever completes has a proof that holds.
+    #[track_caller]
+    fn proves(&self) {
+        let ran = self.windlass(&["prove", LOOP]);
+        assert_eq!(ran.status.code(), Some(0), "{ran}");
     }
 
     /// What the reading commands say.

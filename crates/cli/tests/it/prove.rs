@@ -207,6 +207,24 @@ fn an_object_that_the_vault_lost() {
     broken(&case, "commits", &[&format!("object {answer} is missing")]);
 }
 
+#[test]
+fn a_vault_that_is_gone_is_not_made_anew() {
+    let case = completed();
+    let vault = vault(&case).join("vault.git");
+    fs::remove_dir_all(&vault).unwrap();
+    let ran = case.windlass(&["prove", LOOP]).expect_code(1);
+    assert!(ran.stderr.contains(&format!("{} is gone", vault.display())), "{ran}");
+    assert!(!vault.exists());
+}
+
+#[test]
+fn a_view_that_was_altered() {
+    let case = completed();
+    let altered = "UPDATE loops SET view = replace(view, '\"open_bugs\":0', '\"open_bugs\":3')";
+    assert_eq!(database(&case).execute(altered, []).unwrap(), 1);
+    broken(&case, "log", &["the stored view is not what the log folds to"]);
+}
+
 /// Every object in a file of its own.
 fn unpack(vault: &Path) {
     let packs = vault.join("objects/pack");

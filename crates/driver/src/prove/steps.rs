@@ -56,9 +56,7 @@ fn log(scene: &Scene<'_>) -> Looked {
 fn outcome(scene: &Scene<'_>) -> Looked {
     match scene.history.state.outcome() {
         Some(outcome) if outcome.kind == OutcomeKind::Completed => {
-            let detail =
-                if outcome.detail.is_empty() { String::new() } else { format!(": {}", outcome.detail) };
-            Ok(format!("completed ({}){detail}", outcome.reason.name()))
+            Ok(format!("completed ({})", outcome.reason.name()))
         }
         Some(outcome) => {
             Err(format!("the loop is not completed: {} ({})", outcome.kind.name(), outcome.reason.name()))
