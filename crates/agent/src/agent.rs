@@ -9,7 +9,7 @@ use windlass_core::input::{AttemptEnd, Report};
 use windlass_core::nearest::nearest;
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::usage::Usage;
-use windlass_process::{Canceller, Capture, Confinement, Spawner};
+use windlass_process::{Canceller, Capture, Confinement, Resources, Spawner};
 use windlass_redact::Redactor;
 
 use crate::command::Command;
@@ -18,6 +18,9 @@ use crate::scripted::{ScriptError, Scripted};
 pub trait Agent: Send + Sync {
     /// Whether a call could work, as far as can be told without one. `path` is the agent's `PATH`.
     fn check(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<(), Unusable>;
+
+    /// The operator's files that a call needs, wherever they are: a confined agent may read these.
+    fn files(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Vec<PathBuf>;
 
     /// Runs one turn, and returns when nothing of it is alive. `started` is given the means to end it.
     fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told;
@@ -57,6 +60,7 @@ pub struct Call<'a> {
     /// What was allowed; the contract's own variables are added.
     pub env: &'a [(OsString, OsString)],
     pub confinement: &'a Confinement,
+    pub resources: Resources,
     pub spawner: &'a Spawner,
     /// Cleans what was captured and reported before anything is read of it.
     pub redactor: &'a Redactor,
@@ -100,6 +104,8 @@ pub struct Told {
     pub stdout: Option<Capture>,
     pub stderr: Option<Capture>,
     pub strays: u32,
+    /// What was seen of the turn from outside: limits that were reached, connections that were refused.
+    pub notes: Vec<String>,
     /// Processes that could not be ended: while there are any, the attempt is not over.
     pub survivors: u32,
     pub duration: Duration,

@@ -43,7 +43,8 @@ pub fn run(call: &Call<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Cancell
             wall: call.wall.limit,
             silence: Duration::from_millis(call.policy.silence.0),
             grace: Duration::from_millis(call.policy.grace.0),
-            ..Limits::none(OUTPUT_CAP)
+            resources: call.resources,
+            output_cap: OUTPUT_CAP,
         },
         confinement: call.confinement.clone(),
         dir: call.dir.to_path_buf(),
@@ -82,8 +83,11 @@ fn told(call: &Call<'_>, finished: Finished, heard: Heard) -> Told {
         Some(summary) => summary.to_owned(),
         None => last_words(&finished.stdout),
     };
+    let trips: Vec<&str> = finished.trips.iter().map(|trip| trip.words()).collect();
+    let refused = finished.refusals.iter().map(|refusal| format!("no connection to {refusal}"));
     Told {
-        end: failure::class(&finished.exit, call.wall.source),
+        end: failure::class(&finished.exit, call.wall.source, &trips),
+        notes: trips.iter().map(|words| (*words).to_owned()).chain(refused).collect(),
         report: heard.report,
         unread: heard.unread,
         usage: heard.usage,
@@ -107,6 +111,7 @@ fn not_started(role: Role, what: String) -> Told {
         stdout: None,
         stderr: None,
         strays: 0,
+        notes: Vec::new(),
         survivors: 0,
         duration: Duration::ZERO,
     }

@@ -18,11 +18,8 @@ impl Agent for Command {
         let program = argv.first().filter(|program| !program.is_empty()).ok_or(Unusable::NoCommand)?;
         if program.as_encoded_bytes().contains(&b'/') {
             executable(Path::new(program))?;
-        } else {
-            let places = std::env::split_paths(path).filter(|dir| dir.is_absolute());
-            let found = places.map(|dir| dir.join(program)).any(|place| executable(&place).is_ok());
-            let name = || program.to_string_lossy().into_owned();
-            found.then_some(()).ok_or_else(|| Unusable::NotInPath { program: name() })?;
+        } else if locate(program, path).is_none() {
+            return Err(Unusable::NotInPath { program: program.to_string_lossy().into_owned() });
         }
         match script(policy) {
             Some(script) if !project.join(script).exists() => {
@@ -32,9 +29,32 @@ impl Agent for Command {
         }
     }
 
+    fn files(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Vec<PathBuf> {
+        let argv = argv(policy, project);
+        let Some((program, words)) = argv.split_first() else { return Vec::new() };
+        let mut files: Vec<PathBuf> =
+            words.iter().map(PathBuf::from).filter(|word| word.is_absolute() && word.exists()).collect();
+        if let Some(found) = locate(program, path) {
+            let real = found.canonicalize().unwrap_or_else(|_| found.clone());
+            // A name in PATH may be a link to a program that is installed elsewhere, beside its own files.
+            let of_path = !program.as_encoded_bytes().contains(&b'/');
+            files.extend(real.parent().filter(|_| of_path).map(Path::to_path_buf));
+            files.extend([found, real]);
+        }
+        files
+    }
+
     fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
         attempt::run(call, argv(call.policy, call.project), started)
     }
+}
+
+fn locate(program: &OsStr, path: &OsStr) -> Option<PathBuf> {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return Some(PathBuf::from(program));
+    }
+    let places = std::env::split_paths(path).filter(|dir| dir.is_absolute());
+    places.map(|dir| dir.join(program)).find(|place| executable(place).is_ok())
 }
 
 /// The command as the operator means it. The program runs in the workspace, but its own files are the

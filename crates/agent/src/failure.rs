@@ -6,8 +6,13 @@ use windlass_process::Exit;
 use crate::agent::WallSource;
 
 /// As far as an exit status tells. Adapters that know their program's own words look at those first.
-pub fn class(exit: &Exit, wall: WallSource) -> AttemptEnd {
+///
+/// A turn that ended badly after it reached a limit on its resources ended because of it.
+pub fn class(exit: &Exit, wall: WallSource, trips: &[&str]) -> AttemptEnd {
     match exit {
+        Exit::Code(1..) | Exit::Code(..0) | Exit::Signal(_) if !trips.is_empty() => {
+            AttemptEnd::Crashed { what: trips.join("; ") }
+        }
         Exit::Code(0) => AttemptEnd::Normal,
         Exit::Code(code) => AttemptEnd::Crashed { what: format!("exit code {code}") },
         Exit::Signal(signal) => match signal_name(*signal) {

@@ -31,6 +31,10 @@ impl Agent for Scripted {
         script::read(&path(policy, project)).map(|_| ()).map_err(Unusable::from)
     }
 
+    fn files(&self, policy: &AgentPolicy, project: &Path, _path: &OsStr) -> Vec<PathBuf> {
+        std::env::current_exe().into_iter().chain([path(policy, project)]).collect()
+    }
+
     fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
         let task = call.names.task.map_or("", |task| task.as_str());
         // The warden is this very binary, so in the process that becomes the program this names it too.

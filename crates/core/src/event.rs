@@ -261,6 +261,9 @@ pub struct AttemptFinished {
     pub brief: Option<BlobId>,
     pub duration_ms: Millis,
     pub strays: u32,
+    /// What windlass saw of it: limits that were reached, connections that were refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

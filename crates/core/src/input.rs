@@ -7,7 +7,7 @@ use crate::finding::Evidence;
 use crate::gate::CheckResult;
 use crate::id::{BlobId, CommandId, CommitId, EffectId, FindingId, LoopName, Nonce, TaskId, TreeId};
 use crate::outcome::Fault;
-use crate::policy::Policy;
+use crate::policy::{Policy, ProvenSandbox};
 use crate::task::Plan;
 use crate::time::{Millis, Timestamp};
 use crate::usage::Usage;
@@ -79,6 +79,9 @@ pub struct Asked {
     /// Stop after this many iterations; 0 is no such wish.
     pub max: u32,
     pub no_review: bool,
+    /// How its programs are confined, as it was proven just before.
+    #[serde(default)]
+    pub sandbox: ProvenSandbox,
 }
 
 /// How an attempt ended, as its adapter saw it.
@@ -95,6 +98,8 @@ pub struct AgentFinished {
     pub duration_ms: Millis,
     /// Processes it left behind, ended by windlass.
     pub strays: u32,
+    /// What windlass saw of the attempt: limits that were reached, connections that were refused.
+    pub notes: Vec<String>,
     /// Whether the workspace differs from what a reviewer was given.
     pub tree_changed: bool,
 }

@@ -112,6 +112,8 @@ pub struct AgentPolicy {
     pub max_turns: u32,
     /// Names of environment variables passed through to the agent.
     pub env: Vec<String>,
+    #[serde(default)]
+    pub network: NetworkPolicy,
 }
 
 impl Default for AgentPolicy {
@@ -127,6 +129,7 @@ impl Default for AgentPolicy {
             grace: Millis::seconds(5),
             max_turns: 30,
             env: Vec::new(),
+            network: NetworkPolicy::default(),
         }
     }
 }
@@ -160,11 +163,18 @@ pub struct GatePolicy {
     pub timeout: Millis,
     pub protect: Vec<String>,
     pub checks: Vec<CheckPolicy>,
+    #[serde(default)]
+    pub network: NetworkPolicy,
 }
 
 impl Default for GatePolicy {
     fn default() -> Self {
-        Self { timeout: Millis::minutes(5), protect: Vec::new(), checks: Vec::new() }
+        Self {
+            timeout: Millis::minutes(5),
+            protect: Vec::new(),
+            checks: Vec::new(),
+            network: NetworkPolicy::default(),
+        }
     }
 }
 
@@ -226,17 +236,145 @@ impl FinishPolicy {
 }
 
 /// Section `[sandbox]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct SandboxPolicy {
-    pub level: SandboxLevel,
+    pub level: WantedLevel,
+    /// What must be proven on the machine before anything is run on it.
     pub minimum: SandboxLevel,
+    /// Paths agents and checks may read beside the system and the toolchains.
+    pub extra_read: Vec<String>,
+    /// Paths agents and checks may change beside their own.
+    pub extra_write: Vec<String>,
+    /// Names of environment variables passed through to agents and checks.
+    pub env: Vec<String>,
+    pub resources: ResourcePolicy,
 }
 
+impl Default for SandboxPolicy {
+    fn default() -> Self {
+        Self {
+            level: WantedLevel::Auto,
+            minimum: SandboxLevel::Landlock,
+            extra_read: Vec::new(),
+            extra_write: Vec::new(),
+            env: Vec::new(),
+            resources: ResourcePolicy::default(),
+        }
+    }
+}
+
+/// How much one attempt or check may use; 0 is no limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ResourcePolicy {
+    pub memory_bytes: u64,
+    pub processes: u64,
+    pub open_files: u64,
+    /// One file.
+    pub file_bytes: u64,
+    /// The whole workspace.
+    pub workspace_bytes: u64,
+}
+
+/// How a program is confined; a later level keeps more from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxLevel {
     #[default]
     None,
+    Landlock,
+    Namespaces,
+}
+
+impl SandboxLevel {
+    pub const ALL: [Self; 3] = [Self::None, Self::Landlock, Self::Namespaces];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Landlock => "landlock",
+            Self::Namespaces => "namespaces",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WantedLevel {
+    /// The best that can be proven.
+    #[default]
+    Auto,
+    None,
+    Landlock,
+    Namespaces,
+}
+
+impl WantedLevel {
+    /// None for the best there is.
+    pub fn exactly(self) -> Option<SandboxLevel> {
+        match self {
+            Self::Auto => None,
+            Self::None => Some(SandboxLevel::None),
+            Self::Landlock => Some(SandboxLevel::Landlock),
+            Self::Namespaces => Some(SandboxLevel::Namespaces),
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.exactly().map_or("auto", SandboxLevel::name)
+    }
+}
+
+/// What a machine was shown to do: the level, and each attack that it stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProvenSandbox {
+    pub level: SandboxLevel,
+    /// Empty for the level `none`, which promises nothing.
+    pub stopped: Vec<String>,
+}
+
+/// Which network a program sees.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NetworkPolicy {
+    pub kind: NetworkKind,
+    /// `host:port` of what may be reached, for [`NetworkKind::Allow`].
+    pub allow: Vec<String>,
+}
+
+impl NetworkPolicy {
+    /// A list of hosts without a word on the network means that list.
+    pub fn meant(&self) -> NetworkKind {
+        match self.kind {
+            NetworkKind::Open if !self.allow.is_empty() => NetworkKind::Allow,
+            kind => kind,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkKind {
+    /// The machine's own.
+    #[default]
+    Open,
+    /// A loopback of its own, and nothing else.
+    Loopback,
+    None,
+    /// Listed hosts, through a proxy of ours.
+    Allow,
+}
+
+impl NetworkKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Loopback => "loopback",
+            Self::None => "none",
+            Self::Allow => "allow",
+        }
+    }
 }
 
 /// Section `[land]`.

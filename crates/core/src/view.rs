@@ -42,6 +42,7 @@ pub struct View {
     pub worked_ms: Millis,
     pub workspace: String,
     pub agents: BTreeMap<Role, AgentView>,
+    /// How its programs were confined in the last drive, as proven on the machine.
     pub sandbox: SandboxLevel,
     /// No check proves what is done.
     pub unchecked: bool,
@@ -191,7 +192,7 @@ impl View {
             worked_ms: state.worked,
             workspace: creation.workspace.clone(),
             agents: [Role::Author, Role::Reviewer, Role::Finisher].map(agent).into_iter().collect(),
-            sandbox: policy.sandbox.level,
+            sandbox: state.run.asked.sandbox.level,
             unchecked: policy.gate.checks.is_empty() || done.iter().any(|task| !task.checked),
             unreviewed: done.iter().any(|task| !task.reviewed),
             active_task: state.current.as_ref().and_then(|current| current.task.clone()),

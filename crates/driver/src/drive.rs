@@ -193,6 +193,7 @@ pub fn lost_attempt() -> AgentFinished {
         brief: None,
         duration_ms: Millis(0),
         strays: 0,
+        notes: Vec::new(),
         tree_changed: false,
     }
 }

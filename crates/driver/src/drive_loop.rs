@@ -16,6 +16,7 @@ use windlass_store::{BlobError, Fault, LockError, LoopLock, OpenError, Reader, S
 use windlass_workspace::{Checkout, DiscoverError, GitError, Repository, Space, Vault, VaultError};
 
 use crate::clock::{self, Clock};
+use crate::confine::{Confine, Unproven, prove};
 use crate::drive::{Drive, DriveError, Ended};
 use crate::journal::{Journal, JournalError};
 use crate::machine::{Machine, Observer};
@@ -61,6 +62,8 @@ pub enum DriveLoopError {
     Blob(#[from] BlobError),
     #[error("{path}: {source}")]
     File { path: String, source: std::io::Error },
+    #[error(transparent)]
+    Sandbox(#[from] Unproven),
     #[error("the disk is full; everything acknowledged is saved ({0})")]
     DiskFull(String),
 }
@@ -76,6 +79,7 @@ impl DriveLoopError {
             Self::Lock(LockError::Held { .. }) => {
                 vec!["another process drives this loop; `windlass status` shows it".to_owned()]
             }
+            Self::Sandbox(unproven) => unproven.hints(),
             Self::DiskFull(_) => {
                 vec!["free some space, then `windlass resume` and `windlass run`".to_owned()]
             }
@@ -101,11 +105,12 @@ pub fn drive_loop(
     let mut keeper = Keeper::open(&order.project.top, &order.name);
     keeper.catch_up(&commands, journal.state());
     let workshop = workshop(&order, journal.state().policy(), texts, keeper.directory())?;
+    let asked = Asked { sandbox: workshop.proven.clone(), ..order.asked.clone() };
     let mut both = Both { keeper, observer };
     let ended = {
         let mut machine = Machine::new(workshop, order.name.clone(), commands, &mut both)
             .map_err(|source| DriveLoopError::File { path: "signals".to_owned(), source })?;
-        Drive::new(&mut journal, &mut machine).run(order.asked.clone())
+        Drive::new(&mut journal, &mut machine).run(asked)
     };
     drop(lock);
     match ended {
@@ -145,8 +150,10 @@ pub(crate) fn workshop(
     }
     let space = Space::new(&order.vault.space(&order.name), &order.vault.cache_file(&order.name, "stat"));
     let spawner = Spawner::new();
+    let proven = prove(&policy.sandbox, &spawner, &order.vault.proofs())?;
+    let confine = Confine::new(proven.level, &policy.sandbox, &order.surroundings);
     let redactor = order.surroundings.redactor(policy);
-    let overlay = spawner.probe(&checkout).overlay;
+    let overlay = confine.may_have_tree() && spawner.probe(&checkout).overlay;
     Ok(Workshop {
         dirs: order.vault.clone(),
         trail: trail.to_owned(),
@@ -158,6 +165,8 @@ pub(crate) fn workshop(
         spawner,
         overlay,
         surroundings: order.surroundings.clone(),
+        confine,
+        proven,
         texts,
         space: Mutex::new(SpaceDesk { space, touched: true }),
         checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),

@@ -26,6 +26,7 @@ use windlass_store::blob::BlobDir;
 use windlass_store::{Blob, BlobError, VaultDir};
 use windlass_workspace::{Checkout, Git, Repository, Space, Vault};
 
+use crate::confine::Confine;
 use crate::surroundings::Surroundings;
 
 /// Everything an effect may need, shared with the thread that performs it.
@@ -41,6 +42,9 @@ pub struct Workshop {
     /// Whether checks can run on a throwaway layer over the clean tree.
     pub overlay: bool,
     pub surroundings: Surroundings,
+    pub confine: Confine,
+    /// What this machine was shown to do about it.
+    pub proven: ProvenSandbox,
     /// The tasks' texts, which the state only names.
     pub texts: BTreeMap<BlobId, String>,
     pub space: Mutex<SpaceDesk>,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use windlass_agent::adapter;
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::Creation;
-use windlass_core::policy::{Policy, Role};
+use windlass_core::policy::{Policy, Role, SandboxLevel, SandboxPolicy};
 use windlass_core::step::create;
 use windlass_core::task::Plan;
 use windlass_gate::{BadGlob, MissingFile, Protection, missing_files};
@@ -18,6 +18,7 @@ use windlass_workspace::{
 };
 
 use crate::clock;
+use crate::confine::{Unproven, prove};
 use crate::journal::{Journal, JournalError};
 use crate::surroundings::Surroundings;
 
@@ -56,6 +57,10 @@ pub enum SetupError {
     NotInBase(MissingFile),
     #[error(transparent)]
     Glob(#[from] BadGlob),
+    #[error("sandbox.level = {:?} is below sandbox.minimum = {:?}", level.name(), minimum.name())]
+    BelowMinimum { level: SandboxLevel, minimum: SandboxLevel },
+    #[error(transparent)]
+    Sandbox(#[from] Unproven),
     #[error("the base {base} cannot be brought into the vault: {source}")]
     Import { base: CommitId, source: VaultError },
     #[error(transparent)]
@@ -72,6 +77,11 @@ impl SetupError {
         matches!(self, Self::Import { .. })
     }
 
+    /// Whether the machine cannot do what is asked: no fault of the request.
+    pub fn is_of_the_machine(&self) -> bool {
+        matches!(self, Self::Sandbox(_))
+    }
+
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::NoSuchAgent { role, .. } => vec![format!(
@@ -81,6 +91,11 @@ impl SetupError {
                 "see what is missing with `git fsck`; `git fetch --refetch` brings it from the remote"
                     .to_owned(),
             ],
+            Self::BelowMinimum { level, .. } => vec![
+                format!("to run with less, set sandbox.minimum = {:?} too", level.name()),
+                "or take sandbox.level out: the best level this machine has is used".to_owned(),
+            ],
+            Self::Sandbox(unproven) => unproven.hints(),
             Self::NotInBase(missing) => vec![format!("git add {} && git commit", missing.file)],
             Self::Git(_)
             | Self::Repository(_)
@@ -108,7 +123,8 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
         let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();
         Protection::new(&policy.gate, &allow, &|_| false)?;
     }
-    let warnings = warnings(&repository, &policy, &base)?;
+    let level = check_sandbox(&policy.sandbox, &vault)?;
+    let warnings = warnings(&repository, &policy, (&base, level))?;
     Ok(Proposed { name, base, policy, planned, warnings, git, repository, vault })
 }
 
@@ -237,9 +253,23 @@ fn check_files(policy: &Policy, repository: &Repository, base: &CommitId) -> Res
     }
 }
 
-fn warnings(repository: &Repository, policy: &Policy, base: &CommitId) -> Result<Vec<String>, SetupError> {
-    let mut warnings =
-        vec!["sandbox level is none: agents and checks can reach everything you can".to_owned()];
+/// Proven on this machine before anything is written.
+fn check_sandbox(policy: &SandboxPolicy, vault: &VaultDir) -> Result<SandboxLevel, SetupError> {
+    if let Some(level) = policy.level.exactly().filter(|level| *level < policy.minimum) {
+        return Err(SetupError::BelowMinimum { level, minimum: policy.minimum });
+    }
+    Ok(prove(policy, &Spawner::new(), &vault.proofs())?.level)
+}
+
+fn warnings(
+    repository: &Repository,
+    policy: &Policy,
+    (base, level): (&CommitId, SandboxLevel),
+) -> Result<Vec<String>, SetupError> {
+    let mut warnings = Vec::new();
+    if level == SandboxLevel::None {
+        warnings.push("sandbox level is none: agents and checks can reach everything you can".to_owned());
+    }
     if repository.dirty_files > 0 {
         let short = base.as_str().get(..10).unwrap_or_default();
         let files = repository.dirty_files;

@@ -41,6 +41,26 @@ const LENT: &[&str] = &[
     "NIX_SSL_CERT_FILE",
 ];
 
+/// Where toolchains live: the variable that says so, and the usual place below
+/// the home directory.
+const TOOLCHAINS: &[(&str, &str)] = &[
+    ("CARGO_HOME", ".cargo"),
+    ("RUSTUP_HOME", ".rustup"),
+    ("NVM_DIR", ".nvm"),
+    ("VOLTA_HOME", ".volta"),
+    ("FNM_DIR", ".local/share/fnm"),
+    ("BUN_INSTALL", ".bun"),
+    ("DENO_DIR", ".cache/deno"),
+    ("GOPATH", "go"),
+    ("GOROOT", ""),
+    ("JAVA_HOME", ""),
+    ("SDKMAN_DIR", ".sdkman"),
+    ("PYENV_ROOT", ".pyenv"),
+    ("RBENV_ROOT", ".rbenv"),
+    ("ASDF_DATA_DIR", ".asdf"),
+    ("MISE_DATA_DIR", ".local/share/mise"),
+];
+
 /// The operator's environment, as the command line read it.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
@@ -89,6 +109,23 @@ impl Surroundings {
                 .var("WINDLASS_WEAKEN")
                 .and_then(OsStr::to_str)
                 .is_some_and(|list| list.split(',').any(|name| name.trim() == defence))
+    }
+
+    /// The directories that tools are installed in and read while they run,
+    /// with the variable by which a tool finds its own once the home is
+    /// another.
+    pub fn toolchains(&self) -> Vec<(Option<&'static str>, PathBuf)> {
+        let home = self.var("HOME").map(PathBuf::from);
+        let mut found = Vec::new();
+        for (variable, usual) in TOOLCHAINS {
+            let set = self.var(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+            let usual = home.as_ref().filter(|_| !usual.is_empty()).map(|home| home.join(usual));
+            let dir = set.or(usual).filter(|dir| dir.is_absolute() && dir.is_dir());
+            found.extend(dir.map(|dir| (Some(*variable), dir)));
+        }
+        let programs = home.map(|home| home.join(".local/bin")).filter(|dir| dir.is_dir());
+        found.extend(programs.map(|dir| (None, dir)));
+        found
     }
 
     /// Absolute entries outside the project only.

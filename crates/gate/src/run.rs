@@ -10,7 +10,7 @@ use windlass_core::gate::CheckResult;
 use windlass_core::id::BlobId;
 use windlass_core::policy::CheckPolicy;
 use windlass_core::time::Millis;
-use windlass_process::{Canceller, Capture, Confinement, Exit, Finished, Limits, Program, Spawner};
+use windlass_process::{Canceller, Capture, Confinement, Exit, Finished, Limits, Program, Resources, Spawner};
 use windlass_redact::Redactor;
 
 use crate::excerpt::{Stream, excerpt};
@@ -30,6 +30,7 @@ pub struct GateRun<'a> {
     /// The whole environment of a check.
     pub env: &'a [(OsString, OsString)],
     pub confinement: &'a Confinement,
+    pub resources: Resources,
     /// Where attempts have their directories; each check makes its own in it, `<name>-<number>`.
     pub attempts: &'a Path,
     /// Unique among attempts; also the beginning of the marker by which recovery finds strays.
@@ -81,7 +82,8 @@ pub fn run_check(gate: &GateRun<'_>, index: usize, started: &mut dyn FnMut(Cance
             wall: Duration::from_millis(check.timeout.0),
             silence: Duration::ZERO,
             grace: GRACE,
-            ..Limits::none(OUTPUT_CAP)
+            resources: gate.resources,
+            output_cap: OUTPUT_CAP,
         },
         confinement: gate.confinement.clone(),
         dir: dir.clone(),
@@ -144,6 +146,7 @@ impl Checked {
 }
 
 fn checked(check: &CheckPolicy, finished: Finished) -> Option<Checked> {
+    let trips: Vec<&str> = finished.trips.iter().map(|trip| trip.words()).collect();
     let mut checked = Checked {
         check: check.name.clone(),
         exit_code: None,
@@ -164,6 +167,9 @@ fn checked(check: &CheckPolicy, finished: Finished) -> Option<Checked> {
         Exit::Cancelled => return None,
         Exit::Stalled => checked.fail("it went silent, although silence was not limited".to_owned()),
         Exit::NotStarted { why } | Exit::WardenLost { why } => checked.fail(why),
+    }
+    if checked.exit_code != Some(0) && !trips.is_empty() {
+        checked.fail(trips.join("; "));
     }
     if checked.survivors > 0 {
         checked.fail(format!("{} of its processes could not be ended", checked.survivors));

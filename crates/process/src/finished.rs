@@ -22,6 +22,8 @@ pub struct Finished {
     pub containment: Containment,
     /// Resource limits that were reached, each once.
     pub trips: Vec<Trip>,
+    /// What its proxy refused, in words; the first of them.
+    pub refusals: Vec<String>,
     /// The warden's own peak memory: flat, whatever the program prints.
     pub warden_peak_kib: u64,
 }

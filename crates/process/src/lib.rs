@@ -47,7 +47,7 @@ pub use container::{
 };
 pub use finished::{Capture, Containment, Exit, Finished};
 pub use program::{Limits, Program, ThrowawayTree, remove_tree};
-pub use proxy::{AllowError, AllowList, ProxyHandle, Refusal, Why, serve};
+pub use proxy::{AllowError, AllowList, ProxyHandle, Refusal, Why, environment as proxy_environment, serve};
 pub use record::{ATTEMPT_VARIABLE, clear_attempt};
 pub use recover::{EndedAttempt, Ending, Leftovers, LeftoversError, end_leftovers};
 pub use resources::{Resources, Trip};

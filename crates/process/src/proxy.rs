@@ -89,6 +89,15 @@ pub fn serve(
     start(listener, allow, log, Terms { resolver: Arc::new(resolver), patience: Patience::default() })
 }
 
+/// How a program learns of the proxy at this address.
+pub fn environment(proxy: SocketAddr) -> Vec<(OsString, OsString)> {
+    let url = format!("http://{proxy}");
+    let proxies = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, url.as_str()));
+    // Node looks at them from version 24 on, if it is told to. Nothing is to be reached without the proxy.
+    let others = [("NODE_USE_ENV_PROXY", "1"), ("no_proxy", ""), ("NO_PROXY", "")];
+    proxies.into_iter().chain(others).map(|(name, value)| (name.into(), value.into())).collect()
+}
+
 /// What tests change.
 struct Terms {
     resolver: Arc<Resolver>,
@@ -140,12 +149,7 @@ impl ProxyHandle {
     /// What programs look for to find a proxy. It is theirs to obey: only a network that leads nowhere else
     /// makes them.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        let url = format!("http://{}", self.address);
-        let proxies =
-            ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, url.as_str()));
-        // Node looks at them from version 24 on, if it is told to. Nothing is to be reached without the proxy.
-        let others = [("NODE_USE_ENV_PROXY", "1"), ("no_proxy", ""), ("NO_PROXY", "")];
-        proxies.into_iter().chain(others).map(|(name, value)| (name.into(), value.into())).collect()
+        environment(self.address)
     }
 
     /// All of them, also those that were no longer handed out.

@@ -54,7 +54,7 @@ impl Record {
 }
 
 /// The warden's own files.
-const OWN: [&str; 5] = ["record.json", "lock", "stdout", "stderr", "warden.log"];
+const OWN: [&str; 6] = ["record.json", "lock", "stdout", "stderr", "warden.log", "refusals"];
 
 /// Makes `dir` ready for an attempt, and leaves nothing of the last one in it. The warden's own files stay,
 /// emptied: a file system that has just deleted many files is slow to make new ones.
@@ -101,6 +101,11 @@ pub fn stdout_path(dir: &Path) -> PathBuf {
 
 pub fn stderr_path(dir: &Path) -> PathBuf {
     dir.join("stderr")
+}
+
+/// What the program's proxy refused, a line each.
+pub fn refusals_path(dir: &Path) -> PathBuf {
+    dir.join("refusals")
 }
 
 /// What a warden that failed had to say; empty otherwise.

@@ -59,6 +59,19 @@ pub enum Trip {
     WorkspaceBytes,
 }
 
+impl Trip {
+    /// What was reached, and the key that bounds it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Trip::Memory => "it reached its memory limit (sandbox.memory)",
+            Trip::Processes => "it reached its limit of processes (sandbox.processes)",
+            Trip::OpenFiles => "it reached its limit of open files (sandbox.open_files)",
+            Trip::FileSize => "it reached the limit of one file's size (sandbox.file_size)",
+            Trip::WorkspaceBytes => "it reached the limit of its workspace's size (sandbox.workspace_size)",
+        }
+    }
+}
+
 /// Looks cost at most one part in this many of the time.
 const SHARE: u32 = 20;
 const SAMPLE_PAUSE: Duration = Duration::from_millis(20);

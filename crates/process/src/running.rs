@@ -190,6 +190,7 @@ impl Running {
             survivor_count: outcome.survivor_count,
             containment: outcome.containment,
             trips: outcome.trips,
+            refusals: refusals(&self.dir),
             warden_peak_kib: outcome.peak_kib,
         }
     }
@@ -246,6 +247,12 @@ fn ready(answer: &ChildStdout, wake: &OwnedFd, until: Option<Instant>) -> Ready 
             Err(_) => return Ready::Answer,
         }
     }
+}
+
+fn refusals(dir: &std::path::Path) -> Vec<String> {
+    const SHOWN: usize = 20;
+    let text = std::fs::read_to_string(record::refusals_path(dir)).unwrap_or_default();
+    text.lines().take(SHOWN).map(str::to_owned).collect()
 }
 
 /// The number of processes that live on. The warden is our child, so its pid cannot have been recycled.

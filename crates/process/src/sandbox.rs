@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::program::ThrowawayTree;
 use crate::sys;
 pub use attack::act as act_as_attacker;
-pub use network::{Network, PROXY_PORT, Serve, hand_out_listener, handover, refuse_all, take_listener};
+pub use network::{Network, PROXY_PORT, hand_out_listener, handover, take_listener};
 pub use proof::{Attempted, Proof};
 pub use reach::Reach;
 pub use remedy::remedy;

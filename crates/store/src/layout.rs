@@ -178,6 +178,16 @@ impl VaultDir {
         self.beside("attempts", name)
     }
 
+    /// The home directories of a loop's agents, one for each role.
+    pub fn homes(&self, name: &LoopName) -> PathBuf {
+        self.beside("homes", name)
+    }
+
+    /// Where the machine's sandbox is put to the test, and what came of it.
+    pub fn proofs(&self) -> PathBuf {
+        self.state.join("proofs")
+    }
+
     /// The gate's own caches of a loop.
     pub fn caches(&self, name: &LoopName) -> PathBuf {
         self.beside("caches", name)

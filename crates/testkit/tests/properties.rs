@@ -165,6 +165,7 @@ fn finished(state: &State, role: Role, (b, c): (u8, u8)) -> AgentFinished {
         brief: Some(BlobId::new("brief")),
         duration_ms: Millis(1),
         strays: u32::from(c % 2),
+        notes: Vec::new(),
         tree_changed: c.is_multiple_of(13),
     }
 }
@@ -261,6 +262,7 @@ fn results(checks: &[String], b: u8) -> Vec<CheckResult> {
         output: BlobId::new("output"),
         excerpt: String::new(),
         strays: 0,
+        notes: Vec::new(),
     };
     checks.iter().skip(usize::from(b.is_multiple_of(31))).map(result).collect()
 }

@@ -175,8 +175,8 @@ fn propose(place: &Place, asked: &Run, target: &Target) -> Result<Proposed, Fail
         vault: place.vault.clone(),
     };
     setup::propose(founding).map_err(|error| {
-        let hints = error.hints();
-        Failure { kind: Kind::Usage, message: error.to_string(), hints }
+        let kind = if error.is_of_the_machine() { Kind::Error } else { Kind::Usage };
+        Failure { kind, hints: error.hints(), message: error.to_string() }
     })
 }
 
@@ -232,6 +232,7 @@ fn drive(place: &Place, name: &LoopName, asked: &Run, progress: &mut Progress) -
         until: asked.until.as_ref().map(TaskId::new),
         max: asked.max.unwrap_or(0),
         no_review: asked.no_review,
+        ..Asked::default()
     };
     let mut store = Store::open(&place.vault).or_error()?;
     let order = drive_loop::Order {

@@ -11,6 +11,7 @@ use windlass_core::time::Millis;
 use super::checks;
 use super::duration;
 use super::problem::Fault;
+use super::size;
 
 /// A key of a table that becomes a `P`.
 pub struct Key<P: 'static> {
@@ -29,6 +30,8 @@ pub enum Field<P: 'static> {
     Tokens(fn(&mut P) -> &mut u64),
     /// Written in dollars, kept in millionths.
     Dollars(fn(&mut P) -> &mut u64),
+    /// Written with a unit, kept in bytes; 0 switches the limit off.
+    Bytes(fn(&mut P) -> &mut u64),
     Span(fn(&mut P) -> &mut Millis),
     Flag(fn(&mut P) -> &mut bool),
     Text(fn(&mut P) -> &mut String),
@@ -48,6 +51,10 @@ pub enum Items {
     Globs,
     /// Paths inside the repository.
     Paths,
+    /// Paths anywhere: from the root of the repository, absolute, or below `~/`.
+    Places,
+    /// `host:port`.
+    Hosts,
     /// Names of environment variables.
     Variables,
 }
@@ -76,6 +83,7 @@ impl<P> Field<P> {
             Self::AtLeastOne(at) => put(*at, number(key, value, 1..=u64::from(u32::MAX)).map(narrow)),
             Self::Tokens(at) => put(*at, number(key, value, 0..=i64::MAX.unsigned_abs())),
             Self::Dollars(at) => put(*at, dollars(key, value)),
+            Self::Bytes(at) => put(*at, bytes(key, value)),
             Self::Span(at) => put(*at, span(key, value)),
             Self::Flag(at) => put(*at, flag(key, value)),
             Self::Text(at) => put(*at, text(key, value)),
@@ -105,6 +113,7 @@ impl<P> Field<P> {
             Self::AtLeastOne(_) => "whole number, at least 1".to_owned(),
             Self::Tokens(_) => "whole number, 0 = off".to_owned(),
             Self::Dollars(_) => "amount in dollars, 0 = off".to_owned(),
+            Self::Bytes(_) => "size such as \"512MB\" or \"4GiB\", 0 = off".to_owned(),
             Self::Span(_) => "duration such as \"20s\", \"5m\" or \"1h30m\", 0 = off".to_owned(),
             Self::Flag(_) => "true or false".to_owned(),
             Self::Text(_) => "text".to_owned(),
@@ -121,6 +130,7 @@ impl<P> Field<P> {
             Self::Limit(at) | Self::AtLeastOne(at) => at(policy).to_string(),
             Self::Tokens(at) => at(policy).to_string(),
             Self::Dollars(at) => show_dollars(*at(policy)),
+            Self::Bytes(at) => size::show(*at(policy)),
             Self::Span(at) => show_span(*at(policy)),
             Self::Flag(at) => at(policy).to_string(),
             Self::Text(at) => quoted(at(policy)),
@@ -214,6 +224,8 @@ impl Items {
             Self::Commands => "shell commands",
             Self::Globs => "globs of paths in the repository",
             Self::Paths => "paths in the repository",
+            Self::Places => "paths",
+            Self::Hosts => "hosts with their ports",
             Self::Variables => "names of environment variables",
         }
     }
@@ -225,6 +237,12 @@ impl Items {
             Self::Commands if item.trim().is_empty() => Err("a command is empty".to_owned()),
             Self::Commands => Ok(item.to_owned()),
             Self::Paths => inside(item),
+            Self::Places if item.trim().is_empty() => Err("a path is empty".to_owned()),
+            Self::Places if item.split('/').any(|part| part == "..") => {
+                Err(format!("{} goes up with `..`", quoted(item)))
+            }
+            Self::Places => Ok(item.to_owned()),
+            Self::Hosts => host_and_port(item),
             Self::Globs => {
                 let glob = inside(item)?;
                 let glob = if glob.ends_with('/') { format!("{glob}**") } else { glob };
@@ -246,6 +264,8 @@ impl Items {
             Self::Commands => "write the command or remove it",
             Self::Globs => "write it like \"tests/**\" or \"test.sh\", from the root of the repository",
             Self::Paths => "write it like \".env.test\", from the root of the repository",
+            Self::Places => "write it like \"/opt/models\", \"~/.cache/pip\" or \"vendor\"",
+            Self::Hosts => "write it like \"api.example.com:443\" or \"*.example.com:443\"",
             Self::Variables => "write only the name, such as \"API_KEY\"",
         }
     }
@@ -261,6 +281,16 @@ fn inside(item: &str) -> Result<String, String> {
         return Err(format!("{} leads out of the repository", quoted(item)));
     }
     Ok(path.to_owned())
+}
+
+fn host_and_port(item: &str) -> Result<String, String> {
+    let (host, port) =
+        item.rsplit_once(':').ok_or_else(|| format!("{} has no port", quoted(item)))?;
+    let name = |c: char| c.is_ascii_alphanumeric() || "-._*[]:".contains(c);
+    match port.parse::<u16>() {
+        Ok(1..) if !host.is_empty() && host.chars().all(name) => Ok(item.to_owned()),
+        Ok(_) | Err(_) => Err(format!("{} is not a host with its port", quoted(item))),
+    }
 }
 
 fn put<P: 'static, T: 'static>(
@@ -341,6 +371,26 @@ fn span(key: &str, value: &Value<'_>) -> Result<Millis, Fault> {
     })
 }
 
+fn bytes(key: &str, value: &Value<'_>) -> Result<u64, Fault> {
+    let help = || {
+        "write a number with a unit, such as \"512MB\" or \"4GiB\"; 0 switches the limit off".to_owned()
+    };
+    if let Some(number) = value.get_ref().as_integer() {
+        if number.as_str() == "0" {
+            return Ok(0);
+        }
+        return Err(Fault { span: value.span(), message: format!("`{key}` has no unit"), help: help() });
+    }
+    let Some(text) = value.get_ref().as_str() else {
+        return Err(Fault { help: help(), ..wrong_type(key, "a size", value) });
+    };
+    size::parse(text).ok_or_else(|| Fault {
+        span: value.span(),
+        message: format!("`{key}` is not a size: {}", quoted(text)),
+        help: help(),
+    })
+}
+
 fn flag(key: &str, value: &Value<'_>) -> Result<bool, Fault> {
     value.get_ref().as_bool().ok_or_else(|| wrong_type(key, "true or false", value))
 }
@@ -351,7 +401,12 @@ fn texts(key: &str, value: &Value<'_>, items: Items) -> Result<Vec<String>, Vec<
         if let Some(text) = value.get_ref().as_str() {
             let words: Vec<String> = match items {
                 Items::Arguments => text.split_whitespace().map(str::to_owned).collect(),
-                Items::Commands | Items::Globs | Items::Paths | Items::Variables => vec![text.to_owned()],
+                Items::Commands
+                | Items::Globs
+                | Items::Paths
+                | Items::Places
+                | Items::Hosts
+                | Items::Variables => vec![text.to_owned()],
             };
             fault.help = format!("write {}", quoted_list(&words));
         }

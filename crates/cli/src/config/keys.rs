@@ -2,7 +2,9 @@
 //! the example file and the reference all follow this one table.
 
 use windlass_core::nearest::nearest;
-use windlass_core::policy::{AgentPolicy, LandRule, Policy, Rejected, Role, SandboxLevel};
+use windlass_core::policy::{
+    AgentPolicy, LandRule, NetworkKind, Policy, Rejected, Role, SandboxLevel, WantedLevel,
+};
 
 use super::checks::CHECK_KEYS;
 use super::field::{Choice, Field, Items, Key};
@@ -86,7 +88,7 @@ pub fn all_names() -> Vec<String> {
 pub const TABLES: [&str; 11] =
     ["loop", "budget", "agent", "role", "workspace", "plan", "gate", "review", "finish", "sandbox", "land"];
 
-const LATER: [&str; 5] = ["hooks", "notify", "stop", "gate.cache", "gate.network"];
+const LATER: [&str; 4] = ["hooks", "notify", "stop", "gate.cache"];
 const LATER_AGENT: [&str; 2] = ["fallback", "inject"];
 
 fn words_in(table: &str) -> Vec<&'static str> {
@@ -121,6 +123,22 @@ fn is_below(name: &str, table: &str) -> bool {
 
 fn is_at_or_below(name: &str, table: &str) -> bool {
     name == table || is_below(name, table)
+}
+
+/// The words for a network, wherever a policy keeps one.
+macro_rules! network {
+    ($policy:ty, $($at:ident).+) => {
+        Field::Choice(Choice {
+            options: &[
+                ("open", |it: &mut $policy| it.$($at).+.kind = NetworkKind::Open),
+                ("loopback", |it: &mut $policy| it.$($at).+.kind = NetworkKind::Loopback),
+                ("none", |it: &mut $policy| it.$($at).+.kind = NetworkKind::None),
+                ("allow", |it: &mut $policy| it.$($at).+.kind = NetworkKind::Allow),
+            ],
+            later: &[],
+            shown: |it: &$policy| it.$($at).+.meant().name(),
+        })
+    };
 }
 
 pub static POLICY_KEYS: &[Key<Policy>] = &[
@@ -220,6 +238,16 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
         field: Field::Texts(Items::Globs, |p| &mut p.gate.protect),
     },
     Key {
+        name: "gate.network",
+        doc: "Which network checks see: the machine's, a loopback of their own, none, or the hosts of `allow`.",
+        field: network!(Policy, gate.network),
+    },
+    Key {
+        name: "gate.allow",
+        doc: "What checks may reach through windlass's proxy, as host:port.",
+        field: Field::Texts(Items::Hosts, |p| &mut p.gate.network.allow),
+    },
+    Key {
         name: "gate.check",
         doc: "The checks, in order. A later layer replaces the whole list.",
         field: Field::Checks(|p| &mut p.gate),
@@ -261,24 +289,70 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
     },
     Key {
         name: "sandbox.level",
-        doc: "How agents and checks are confined; \"auto\" is the best there is, in this version none.",
+        doc: "How agents and checks are confined; \"auto\" is the best that this machine is shown to do.",
         field: Field::Choice(Choice {
             options: &[
-                ("none", |p| p.sandbox.level = SandboxLevel::None),
-                ("auto", |p| p.sandbox.level = SandboxLevel::None),
+                ("auto", |p| p.sandbox.level = WantedLevel::Auto),
+                ("namespaces", |p| p.sandbox.level = WantedLevel::Namespaces),
+                ("landlock", |p| p.sandbox.level = WantedLevel::Landlock),
+                ("none", |p| p.sandbox.level = WantedLevel::None),
             ],
-            later: &["namespaces", "landlock", "container"],
-            shown: |p| level(p.sandbox.level),
+            later: &["container"],
+            shown: |p| p.sandbox.level.name(),
         }),
     },
     Key {
         name: "sandbox.minimum",
-        doc: "The least confinement a loop may run under.",
+        doc: "The least confinement a loop may run under; below it nothing is started.",
         field: Field::Choice(Choice {
-            options: &[("none", |p| p.sandbox.minimum = SandboxLevel::None)],
-            later: &["namespaces", "landlock", "container"],
-            shown: |p| level(p.sandbox.minimum),
+            options: &[
+                ("namespaces", |p| p.sandbox.minimum = SandboxLevel::Namespaces),
+                ("landlock", |p| p.sandbox.minimum = SandboxLevel::Landlock),
+                ("none", |p| p.sandbox.minimum = SandboxLevel::None),
+            ],
+            later: &["container"],
+            shown: |p| p.sandbox.minimum.name(),
         }),
+    },
+    Key {
+        name: "sandbox.extra_read",
+        doc: "What agents and checks may read beside the system, the toolchains and their workspace.",
+        field: Field::Texts(Items::Places, |p| &mut p.sandbox.extra_read),
+    },
+    Key {
+        name: "sandbox.extra_write",
+        doc: "What agents and checks may change beside their workspace.",
+        field: Field::Texts(Items::Places, |p| &mut p.sandbox.extra_write),
+    },
+    Key {
+        name: "sandbox.env",
+        doc: "Environment variables passed through to agents and checks, by name.",
+        field: Field::Texts(Items::Variables, |p| &mut p.sandbox.env),
+    },
+    Key {
+        name: "sandbox.memory",
+        doc: "Memory of one attempt or check, all its processes together where the machine can count them so.",
+        field: Field::Bytes(|p| &mut p.sandbox.resources.memory_bytes),
+    },
+    Key {
+        name: "sandbox.processes",
+        doc: "Processes and threads of one attempt or check.",
+        field: Field::Tokens(|p| &mut p.sandbox.resources.processes),
+    },
+    Key {
+        name: "sandbox.open_files",
+        doc: "Open files of one process.",
+        field: Field::Tokens(|p| &mut p.sandbox.resources.open_files),
+    },
+    Key {
+        name: "sandbox.file_size",
+        doc: "Size of one file that an attempt or check may write.",
+        field: Field::Bytes(|p| &mut p.sandbox.resources.file_bytes),
+    },
+    Key {
+        name: "sandbox.workspace_size",
+        doc: "Size of the whole workspace.",
+        field: Field::Bytes(|p| &mut p.sandbox.resources.workspace_bytes),
     },
     Key {
         name: "land.rule",
@@ -356,10 +430,14 @@ pub static AGENT_KEYS: &[Key<AgentPolicy>] = &[
         doc: "Environment variables passed through to the agent, by name.",
         field: Field::Texts(Items::Variables, |agent| &mut agent.env),
     },
+    Key {
+        name: "network",
+        doc: "Which network the agent sees: the machine's, a loopback of its own, none, or the hosts of `allow`.",
+        field: network!(AgentPolicy, network),
+    },
+    Key {
+        name: "allow",
+        doc: "What the agent may reach through windlass's proxy, as host:port.",
+        field: Field::Texts(Items::Hosts, |agent| &mut agent.network.allow),
+    },
 ];
-
-fn level(level: SandboxLevel) -> &'static str {
-    match level {
-        SandboxLevel::None => "none",
-    }
-}

@@ -12,6 +12,7 @@ mod layer;
 mod problem;
 mod read;
 mod resolve;
+mod size;
 mod template;
 #[cfg(test)]
 mod tests;

@@ -70,9 +70,10 @@ tasks = true
 final = true
 
 [sandbox]
-# This version does not confine agents: they run with your rights.
-level = "none"
-minimum = "none"
+# Agents and checks see the system, their workspace and nothing else of yours.
+# `windlass doctor` says what this machine can do.
+level = "auto"
+minimum = "landlock"
 "#;
 
 /// The text of windlass.example.toml: every key with its default.

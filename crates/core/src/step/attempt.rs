@@ -28,6 +28,7 @@ pub(super) fn finished(draft: &mut Draft, (attempt, role): (AttemptId, Role), to
         brief: told.brief.clone(),
         duration_ms: told.duration_ms,
         strays: told.strays,
+        notes: told.notes.clone(),
     })));
     match role {
         Role::Author | Role::Planner => execute::record_tree(draft),

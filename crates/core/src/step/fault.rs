@@ -57,5 +57,6 @@ pub(super) fn never_started(draft: &mut Draft, attempt: AttemptId, role: Role) {
         brief: None,
         duration_ms: Millis(0),
         strays: 0,
+        notes: Vec::new(),
     })));
 }

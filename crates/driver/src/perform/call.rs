@@ -4,19 +4,20 @@ use std::fs;
 use std::path::Path;
 
 use windlass_agent::brief::{Texts, render};
-use windlass_agent::{Call, Names, Told, Wall, WallSource, adapter};
+use windlass_agent::{Agent, Call, Names, REPORT_PATH, Told, Wall, WallSource, adapter};
 use windlass_core::brief::BriefSpec;
 use windlass_core::id::{AttemptId, Nonce};
 use windlass_core::input::{AgentFinished, Input};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::Role;
 use windlass_core::time::Millis;
-use windlass_process::{Capture, Confinement};
+use windlass_process::Capture;
 use windlass_store::Blob;
 use windlass_workspace::{CommitText, Reading, SnapshotRequest};
 
 use super::prepare::rules;
 use super::{Job, Performed, Workshop, fault, file_fault, lock};
+use crate::confine::Own;
 
 /// How much of the change a reviewer is shown in the brief itself.
 const DIFF_BYTES: usize = 96 << 10;
@@ -50,6 +51,7 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
         brief: Some(brief.id().clone()),
         duration_ms: Millis(u64::try_from(told.duration.as_millis()).unwrap_or(u64::MAX)),
         strays: told.strays,
+        notes: told.notes,
         tree_changed,
     };
     clear(&dir)?;
@@ -88,8 +90,10 @@ fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -
         }
         Some(_) | None => Wall { limit: span(policy.timeout), source: WallSource::Agent },
     };
-    let env = shop.surroundings.lend(&policy.env);
     let space = shop.dirs.space(&job.creation.name);
+    let own = own(shop, job, who, agent.as_ref(), (dir, &space))?;
+    let env = shop.confine.lend(&shop.surroundings, (&policy.env, &policy.network), &own);
+    let confinement = shop.confine.confinement(&policy.network, &own);
     let call = Call {
         role: who.role,
         nonce: who.nonce,
@@ -105,7 +109,8 @@ fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -
             iteration: job.iteration,
             nth: job.nth,
         },
-        confinement: &Confinement::none(),
+        confinement: &confinement,
+        resources: shop.confine.resources,
         trail: &shop.trail,
         wall,
         marker: &format!("{}/{}/{}", shop.dirs.key(), job.creation.name, who.attempt),
@@ -113,6 +118,27 @@ fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -
         redactor: &shop.redactor,
     };
     Ok(agent.call(&call, &mut |canceller| shop.started(canceller)))
+}
+
+/// A reviewer reads the workspace; everyone else may change it.
+fn own(
+    shop: &Workshop,
+    job: &Job,
+    who: &Who<'_>,
+    agent: &dyn Agent,
+    (dir, space): (&Path, &Path),
+) -> Result<Own, Fault> {
+    let place = shop.dirs.attempts(&job.creation.name).join(format!("own-{}", who.role.name()));
+    let mut own = Own::fresh(&shop.confine, place.clone()).map_err(|error| file_fault(&place, &error))?;
+    let policy = job.creation.policy.agent_for(who.role);
+    own.read = agent.files(policy, &shop.surroundings.project, &shop.surroundings.clean_path());
+    own.read.push(shop.trail.clone());
+    own.write.extend(dir.join(REPORT_PATH).parent().map(Path::to_path_buf));
+    match who.role {
+        Role::Reviewer => own.read.push(space.to_owned()),
+        Role::Author | Role::Planner | Role::Finisher => own.write.push(space.to_owned()),
+    }
+    Ok(own)
 }
 
 /// Whether the workspace is still the tree the reviewer was given.

@@ -1,7 +1,7 @@
 //! The gate: each check on a clean checkout of the tree, on a layer of its own
 //! that is thrown away.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_core::gate::Purpose;
 use windlass_core::id::TreeId;
@@ -9,12 +9,13 @@ use windlass_core::input::Input;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, WorkspacePolicy};
 use windlass_gate::{Checked, GateRun, run_check};
-use windlass_process::{Confinement, ThrowawayTree};
+use windlass_process::ThrowawayTree;
 use windlass_store::Blob;
 use windlass_workspace::Checkout;
 
 use super::call::{captured, clear};
 use super::{Job, Performed, Workshop, fault, file_fault, lock};
+use crate::confine::Own;
 
 /// Begins the names of the checks' directories among those of attempts.
 const NAME: &str = "gate";
@@ -34,8 +35,9 @@ pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
     let run = GateRun {
         checks: &checks,
         cwd: &place.cwd,
-        env: &shop.surroundings.lend(&[]),
-        confinement: &place.confinement,
+        env: &shop.confine.lend(&shop.surroundings, (&[], &policy.gate.network), &place.own),
+        confinement: &shop.confine.confinement(&policy.gate.network, &place.own),
+        resources: shop.confine.resources,
         attempts: &place.attempts,
         name: NAME,
         spawner: &shop.spawner,
@@ -45,7 +47,7 @@ pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
     let mut blobs = Vec::new();
     for index in 0..checks.len() {
         prepare(shop, &mut checkout, &on, index)?;
-        place.clear(index)?;
+        place.clear(shop, index)?;
         let checked = run_check(&run, index, &mut |canceller| shop.started(canceller));
         let Some(checked) = checked.filter(|_| !shop.was_stopped()) else {
             return Ok((Input::EffectDropped, Vec::new()));
@@ -53,7 +55,7 @@ pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
         let output = output(shop, &checked)?;
         results.push(checked.result(output.id().clone()));
         blobs.push(output);
-        place.clear(index)?;
+        place.clear(shop, index)?;
     }
     Ok((Input::GateReported(results), blobs))
 }
@@ -75,7 +77,7 @@ fn prepare(shop: &Workshop, checkout: &mut Checkout, on: &On<'_>, index: usize) 
 /// Where the checks run.
 struct Place {
     cwd: PathBuf,
-    confinement: Confinement,
+    own: Own,
     /// The directories of the checks' processes are below it.
     attempts: PathBuf,
 }
@@ -90,23 +92,35 @@ impl Place {
         }
         let lower = checkout.dir().to_owned();
         let attempts = shop.dirs.attempts(name);
-        let (cwd, tree) = if shop.overlay {
+        let mut own = own_of_check(shop, &attempts)?;
+        let copied = &job.creation.policy.workspace.copy;
+        own.read = copied.iter().map(|file| shop.surroundings.project.join(file)).collect();
+        let cwd = if shop.overlay {
             let hide = vec![lower.clone(), shop.dirs.root()];
-            (at.clone(), Some(ThrowawayTree { lower, at, upper, hide }))
+            own.tree = Some(ThrowawayTree { lower, at: at.clone(), upper, hide });
+            at
         } else {
-            (lower, None)
+            own.write.push(lower.clone());
+            lower
         };
-        Ok(Self { cwd, confinement: Confinement::none_with(tree), attempts })
+        Ok(Self { cwd, own, attempts })
     }
 
     /// Removes what a check, also an interrupted one, left.
-    fn clear(&self, index: usize) -> Result<(), Fault> {
+    fn clear(&self, shop: &Workshop, index: usize) -> Result<(), Fault> {
+        own_of_check(shop, &self.attempts)?;
         clear(&self.attempts.join(format!("{NAME}-{}", index + 1)))?;
-        match &self.confinement.tree {
+        match &self.own.tree {
             Some(tree) => tree.discard().map_err(|error| file_fault(&tree.upper, &error)),
             None => Ok(()),
         }
     }
+}
+
+/// Its home and its temporary files, as no other check left them.
+fn own_of_check(shop: &Workshop, attempts: &Path) -> Result<Own, Fault> {
+    let place = attempts.join("own-gate");
+    Own::fresh(&shop.confine, place.clone()).map_err(|error| file_fault(&place, &error))
 }
 
 /// A check with what the operator says must come first, in the same shell.

@@ -5,10 +5,10 @@ use windlass_core::input::Input;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen};
 use windlass_gate::GateRun;
-use windlass_process::Confinement;
 use windlass_workspace::{Ensured, Rules, Since};
 
 use super::{Job, Performed, SpaceDesk, Workshop, fault, file_fault, lock};
+use crate::confine::Own;
 
 pub(super) fn prepare(shop: &Workshop, job: &Job, tree: &TreeId) -> Performed {
     let mut desk = lock(&shop.space);
@@ -58,11 +58,16 @@ fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault
     };
     let steps: Vec<CheckPolicy> = policy.setup.iter().enumerate().map(step).collect();
     let attempts = shop.dirs.attempts(&job.creation.name);
+    let place = attempts.join("own-setup");
+    let mut own = Own::fresh(&shop.confine, place.clone()).map_err(|error| file_fault(&place, &error))?;
+    own.write.push(root.clone());
+    let network = &job.creation.policy.agent.network;
     let run = GateRun {
         checks: &steps,
         cwd: &root,
-        env: &shop.surroundings.lend(&[]),
-        confinement: &Confinement::none(),
+        env: &shop.confine.lend(&shop.surroundings, (&[], network), &own),
+        confinement: &shop.confine.confinement(network, &own),
+        resources: shop.confine.resources,
         attempts: &attempts,
         name: "setup",
         spawner: &shop.spawner,

@@ -1,6 +1,6 @@
 //! The network a program finds, made by the leader inside its own network namespace.
 
-use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
@@ -43,11 +43,11 @@ impl Network {
         }
     }
 
-    /// Whether there is a proxy, on a listener that is made inside and served outside.
-    pub fn has_proxy(&self) -> bool {
+    /// What may be reached through a proxy, whose listener is made inside and served outside.
+    pub fn hosts(&self) -> Option<&[String]> {
         match self {
-            Network::Allow(_) => true,
-            Network::Open | Network::Loopback | Network::None => false,
+            Network::Allow(hosts) => Some(hosts),
+            Network::Open | Network::Loopback | Network::None => None,
         }
     }
 
@@ -59,18 +59,6 @@ impl Network {
                 sys::loopback_up().map_err(|error| format!("cannot bring up a loopback interface: {error}"))
             }
         }
-    }
-}
-
-/// Serves the proxy of one attempt, in a process of its own, until that is ended.
-pub type Serve = fn(TcpListener);
-
-/// A proxy that allows nothing: whoever asks is told so.
-pub fn refuse_all(listener: TcpListener) {
-    const REFUSAL: &[u8] = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    for mut client in listener.incoming().flatten() {
-        // One that went away needs no answer.
-        client.write_all(REFUSAL).ok();
     }
 }
 
@@ -113,7 +101,7 @@ pub fn take_listener(from: impl AsFd) -> io::Result<Option<TcpListener>> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::net::TcpStream;
 
     use super::*;

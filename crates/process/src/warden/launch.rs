@@ -41,9 +41,8 @@ pub struct Launched {
 pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched, String> {
     let (program, weakened) = (&request.program, &request.weakened);
     let mut command = Command::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
-    let has_proxy = command.enclosure.as_ref().is_some_and(|enclosure| enclosure.network().has_proxy());
-    let outlet = has_proxy.then(Outlet::start).transpose();
-    let outlet = outlet.map_err(|error| format!("cannot start a process for the proxy: {error}"))?;
+    let hosts = command.enclosure.as_ref().and_then(|enclosure| enclosure.network().hosts());
+    let outlet = hosts.map(|hosts| Outlet::start(hosts, &program.dir)).transpose()?;
     let (namespace, containment) = contain(request)?;
     command.limits = Some(guard.rlimits(containment));
     // Ours of the program's stdin and outputs never block; the program's own ends do.

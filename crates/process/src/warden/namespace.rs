@@ -118,7 +118,7 @@ pub fn own_world(entered: Entered, program: &Program, enclosure: &Enclosure) -> 
         overlay::mount_layers(tree, entered)?;
     }
     enclosure.enter_root(&program.dir, entered.pid_namespace)?;
-    if enclosure.network().has_proxy() {
+    if enclosure.network().hosts().is_some() {
         // SAFETY: the leader's end of the handover, taken once in this process.
         let outside = unsafe { std::os::fd::OwnedFd::from_raw_fd(HANDOVER) };
         sandbox::hand_out_listener(outside).map_err(|error| format!("no listener for the proxy: {error}"))?;

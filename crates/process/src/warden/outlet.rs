@@ -3,20 +3,24 @@
 //! A process, because a warden that has entered a PID namespace for its next child can start no threads; and
 //! forked before that, because afterwards it would be the namespace's init.
 
+use std::fs::File;
+use std::io::Write;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
 
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
 
-use crate::sandbox::{self, Serve};
+use crate::proxy::{self, AllowList};
+use crate::record;
+use crate::sandbox;
 use crate::sys;
-
-/// Called in the outlet's own process, which may start threads, with the listener that the leader made.
-const SERVE: Serve = sandbox::refuse_all;
 
 /// Where the outlet finds its end of the handover, behind the usual three.
 const HANDOVER: RawFd = 3;
+const REFUSALS: RawFd = 4;
 
 pub struct Outlet {
     pid: Pid,
@@ -25,12 +29,15 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    /// In a warden that has entered nothing and opened nothing.
-    pub fn start() -> std::io::Result<Outlet> {
-        let (inside, outside) = sandbox::handover()?;
+    /// In a warden that has entered nothing and opened nothing. What is refused is written down in `dir`.
+    pub fn start(hosts: &[String], dir: &Path) -> Result<Outlet, String> {
+        let allow = AllowList::parse(hosts).map_err(|error| error.to_string())?;
+        let unable = |error| format!("cannot start a process for the proxy: {error}");
+        let (inside, outside) = sandbox::handover().map_err(unable)?;
+        let refusals = File::create(record::refusals_path(dir)).map_err(unable)?;
         let warden = getpid();
         // SAFETY: a warden has one thread.
-        let pid = unsafe { sys::fork(|| serve(warden, &outside)) }?;
+        let pid = unsafe { sys::fork(|| serve(warden, &outside, &refusals, allow)) }.map_err(unable)?;
         Ok(Outlet { pid, inside })
     }
 
@@ -48,22 +55,36 @@ impl Outlet {
     }
 }
 
-fn serve(warden: Pid, outside: &OwnedFd) {
+fn serve(warden: Pid, outside: &OwnedFd, refusals: &File, allow: AllowList) {
     set_parent_process_death_signal(Some(Signal::KILL)).ok();
     if getppid() != Some(warden) {
         return;
     }
     rustix::thread::set_name(c"windlass-outlet").ok();
-    let keep = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr(), outside.as_fd()];
+    let usual = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+    let keep = [usual[0], usual[1], usual[2], outside.as_fd(), refusals.as_fd()];
     if sys::keep_only(&keep).is_err() || sys::default_signals().is_err() {
         return;
     }
     // SAFETY: put there by `keep_only`, and taken once.
-    let outside = unsafe { OwnedFd::from_raw_fd(HANDOVER) };
+    let (outside, refusals) = unsafe { (OwnedFd::from_raw_fd(HANDOVER), File::from_raw_fd(REFUSALS)) };
     match sandbox::take_listener(&outside) {
-        Ok(Some(listener)) => SERVE(listener),
+        Ok(Some(listener)) => serve_until_killed(listener, allow, refusals),
         // The leader went away, and has said why.
         Ok(None) => {}
         Err(error) => eprintln!("cannot take the listener of a proxy: {error}"),
+    }
+}
+
+fn serve_until_killed(listener: TcpListener, allow: AllowList, mut refusals: File) {
+    let log = move |refusal: proxy::Refusal| {
+        // A disk that is full hides a refusal, and allows nothing.
+        writeln!(refusals, "{}: {}", refusal.what, refusal.why).ok();
+    };
+    match proxy::serve(listener, allow, log) {
+        Ok(_proxy) => loop {
+            std::thread::park();
+        },
+        Err(error) => eprintln!("cannot serve a proxy: {error}"),
     }
 }

@@ -126,6 +126,7 @@ pub fn report(turn: &Turn, world: &World, state: &State, chance: &mut Chance) ->
         brief: None,
         duration_ms: turn.took,
         strays: 0,
+        notes: Vec::new(),
         tree_changed: turn.role == Role::Reviewer && turn.kind == Kind::ChangesTree,
     }
 }
@@ -141,6 +142,7 @@ pub fn ended(end: AttemptEnd) -> AgentFinished {
         brief: None,
         duration_ms: Millis(0),
         strays: 0,
+        notes: Vec::new(),
         tree_changed: false,
     }
 }

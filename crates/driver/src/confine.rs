@@ -1,0 +1,223 @@
+//! What agents and checks may reach on this machine, and how it is proven that
+//! they reach nothing else.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use windlass_core::policy::{NetworkKind, NetworkPolicy, ProvenSandbox, SandboxLevel, SandboxPolicy};
+use windlass_process::{
+    Confinement, Level, Network, PROXY_PORT, Proof, Reach, Resources, Spawner, ThrowawayTree,
+    proxy_environment, remedy, remove_tree,
+};
+
+use crate::surroundings::Surroundings;
+
+/// A machine that cannot do what the policy asks for.
+#[derive(Debug, thiserror::Error)]
+#[error("this machine cannot confine agents as sandbox.minimum = \"{}\" asks: {}", minimum.name(), reasons(failed))]
+pub struct Unproven {
+    pub minimum: SandboxLevel,
+    /// Every level that was tried, the best first.
+    failed: Vec<Proof>,
+}
+
+impl Unproven {
+    /// What to do, for each level that would have been enough.
+    pub fn hints(&self) -> Vec<String> {
+        self.failed.iter().map(remedy).collect()
+    }
+}
+
+fn reasons(failed: &[Proof]) -> String {
+    let reasons: Vec<String> = failed.iter().map(reason).collect();
+    reasons.join("; ")
+}
+
+fn reason(proof: &Proof) -> String {
+    let why = match &proof.refused {
+        Some(why) => why.clone(),
+        None => {
+            let broken = proof.attempts.iter().filter(|attempt| !attempt.held);
+            let broken: Vec<String> =
+                broken.map(|attempt| format!("{} ({})", attempt.what, attempt.detail)).collect();
+            format!("not stopped: {}", broken.join(", "))
+        }
+    };
+    format!("{}: {why}", proof.level.name())
+}
+
+/// Finds the level to run at, by attack; never one below the minimum.
+pub fn prove(policy: &SandboxPolicy, spawner: &Spawner, proofs: &Path) -> Result<ProvenSandbox, Unproven> {
+    let wanted = match policy.level.exactly() {
+        Some(level) => vec![level],
+        None => SandboxLevel::ALL.into_iter().rev().collect(),
+    };
+    let mut failed = Vec::new();
+    for level in wanted.into_iter().filter(|level| *level >= policy.minimum) {
+        if level == SandboxLevel::None {
+            return Ok(ProvenSandbox::default());
+        }
+        let proof = test(of_process(level), spawner, proofs);
+        if proof.held {
+            let stopped = proof.attempts.into_iter().map(|attempt| attempt.what).collect();
+            return Ok(ProvenSandbox { level, stopped });
+        }
+        failed.push(proof);
+    }
+    Err(Unproven { minimum: policy.minimum, failed })
+}
+
+/// Remembered where there is a state directory already: asking must not make one.
+fn test(level: Level, spawner: &Spawner, proofs: &Path) -> Proof {
+    let known = proofs.parent().is_some_and(Path::is_dir) && std::fs::create_dir_all(proofs).is_ok();
+    match known {
+        true => spawner.prove_once(level, proofs, &proofs.join("proven.json")),
+        false => spawner.prove(level, &std::env::temp_dir()),
+    }
+}
+
+fn of_process(level: SandboxLevel) -> Level {
+    match level {
+        SandboxLevel::None => Level::None,
+        SandboxLevel::Landlock => Level::Landlock,
+        SandboxLevel::Namespaces => Level::Namespaces,
+    }
+}
+
+/// Everything a confinement is made of that is the same for all programs of a
+/// drive.
+#[derive(Clone, Debug)]
+pub struct Confine {
+    level: Level,
+    reach: Reach,
+    env: Vec<(OsString, OsString)>,
+    pub resources: Resources,
+    /// Named in the policy, for every program.
+    variables: Vec<String>,
+}
+
+/// What one program may use beside what all may.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    pub read: Vec<PathBuf>,
+    pub write: Vec<PathBuf>,
+    pub tree: Option<ThrowawayTree>,
+    /// Its home and its temporary files are below; nothing of another program is.
+    dir: PathBuf,
+}
+
+impl Own {
+    /// Where nothing is confined there is nothing to prepare.
+    pub fn fresh(confine: &Confine, dir: PathBuf) -> io::Result<Self> {
+        let own = Self { dir, ..Self::default() };
+        if confine.is_on() {
+            remove_tree(&own.dir)?;
+            for made in [own.home(), own.scratch()] {
+                DirBuilder::new().recursive(true).mode(0o700).create(made)?;
+            }
+        }
+        Ok(own)
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.dir.join("home")
+    }
+
+    fn scratch(&self) -> PathBuf {
+        self.dir.join("scratch")
+    }
+}
+
+impl Confine {
+    pub fn new(level: SandboxLevel, policy: &SandboxPolicy, surroundings: &Surroundings) -> Self {
+        let mut reach = Reach::system();
+        let toolchains = surroundings.toolchains();
+        let path = std::env::split_paths(&surroundings.clean_path()).collect::<Vec<_>>();
+        let absolute = |path: &String| surroundings.project.join(expand(path, surroundings));
+        reach.read.extend(path);
+        reach.read.extend(toolchains.iter().map(|(_, dir)| dir.clone()));
+        reach.hide.extend(toolchains.iter().flat_map(|(_, dir)| SECRETS.map(|secret| dir.join(secret))));
+        reach.read.extend(policy.extra_read.iter().map(absolute));
+        reach.write.extend(policy.extra_write.iter().map(absolute));
+        let env = toolchains.into_iter().filter_map(|(name, dir)| Some((name?.into(), dir.into()))).collect();
+        let asked = &policy.resources;
+        let resources = Resources {
+            memory: asked.memory_bytes,
+            processes: asked.processes,
+            open_files: asked.open_files,
+            file_size: asked.file_bytes,
+            workspace_bytes: asked.workspace_bytes,
+        };
+        Self { level: of_process(level), reach, env, resources, variables: policy.env.clone() }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.level != Level::None
+    }
+
+    /// Whether a tree that is thrown away can be had at this level.
+    pub fn may_have_tree(&self) -> bool {
+        self.level != Level::Landlock
+    }
+
+    pub fn confinement(&self, network: &NetworkPolicy, own: &Own) -> Confinement {
+        if !self.is_on() {
+            return Confinement::none_with(own.tree.clone());
+        }
+        let mut reach = self.reach.clone();
+        reach.read.extend(own.read.iter().cloned());
+        reach.write.extend(own.write.iter().cloned());
+        reach.write.push(own.home());
+        reach.scratch = Some(own.scratch());
+        Confinement { level: self.level, reach, network: network_of(network), tree: own.tree.clone() }
+    }
+
+    /// The environment of a program: the operator's own home is not in it.
+    pub fn lend(
+        &self,
+        surroundings: &Surroundings,
+        (named, network): (&[String], &NetworkPolicy),
+        own: &Own,
+    ) -> Vec<(OsString, OsString)> {
+        let named: Vec<String> = named.iter().chain(&self.variables).cloned().collect();
+        let mut env = surroundings.lend(&named);
+        if self.is_on() {
+            env.retain(|(name, _)| !OF_THE_HOME.iter().any(|own| name == own));
+            env.retain(|(name, _)| !self.env.iter().any(|(set, _)| set == name));
+            env.extend(self.env.iter().cloned());
+            env.push(("HOME".into(), own.home().into()));
+            env.push(("TMPDIR".into(), own.scratch().into()));
+            if network.meant() == NetworkKind::Allow {
+                env.extend(proxy_environment((Ipv4Addr::LOCALHOST, PROXY_PORT).into()));
+            }
+        }
+        env
+    }
+}
+
+/// Variables that lead into the operator's home.
+const OF_THE_HOME: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
+
+/// Below a toolchain's home, and not for agents.
+const SECRETS: [&str; 4] = ["credentials", "credentials.toml", ".netrc", "auth.json"];
+
+fn network_of(policy: &NetworkPolicy) -> Network {
+    match policy.meant() {
+        NetworkKind::Open => Network::Open,
+        NetworkKind::Loopback => Network::Loopback,
+        NetworkKind::None => Network::None,
+        NetworkKind::Allow => Network::Allow(policy.allow.clone()),
+    }
+}
+
+/// `~/` is the operator's home.
+fn expand(path: &str, surroundings: &Surroundings) -> PathBuf {
+    match (path.strip_prefix("~/"), surroundings.var("HOME")) {
+        (Some(below), Some(home)) => Path::new(home).join(below),
+        (Some(_), None) | (None, _) => PathBuf::from(path),
+    }
+}
