@@ -117,7 +117,8 @@ fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> f
         0 => Ok(()),
         1 => write!(f, ", left a process behind (ended)"),
         strays => write!(f, ", left {strays} processes behind (ended)"),
-    }
+    }?;
+    finished.notes.iter().try_for_each(|note| write!(f, "; {note}"))
 }
 
 fn tree_recorded(f: &mut fmt::Formatter<'_>, recorded: &TreeRecorded) -> fmt::Result {

@@ -38,10 +38,12 @@ impl AgentFinished {
             brief: _,
             duration_ms: _,
             strays: _,
+            notes,
             tree_changed: _,
         } = self;
         visit_end(end, visit);
         visit(message);
+        notes.iter_mut().for_each(&mut *visit);
         match report {
             Report::None => {}
             Report::Author(claim) => visit_claim(claim, visit),

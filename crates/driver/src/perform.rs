@@ -17,6 +17,7 @@ use windlass_core::effect::Effect;
 use windlass_core::id::{BlobId, CommitId, TreeId};
 use windlass_core::input::{Creation, Input};
 use windlass_core::outcome::{Fault, Reason};
+use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::State;
 use windlass_core::time::Millis;
 use windlass_gate::Protection;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use windlass_core::finding::Severity;
 use windlass_core::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
 use windlass_core::outcome::Outcome;
-use windlass_core::policy::SandboxLevel;
+use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::TaskStatus;
 use windlass_core::time::Millis;
 use windlass_core::verdict::Verdict;
@@ -116,7 +116,8 @@ pub struct Record {
     pub checks: Vec<Check>,
     pub tasks: Vec<Task>,
     pub protected: Protected,
-    pub sandbox: Sandbox,
+    /// The least that agents and checks were confined by, and what its self-test by attack showed.
+    pub sandbox: ProvenSandbox,
     /// Every review on record, in order.
     pub reviews: Vec<Review>,
     /// Those still open.
@@ -177,14 +178,6 @@ pub struct ProtectedFile {
     pub path: String,
     pub mode: String,
     pub blob: String,
-}
-
-/// What agents and checks could reach.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Sandbox {
-    pub level: SandboxLevel,
-    /// What the self-test by attack showed; none on record.
-    pub self_test: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

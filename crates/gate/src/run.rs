@@ -10,7 +10,9 @@ use windlass_core::gate::CheckResult;
 use windlass_core::id::BlobId;
 use windlass_core::policy::CheckPolicy;
 use windlass_core::time::Millis;
-use windlass_process::{Canceller, Capture, Confinement, Exit, Finished, Limits, Program, Resources, Spawner};
+use windlass_process::{
+    Canceller, Capture, Confinement, Exit, Finished, Limits, Program, Resources, Spawner,
+};
 use windlass_redact::Redactor;
 
 use crate::excerpt::{Stream, excerpt};

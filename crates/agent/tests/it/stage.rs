@@ -88,6 +88,7 @@ impl Stage {
             env: &self.env,
             confinement: &Confinement::none(),
             spawner: &self.spawner,
+            resources: windlass_process::Resources::default(),
             redactor: &self.redactor,
         };
         let agent: Box<dyn Agent> = adapter(&self.policy).unwrap();

@@ -284,8 +284,7 @@ fn inside(item: &str) -> Result<String, String> {
 }
 
 fn host_and_port(item: &str) -> Result<String, String> {
-    let (host, port) =
-        item.rsplit_once(':').ok_or_else(|| format!("{} has no port", quoted(item)))?;
+    let (host, port) = item.rsplit_once(':').ok_or_else(|| format!("{} has no port", quoted(item)))?;
     let name = |c: char| c.is_ascii_alphanumeric() || "-._*[]:".contains(c);
     match port.parse::<u16>() {
         Ok(1..) if !host.is_empty() && host.chars().all(name) => Ok(item.to_owned()),
@@ -372,9 +371,8 @@ fn span(key: &str, value: &Value<'_>) -> Result<Millis, Fault> {
 }
 
 fn bytes(key: &str, value: &Value<'_>) -> Result<u64, Fault> {
-    let help = || {
-        "write a number with a unit, such as \"512MB\" or \"4GiB\"; 0 switches the limit off".to_owned()
-    };
+    let help =
+        || "write a number with a unit, such as \"512MB\" or \"4GiB\"; 0 switches the limit off".to_owned();
     if let Some(number) = value.get_ref().as_integer() {
         if number.as_str() == "0" {
             return Ok(0);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_core::policy::{AgentPolicy, Policy, Role};
+use windlass_core::policy::{AgentPolicy, NetworkKind, Policy, Role};
 
 use super::field::quoted;
 use super::keys::{AGENT_KEYS, POLICY_KEYS};
@@ -37,7 +37,8 @@ pub fn resolve(layers: Vec<Layer>) -> Result<Resolved, ConfigError> {
         return Err(ConfigError { problems });
     }
     let resolved = merge(settings, has_project_file);
-    let problems = resolved.unusable_agents();
+    let mut problems = resolved.unusable_agents();
+    problems.extend(resolved.contradictions());
     if problems.is_empty() { Ok(resolved) } else { Err(ConfigError { problems }) }
 }
 
@@ -74,6 +75,38 @@ impl Resolved {
             let table = format!("role.{}", role.name());
             problems.extend(self.unusable(&table, agent));
             problems.extend(self.ignored(&table, agent));
+        }
+        problems
+    }
+
+    /// Keys that cannot both hold.
+    fn contradictions(&self) -> Vec<Problem> {
+        let policy = &self.policy;
+        let mut problems = Vec::new();
+        let sandbox = &policy.sandbox;
+        if let Some(level) = sandbox.level.exactly().filter(|level| *level < sandbox.minimum)
+            && let Some(origin) = self.origin("sandbox.level")
+        {
+            let minimum = sandbox.minimum.name();
+            let message =
+                format!("`sandbox.level = \"{}\"` is below `sandbox.minimum = \"{minimum}\"`", level.name());
+            let help =
+                format!("to run with less, write minimum = \"{}\" too; or remove `level`", level.name());
+            problems.push(shown(origin, message, &help));
+        }
+        let agents =
+            policy.roles.iter().map(|(role, agent)| (format!("role.{}", role.name()), &agent.network));
+        let networks =
+            [("agent".to_owned(), &policy.agent.network), ("gate".to_owned(), &policy.gate.network)];
+        for (table, network) in networks.into_iter().chain(agents) {
+            let listed = !network.allow.is_empty();
+            let origin = self.origin(&format!("{table}.network"));
+            if let Some(origin) = origin.filter(|_| listed != (network.meant() == NetworkKind::Allow)) {
+                let kind = network.kind.name();
+                let message = format!("`{table}.network = \"{kind}\"` and `{table}.allow` do not fit");
+                let help = "list the hosts in `allow` and write network = \"allow\", or leave both out";
+                problems.push(shown(origin, message, help));
+            }
         }
         problems
     }

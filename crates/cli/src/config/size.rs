@@ -46,9 +46,13 @@ mod tests {
         for wrong in ["", "GB", "4", "1.5GB", "-1MB", "4 XB", "99999999999TB", "é"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
-        for (bytes, shown) in
-            [(0, "0"), (4 << 30, "\"4GiB\""), (512_000_000, "\"512MB\""), (1536, "\"1536B\""), (1000, "\"1kB\"")]
-        {
+        for (bytes, shown) in [
+            (0, "0"),
+            (4 << 30, "\"4GiB\""),
+            (512_000_000, "\"512MB\""),
+            (1536, "\"1536B\""),
+            (1000, "\"1kB\""),
+        ] {
             assert_eq!(show(bytes), shown);
         }
     }

@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, Rejected, Role};
+use windlass_core::policy::{
+    CheckPolicy, CheckWhen, NetworkKind, Policy, Rejected, Role, SandboxLevel, WantedLevel,
+};
 use windlass_core::time::Millis;
 
 use super::detect::Proposal;
@@ -86,6 +88,7 @@ minimum = "none"
     }];
     expected.review.tasks = false;
     expected.review.whole = false;
+    (expected.sandbox.level, expected.sandbox.minimum) = (WantedLevel::None, SandboxLevel::None);
     assert_eq!(policy, expected);
 }
 
@@ -100,6 +103,7 @@ resume = false
 silence = 0
 env = ["API_KEY"]
 [gate]
+network = "loopback"
 protect = ["./tests/", "**/*.{test,spec}.js"]
 timeout = "1m"
 [[gate.check]]
@@ -113,7 +117,12 @@ run = "true"
 [review]
 rejected = "reset"
 [sandbox]
-level = "auto"
+level = "landlock"
+extra_read = ["/opt/models", "~/.cache/pip"]
+memory = "4GiB"
+processes = 500
+[role.reviewer]
+network = "none"
 "#,
     )
     .policy;
@@ -126,6 +135,10 @@ level = "auto"
     assert_eq!(policy.gate.protect, ["tests/**", "**/*.{test,spec}.js"]);
     let timeouts: Vec<Millis> = policy.gate.checks.iter().map(|check| check.timeout).collect();
     assert_eq!(timeouts, [Millis::minutes(90), Millis::minutes(1)], "a check without one has the gate's");
+    assert_eq!((policy.sandbox.level, policy.sandbox.extra_read.len()), (WantedLevel::Landlock, 2));
+    assert_eq!((policy.sandbox.resources.memory_bytes, policy.sandbox.resources.processes), (4 << 30, 500));
+    assert_eq!(policy.roles[&Role::Reviewer].network.meant(), NetworkKind::None);
+    assert_eq!(policy.gate.network.meant(), NetworkKind::Loopback);
     assert_eq!((policy.gate.checks[0].when, policy.review.rejected), (CheckWhen::Final, Rejected::Reset));
 }
 
@@ -418,7 +431,6 @@ fn what_this_version_cannot_do_is_said_so() {
         ("notify.webhook = \"x\"\n", "1:1", "notify"),
         ("[stop]\n", "1:2", "stop"),
         ("[gate]\ncache = []\n", "2:1", "gate.cache"),
-        ("[gate]\nnetwork = \"open\"\n", "2:1", "gate.network"),
         ("[role.reviewer]\nfallback = []\n", "2:1", "role.reviewer.fallback"),
         ("[agent]\ninject = []\n", "2:1", "agent.inject"),
         ("[agent]\nresume = true\n", "2:10", "agent.resume = true"),
@@ -431,10 +443,10 @@ fn what_this_version_cannot_do_is_said_so() {
         );
     }
     refused(
-        "[sandbox]\nlevel = \"landlock\"\nminimum = \"container\"\n[land]\nrule = \"merge\"\n[agent]\nuse = \"codex\"\n",
+        "[sandbox]\nlevel = \"container\"\nminimum = \"container\"\n[land]\nrule = \"merge\"\n[agent]\nuse = \"codex\"\n",
         &[
-            "2:9 `sandbox.level = \"landlock\"` is not available in this version of windlass | known here: \"none\", \"auto\"",
-            "3:11 `sandbox.minimum = \"container\"` is not available in this version of windlass | known here: \"none\"",
+            "2:9 `sandbox.level = \"container\"` is not available in this version of windlass | known here: \"auto\", \"namespaces\", \"landlock\", \"none\"",
+            "3:11 `sandbox.minimum = \"container\"` is not available in this version of windlass | known here: \"namespaces\", \"landlock\", \"none\"",
             "5:8 `land.rule = \"merge\"` is not available in this version of windlass | known here: \"branch\"",
             "7:7 `agent.use = \"codex\"` is not available in this version of windlass | known here: \"command\", \"scripted\"",
         ],
@@ -537,4 +549,37 @@ fn the_example_at_the_root_has_every_key_and_is_the_defaults() {
     policy.agent.command.clear();
     policy.gate.checks.clear();
     assert_eq!(policy, Policy::default());
+}
+
+#[test]
+fn keys_that_contradict_each_other_are_named() {
+    refused(
+        "[sandbox]\nlevel = \"none\"\n",
+        &[
+            "2:1 `sandbox.level = \"none\"` is below `sandbox.minimum = \"landlock\"` | to run with less, write minimum = \"none\" too; or remove `level`",
+        ],
+    );
+    refused(
+        "[gate]\nnetwork = \"none\"\nallow = [\"a.example:443\"]\n",
+        &[
+            "2:1 `gate.network = \"none\"` and `gate.allow` do not fit | list the hosts in `allow` and write network = \"allow\", or leave both out",
+        ],
+    );
+    refused(
+        "[agent]\nnetwork = \"allow\"\n",
+        &[
+            "2:1 `agent.network = \"allow\"` and `agent.allow` do not fit | list the hosts in `allow` and write network = \"allow\", or leave both out",
+        ],
+    );
+    let policy = resolved("[gate]\nallow = [\"a.example:443\"]\n").policy;
+    assert_eq!(policy.gate.network.meant(), NetworkKind::Allow);
+    refused(
+        "[sandbox]\nmemory = 4\nfile_size = \"x\"\nextra_read = [\"../up\"]\n[agent]\nallow = [\"nohost\"]\n",
+        &[
+            "2:10 `sandbox.memory` has no unit | write a number with a unit, such as \"512MB\" or \"4GiB\"; 0 switches the limit off",
+            "3:13 `sandbox.file_size` is not a size: \"x\" | write a number with a unit, such as \"512MB\" or \"4GiB\"; 0 switches the limit off",
+            "4:15 in `sandbox.extra_read`, \"../up\" goes up with `..` | write it like \"/opt/models\", \"~/.cache/pip\" or \"vendor\"",
+            "6:10 in `agent.allow`, \"nohost\" has no port | write it like \"api.example.com:443\" or \"*.example.com:443\"",
+        ],
+    );
 }

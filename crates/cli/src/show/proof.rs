@@ -36,9 +36,10 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
     let landed = |part: fn(&windlass_driver::prove::Point) -> &str| {
         record.landed.as_ref().map_or_else(|| "nothing".to_owned(), |at| part(at).to_owned())
     };
-    let sandbox = serde_json::to_value(record.sandbox.level).ok();
-    let sandbox = sandbox.as_ref().and_then(serde_json::Value::as_str).unwrap_or("unknown").to_owned();
-    let tested = record.sandbox.self_test.as_deref().unwrap_or("no self-test on record");
+    let tested = match record.sandbox.stopped.len() {
+        0 => "nothing was confined".to_owned(),
+        attacks => format!("proven by {attacks} attacks that failed"),
+    };
     vec![
         ("base", record.base.commit.to_string()),
         ("commit", landed(|at| at.commit.as_str())),
@@ -47,7 +48,7 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ("gate", record.gate.hash.clone()),
         ("protected", record.protected.hash.clone()),
         ("log", record.head.clone()),
-        ("sandbox", format!("{sandbox} ({tested})")),
+        ("sandbox", format!("{} ({tested})", record.sandbox.level.name())),
     ]
 }
 

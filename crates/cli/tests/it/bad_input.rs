@@ -242,7 +242,7 @@ fn an_adapter_of_later_or_of_nobody() {
 }
 
 #[test]
-fn a_sandbox_this_version_cannot_give() {
+fn a_sandbox_below_its_own_minimum() {
     let case = with(|case| {
         edit(case, "minimum = \"none\"", "minimum = \"landlock\"");
     });

@@ -3,6 +3,7 @@
 use windlass_core::event::{Decision, Event, ReviewRecorded};
 use windlass_core::gate::Purpose;
 use windlass_core::id::{BlobId, LoopName, Seq, TaskId, TreeId};
+use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::{State, TaskState};
 use windlass_core::time::Millis;
 use windlass_core::view::{FOLD_VERSION, View};
@@ -10,7 +11,7 @@ use windlass_gate::definition;
 use windlass_store::Reader;
 use windlass_workspace::Vault;
 
-use super::{Check, Gate, OpenFinding, Point, Protected, Record, Review, Sandbox, Task};
+use super::{Check, Gate, OpenFinding, Point, Protected, Record, Review, Task};
 
 const PAGE: usize = 512;
 
@@ -25,6 +26,8 @@ pub(super) struct History {
     /// The trees that landed, in order, and whether a finisher made the last.
     pub landed: Vec<TreeId>,
     pub finished_by_agent: bool,
+    /// The least that any drive was confined by.
+    pub sandbox: Option<ProvenSandbox>,
 }
 
 pub(super) struct Checked {
@@ -84,6 +87,7 @@ impl History {
             reviews: Vec::new(),
             landed: Vec::new(),
             finished_by_agent: false,
+            sandbox: None,
         }
     }
 
@@ -109,8 +113,19 @@ impl History {
             Event::ReviewRecorded(review) => self.reviews.push((**review).clone()),
             Event::FinishRecorded { .. } => self.finished_by_agent = true,
             Event::Landed { tree, .. } => self.landed.push(tree.clone()),
-            Event::RunStarted { .. } | Event::RunRestarted { .. } => self.finished_by_agent = false,
+            Event::RunStarted { asked, .. } => {
+                self.finished_by_agent = false;
+                self.drive(&asked.sandbox);
+            }
+            Event::RunResumed { asked, .. } => self.drive(&asked.sandbox),
+            Event::RunRestarted { .. } => self.finished_by_agent = false,
             _ => {}
+        }
+    }
+
+    fn drive(&mut self, proven: &ProvenSandbox) {
+        if self.sandbox.as_ref().is_none_or(|least| proven.level < least.level) {
+            self.sandbox = Some(proven.clone());
         }
     }
 
@@ -177,7 +192,7 @@ impl History {
             checks,
             tasks: state.tasks.iter().map(|task| self.task(vault, task)).collect(),
             protected,
-            sandbox: Sandbox { level: creation.policy.sandbox.level, self_test: None },
+            sandbox: self.sandbox.clone().unwrap_or_default(),
             reviews: self.reviews.iter().map(review).collect(),
             findings: state.findings.values().filter(|finding| finding.is_open()).map(open_finding).collect(),
         }
