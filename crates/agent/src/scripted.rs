@@ -32,14 +32,13 @@ impl Agent for Scripted {
     }
 
     fn files(&self, policy: &AgentPolicy, project: &Path, _path: &OsStr) -> Vec<PathBuf> {
-        std::env::current_exe().into_iter().chain([path(policy, project)]).collect()
+        vec![this_program(), path(policy, project)]
     }
 
     fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
         let task = call.names.task.map_or("", |task| task.as_str());
-        // The warden is this very binary, so in the process that becomes the program this names it too.
         let argv = [
-            "/proc/self/exe".into(),
+            this_program().into_os_string(),
             SCRIPTED_ARG.into(),
             play::PLAY.into(),
             path(call.policy, call.project).into_os_string(),
@@ -50,6 +49,13 @@ impl Agent for Scripted {
         ];
         attempt::run(call, argv.into(), started)
     }
+}
+
+/// By its name, which a confined program can be let to run; or, once an upgrade has replaced the file, as
+/// what the warden runs too.
+fn this_program() -> PathBuf {
+    let named = std::env::current_exe().ok().filter(|path| path.exists());
+    named.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
 fn path(policy: &AgentPolicy, project: &Path) -> PathBuf {

@@ -12,7 +12,9 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LoopCreated(c) => write!(f, "loop {} created: {} tasks", c.name, c.plan.tasks.len()),
-            Self::RunStarted { run, .. } => write!(f, "run {run} started"),
+            Self::RunStarted { run, asked } => {
+                write!(f, "run {run} started, sandbox {}", asked.sandbox.level.name())
+            }
             Self::RunResumed { run, .. } => write!(f, "run {run} goes on"),
             Self::RunRestarted { run } => write!(f, "run {run} opened"),
             Self::IterationOpened { iteration, task, .. } => {

@@ -14,6 +14,7 @@ use windlass_process::{
     proxy_environment, remedy, remove_tree,
 };
 
+use crate::setup::Found;
 use crate::surroundings::Surroundings;
 
 /// A machine that cannot do what the policy asks for.
@@ -71,12 +72,28 @@ pub fn prove(policy: &SandboxPolicy, spawner: &Spawner, proofs: &Path) -> Result
     Err(Unproven { minimum: policy.minimum, failed })
 }
 
+/// What each level comes to on this machine. One of them is needed, unless a policy says otherwise.
+pub fn examine(spawner: &Spawner, scratch: &Path) -> Vec<Found> {
+    let proofs = [Level::Namespaces, Level::Landlock].map(|level| spawner.prove(level, scratch));
+    let none_held = proofs.iter().all(|proof| !proof.held);
+    let row = |proof: &Proof| Found {
+        what: format!("sandbox {}", proof.level.name()),
+        ok: proof.held,
+        needed: none_held,
+        detail: match proof.held {
+            true => format!("{} attacks tried, all stopped", proof.attempts.len()),
+            false => format!("{}. {}", reason(proof), remedy(proof)),
+        },
+    };
+    proofs.iter().map(row).collect()
+}
+
 /// Remembered where there is a state directory already: asking must not make one.
 fn test(level: Level, spawner: &Spawner, proofs: &Path) -> Proof {
     let known = proofs.parent().is_some_and(Path::is_dir) && std::fs::create_dir_all(proofs).is_ok();
     match known {
         true => spawner.prove_once(level, proofs, &proofs.join("proven.json")),
-        false => spawner.prove(level, &std::env::temp_dir()),
+        false => spawner.prove(level, Path::new("/tmp")),
     }
 }
 

@@ -18,7 +18,7 @@ use windlass_workspace::{
 };
 
 use crate::clock;
-use crate::confine::{Unproven, prove};
+use crate::confine::{self, Unproven, prove};
 use crate::journal::{Journal, JournalError};
 use crate::surroundings::Surroundings;
 
@@ -212,7 +212,9 @@ pub fn examine(surroundings: &Surroundings, scratch: &Path) -> Vec<Found> {
         Err(error) => error.to_string(),
     };
     let git = Found { what: "git".into(), ok: git.is_ok(), needed: true, detail };
-    let can = Spawner::new().probe(scratch);
+    let spawner = Spawner::new();
+    let levels = confine::examine(&spawner, scratch);
+    let can = spawner.probe(scratch);
     let namespace = if can.pid_namespace {
         "an attempt's processes cannot outlive it".to_owned()
     } else {
@@ -223,11 +225,13 @@ pub fn examine(surroundings: &Surroundings, scratch: &Path) -> Vec<Found> {
     } else {
         "not available: the clean tree is compared and rewritten before each check".to_owned()
     };
-    vec![
+    let mut found = vec![
         git,
         Found { what: "pid namespace".into(), ok: can.pid_namespace, needed: false, detail: namespace },
         Found { what: "overlay".into(), ok: can.overlay, needed: false, detail: overlay },
-    ]
+    ];
+    found.extend(levels);
+    found
 }
 
 fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {

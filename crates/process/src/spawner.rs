@@ -117,10 +117,10 @@ impl Spawner {
         let mut program = Program { dir, cwd, ..program.clone() };
         let weakened = Weakened::from_environment();
         let mut command = Command::new(&self.warden);
-        match weakened.keeps(Defence::Environment) {
-            true => drop(command.env_clear()),
-            false => program.env.extend(std::env::vars_os()),
+        if weakened.keeps(Defence::Environment) {
+            command.env_clear();
         }
+        program.env.extend(weakened.leaked_environment());
         weakened.tell_early(&mut command);
 
         abort_point("process::spawn");

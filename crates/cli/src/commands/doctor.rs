@@ -65,7 +65,7 @@ pub fn doctor(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
                 (false, true) => ("missing", Colour::Bad),
                 (false, false) => ("without", Colour::Busy),
             };
-            say!("{}  {:<16} {}", paint(&format!("{mark:<7}"), colour), row.what, row.detail);
+            say!("{}  {:<18} {}", paint(&format!("{mark:<7}"), colour), row.what, row.detail);
         }
     }
     Ok(if sound { Exit::Done } else { Exit::Error })

@@ -22,6 +22,9 @@ pub fn page(view: &View) -> String {
     let _ = writeln!(page, "  goal      {}", fit(&view.goal, width.saturating_sub(12)));
     let _ = writeln!(page, "  {:<10}{}", "iteration", iterations(view));
     let _ = writeln!(page, "  {:<10}{}", "branch", branch(view));
+    if view.started_at.is_some() {
+        let _ = writeln!(page, "  {:<10}{}", "sandbox", view.sandbox.name());
+    }
     for line in notes(view) {
         let _ = writeln!(page, "  {}", fit(&line, width.saturating_sub(2)));
     }

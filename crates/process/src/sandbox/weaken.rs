@@ -2,6 +2,7 @@
 //!
 //! Exists only with the feature `weaken`, which no shipped binary has. Without it every answer is a constant.
 
+use std::ffi::OsString;
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,10 @@ impl Weakened {
     }
 
     pub fn tell_early(&self, _: &mut Command) {}
+
+    pub fn leaked_environment(&self) -> Vec<(OsString, OsString)> {
+        Vec::new()
+    }
 }
 
 #[cfg(feature = "weaken")]
@@ -66,6 +71,11 @@ impl Weakened {
 
     pub fn keeps(&self, defence: Defence) -> bool {
         !self.off.contains(&defence)
+    }
+
+    /// What the program is given of the supervisor's own variables.
+    pub fn leaked_environment(&self) -> Vec<(OsString, OsString)> {
+        if self.keeps(Defence::Environment) { Vec::new() } else { std::env::vars_os().collect() }
     }
 
     /// A warden closes descriptors before it reads its request.

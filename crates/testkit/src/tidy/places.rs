@@ -70,7 +70,8 @@ const ONLY: &[Only] = &[
             "env::temp_dir",
             "env::*",
         ],
-        places: &["crates/cli/src", "crates/testkit/src"],
+        // A switch that only adversarial builds have must not grow an argument through every crate.
+        places: &["crates/cli/src", "crates/testkit/src", "crates/process/src/sandbox/weaken"],
         why: "only cli reads the environment; others are told",
     },
     Only {
