@@ -19,7 +19,7 @@ use crate::surroundings::Surroundings;
 
 /// A machine that cannot do what the policy asks for.
 #[derive(Debug, thiserror::Error)]
-#[error("this machine cannot confine agents as sandbox.minimum = \"{}\" asks: {}", minimum.name(), reasons(failed))]
+#[error("this machine does not reach sandbox.minimum = {:?}; nothing was started", minimum.name())]
 pub struct Unproven {
     pub minimum: SandboxLevel,
     /// Every level that was tried, the best first.
@@ -31,24 +31,6 @@ impl Unproven {
     pub fn hints(&self) -> Vec<String> {
         self.failed.iter().map(remedy).collect()
     }
-}
-
-fn reasons(failed: &[Proof]) -> String {
-    let reasons: Vec<String> = failed.iter().map(reason).collect();
-    reasons.join("; ")
-}
-
-fn reason(proof: &Proof) -> String {
-    let why = match &proof.refused {
-        Some(why) => why.clone(),
-        None => {
-            let broken = proof.attempts.iter().filter(|attempt| !attempt.held);
-            let broken: Vec<String> =
-                broken.map(|attempt| format!("{} ({})", attempt.what, attempt.detail)).collect();
-            format!("not stopped: {}", broken.join(", "))
-        }
-    };
-    format!("{}: {why}", proof.level.name())
 }
 
 /// Finds the level to run at, by attack; never one below the minimum.
@@ -82,7 +64,7 @@ pub fn examine(spawner: &Spawner, scratch: &Path) -> Vec<Found> {
         needed: none_held,
         detail: match proof.held {
             true => format!("{} attacks tried, all stopped", proof.attempts.len()),
-            false => format!("{}. {}", reason(proof), remedy(proof)),
+            false => remedy(proof),
         },
     };
     proofs.iter().map(row).collect()

@@ -46,6 +46,9 @@ pub struct Setup {
     agent_keys: String,
     checks: String,
     review: String,
+    /// The level, and the minimum too.
+    level: String,
+    sandbox: String,
     more: String,
     tasks: usize,
     home: Option<Scratch>,
@@ -84,10 +87,24 @@ impl Setup {
             agent_keys: String::new(),
             checks: "[[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\n".to_owned(),
             review: "tasks = false\nfinal = false\n".to_owned(),
+            level: std::env::var("WINDLASS_TEST_LEVEL").unwrap_or_else(|_| "none".to_owned()),
+            sandbox: String::new(),
             more: String::new(),
             tasks: 0,
             home: None,
         }
+    }
+
+    /// At this level whatever the others run at.
+    pub fn level(mut self, level: &str) -> Self {
+        self.level = level.to_owned();
+        self
+    }
+
+    /// Lines of `[sandbox]`.
+    pub fn sandbox(mut self, lines: &str) -> Self {
+        self.sandbox.push_str(lines);
+        self
     }
 
     pub fn timeout(mut self, span: &str) -> Self {
@@ -169,7 +186,7 @@ impl Setup {
     }
 
     fn policy(&self, side: &Path) -> String {
-        let Self { timeout, agent_keys, checks, review, more, .. } = self;
+        let Self { timeout, agent_keys, checks, review, level, sandbox, more, .. } = self;
         let side = side.display();
         format!(
             r#"[agent]
@@ -188,8 +205,10 @@ protect = ["test.sh"]
 [review]
 {review}
 [sandbox]
-level = "none"
-minimum = "none"
+level = "{level}"
+minimum = "{level}"
+extra_write = ["{side}"]
+{sandbox}
 {more}"#
         )
     }

@@ -21,6 +21,7 @@ mod agents_vandals;
 mod bad_input;
 mod bad_surroundings;
 mod bystanders;
+mod confined;
 mod crash;
 mod crash_kills;
 mod crash_points;
