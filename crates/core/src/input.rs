@@ -97,6 +97,8 @@ pub struct AgentFinished {
     pub strays: u32,
     /// Whether the workspace differs from what a reviewer was given.
     pub tree_changed: bool,
+    /// How it differs.
+    pub left: Vec<Evidence>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

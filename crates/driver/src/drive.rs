@@ -194,5 +194,6 @@ pub fn lost_attempt() -> AgentFinished {
         duration_ms: Millis(0),
         strays: 0,
         tree_changed: false,
+        left: Vec::new(),
     }
 }

@@ -23,7 +23,7 @@ use crate::operate::LEFTOVERS_PATIENCE;
 use crate::perform::{Shelf, SpaceDesk, Stop, Workshop};
 use crate::project::Project;
 use crate::setup::locate_git;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{NoShell, Surroundings};
 use crate::trail::Keeper;
 
 /// The largest task text that is read back.
@@ -47,6 +47,8 @@ pub enum DriveLoopError {
     Drive(#[from] DriveError),
     #[error(transparent)]
     Leftovers(#[from] LeftoversError),
+    #[error(transparent)]
+    Shell(#[from] NoShell),
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -131,7 +133,9 @@ pub(crate) fn workshop(
     texts: BTreeMap<windlass_core::id::BlobId, String>,
     trail: &Path,
 ) -> Result<Workshop, DriveLoopError> {
-    let git = locate_git(&order.surroundings)?;
+    let surroundings = Surroundings { state: order.vault.state().to_owned(), ..order.surroundings.clone() };
+    let shell = surroundings.shell()?;
+    let git = locate_git(&surroundings)?;
     let repository = Repository::discover(&git, &order.project.top)?;
     let vault = Vault::open_or_create(&git, &order.vault.vault_git())?;
     let attempts = order.vault.attempts(&order.name);
@@ -157,7 +161,8 @@ pub(crate) fn workshop(
         redactor,
         spawner,
         overlay,
-        surroundings: order.surroundings.clone(),
+        surroundings,
+        shell,
         texts,
         space: Mutex::new(SpaceDesk { space, touched: true }),
         checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),

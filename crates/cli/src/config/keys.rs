@@ -86,7 +86,7 @@ pub fn all_names() -> Vec<String> {
 pub const TABLES: [&str; 11] =
     ["loop", "budget", "agent", "role", "workspace", "plan", "gate", "review", "finish", "sandbox", "land"];
 
-const LATER: [&str; 5] = ["hooks", "notify", "stop", "gate.cache", "gate.network"];
+const LATER: [&str; 4] = ["hooks", "notify", "stop", "gate.network"];
 const LATER_AGENT: [&str; 2] = ["fallback", "inject"];
 
 fn words_in(table: &str) -> Vec<&'static str> {
@@ -218,6 +218,11 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
         name: "gate.protect",
         doc: "What no task may change unless its file allows it: tests, and what runs them.",
         field: Field::Texts(Items::Globs, |p| &mut p.gate.protect),
+    },
+    Key {
+        name: "gate.cache",
+        doc: "Directories that builds fill, such as target: the baseline fills them on the base, and each check begins with a copy of its own. The final gate has none.",
+        field: Field::Texts(Items::Directories, |p| &mut p.gate.cache),
     },
     Key {
         name: "gate.check",

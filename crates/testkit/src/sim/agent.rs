@@ -127,6 +127,7 @@ pub fn report(turn: &Turn, world: &World, state: &State, chance: &mut Chance) ->
         duration_ms: turn.took,
         strays: 0,
         tree_changed: turn.role == Role::Reviewer && turn.kind == Kind::ChangesTree,
+        left: Vec::new(),
     }
 }
 
@@ -142,6 +143,7 @@ pub fn ended(end: AttemptEnd) -> AgentFinished {
         duration_ms: Millis(0),
         strays: 0,
         tree_changed: false,
+        left: Vec::new(),
     }
 }
 
