@@ -74,10 +74,11 @@ fn counting_tests() {
 #[test]
 fn a_tree_for_each_check() {
     only_held_back_by("fresh", || {
-        let checks = "[[gate.check]]\nname = \"build\"\nrun = \". ./build.sh\"\n\
+        let checks = "[[gate.check]]\nname = \"build\"\nrun = \"sh ./build.sh\"\n\
                       [[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\n";
-        Setup::new("echo 'echo 42 >answer.txt' >build.sh\ncomplete")
-            .file("build.sh", ":\n")
+        Setup::new("echo 'echo 42 >answer.txt' >product.sh\ncomplete")
+            .file("build.sh", ". ./product.sh\n")
+            .file("product.sh", ":\n")
             .checks(checks)
             .limits(IMPATIENT)
     });
