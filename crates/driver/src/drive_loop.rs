@@ -25,6 +25,7 @@ use crate::project::Project;
 use crate::setup::locate_git;
 use crate::surroundings::{NoShell, Surroundings};
 use crate::trail::Keeper;
+use crate::weaken::Defence;
 
 /// The largest task text that is read back.
 const TEXT_LIMIT: u64 = 2 << 20;
@@ -149,8 +150,8 @@ pub(crate) fn workshop(
     }
     let space = Space::new(&order.vault.space(&order.name), &order.vault.cache_file(&order.name, "stat"));
     let spawner = Spawner::new();
-    let redactor = order.surroundings.redactor(policy);
-    let overlay = spawner.probe(&checkout).overlay;
+    let redactor = surroundings.redactor(policy);
+    let overlay = spawner.probe(&checkout).overlay && !surroundings.is_weak(Defence::Layer);
     Ok(Workshop {
         dirs: order.vault.clone(),
         trail: trail.to_owned(),

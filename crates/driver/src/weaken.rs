@@ -15,6 +15,9 @@ pub enum Defence {
     Cache,
     /// Each check has a tree of its own.
     Fresh,
+    /// What a check writes goes to a layer over the clean tree. Without one the
+    /// tree is compared and rewritten, as where no layer can be mounted.
+    Layer,
     /// The PATH has no entry that an agent could fill.
     Path,
     /// Secrets are taken out of what is stored and shown.
@@ -32,6 +35,7 @@ impl Defence {
             Self::Junit => "junit",
             Self::Cache => "cache",
             Self::Fresh => "fresh",
+            Self::Layer => "layer",
             Self::Path => "path",
             Self::Redact => "redact",
             Self::Evidence => "evidence",

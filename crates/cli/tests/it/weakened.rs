@@ -103,3 +103,52 @@ fn a_path_that_no_agent_can_fill() {
     assert_eq!(attempt(""), "blocked");
     assert_eq!(attempt("path"), "completed");
 }
+
+/// Where no layer can be mounted the clean tree itself is used and rewritten:
+/// everything holds all the same.
+#[test]
+fn without_a_layer_the_gate_judges_alike() {
+    let Some(binary) = capability::weakened_binary() else { return };
+    let checks = "cache = [\"made\"]\n\
+                  [[gate.check]]\nname = \"build\"\nrun = \"sh ./build.sh\"\njunit = \"out/*.xml\"\ncontrol = \"test -e left\"\n\
+                  [[gate.check]]\nname = \"next\"\nrun = \"test -e left\"\nchain = true\n\
+                  [[gate.check]]\nname = \"test\"\nrun = \"test ! -e left && sh ./test.sh\"\n";
+    let build = "set -e\n[ ! -e made/poison ] || { echo poisoned; exit 9; }\nmkdir -p made out\n[ -e made/base ] || echo built >made/base\n\
+                 . ./product.sh\ntouch left\n[ -e keep ] || cp report out/junit.xml\nrm -f README.md\n";
+    let agent = "case $n in\n\
+                 1) echo 'echo x >made/poison' >product.sh ;;\n\
+                 2) mkdir -p out; cp report out/junit.xml; touch keep ;;\n\
+                 3) rm -rf out keep; echo '<testsuite><testcase name=\"a\"/></testsuite>' >report ;;\n\
+                 *) git checkout -q HEAD -- report product.sh; echo 42 >answer.txt ;;\nesac\ncomplete";
+    let case = Setup::new(agent)
+        .file("build.sh", build)
+        .file("product.sh", ":\n")
+        .file("report", "<testsuite><testcase name=\"a\"/><testcase name=\"b\"/></testsuite>\n")
+        .file(".gitignore", "made\nleft\n")
+        .checks(checks)
+        .home(Scratch::exactly(&binary))
+        .ready();
+    let mut command = case.command(&["run", "--name", LOOP]);
+    command.env("WINDLASS_WEAKEN", "layer");
+    let ran = case.home.start(command).finish(RUN);
+    let seen = case.look(ran);
+    seen.completed();
+    let told: Vec<String> = seen
+        .log
+        .of("check_finished")
+        .iter()
+        .filter(|check| check["check"] == "build")
+        .map(|check| {
+            let tally = &check["tally"];
+            let counted = tally["why"].as_str().map_or_else(|| tally["tests"].to_string(), str::to_owned);
+            format!("{} {counted} {}", check["exit_code"], check["control"]["exit_code"])
+        })
+        .collect();
+    assert_eq!(
+        told,
+        ["0 2 1", "0 2 1", "0 it wrote no file out/*.xml null", "0 1 null", "0 2 1", "0 2 1"],
+        "{}",
+        seen.log
+    );
+    assert!(case.repo.show("HEAD", "README.md").contains("A question"));
+}

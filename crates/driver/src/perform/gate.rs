@@ -24,12 +24,11 @@ pub(super) struct On<'a> {
 
 pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
     let mut checkout = lock(&shop.checkout);
-    let due = job.creation.policy.gate.checks.iter().filter(|check| on.checks.contains(&check.name));
-    let due: Vec<&CheckPolicy> = due.collect();
+    let chains = chains(&job.creation.policy.gate.checks, on.checks);
     let mut told = Told::default();
     let mut bench = Bench::new(shop, job, on, &mut checkout)?;
-    for chain in chains(&due) {
-        if !run_chain(&mut bench, chain, &mut told)? {
+    for chain in chains {
+        if !run_chain(&mut bench, &chain, &mut told)? {
             return Ok((Input::EffectDropped, Vec::new()));
         }
     }
@@ -44,9 +43,21 @@ struct Told {
     blobs: Vec<Blob>,
 }
 
-/// Each check with the checks that go on in its tree.
-fn chains<'d, 'c>(due: &'d [&'c CheckPolicy]) -> impl Iterator<Item = &'d [&'c CheckPolicy]> {
-    due.chunk_by(|_, next| next.chain)
+/// The checks that are due, each with those that go on in its tree. One whose
+/// predecessor is not due begins a chain of its own.
+fn chains<'c>(checks: &'c [CheckPolicy], due: &[String]) -> Vec<Vec<&'c CheckPolicy>> {
+    let mut chains: Vec<Vec<&CheckPolicy>> = Vec::new();
+    let mut before_is_due = false;
+    for check in checks {
+        let is_due = due.contains(&check.name);
+        match chains.last_mut().filter(|_| check.chain && before_is_due) {
+            Some(chain) if is_due => chain.push(check),
+            None if is_due => chains.push(vec![check]),
+            Some(_) | None => {}
+        }
+        before_is_due = is_due;
+    }
+    chains
 }
 
 /// False: it was cancelled. The controls come last, since each begins with a
@@ -91,4 +102,26 @@ fn run_check(
         told.blobs.extend(blobs);
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_goes_on_only_from_the_check_before_it() {
+        let check =
+            |name: &str, chain| CheckPolicy { name: name.to_owned(), chain, ..CheckPolicy::default() };
+        let checks =
+            [check("a", false), check("b", true), check("c", true), check("d", false), check("e", true)];
+        let shown = |due: &[&str]| {
+            let due: Vec<String> = due.iter().map(|name| (*name).to_owned()).collect();
+            let names = |chain: &Vec<&CheckPolicy>| chain.iter().map(|c| c.name.as_str()).collect::<String>();
+            chains(&checks, &due).iter().map(names).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(shown(&["a", "b", "c", "d", "e"]), "abc de");
+        assert_eq!(shown(&["a", "c", "e"]), "a c e", "what comes between is missing");
+        assert_eq!(shown(&["b", "c"]), "bc");
+        assert_eq!(shown(&[]), "");
+    }
 }
