@@ -154,6 +154,11 @@ pub struct FailingCheck {
 }
 
 impl FailingCheck {
+    /// Whether its exit code alone would have made it green.
+    pub fn is_red_all_the_same(&self) -> bool {
+        self.rule.is_some() || self.ending.starts_with(Shortfall::AFTER)
+    }
+
     pub fn evidence(&self) -> Option<Evidence> {
         let detail = self.ending.strip_prefix(Shortfall::AFTER).unwrap_or(&self.ending).to_owned();
         Some(Evidence { detail, diff: self.excerpt.clone(), ..Evidence::new(self.rule?, self.check.clone()) })
