@@ -99,11 +99,15 @@ impl Place {
         if let Some(binary) = built.binary() {
             command.env("WINDLASS_TEST_BIN", self.bring(&binary)?);
         }
-        let failpoints = suite::failpoints_binary(around);
-        if failpoints.is_file() {
-            let copy = self.dir.path().join("windlass-failpoints");
-            fs::copy(&failpoints, &copy).with_context(|| format!("copy {}", failpoints.display()))?;
-            command.env("WINDLASS_FAILPOINTS_BIN", copy);
+        for (variable, name, binary) in [
+            ("WINDLASS_FAILPOINTS_BIN", "windlass-failpoints", suite::failpoints_binary(around)),
+            ("WINDLASS_WEAKENED_BIN", "windlass-weakened", suite::weakened_binary(around)),
+        ] {
+            if binary.is_file() {
+                let copy = self.dir.path().join(name);
+                fs::copy(&binary, &copy).with_context(|| format!("copy {}", binary.display()))?;
+                command.env(variable, copy);
+            }
         }
         if extent == Extent::Full {
             command.env("WINDLASS_FULL", "1");

@@ -41,9 +41,13 @@ pub fn failpoints_binary(around: &Surroundings) -> PathBuf {
     around.target.join("failpoints/windlass")
 }
 
-/// Both binaries share one target directory: cargo keeps what differs by
+pub fn weakened_binary(around: &Surroundings) -> PathBuf {
+    around.target.join("weaken/windlass")
+}
+
+/// All binaries share one target directory: cargo keeps what differs by
 /// feature apart, so each dependency is built once. Only the last step, the
-/// link to `debug/windlass`, is the same for both; hence the copy, and the
+/// link to `debug/windlass`, is the same for all; hence the copies, and the
 /// plain one last.
 fn build_binaries(around: &Surroundings) -> Result<()> {
     let build = |features: &[&str]| {
@@ -53,13 +57,17 @@ fn build_binaries(around: &Surroundings) -> Result<()> {
         ensure!(status.success(), "{build:?}: {status}");
         Ok(())
     };
-    build(&["--features", "windlass/failpoints"])?;
-    let copy = failpoints_binary(around);
-    fs::create_dir_all(around.target.join("failpoints"))?;
-    // Under another name first: an older copy may still be running.
-    let fresh = copy.with_extension("fresh");
-    fs::copy(around.target.join("debug/windlass"), &fresh).context("copy the binary with failpoints")?;
-    fs::rename(&fresh, &copy).with_context(|| format!("rename to {}", copy.display()))?;
+    for (feature, copy) in
+        [("windlass/failpoints", failpoints_binary(around)), ("windlass/weaken", weakened_binary(around))]
+    {
+        build(&["--features", feature])?;
+        fs::create_dir_all(copy.parent().unwrap_or(&around.target))?;
+        // Under another name first: an older copy may still be running.
+        let fresh = copy.with_extension("fresh");
+        fs::copy(around.target.join("debug/windlass"), &fresh)
+            .with_context(|| format!("copy the binary with {feature}"))?;
+        fs::rename(&fresh, &copy).with_context(|| format!("rename to {}", copy.display()))?;
+    }
     build(&[])
 }
 
@@ -68,6 +76,10 @@ fn tell(tests: &mut Command, around: &Surroundings, extent: Extent) {
     let binary = failpoints_binary(around);
     if binary.is_file() {
         tests.env("WINDLASS_FAILPOINTS_BIN", binary);
+    }
+    let binary = weakened_binary(around);
+    if binary.is_file() {
+        tests.env("WINDLASS_WEAKENED_BIN", binary);
     }
     if extent == Extent::Full {
         tests.env("WINDLASS_FULL", "1");

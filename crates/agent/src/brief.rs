@@ -137,7 +137,7 @@ impl Page {
             last_end: size.line(&indented(&plain(&spec.last_end)), 1),
             failing: failing(&spec.failing, size),
             last_review: size.block(&plain(&spec.last_review), 4),
-            findings: size.list(spec.findings.iter().map(finding), 4, 24),
+            findings: size.list(spec.findings.iter().map(|found| finding(found, size)), 8, 32),
             pending: size.list(spec.pending.iter().map(item), 2, 8),
             base_tree: spec.base_tree.to_string(),
             tree: spec.tree.as_ref().map(ToString::to_string).unwrap_or_default(),
@@ -225,7 +225,8 @@ fn failing(checks: &[FailingCheck], size: Size) -> Vec<Failing> {
     checks.iter().take(20).enumerate().map(shown).collect()
 }
 
-fn finding(finding: &Finding) -> String {
+/// What shows it is cut before it is fenced: a cut fence would take in the rest of the brief.
+fn finding(finding: &Finding, size: Size) -> String {
     let place = match (finding.file.as_str(), finding.line) {
         ("", _) => String::new(),
         (file, 0) => format!(" {}", code(file)),
@@ -233,9 +234,16 @@ fn finding(finding: &Finding) -> String {
     };
     let head =
         format!("{} ({}){place}: {}", finding.id, finding.severity.name(), plain(&finding.description));
-    match finding.scenario.trim() {
-        "" => indented(&head),
-        scenario => indented(&format!("{head}\nTo see it: {}", plain(scenario))),
+    let text = match finding.scenario.trim() {
+        "" => head,
+        scenario => format!("{head}\nTo see it: {}", plain(scenario)),
+    };
+    match finding.diff.trim_end() {
+        "" => indented(&text),
+        diff => {
+            let shown = fenced(&size.block(&visible(diff), 2));
+            indented(&format!("{}\n\n{shown}", size.line(&text, 1)))
+        }
     }
 }
 
@@ -293,5 +301,5 @@ fn visible(text: &str) -> String {
 
 /// Several lines inside one item of a list.
 fn indented(text: &str) -> String {
-    text.trim().replace('\n', "\n  ")
+    text.trim().replace('\n', "\n  ").replace("\n  \n", "\n\n")
 }

@@ -146,7 +146,11 @@ impl Place {
 }
 
 pub fn surroundings(project: &Path) -> Surroundings {
-    Surroundings { vars: std::env::vars_os().collect(), project: project.to_owned() }
+    Surroundings {
+        vars: std::env::vars_os().collect(),
+        project: project.to_owned(),
+        ..Surroundings::default()
+    }
 }
 
 /// Whether this process was started by an attempt of a loop.

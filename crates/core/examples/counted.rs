@@ -88,6 +88,7 @@ fn answer(effect: &Effect, n: usize) -> Input {
             duration_ms: Millis(900),
             strays: 0,
             tree_changed: false,
+            left: Vec::new(),
         })),
         Effect::Snapshot(_) => Input::Snapshotted(Box::new(Snapshotted {
             commit: CommitId::new(id('c')),
@@ -118,6 +119,9 @@ fn passed(check: &str) -> CheckResult {
         output: BlobId::new("f".repeat(64)),
         excerpt: "ok".to_owned(),
         strays: 0,
+        again: false,
+        tally: None,
+        control: None,
     }
 }
 
@@ -130,6 +134,7 @@ fn creation() -> Creation {
             run: format!("sh ./{name}.sh"),
             when: CheckWhen::Both,
             timeout: Millis::minutes(5),
+            ..CheckPolicy::default()
         })
         .into();
     let task = |n: usize| Task {

@@ -7,6 +7,7 @@ use crate::event::{AttemptFinished, Event, Novelty, ReviewRecorded, TreeRecorded
 use crate::finding::Finding;
 use crate::id::TaskId;
 use crate::input::AttemptEnd;
+use crate::tally::Tally;
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,15 +27,13 @@ impl fmt::Display for Event {
             }
             Self::AttemptFinished(finished) => attempt_finished(f, finished),
             Self::TreeRecorded(recorded) => tree_recorded(f, recorded),
-            Self::CheckFinished { check, exit_code, timed_out, duration_ms, .. } => {
-                let how = match (timed_out, exit_code) {
-                    (true, _) => "timed out".to_owned(),
-                    (false, Some(code)) => format!("exit {code}"),
-                    (false, None) => "no exit code".to_owned(),
-                };
-                write!(f, "check {check}: {how}, {duration_ms}")
+            Self::CheckFinished { .. } => check_finished(f, self),
+            Self::GatePassed { purpose, flaky, .. } if flaky.is_empty() => {
+                write!(f, "{} gate green", purpose.name())
             }
-            Self::GatePassed { purpose, .. } => write!(f, "{} gate green", purpose.name()),
+            Self::GatePassed { purpose, flaky, .. } => {
+                write!(f, "{} gate green, at the second try: {}", purpose.name(), flaky.join(", "))
+            }
             Self::GateFailed { purpose, failing, .. } => {
                 let names: Vec<&str> = failing.iter().map(|failing| failing.check.as_str()).collect();
                 write!(f, "{} gate red: {}", purpose.name(), names.join(", "))
@@ -45,6 +44,7 @@ impl fmt::Display for Event {
             Self::ReviewRecorded(review) => review_recorded(f, review),
             Self::FindingOpened(finding) => finding_opened(f, finding),
             Self::FindingCarried { finding } => write!(f, "finding {finding} still open"),
+            Self::FindingRemeasured { finding, .. } => write!(f, "finding {finding} measured again"),
             Self::FindingResolved { finding } => write!(f, "finding {finding} resolved"),
             Self::FindingWaived { finding, .. } => write!(f, "finding {finding} waived"),
             Self::TaskDone { task, .. } => write!(f, "task {task} done"),
@@ -121,6 +121,29 @@ fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> f
         strays => write!(f, ", left {strays} processes behind (ended)"),
     }?;
     finished.notes.iter().try_for_each(|note| write!(f, "; {note}"))
+}
+
+fn check_finished(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
+    let Event::CheckFinished { check, exit_code, timed_out, duration_ms, again, tally, control, .. } = event
+    else {
+        return Ok(());
+    };
+    let how = match (timed_out, exit_code) {
+        (true, _) => "timed out".to_owned(),
+        (false, Some(code)) => format!("exit {code}"),
+        (false, None) => "no exit code".to_owned(),
+    };
+    write!(f, "check {check}{}: {how}, {duration_ms}", if *again { " again" } else { "" })?;
+    match tally.as_deref() {
+        Some(Tally::Counted(counts)) => write!(f, ", {} tests, {} skipped", counts.tests, counts.skipped)?,
+        Some(Tally::Unreadable { .. }) => write!(f, ", tests not counted")?,
+        None => {}
+    }
+    match control {
+        Some(control) if control.is_sensitive() => write!(f, ", control fails as it must"),
+        Some(_) => write!(f, ", control does not fail"),
+        None => Ok(()),
+    }
 }
 
 fn tree_recorded(f: &mut fmt::Formatter<'_>, recorded: &TreeRecorded) -> fmt::Result {

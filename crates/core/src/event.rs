@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::Issued;
 use crate::finding::Finding;
-use crate::gate::{CheckResult, FailingCheck, Purpose};
+use crate::gate::{CheckResult, Control, FailingCheck, Purpose};
 use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, TaskId, TreeId};
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
+use crate::tally::Tally;
 use crate::time::{Millis, Timestamp};
 use crate::usage::Usage;
 use crate::verdict::{Claim, NoVerdict, Verdict};
@@ -140,11 +141,21 @@ pub enum Event {
         output: BlobId,
         excerpt: String,
         strays: u32,
+        /// The second run of a check that was red.
+        #[serde(default)]
+        again: bool,
+        #[serde(default)]
+        tally: Option<Box<Tally>>,
+        #[serde(default)]
+        control: Option<Box<Control>>,
     },
     GatePassed {
         purpose: Purpose,
         tree: TreeId,
         checks: Vec<String>,
+        /// Checks that were red and then green on this tree.
+        #[serde(default)]
+        flaky: Vec<String>,
     },
     GateFailed {
         purpose: Purpose,
@@ -163,6 +174,11 @@ pub enum Event {
     FindingOpened(Box<Finding>),
     FindingCarried {
         finding: FindingId,
+    },
+    /// It still holds, and shows itself differently.
+    FindingRemeasured {
+        finding: FindingId,
+        diff: String,
     },
     FindingResolved {
         finding: FindingId,
@@ -303,6 +319,9 @@ impl Event {
             output: result.output.clone(),
             excerpt: result.excerpt.clone(),
             strays: result.strays,
+            again: result.again,
+            tally: result.tally.clone().map(Box::new),
+            control: result.control.clone().map(Box::new),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Defects: seen by a reviewer, or measured by windlass itself.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +20,9 @@ pub struct Finding {
     pub life: Life,
     /// The iteration it was opened in.
     pub iteration: u32,
+    /// The beginning of what shows it, where windlass measured it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub diff: String,
 }
 
 impl Finding {
@@ -94,8 +95,8 @@ pub enum Origin {
     Evidence(Rule),
 }
 
-/// What windlass measures on every snapshot. Such a finding holds as long as
-/// the tree shows it and resolves by itself when the tree does not.
+/// What windlass measures, on every snapshot and every run of the gate. Such a
+/// finding holds as long as it is measured and resolves by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
@@ -108,6 +109,20 @@ pub enum Rule {
     UnsafeName,
     Unreadable,
     CollisionAttack,
+    LockfileChanged,
+    CiChanged,
+    TestsVanished,
+    GateNotSensitive,
+    FlakyCheck,
+    ReviewerChangedTree,
+}
+
+/// What a rule is measured on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Tree,
+    Gate,
+    Review,
 }
 
 impl Rule {
@@ -120,31 +135,102 @@ impl Rule {
             | Self::FileTooLarge
             | Self::UnsafeName
             | Self::Unreadable
-            | Self::CollisionAttack => Severity::Bug,
-            Self::SpecialFile => Severity::Warning,
+            | Self::CollisionAttack
+            | Self::TestsVanished
+            | Self::GateNotSensitive => Severity::Bug,
+            Self::SpecialFile
+            | Self::LockfileChanged
+            | Self::CiChanged
+            | Self::FlakyCheck
+            | Self::ReviewerChangedTree => Severity::Warning,
+        }
+    }
+
+    pub fn subject(self) -> Subject {
+        match self {
+            Self::ProtectedChanged
+            | Self::EscapingSymlink
+            | Self::GitlinkChanged
+            | Self::FilteredPathChanged
+            | Self::FileTooLarge
+            | Self::SpecialFile
+            | Self::UnsafeName
+            | Self::Unreadable
+            | Self::CollisionAttack
+            | Self::LockfileChanged
+            | Self::CiChanged => Subject::Tree,
+            Self::TestsVanished | Self::GateNotSensitive | Self::FlakyCheck => Subject::Gate,
+            Self::ReviewerChangedTree => Subject::Review,
         }
     }
 }
 
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::ProtectedChanged => "a protected path was changed; the gate used the base's version",
-            Self::EscapingSymlink => "a symbolic link leads out of the tree",
-            Self::GitlinkChanged => "a submodule entry was changed",
-            Self::FilteredPathChanged => "a path with a git filter was changed; its stored form is unknown",
-            Self::FileTooLarge => "a file is over the size limit and was not taken",
-            Self::SpecialFile => "a socket, pipe or device was not taken",
-            Self::UnsafeName => "a name that git refuses was not taken",
-            Self::Unreadable => "a file could not be read and was not taken",
-            Self::CollisionAttack => "a file was made to share its hash with another and was not taken",
-        })
-    }
+/// How a path differs from the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touch {
+    Added,
+    Edited,
+    Deleted,
 }
 
 /// One measured violation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     pub rule: Rule,
+    /// The path; of what a run of the gate showed, the check's name.
     pub path: String,
+    /// None where the change is of another kind, or of no file.
+    pub touch: Option<Touch>,
+    /// Of what a run of the gate showed, the words. A waiver is for them alone.
+    pub detail: String,
+    /// The beginning of what shows it, bounded.
+    pub diff: String,
+}
+
+impl Evidence {
+    pub fn new(rule: Rule, path: impl Into<String>) -> Self {
+        Self { rule, path: path.into(), touch: None, detail: String::new(), diff: String::new() }
+    }
+
+    pub fn words(&self) -> String {
+        let done = match self.touch {
+            Some(Touch::Added) => "added",
+            Some(Touch::Edited) => "edited",
+            Some(Touch::Deleted) => "deleted",
+            None => "changed",
+        };
+        if !self.detail.is_empty() {
+            return self.detail.clone();
+        }
+        match (self.rule, self.touch) {
+            (Rule::ProtectedChanged, Some(Touch::Added)) => {
+                "a protected path was added; the gate ran without it".to_owned()
+            }
+            (Rule::ProtectedChanged, _) => {
+                format!("a protected path was {done}; the gate used the base's version")
+            }
+            (Rule::EscapingSymlink, _) => "a symbolic link leads out of the tree".to_owned(),
+            (Rule::GitlinkChanged, _) => "a submodule entry was changed".to_owned(),
+            (Rule::FilteredPathChanged, _) => {
+                format!("a path with a git filter was {done}; its stored form is unknown")
+            }
+            (Rule::FileTooLarge, _) => "a file is over the size limit and was not taken".to_owned(),
+            (Rule::SpecialFile, _) => "a socket, pipe or device was not taken".to_owned(),
+            (Rule::UnsafeName, _) => "a name that git refuses was not taken".to_owned(),
+            (Rule::Unreadable, _) => "a file could not be read and was not taken".to_owned(),
+            (Rule::CollisionAttack, _) => {
+                "a file was made to share its hash with another and was not taken".to_owned()
+            }
+            (Rule::LockfileChanged, _) => {
+                format!("a lockfile was {done}: what is built may come from elsewhere")
+            }
+            (Rule::CiChanged, _) => {
+                format!("a CI file was {done}: once pushed, it runs with rights of its own")
+            }
+            (Rule::TestsVanished, _) => "tests that were there are gone or skipped".to_owned(),
+            (Rule::GateNotSensitive, _) => "the check has not shown that it can fail".to_owned(),
+            (Rule::FlakyCheck, _) => "the check was red, then green on the same tree".to_owned(),
+            (Rule::ReviewerChangedTree, _) => format!("the reviewer left this path {done}"),
+        }
+    }
 }

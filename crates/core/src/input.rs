@@ -102,6 +102,8 @@ pub struct AgentFinished {
     pub notes: Vec<String>,
     /// Whether the workspace differs from what a reviewer was given.
     pub tree_changed: bool,
+    /// How it differs.
+    pub left: Vec<Evidence>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -162,9 +162,18 @@ pub struct PlanPolicy {
 pub struct GatePolicy {
     pub timeout: Millis,
     pub protect: Vec<String>,
+    /// Directories the baseline fills and every check begins with a copy of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cache: Vec<String>,
     pub checks: Vec<CheckPolicy>,
     #[serde(default)]
     pub network: NetworkPolicy,
+}
+
+impl GatePolicy {
+    pub fn check(&self, name: &str) -> Option<&CheckPolicy> {
+        self.checks.iter().find(|check| check.name == name)
+    }
 }
 
 impl Default for GatePolicy {
@@ -172,19 +181,41 @@ impl Default for GatePolicy {
         Self {
             timeout: Millis::minutes(5),
             protect: Vec::new(),
+            cache: Vec::new(),
             checks: Vec::new(),
             network: NetworkPolicy::default(),
         }
     }
 }
 
-/// Section `[[gate.check]]`: one command that must exit 0.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Section `[[gate.check]]`: one command that must exit 0. What is not used is
+/// not written, so that a gate without it keeps its definition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckPolicy {
     pub name: String,
     pub run: String,
     pub when: CheckWhen,
     pub timeout: Millis,
+    /// A glob of the files in which the check reports its tests.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub junit: String,
+    /// A command that must fail where the check passes.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub control: String,
+    /// How often a red check is run again: never, or once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retry: u32,
+    /// It goes on in the tree that the check before it left.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub chain: bool,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

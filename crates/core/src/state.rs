@@ -7,10 +7,11 @@ use crate::effect::{Effect, Issued};
 use crate::event::{Decision, Event, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::Finding;
 use crate::gate::{GateKey, GateSummary};
-use crate::id::{AttemptId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
+use crate::id::{AttemptId, BlobId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{Policy, Role};
+use crate::tally::Earlier;
 use crate::task::Task;
 use crate::time::{Millis, Timestamp};
 use crate::usage::Ledger;
@@ -43,6 +44,7 @@ pub struct State {
     pub head: Head,
     pub baseline: Option<Arc<GateSummary>>,
     pub gates: Arc<BTreeMap<GateKey, Arc<GateSummary>>>,
+    pub tallies: Arc<Tallies>,
     pub findings: Arc<BTreeMap<FindingId, Finding>>,
     pub pending: Vec<String>,
     pub steering: Vec<String>,
@@ -133,6 +135,23 @@ pub struct Work {
     /// Why its last review was a reject; empty after an accept.
     pub objection: String,
     pub change: Change,
+}
+
+/// The names of each check's tests, as blobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tallies {
+    pub baseline: BTreeMap<String, BlobId>,
+    /// Of the tree that landed last with the check among its gate.
+    pub accepted: BTreeMap<String, BlobId>,
+    pub judged: BTreeMap<TreeId, BTreeMap<String, BlobId>>,
+}
+
+impl Tallies {
+    /// What the tests of a check are compared with.
+    pub fn earlier(&self, check: &str) -> Option<(Earlier, &BlobId)> {
+        let accepted = self.accepted.get(check).map(|names| (Earlier::Accepted, names));
+        accepted.or_else(|| self.baseline.get(check).map(|names| (Earlier::Baseline, names)))
+    }
 }
 
 /// The branch: what landed last, or the base while nothing has.

@@ -3,9 +3,10 @@
 //! an input decides here whether it is such a text.
 
 use crate::finding::Evidence;
-use crate::gate::CheckResult;
+use crate::gate::{CheckResult, Control};
 use crate::input::{AgentFinished, AttemptEnd, Change, Input, Report, Snapshotted};
 use crate::outcome::Fault;
+use crate::tally::{Comparison, Counts, Tally};
 use crate::verdict::{Claim, Criterion, NoVerdict, ReportedFinding, Review};
 
 impl Input {
@@ -40,7 +41,9 @@ impl AgentFinished {
             strays: _,
             notes,
             tree_changed: _,
+            left,
         } = self;
+        left.iter_mut().for_each(|seen| visit_evidence(seen, visit));
         visit_end(end, visit);
         visit(message);
         notes.iter_mut().for_each(&mut *visit);
@@ -58,9 +61,7 @@ impl Snapshotted {
         let Self { commit: _, tree: _, gate_tree: _, change, whitespace_only: _, evidence } = self;
         let Change { files: _, created, edited, deleted } = change;
         created.iter_mut().chain(edited).chain(deleted).for_each(&mut *visit);
-        for Evidence { rule: _, path } in evidence {
-            visit(path);
-        }
+        evidence.iter_mut().for_each(|seen| visit_evidence(seen, visit));
     }
 }
 
@@ -74,8 +75,36 @@ fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {
         output: _,
         excerpt,
         strays: _,
+        again: _,
+        tally,
+        control,
     } = result;
     visit(excerpt);
+    if let Some(Control { exit_code: _, signal: _, timed_out: _, duration_ms: _, output: _, excerpt }) =
+        control
+    {
+        visit(excerpt);
+    }
+    match tally {
+        Some(Tally::Unreadable { why }) => visit(why),
+        Some(Tally::Counted(counts)) => visit_counts(counts, visit),
+        None => {}
+    }
+}
+
+fn visit_counts(counts: &mut Counts, visit: &mut dyn FnMut(&mut String)) {
+    let Counts { tests: _, failures: _, errors: _, skipped: _, failed, names: _, compared } = counts;
+    failed.first.iter_mut().for_each(&mut *visit);
+    if let Some(Comparison { with: _, tests: _, vanished, newly_skipped }) = compared {
+        vanished.first.iter_mut().chain(&mut newly_skipped.first).for_each(visit);
+    }
+}
+
+fn visit_evidence(seen: &mut Evidence, visit: &mut dyn FnMut(&mut String)) {
+    let Evidence { rule: _, path, touch: _, detail, diff } = seen;
+    visit(path);
+    visit(detail);
+    visit(diff);
 }
 
 fn visit_end(end: &mut AttemptEnd, visit: &mut dyn FnMut(&mut String)) {

@@ -179,6 +179,7 @@ impl Parts {
             run: "true".to_owned(),
             when: CheckWhen::Both,
             timeout: Millis::minutes(5),
+            ..CheckPolicy::default()
         }];
         let run = GateRun {
             checks: &checks,
@@ -189,6 +190,7 @@ impl Parts {
             name: "gate",
             spawner: &self.spawner,
             redactor: &Redactor::new(&[]),
+            shell: "/bin/sh".as_ref(),
         };
         let checked = run_check(&run, 0, &mut |_| ()).ok_or("the check was cancelled")?;
         if checked.exit_code != Some(0) {

@@ -172,6 +172,11 @@ impl Confine {
         reach.write.extend(own.write.iter().cloned());
         reach.write.push(own.home());
         reach.scratch = Some(own.scratch());
+        if self.level == Level::Landlock {
+            // What may be written may be read, and this level cannot take a part of that back.
+            let writable = reach.write.clone();
+            reach.read.retain(|path| !writable.iter().any(|dir| path.starts_with(dir)));
+        }
         Confinement { level: self.level, reach, network: network_of(network), tree: own.tree.clone() }
     }
 

@@ -195,5 +195,6 @@ pub fn lost_attempt() -> AgentFinished {
         strays: 0,
         notes: Vec::new(),
         tree_changed: false,
+        left: Vec::new(),
     }
 }

@@ -24,8 +24,9 @@ use crate::operate::LEFTOVERS_PATIENCE;
 use crate::perform::{Shelf, SpaceDesk, Stop, Workshop};
 use crate::project::Project;
 use crate::setup::locate_git;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{NoShell, Surroundings};
 use crate::trail::Keeper;
+use crate::weaken::Defence;
 
 /// The largest task text that is read back.
 const TEXT_LIMIT: u64 = 2 << 20;
@@ -48,6 +49,8 @@ pub enum DriveLoopError {
     Drive(#[from] DriveError),
     #[error(transparent)]
     Leftovers(#[from] LeftoversError),
+    #[error(transparent)]
+    Shell(#[from] NoShell),
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -136,7 +139,9 @@ pub(crate) fn workshop(
     texts: BTreeMap<windlass_core::id::BlobId, String>,
     trail: &Path,
 ) -> Result<Workshop, DriveLoopError> {
-    let git = locate_git(&order.surroundings)?;
+    let surroundings = Surroundings { state: order.vault.state().to_owned(), ..order.surroundings.clone() };
+    let shell = surroundings.shell()?;
+    let git = locate_git(&surroundings)?;
     let repository = Repository::discover(&git, &order.project.top)?;
     let vault = Vault::open_or_create(&git, &order.vault.vault_git())?;
     let attempts = order.vault.attempts(&order.name);
@@ -151,9 +156,10 @@ pub(crate) fn workshop(
     let space = Space::new(&order.vault.space(&order.name), &order.vault.cache_file(&order.name, "stat"));
     let spawner = Spawner::new();
     let proven = prove(&policy.sandbox, &spawner, &order.vault.proofs())?;
-    let confine = Confine::new(proven.level, &policy.sandbox, &order.surroundings);
-    let redactor = order.surroundings.redactor(policy);
-    let overlay = confine.may_have_tree() && spawner.probe(&checkout).overlay;
+    let confine = Confine::new(proven.level, &policy.sandbox, &surroundings);
+    let redactor = surroundings.redactor(policy);
+    let overlay =
+        confine.may_have_tree() && spawner.probe(&checkout).overlay && !surroundings.is_weak(Defence::Layer);
     Ok(Workshop {
         dirs: order.vault.clone(),
         trail: trail.to_owned(),
@@ -164,7 +170,8 @@ pub(crate) fn workshop(
         redactor,
         spawner,
         overlay,
-        surroundings: order.surroundings.clone(),
+        surroundings,
+        shell,
         confine,
         proven,
         texts,

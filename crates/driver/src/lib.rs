@@ -23,6 +23,7 @@ pub mod setup;
 pub mod signal;
 pub mod surroundings;
 pub mod trail;
+pub mod weaken;
 pub mod world;
 
 pub use drive::{Drive, DriveError, Ended};

@@ -14,11 +14,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::brief::BriefSpec;
 use windlass_core::effect::Effect;
+use windlass_core::gate::Purpose;
 use windlass_core::id::{BlobId, CommitId, TreeId};
 use windlass_core::input::{Creation, Input};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::State;
+use windlass_core::tally::Earlier;
 use windlass_core::time::Millis;
 use windlass_gate::Protection;
 use windlass_process::{Canceller, Spawner};
@@ -29,6 +31,7 @@ use windlass_workspace::{Checkout, Git, Repository, Space, Vault};
 
 use crate::confine::Confine;
 use crate::surroundings::Surroundings;
+use crate::weaken::Defence;
 
 /// Everything an effect may need, shared with the thread that performs it.
 pub struct Workshop {
@@ -46,6 +49,8 @@ pub struct Workshop {
     pub confine: Confine,
     /// What this machine was shown to do about it.
     pub proven: ProvenSandbox,
+    /// What reads the commands of the gate.
+    pub shell: PathBuf,
     /// The tasks' texts, which the state only names.
     pub texts: BTreeMap<BlobId, String>,
     pub space: Mutex<SpaceDesk>,
@@ -105,6 +110,8 @@ pub struct Job {
     nth: u32,
     wall_left: Option<Millis>,
     allow: Vec<String>,
+    /// By check, the names of the tests it is compared with.
+    earlier: BTreeMap<String, (Earlier, BlobId)>,
 }
 
 impl Job {
@@ -129,8 +136,21 @@ impl Job {
             nth: task.map_or(state.reviews + 1, |task| task.attempts),
             wall_left: state.wall_left(),
             allow: task.map_or_else(Vec::new, |task| task.task.allow.clone()),
+            earlier: earlier(effect, state),
         }
     }
+}
+
+/// The baseline is what others are compared with.
+fn earlier(effect: &Effect, state: &State) -> BTreeMap<String, (Earlier, BlobId)> {
+    let Effect::RunGate { purpose: Purpose::Task | Purpose::Final, checks, .. } = effect else {
+        return BTreeMap::new();
+    };
+    let of = |check: &String| {
+        let (with, names) = state.tallies.earlier(check)?;
+        Some((check.clone(), (with, names.clone())))
+    };
+    checks.iter().filter_map(of).collect()
 }
 
 type Performed = Result<(Input, Vec<Blob>), Fault>;
@@ -173,6 +193,11 @@ impl Workshop {
         if let Cow::Owned(clean) = self.redactor.text(text) {
             *text = clean;
         }
+    }
+
+    /// Always false but in one build for tests.
+    fn is_weak(&self, defence: Defence) -> bool {
+        self.surroundings.is_weak(defence)
     }
 
     fn was_stopped(&self) -> bool {

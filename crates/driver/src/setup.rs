@@ -9,7 +9,7 @@ use windlass_core::input::Creation;
 use windlass_core::policy::{Policy, Role, SandboxLevel, SandboxPolicy};
 use windlass_core::step::create;
 use windlass_core::task::Plan;
-use windlass_gate::{BadGlob, MissingFile, Protection, missing_files};
+use windlass_gate::{BadGlob, JunitFiles, MissingFile, Protection, missing_files};
 use windlass_plan::Planned;
 use windlass_process::Spawner;
 use windlass_store::{BlobError, Store, VaultDir};
@@ -20,7 +20,7 @@ use windlass_workspace::{
 use crate::clock;
 use crate::confine::{self, Unproven, prove};
 use crate::journal::{Journal, JournalError};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{NoShell, Surroundings};
 
 /// What a new loop is to be made of.
 pub struct Founding {
@@ -47,6 +47,8 @@ pub struct Proposed {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
+    #[error(transparent)]
+    Shell(#[from] NoShell),
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -97,7 +99,8 @@ impl SetupError {
             ],
             Self::Sandbox(unproven) => unproven.hints(),
             Self::NotInBase(missing) => vec![format!("git add {} && git commit", missing.file)],
-            Self::Git(_)
+            Self::Shell(_)
+            | Self::Git(_)
             | Self::Repository(_)
             | Self::Glob(_)
             | Self::Vault(_)
@@ -110,6 +113,8 @@ impl SetupError {
 /// Looks at everything a loop will need; reads only.
 pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
     let Founding { name, base, policy, planned, surroundings, vault } = founding;
+    let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings };
+    surroundings.shell()?;
     let git = locate_git(&surroundings)?;
     let repository = Repository::discover(&git, &surroundings.project)?;
     let base = match base {
@@ -122,6 +127,9 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
     for task in &planned.tasks {
         let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();
         Protection::new(&policy.gate, &allow, &|_| false)?;
+    }
+    for check in policy.gate.checks.iter().filter(|check| !check.junit.is_empty()) {
+        JunitFiles::new(&check.junit)?;
     }
     let level = check_sandbox(&policy.sandbox, &vault)?;
     let warnings = warnings(&repository, &policy, (&base, level))?;

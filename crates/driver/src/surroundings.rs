@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_core::policy::Policy;
 use windlass_redact::Redactor;
 use windlass_redact::known::secrets;
+
+use crate::weaken::Defence;
 
 /// Variables every program gets when the operator has them.
 const LENT: &[&str] = &[
@@ -60,6 +62,10 @@ const TOOLCHAINS: &[(&str, &str)] = &[
     ("ASDF_DATA_DIR", ".asdf"),
     ("MISE_DATA_DIR", ".local/share/mise"),
 ];
+/// What reads the commands of a gate. Called by this name: what it leads to
+/// may behave by the name it is called by.
+const SHELL: &str = "/bin/sh";
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The operator's environment, as the command line read it.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +73,16 @@ pub struct Surroundings {
     pub vars: BTreeMap<OsString, OsString>,
     /// Where relative words of an agent's command are looked up.
     pub project: PathBuf,
+    /// Where windlass keeps what agents and checks write, and its own records.
+    pub state: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum NoShell {
+    #[error("{SHELL}: {0}")]
+    Absent(std::io::Error),
+    #[error("{SHELL} leads to {}, which an agent could change", .0.display())]
+    Writable(PathBuf),
 }
 
 impl Surroundings {
@@ -90,7 +106,7 @@ impl Surroundings {
 
     /// Knows the secrets among the variables; all of them, since a program may read what it was not lent.
     pub fn redactor(&self, policy: &Policy) -> Redactor {
-        if self.is_weakened("redact") {
+        if self.is_weak(Defence::Redact) {
             return Redactor::off();
         }
         let lent: Vec<String> = [&policy.agent]
@@ -102,13 +118,22 @@ impl Surroundings {
         Redactor::new(&secrets(variables, &lent))
     }
 
-    /// Whether an adversarial test has switched this defence off, in a build that can.
-    pub fn is_weakened(&self, defence: &str) -> bool {
-        cfg!(feature = "weaken")
-            && self
-                .var("WINDLASS_WEAKEN")
-                .and_then(OsStr::to_str)
-                .is_some_and(|list| list.split(',').any(|name| name.trim() == defence))
+    /// Directories that are there, by their own names, and in none of which an
+    /// agent could put a program: not in the project, a workspace, a checkout
+    /// or the vault, also not by way of a link.
+    pub fn clean_path(&self) -> OsString {
+        let path = self.var("PATH").unwrap_or(OsStr::new(USUAL_PATH));
+        if self.is_weak(Defence::Path) {
+            return path.to_owned();
+        }
+        let mut kept: Vec<PathBuf> = Vec::new();
+        for entry in std::env::split_paths(path).filter(|entry| entry.is_absolute()) {
+            let Ok(entry) = entry.canonicalize() else { continue };
+            if entry.is_dir() && !self.is_within_reach(&entry) && !kept.contains(&entry) {
+                kept.push(entry);
+            }
+        }
+        std::env::join_paths(kept).unwrap_or_else(|_| USUAL_PATH.into())
     }
 
     /// The directories that tools are installed in and read while they run,
@@ -128,12 +153,18 @@ impl Surroundings {
         found
     }
 
-    /// Absolute entries outside the project only.
-    pub fn clean_path(&self) -> OsString {
-        let path = self.var("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
-        let kept = std::env::split_paths(path)
-            .filter(|entry| entry.is_absolute() && !entry.starts_with(&self.project));
-        std::env::join_paths(kept).unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into())
+    /// The shell of the gate: absolute, there, and out of every agent's reach.
+    pub fn shell(&self) -> Result<PathBuf, NoShell> {
+        let leads_to = Path::new(SHELL).canonicalize().map_err(NoShell::Absent)?;
+        if self.is_within_reach(&leads_to) { Err(NoShell::Writable(leads_to)) } else { Ok(SHELL.into()) }
+    }
+
+    fn is_within_reach(&self, path: &Path) -> bool {
+        let places = [&self.project, &self.state].into_iter().filter(|place| !place.as_os_str().is_empty());
+        places
+            .flat_map(|place| [Some(place.clone()), place.canonicalize().ok()])
+            .flatten()
+            .any(|place| path.starts_with(place))
     }
 }
 
@@ -143,7 +174,7 @@ mod tests {
 
     fn surroundings(pairs: &[(&str, &str)]) -> Surroundings {
         let vars = pairs.iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Surroundings { vars, project: "/p".into() }
+        Surroundings { vars, project: "/p".into(), state: "/s".into() }
     }
 
     #[test]
@@ -153,11 +184,58 @@ mod tests {
             ("AWS_SECRET_ACCESS_KEY", "s"),
             ("MY_KEY", "k"),
             ("LC_ALL", "C"),
-            ("PATH", "/usr/bin:.:/p/node_modules/.bin:rel:/bin"),
+            ("PATH", "/usr/bin:.:/p/node_modules/.bin:rel:/usr/bin"),
         ])
         .lend(&["MY_KEY".to_owned()]);
         let names: Vec<_> = lent.iter().map(|(name, _)| name.to_str().unwrap_or_default()).collect();
         assert_eq!(names, ["HOME", "LC_ALL", "MY_KEY", "PATH"]);
-        assert_eq!(lent.last().map(|(_, value)| value.clone()), Some("/usr/bin:/bin".into()));
+        assert_eq!(lent.last().map(|(_, value)| value.clone()), Some("/usr/bin".into()));
+    }
+
+    #[test]
+    fn no_program_is_taken_from_where_an_agent_writes() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let dir = |name: &str| {
+            let dir = root.join(name);
+            std::fs::create_dir_all(&dir).unwrap();
+            dir
+        };
+        let (project, state, tools) = (dir("project"), dir("state"), dir("tools"));
+        let entries = [
+            dir("project/bin"),
+            project.clone(),
+            dir("state/spaces/x/bin"),
+            dir("state/vaults"),
+            root.join("link-in"),
+            root.join("link-out"),
+            root.join("gone"),
+            root.join("file"),
+            tools.clone(),
+            "relative".into(),
+            "".into(),
+            ".".into(),
+        ];
+        std::fs::write(root.join("file"), "").unwrap();
+        std::os::unix::fs::symlink(project.join("bin"), root.join("link-in")).unwrap();
+        std::os::unix::fs::symlink(&tools, root.join("link-out")).unwrap();
+        std::os::unix::fs::symlink(&state, root.join("state-link")).unwrap();
+        let path = std::env::join_paths(&entries).unwrap();
+        let of = |state: PathBuf| Surroundings {
+            vars: [("PATH".into(), path.clone())].into(),
+            project: project.clone(),
+            state,
+        };
+        for state in [state.clone(), root.join("state-link")] {
+            assert_eq!(of(state).clean_path(), tools.as_os_str());
+        }
+    }
+
+    #[test]
+    fn the_shell_is_one_that_no_agent_writes() {
+        assert_eq!(surroundings(&[]).shell().unwrap(), Path::new("/bin/sh"));
+        let within = Path::new("/bin/sh").canonicalize().unwrap();
+        let near = Surroundings { project: within.parent().unwrap().into(), ..surroundings(&[]) };
+        assert!(near.shell().unwrap_err().to_string().contains("an agent could change"));
     }
 }

@@ -26,6 +26,7 @@ mod tests {
             run: run.to_owned(),
             when: CheckWhen::Both,
             timeout: Millis(timeout),
+            ..CheckPolicy::default()
         };
         let gate = |protect: &str, checks| GatePolicy {
             protect: vec![protect.to_owned()],

@@ -1,6 +1,6 @@
 //! The files of the repository that a check names: what it runs must be what the operator committed.
 
-use windlass_core::policy::GatePolicy;
+use windlass_core::policy::{CheckPolicy, GatePolicy};
 
 use crate::shell::{self, Command, Word};
 
@@ -17,11 +17,16 @@ pub struct MissingFile {
 /// managers fill. `in_base` is asked for files, not directories; it should also know the files of
 /// `workspace.copy`.
 pub fn missing_files(gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> Vec<MissingFile> {
-    let missing = |check: &windlass_core::policy::CheckPolicy| {
-        let file = required_file(&check.run).filter(|file| !in_base(file))?;
+    let missing = |check: &CheckPolicy| {
+        let file = commands(check).filter_map(required_file).find(|file| !in_base(file))?;
         Some(MissingFile { check: check.name.clone(), file })
     };
     gate.checks.iter().filter_map(missing).collect()
+}
+
+/// A check's own command and its control.
+pub fn commands(check: &CheckPolicy) -> impl Iterator<Item = &str> {
+    [check.run.as_str(), check.control.as_str()].into_iter().filter(|run| !run.is_empty())
 }
 
 /// Every path, relative to the root, that the command may mean a file of the repository by. Some are not
@@ -219,7 +224,7 @@ fn join(dir: &str, path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::policy::{CheckPolicy, CheckWhen};
+    use windlass_core::policy::CheckWhen;
     use windlass_core::time::Millis;
 
     use super::*;
@@ -302,6 +307,7 @@ mod tests {
             run: "sh ./test.sh".to_owned(),
             when: CheckWhen::Both,
             timeout: Millis::seconds(1),
+            ..CheckPolicy::default()
         };
         let gate = GatePolicy { checks: vec![check], ..GatePolicy::default() };
         let missing = missing_files(&gate, &|_| false);

@@ -57,7 +57,7 @@ impl Protection {
             protected: Arc::new(set("gate.protect", protect)?),
             allowed: Arc::new(set("allow", allow.iter().map(String::as_str))?),
             named: named_in(gate, in_base),
-            package_scripts: gate.checks.iter().any(|check| named::uses_package_scripts(&check.run)),
+            package_scripts: gate.checks.iter().flat_map(named::commands).any(named::uses_package_scripts),
         })
     }
 
@@ -71,6 +71,11 @@ impl Protection {
         let candidate = Candidate::new(Path::new(OsStr::from_bytes(path)));
         (self.named.contains(path) || self.protected.is_match_candidate(&candidate))
             && !self.allowed.is_match_candidate(&candidate)
+    }
+
+    /// Whether the task may change the path whatever the gate says of it.
+    pub fn is_allowed(&self, path: &[u8]) -> bool {
+        self.allowed.is_match(Path::new(OsStr::from_bytes(path)))
     }
 
     /// Whether the path is a package.json whose `scripts` a check runs. Its other keys are free: compare with
@@ -120,7 +125,7 @@ fn set<'a>(place: &'static str, globs: impl Iterator<Item = &'a str>) -> Result<
 }
 
 fn named_in(gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
-    let names = gate.checks.iter().flat_map(|check| named::names(&check.run));
+    let names = gate.checks.iter().flat_map(named::commands).flat_map(named::names);
     names.flat_map(|name| in_place(name, in_base)).map(String::into_bytes).collect()
 }
 
@@ -147,6 +152,7 @@ mod tests {
             run: (*run).to_owned(),
             when: CheckWhen::Both,
             timeout: Millis::seconds(1),
+            ..CheckPolicy::default()
         };
         GatePolicy {
             protect: protect.iter().map(|glob| (*glob).to_owned()).collect(),

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-use windlass_core::gate::CheckResult;
+use windlass_core::gate::{CheckResult, Control};
 use windlass_core::id::BlobId;
 use windlass_core::policy::CheckPolicy;
 use windlass_core::time::Millis;
@@ -40,6 +40,18 @@ pub struct GateRun<'a> {
     pub spawner: &'a Spawner,
     /// Cleans what was captured before anything is read of it.
     pub redactor: &'a Redactor,
+    /// What reads the commands: absolute, and where no agent can write.
+    pub shell: &'a Path,
+}
+
+/// One command of a gate: a check, a second run of it, or its control.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    pub check: &'a str,
+    pub run: &'a str,
+    pub timeout: Millis,
+    /// Unique in this run of the gate; names its directory among those of attempts.
+    pub number: usize,
 }
 
 /// One check that ran, or could not.
@@ -73,15 +85,30 @@ pub fn run(gate: &GateRun<'_>, started: &mut dyn FnMut(Canceller)) -> Option<Vec
 /// Runs the check of this place in the list. `None`: it was cancelled, or there is no such check.
 pub fn run_check(gate: &GateRun<'_>, index: usize, started: &mut dyn FnMut(Canceller)) -> Option<Checked> {
     let check = gate.checks.get(index)?;
-    let name = format!("{}-{}", gate.name, index + 1);
+    let order = Order { check: &check.name, run: &check.run, timeout: check.timeout, number: index + 1 };
+    let mut checked = run_order(gate, &order, started)?;
+    let discarded = gate.confinement.tree.as_ref().map_or(Ok(()), |tree| tree.discard());
+    if let Err(error) = discarded {
+        checked.fail(format!("cannot throw away what it changed: {error}"));
+    }
+    Some(checked)
+}
+
+/// Runs one command and leaves the tree as that left it. `None`: it was cancelled.
+pub fn run_order(
+    gate: &GateRun<'_>,
+    order: &Order<'_>,
+    started: &mut dyn FnMut(Canceller),
+) -> Option<Checked> {
+    let name = format!("{}-{}", gate.name, order.number);
     let dir = gate.attempts.join(&name);
     let program = Program {
-        argv: ["/bin/sh", "-c", &check.run].map(OsString::from).into(),
+        argv: vec![gate.shell.into(), "-c".into(), order.run.into()],
         cwd: gate.cwd.to_path_buf(),
         env: gate.env.to_vec(),
         stdin: Vec::new(),
         limits: Limits {
-            wall: Duration::from_millis(check.timeout.0),
+            wall: Duration::from_millis(order.timeout.0),
             silence: Duration::ZERO,
             grace: GRACE,
             resources: gate.resources,
@@ -92,25 +119,19 @@ pub fn run_check(gate: &GateRun<'_>, index: usize, started: &mut dyn FnMut(Cance
         marker: name,
     };
     if let Err(error) = windlass_process::clear_attempt(&dir) {
-        return Some(not_run(check, format!("cannot make {}: {error}", dir.display())));
+        return Some(not_run(order.check, format!("cannot make {}: {error}", dir.display())));
     }
     let finished = match gate.spawner.start(&program) {
         Ok(running) => {
             started(running.canceller());
             running.wait()
         }
-        Err(error) => return Some(not_run(check, error.to_string())),
+        Err(error) => return Some(not_run(order.check, error.to_string())),
     };
-    let cleaned = clean(gate.redactor, &finished);
-    let discarded = gate.confinement.tree.as_ref().map_or(Ok(()), |tree| tree.discard());
-    if let Err(error) = cleaned {
-        return Some(not_run(check, error));
+    if let Err(error) = clean(gate.redactor, &finished) {
+        return Some(not_run(order.check, error));
     }
-    let mut checked = checked(check, finished)?;
-    if let Err(error) = discarded {
-        checked.fail(format!("cannot throw away what it changed: {error}"));
-    }
-    Some(checked)
+    checked(order.check, finished)
 }
 
 /// What cannot be cleaned is not kept.
@@ -133,7 +154,17 @@ impl Checked {
             output,
             excerpt: self.excerpt.clone(),
             strays: self.strays,
+            again: false,
+            tally: None,
+            control: None,
         }
+    }
+
+    /// The same of a check's control.
+    pub fn control(&self, output: BlobId) -> Control {
+        let CheckResult { exit_code, signal, timed_out, duration_ms, output, excerpt, .. } =
+            self.result(output);
+        Control { exit_code, signal, timed_out, duration_ms, output, excerpt }
     }
 
     /// Whatever it exited with, it is not green.
@@ -147,10 +178,10 @@ impl Checked {
     }
 }
 
-fn checked(check: &CheckPolicy, finished: Finished) -> Option<Checked> {
+fn checked(check: &str, finished: Finished) -> Option<Checked> {
     let trips: Vec<&str> = finished.trips.iter().map(|trip| trip.words()).collect();
     let mut checked = Checked {
-        check: check.name.clone(),
+        check: check.to_owned(),
         exit_code: None,
         signal: None,
         timed_out: false,
@@ -179,9 +210,9 @@ fn checked(check: &CheckPolicy, finished: Finished) -> Option<Checked> {
     Some(checked)
 }
 
-fn not_run(check: &CheckPolicy, error: String) -> Checked {
+fn not_run(check: &str, error: String) -> Checked {
     Checked {
-        check: check.name.clone(),
+        check: check.to_owned(),
         exit_code: None,
         signal: None,
         timed_out: false,

@@ -77,8 +77,24 @@ impl Limits {
 }
 
 impl ThrowawayTree {
-    pub(crate) fn changes(&self) -> PathBuf {
+    /// What a program changed, until it is thrown away: files as they are, and a character device 0/0 for
+    /// each name that is gone.
+    pub fn changes(&self) -> PathBuf {
         self.upper.join("u")
+    }
+
+    /// Says that the next program is to begin with what is in [`Self::changes`], which the caller has filled
+    /// or left there; the directory is made if it is missing. Holds for one program.
+    pub fn go_on(&self) -> io::Result<PathBuf> {
+        remove_tree(&self.work())?;
+        let changes = self.changes();
+        std::fs::create_dir_all(&changes)?;
+        std::fs::write(self.kept(), "")?;
+        Ok(changes)
+    }
+
+    pub(crate) fn kept(&self) -> PathBuf {
+        self.upper.join("kept")
     }
 
     pub(crate) fn work(&self) -> PathBuf {
@@ -90,6 +106,10 @@ impl ThrowawayTree {
     /// `std::fs::remove_dir_all` is not enough for an ordinary user: overlayfs leaves a directory of mode
     /// 000 in its work directory, and a program may have taken the permissions of its own.
     pub fn discard(&self) -> io::Result<()> {
+        match std::fs::remove_file(self.kept()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
         remove_tree(&self.changes())?;
         remove_tree(&self.work())
     }

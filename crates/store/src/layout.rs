@@ -113,6 +113,11 @@ impl VaultDir {
         &self.key
     }
 
+    /// The directory that holds everything of all vaults.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
     pub fn repository(&self) -> &Path {
         &self.repository
     }

@@ -20,6 +20,8 @@ pub const REPORTS: &str = "WINDLASS_NOT_RUN_FILE";
 pub const FULL: &str = "WINDLASS_FULL";
 /// Names the binary with abort points compiled in.
 pub const FAILPOINTS_BINARY: &str = "WINDLASS_FAILPOINTS_BIN";
+/// Names the binary in which single defences can be switched off.
+pub const WEAKENED_BINARY: &str = "WINDLASS_WEAKENED_BIN";
 
 /// An installed program, by the name found in `PATH`.
 pub fn program(name: &str) -> Option<PathBuf> {
@@ -47,6 +49,15 @@ pub fn failpoints_binary() -> Option<PathBuf> {
     let named = std::env::var_os(FAILPOINTS_BINARY).map(PathBuf::from);
     if named.is_none() {
         not_run("the binary with failpoints is built by `cargo xtask test`");
+    }
+    named
+}
+
+/// The `windlass` binary in which single defences can be switched off.
+pub fn weakened_binary() -> Option<PathBuf> {
+    let named = std::env::var_os(WEAKENED_BINARY).map(PathBuf::from);
+    if named.is_none() {
+        not_run("the binary that can be weakened is built by `cargo xtask test`");
     }
     named
 }

@@ -167,6 +167,7 @@ fn finished(state: &State, role: Role, (b, c): (u8, u8)) -> AgentFinished {
         strays: u32::from(c % 2),
         notes: Vec::new(),
         tree_changed: c.is_multiple_of(13),
+        left: Vec::new(),
     }
 }
 
@@ -240,7 +241,7 @@ fn snapshotted(b: u8, c: u8) -> Input {
     let tree = if b % 8 == 7 { "base".to_owned() } else { format!("T{}", b % 8) };
     let tampered = c.is_multiple_of(6);
     let gate_tree = if tampered { format!("{tree}-restored") } else { tree.clone() };
-    let evidence = |rule| Evidence { rule, path: "p".to_owned() };
+    let evidence = |rule| Evidence::new(rule, "p");
     let rules = [(tampered, Rule::ProtectedChanged), (c.is_multiple_of(9), Rule::EscapingSymlink)];
     Input::Snapshotted(Box::new(Snapshotted {
         commit: CommitId::new(format!("c-{tree}")),
@@ -262,6 +263,9 @@ fn results(checks: &[String], b: u8) -> Vec<CheckResult> {
         output: BlobId::new("output"),
         excerpt: String::new(),
         strays: 0,
+        again: false,
+        tally: None,
+        control: None,
     };
     checks.iter().skip(usize::from(b.is_multiple_of(31))).map(result).collect()
 }
@@ -301,6 +305,7 @@ fn creation((tasks, checks, limits, more): &Setup) -> Creation {
         run: name.to_owned(),
         when,
         timeout: Millis(0),
+        ..CheckPolicy::default()
     };
     if !checks.is_multiple_of(4) {
         policy.gate.checks.push(named("test", CheckWhen::Both));

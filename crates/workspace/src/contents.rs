@@ -1,5 +1,6 @@
 //! Reading trees of the vault, comparing them, and making one from two.
 
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use gix_hash::ObjectId;
@@ -54,6 +55,25 @@ impl Vault {
                 "--end-of-options",
             ])
             .args([old.as_str(), new.as_str()])
+            .keep_first(max_bytes)
+            .run()?;
+        Ok(DiffText { bytes: printed.stdout, truncated: printed.truncated })
+    }
+
+    /// The same of one path, which may be any bytes.
+    pub fn diff_text_of(
+        &self,
+        old: &TreeId,
+        new: &TreeId,
+        path: &BString,
+        max_bytes: usize,
+    ) -> Result<DiffText, VaultError> {
+        let printed = self
+            .git_here()
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"])
+            .args([old.as_str(), new.as_str(), "--"])
+            .arg(std::ffi::OsStr::from_bytes(path))
             .keep_first(max_bytes)
             .run()?;
         Ok(DiffText { bytes: printed.stdout, truncated: printed.truncated })

@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use windlass_agent::brief::{MAX_BYTES, Texts, render};
 use windlass_core::brief::{BriefSpec, Mode, TaskBrief};
-use windlass_core::finding::{Finding, Life, Origin, Rule, Severity};
+use windlass_core::finding::{Evidence, Finding, Life, Origin, Rule, Severity};
 use windlass_core::gate::FailingCheck;
 use windlass_core::id::{BlobId, FindingId, LoopName, Nonce, TaskId, TreeId};
 use windlass_core::input::Change;
@@ -34,12 +34,14 @@ fn a_second_attempt_reads_everything_known() {
             check: "test".to_owned(),
             ending: "exit code 1".to_owned(),
             excerpt: "test minus ... FAILED\n```\n\u{1b}[31mleft: 1, right: -1\u{1b}[0m".to_owned(),
+            rule: None,
         }],
         findings: vec![
             reviewers("F1", "src/parse.rs", 12, "`+-1` is read as 1"),
             Finding {
                 origin: Origin::Evidence(Rule::ProtectedChanged),
-                ..reviewers("F2", "tests/parse.rs", 0, &Rule::ProtectedChanged.to_string())
+                diff: "--- a/tests/parse.rs\n+++ b/tests/parse.rs\n-assert!(x)\n+// ``` \u{1b}[2J".to_owned(),
+                ..reviewers("F2", "tests/parse.rs", 0, &Evidence::new(Rule::ProtectedChanged, "").words())
             },
         ],
         pending: vec!["refuse two signs".to_owned(), "add a test\nfor each sign".to_owned()],
@@ -60,6 +62,7 @@ fn a_fix_reads_what_the_whole_failed_at() {
             check: "lint".to_owned(),
             ending: "timed out after 5 min 00 s".to_owned(),
             excerpt: String::new(),
+            rule: None,
         }],
         ..spec(Role::Author, Mode::Fix)
     };
@@ -121,8 +124,8 @@ proptest! {
             last_end: text.clone(),
             pending: vec![text.clone()],
             protected: vec![file.clone()],
-            findings: vec![reviewers("F1", &file, 1, &text)],
-            failing: vec![FailingCheck { check: file, ending: text.clone(), excerpt: text.clone() }],
+            findings: vec![Finding { diff: text.clone(), ..reviewers("F1", &file, 1, &text) }],
+            failing: vec![FailingCheck { check: file, ending: text.clone(), excerpt: text.clone(), rule: None }],
             ..spec(Role::Reviewer, Mode::ReviewTask)
         };
         let brief = render(&spec, &Texts { nonce: &nonce, task: &text, diff: &text }).unwrap();
@@ -185,8 +188,8 @@ fn huge(short: bool) -> BriefSpec {
             edited: many(),
             deleted: vec![String::new(); 100_000],
         },
-        failing: vec![FailingCheck { check: text(), ending: text(), excerpt: text() }; 30],
-        findings: vec![reviewers("F1", &text(), 1, &text()); 30],
+        failing: vec![FailingCheck { check: text(), ending: text(), excerpt: text(), rule: None }; 30],
+        findings: vec![Finding { diff: text(), ..reviewers("F1", &text(), 1, &text()) }; 30],
         plan: many(),
         checks: many(),
         protected: many(),
@@ -212,5 +215,6 @@ fn reviewers(id: &str, file: &str, line: u32, description: &str) -> Finding {
         scenario: "read `+-1`".to_owned(),
         life: Life::Open,
         iteration: 1,
+        diff: String::new(),
     }
 }

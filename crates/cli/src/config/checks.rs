@@ -7,7 +7,7 @@ use windlass_core::nearest::nearest;
 use windlass_core::policy::{CheckPolicy, CheckWhen, GatePolicy};
 use windlass_core::time::Millis;
 
-use super::field::{Choice, Field, Key, Value, not_available, quoted, wrong_type};
+use super::field::{Choice, Field, Key, Value, quoted, wrong_type};
 use super::problem::Fault;
 
 /// A check before the gate's own timeout has been filled in.
@@ -17,6 +17,10 @@ pub struct CheckDraft {
     run: String,
     when: CheckWhen,
     timeout: Option<Millis>,
+    junit: String,
+    control: String,
+    retry: u32,
+    chain: bool,
 }
 
 pub static CHECK_KEYS: &[Key<CheckDraft>] = &[
@@ -48,10 +52,27 @@ pub static CHECK_KEYS: &[Key<CheckDraft>] = &[
         doc: "How long it may take; without it, `gate.timeout` holds.",
         field: Field::Span(|check| check.timeout.get_or_insert_default()),
     },
+    Key {
+        name: "junit",
+        doc: "A glob of the junit files it writes. windlass counts the tests itself: no file, no test, a failed one, or one that ran before and is gone or skipped is red.",
+        field: Field::Glob(|check| &mut check.junit),
+    },
+    Key {
+        name: "control",
+        doc: "A command that must fail where the check passes, such as a test of something false. It runs on a clean checkout of its own; where it passes too, the check is red.",
+        field: Field::Text(|check| &mut check.control),
+    },
+    Key {
+        name: "retry",
+        doc: "Runs a red check once more, on a clean checkout; both results are kept, and a second green one is a warning.",
+        field: Field::AtMostOne(|check| &mut check.retry),
+    },
+    Key {
+        name: "chain",
+        doc: "Goes on in the tree that the check before it left, instead of a clean checkout.",
+        field: Field::Flag(|check| &mut check.chain),
+    },
 ];
-
-/// Keys of a check that later versions know.
-pub const LATER: [&str; 2] = ["junit", "control"];
 
 pub fn read(value: &Value<'_>) -> Result<Vec<CheckDraft>, Vec<Fault>> {
     let Some(array) = value.get_ref().as_array() else {
@@ -68,6 +89,9 @@ pub fn read(value: &Value<'_>) -> Result<Vec<CheckDraft>, Vec<Fault>> {
         };
         match read_one(table, item) {
             Ok((draft, name)) => {
+                if draft.chain && drafts.is_empty() {
+                    faults.push(nothing_before(table, item));
+                }
                 if let Some(other) = seen.insert(draft.name.to_lowercase(), draft.name.clone()) {
                     faults.push(twice(&draft, &other, name));
                 }
@@ -87,16 +111,26 @@ pub fn put(gate: &mut GatePolicy, drafts: Vec<CheckDraft>) {
         run: draft.run,
         when: draft.when,
         timeout: draft.timeout.unwrap_or(timeout),
+        junit: draft.junit,
+        control: draft.control,
+        retry: draft.retry,
+        chain: draft.chain,
     };
     gate.checks = drafts.into_iter().map(filled).collect();
 }
 
 pub fn show(checks: &[CheckPolicy]) -> String {
-    let one = |check: &CheckPolicy| {
-        let values = CHECK_KEYS.iter().map(|key| format!("{} = {}", key.name, show_key(check, key)));
+    let mut plain = CheckDraft::default();
+    let mut is_usual = |key: &Key<CheckDraft>, shown: &str| {
+        matches!(key.name, "junit" | "control" | "retry" | "chain") && key.field.show(&mut plain) == shown
+    };
+    let mut one = |check: &CheckPolicy| {
+        let keys = CHECK_KEYS.iter().map(|key| (key, show_key(check, key)));
+        let values = keys.filter(|(key, shown)| !is_usual(key, shown));
+        let values = values.map(|(key, shown)| format!("{} = {shown}", key.name));
         format!("{{ {} }}", values.collect::<Vec<_>>().join(", "))
     };
-    format!("[{}]", checks.iter().map(one).collect::<Vec<_>>().join(", "))
+    format!("[{}]", checks.iter().map(&mut one).collect::<Vec<_>>().join(", "))
 }
 
 /// One value of one check, as it would be written in a file.
@@ -106,6 +140,10 @@ pub fn show_key(check: &CheckPolicy, key: &Key<CheckDraft>) -> String {
         run: check.run.clone(),
         when: check.when,
         timeout: Some(check.timeout),
+        junit: check.junit.clone(),
+        control: check.control.clone(),
+        retry: check.retry,
+        chain: check.chain,
     };
     key.field.show(&mut draft)
 }
@@ -131,9 +169,6 @@ fn read_one(table: &DeTable<'_>, whole: &Value<'_>) -> Result<ReadCheck, Vec<Fau
                 Ok(change) => change(&mut draft),
                 Err(found) => faults.extend(found),
             },
-            None if LATER.contains(&written.get_ref().as_ref()) => {
-                faults.push(not_available(&path, written.span()));
-            }
             None => faults.push(unknown(written.get_ref(), written.span())),
         }
     }
@@ -156,7 +191,22 @@ fn read_one(table: &DeTable<'_>, whole: &Value<'_>) -> Result<ReadCheck, Vec<Fau
             });
         }
     }
+    if draft.chain && draft.retry > 0 {
+        faults.push(Fault {
+            span: place("retry"),
+            message: "a check of a chain cannot be run again: that needs a clean checkout".to_owned(),
+            help: "remove `retry`, or `chain`".to_owned(),
+        });
+    }
     if faults.is_empty() { Ok((draft, place("name"))) } else { Err(faults) }
+}
+
+fn nothing_before(table: &DeTable<'_>, whole: &Value<'_>) -> Fault {
+    Fault {
+        span: table.get("chain").map_or(whole.span(), |value| value.span()),
+        message: "the first check has no check before it to go on from".to_owned(),
+        help: "remove `chain`, or put the check behind the one whose tree it needs".to_owned(),
+    }
 }
 
 fn bad_name(name: &str) -> Option<String> {

@@ -108,7 +108,9 @@ fn describe(name: &str) -> Option<KeyDoc> {
     let name_owned = name.to_owned();
     if let Some(key) = check_key(name) {
         let default = match key.name {
-            "when" => Some(key.field.show(&mut CheckDraft::default())),
+            "when" | "junit" | "control" | "retry" | "chain" => {
+                Some(key.field.show(&mut CheckDraft::default()))
+            }
             _ => None,
         };
         return Some(KeyDoc { name: name_owned, kind: key.field.kind(), default, doc: key.doc });

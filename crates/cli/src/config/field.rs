@@ -27,6 +27,8 @@ pub enum Field<P: 'static> {
     /// A count; 0 switches the limit off.
     Limit(fn(&mut P) -> &mut u32),
     AtLeastOne(fn(&mut P) -> &mut u32),
+    /// Never, or once.
+    AtMostOne(fn(&mut P) -> &mut u32),
     Tokens(fn(&mut P) -> &mut u64),
     /// Written in dollars, kept in millionths.
     Dollars(fn(&mut P) -> &mut u64),
@@ -35,6 +37,8 @@ pub enum Field<P: 'static> {
     Span(fn(&mut P) -> &mut Millis),
     Flag(fn(&mut P) -> &mut bool),
     Text(fn(&mut P) -> &mut String),
+    /// One pattern of paths inside the repository.
+    Glob(fn(&mut P) -> &mut String),
     Texts(Items, fn(&mut P) -> &mut Vec<String>),
     Choice(Choice<P>),
     /// A switch that this version can only leave off.
@@ -55,6 +59,7 @@ pub enum Items {
     Places,
     /// `host:port`.
     Hosts,
+    Directories,
     /// Names of environment variables.
     Variables,
 }
@@ -81,12 +86,14 @@ impl<P> Field<P> {
         match self {
             Self::Limit(at) => put(*at, number(key, value, 0..=u64::from(u32::MAX)).map(narrow)),
             Self::AtLeastOne(at) => put(*at, number(key, value, 1..=u64::from(u32::MAX)).map(narrow)),
+            Self::AtMostOne(at) => put(*at, number(key, value, 0..=1).map(narrow)),
             Self::Tokens(at) => put(*at, number(key, value, 0..=i64::MAX.unsigned_abs())),
             Self::Dollars(at) => put(*at, dollars(key, value)),
             Self::Bytes(at) => put(*at, bytes(key, value)),
             Self::Span(at) => put(*at, span(key, value)),
             Self::Flag(at) => put(*at, flag(key, value)),
             Self::Text(at) => put(*at, text(key, value)),
+            Self::Glob(at) => put(*at, glob(key, value)),
             Self::Texts(items, at) => {
                 let texts = texts(key, value, *items)?;
                 let at = *at;
@@ -111,12 +118,14 @@ impl<P> Field<P> {
         match self {
             Self::Limit(_) => "whole number, 0 = off".to_owned(),
             Self::AtLeastOne(_) => "whole number, at least 1".to_owned(),
+            Self::AtMostOne(_) => "0 or 1".to_owned(),
             Self::Tokens(_) => "whole number, 0 = off".to_owned(),
             Self::Dollars(_) => "amount in dollars, 0 = off".to_owned(),
             Self::Bytes(_) => "size such as \"512MB\" or \"4GiB\", 0 = off".to_owned(),
             Self::Span(_) => "duration such as \"20s\", \"5m\" or \"1h30m\", 0 = off".to_owned(),
             Self::Flag(_) => "true or false".to_owned(),
             Self::Text(_) => "text".to_owned(),
+            Self::Glob(_) => "glob of paths in the repository".to_owned(),
             Self::Texts(items, _) => format!("list of {}", items.describe()),
             Self::Choice(choice) => choice.words(),
             Self::Off => "false".to_owned(),
@@ -127,13 +136,13 @@ impl<P> Field<P> {
     /// The value as it would be written in a file.
     pub fn show(&self, policy: &mut P) -> String {
         match self {
-            Self::Limit(at) | Self::AtLeastOne(at) => at(policy).to_string(),
+            Self::Limit(at) | Self::AtLeastOne(at) | Self::AtMostOne(at) => at(policy).to_string(),
             Self::Tokens(at) => at(policy).to_string(),
             Self::Dollars(at) => show_dollars(*at(policy)),
             Self::Bytes(at) => size::show(*at(policy)),
             Self::Span(at) => show_span(*at(policy)),
             Self::Flag(at) => at(policy).to_string(),
-            Self::Text(at) => quoted(at(policy)),
+            Self::Text(at) | Self::Glob(at) => quoted(at(policy)),
             Self::Texts(_, at) => quoted_list(at(policy)),
             Self::Choice(choice) => quoted((choice.shown)(policy)),
             Self::Off => "false".to_owned(),
@@ -226,6 +235,7 @@ impl Items {
             Self::Paths => "paths in the repository",
             Self::Places => "paths",
             Self::Hosts => "hosts with their ports",
+            Self::Directories => "directories in the repository",
             Self::Variables => "names of environment variables",
         }
     }
@@ -243,6 +253,7 @@ impl Items {
             }
             Self::Places => Ok(item.to_owned()),
             Self::Hosts => host_and_port(item),
+            Self::Directories => directory(item),
             Self::Globs => {
                 let glob = inside(item)?;
                 let glob = if glob.ends_with('/') { format!("{glob}**") } else { glob };
@@ -266,6 +277,9 @@ impl Items {
             Self::Paths => "write it like \".env.test\", from the root of the repository",
             Self::Places => "write it like \"/opt/models\", \"~/.cache/pip\" or \"vendor\"",
             Self::Hosts => "write it like \"api.example.com:443\" or \"*.example.com:443\"",
+            Self::Directories => {
+                "write it like \"target\" or \"web/node_modules\", from the root of the repository"
+            }
             Self::Variables => "write only the name, such as \"API_KEY\"",
         }
     }
@@ -292,6 +306,40 @@ fn host_and_port(item: &str) -> Result<String, String> {
     }
 }
 
+/// A directory of its own: not the whole repository, not git's, no pattern.
+fn directory(item: &str) -> Result<String, String> {
+    let path = inside(item)?;
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    if parts.is_empty() || parts.contains(&".git") {
+        return Err(format!("{} cannot be a cache", quoted(item)));
+    }
+    if path.contains(['*', '?', '[', '{']) {
+        return Err(format!("{} is a pattern, and a directory is wanted", quoted(item)));
+    }
+    Ok(parts.join("/"))
+}
+
+fn glob(key: &str, value: &Value<'_>) -> Result<String, Fault> {
+    let written = text(key, value)?;
+    if written.is_empty() {
+        return Ok(written);
+    }
+    let wrong = |message: String| Fault {
+        span: value.span(),
+        message,
+        help:
+            "write it like \"target/junit.xml\" or \"build/**/TEST-*.xml\", from the root of the repository"
+                .to_owned(),
+    };
+    let path = inside(&written).map_err(|why| wrong(format!("in `{key}`, {why}")))?;
+    match globset::Glob::new(&path) {
+        Ok(_) => Ok(path),
+        Err(error) => {
+            Err(wrong(format!("in `{key}`, the glob {} is not valid: {}", quoted(&written), error.kind())))
+        }
+    }
+}
+
 fn put<P: 'static, T: 'static>(
     at: fn(&mut P) -> &mut T,
     read: Result<T, Fault>,
@@ -312,10 +360,10 @@ fn number(key: &str, value: &Value<'_>, range: std::ops::RangeInclusive<u64>) ->
     number.filter(|number| range.contains(number)).ok_or_else(|| Fault {
         span: value.span(),
         message: format!("`{key}` must be a whole number from {} to {}", range.start(), range.end()),
-        help: if *range.start() == 0 {
-            "0 switches the limit off".to_owned()
-        } else {
-            "write at least 1".to_owned()
+        help: match (range.start(), range.end()) {
+            (0, 1) => "write 1, or 0 for never".to_owned(),
+            (0, _) => "0 switches the limit off".to_owned(),
+            (_, _) => "write at least 1".to_owned(),
         },
     })
 }
@@ -404,6 +452,7 @@ fn texts(key: &str, value: &Value<'_>, items: Items) -> Result<Vec<String>, Vec<
                 | Items::Paths
                 | Items::Places
                 | Items::Hosts
+                | Items::Directories
                 | Items::Variables => vec![text.to_owned()],
             };
             fault.help = format!("write {}", quoted_list(&words));

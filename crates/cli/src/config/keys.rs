@@ -88,7 +88,7 @@ pub fn all_names() -> Vec<String> {
 pub const TABLES: [&str; 11] =
     ["loop", "budget", "agent", "role", "workspace", "plan", "gate", "review", "finish", "sandbox", "land"];
 
-const LATER: [&str; 4] = ["hooks", "notify", "stop", "gate.cache"];
+const LATER: [&str; 3] = ["hooks", "notify", "stop"];
 const LATER_AGENT: [&str; 2] = ["fallback", "inject"];
 
 fn words_in(table: &str) -> Vec<&'static str> {
@@ -246,6 +246,11 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
         name: "gate.allow",
         doc: "What checks may reach through windlass's proxy, as host:port.",
         field: Field::Texts(Items::Hosts, |p| &mut p.gate.network.allow),
+    },
+    Key {
+        name: "gate.cache",
+        doc: "Directories that builds fill, such as target: the baseline fills them on the base, and each check begins with a copy of its own. The final gate has none.",
+        field: Field::Texts(Items::Directories, |p| &mut p.gate.cache),
     },
     Key {
         name: "gate.check",

@@ -85,6 +85,7 @@ minimum = "none"
         run: "sh ./test.sh".to_owned(),
         when: CheckWhen::Both,
         timeout: Millis::minutes(5),
+        ..CheckPolicy::default()
     }];
     expected.review.tasks = false;
     expected.review.whole = false;
@@ -287,7 +288,7 @@ fn unknown_keys_get_the_nearest() {
         "[[gate.check]]\nname = \"a\"\nrunn = \"x\"\n[[gate.check]]\nname = \"b\"\ncolour = 1\n",
         &[
             "3:1 unknown key `gate.check.runn` | did you mean `run`?",
-            "6:1 unknown key `gate.check.colour` | a check has: name, run, when, timeout",
+            "6:1 unknown key `gate.check.colour` | a check has: name, run, when, timeout, junit, control, retry, chain",
         ],
     );
 }
@@ -430,12 +431,9 @@ fn what_this_version_cannot_do_is_said_so() {
         ("[hooks]\npre_iteration = []\n", "1:2", "hooks"),
         ("notify.webhook = \"x\"\n", "1:1", "notify"),
         ("[stop]\n", "1:2", "stop"),
-        ("[gate]\ncache = []\n", "2:1", "gate.cache"),
         ("[role.reviewer]\nfallback = []\n", "2:1", "role.reviewer.fallback"),
         ("[agent]\ninject = []\n", "2:1", "agent.inject"),
         ("[agent]\nresume = true\n", "2:10", "agent.resume = true"),
-        ("[[gate.check]]\njunit = \"x\"\n", "2:1", "gate.check.junit"),
-        ("[[gate.check]]\ncontrol = \"x\"\n", "2:1", "gate.check.control"),
     ] {
         refused(
             text,
@@ -582,4 +580,88 @@ fn keys_that_contradict_each_other_are_named() {
             "6:10 in `agent.allow`, \"nohost\" has no port | write it like \"api.example.com:443\" or \"*.example.com:443\"",
         ],
     );
+}
+
+#[test]
+fn what_hardens_a_check_is_read() {
+    let policy = resolved(
+        r#"
+[gate]
+cache = ["./target/", "web/node_modules"]
+[[gate.check]]
+name = "build"
+run = "make"
+[[gate.check]]
+name = "test"
+run = "make test"
+junit = "./out/**/TEST-*.xml"
+control = "sh control.sh"
+chain = true
+[[gate.check]]
+name = "net"
+run = "make net"
+retry = 1
+"#,
+    )
+    .policy;
+    assert_eq!(policy.gate.cache, ["target", "web/node_modules"]);
+    let [build, test, net] = &policy.gate.checks[..] else { panic!("three checks") };
+    assert_eq!((build.chain, build.retry, build.junit.as_str(), build.control.as_str()), (false, 0, "", ""));
+    assert_eq!(
+        (test.junit.as_str(), test.control.as_str(), test.chain),
+        ("out/**/TEST-*.xml", "sh control.sh", true)
+    );
+    assert_eq!((net.retry, net.chain), (1, false));
+}
+
+#[test]
+fn what_cannot_harden_a_check_is_refused_at_its_place() {
+    let check = |line: &str| format!("[[gate.check]]\nname = \"a\"\nrun = \"a\"\n{line}\n");
+    let retry = "write 1, or 0 for never";
+    refused(
+        &check("retry = 2"),
+        &[&format!("4:9 `gate.check.retry` must be a whole number from 0 to 1 | {retry}")],
+    );
+    refused(
+        &check("retry = true"),
+        &["4:9 `gate.check.retry` must be a whole number, not true or false | write a whole number"],
+    );
+    refused(
+        &check("chain = true"),
+        &[
+            "4:9 the first check has no check before it to go on from | remove `chain`, or put the check behind the one whose tree it needs",
+        ],
+    );
+    refused(
+        &format!("{}{}", check(""), "[[gate.check]]\nname = \"b\"\nrun = \"b\"\nchain = true\nretry = 1\n"),
+        &[
+            "9:9 a check of a chain cannot be run again: that needs a clean checkout | remove `retry`, or `chain`",
+        ],
+    );
+    let like =
+        "write it like \"target/junit.xml\" or \"build/**/TEST-*.xml\", from the root of the repository";
+    refused(
+        &check("junit = \"../x.xml\""),
+        &[&format!("4:9 in `gate.check.junit`, \"../x.xml\" leads out of the repository | {like}")],
+    );
+    refused(
+        &check("junit = \"a[\""),
+        &[&format!(
+            "4:9 in `gate.check.junit`, the glob \"a[\" is not valid: unclosed character class; missing ']' | {like}"
+        )],
+    );
+    refused(&check("controll = \"x\""), &["4:1 unknown key `gate.check.controll` | did you mean `control`?"]);
+    let directory = "write it like \"target\" or \"web/node_modules\", from the root of the repository";
+    for (item, wrong) in [
+        (".", "\".\" cannot be a cache"),
+        ("./", "a path is empty"),
+        ("a/.git", "\"a/.git\" cannot be a cache"),
+        ("*/target", "\"*/target\" is a pattern, and a directory is wanted"),
+        ("/tmp", "\"/tmp\" leads out of the repository"),
+    ] {
+        refused(
+            &format!("[gate]\ncache = [\"{item}\"]\n"),
+            &[&format!("2:10 in `gate.cache`, {wrong} | {directory}")],
+        );
+    }
 }

@@ -113,6 +113,15 @@ fn told(event: &Event) -> Option<(String, Colour)> {
             let good = *exit_code == Some(0) && !timed_out;
             (format!("  {event}"), if good { Colour::Good } else { Colour::Bad })
         }
+        Event::GateFailed { failing, .. } => {
+            let odd = failing.iter().filter(|failing| failing.is_red_all_the_same());
+            let lines: Vec<String> =
+                odd.map(|failing| format!("  check {}: {}", failing.check, failing.ending)).collect();
+            if lines.is_empty() {
+                return None;
+            }
+            (lines.join("; "), Colour::Bad)
+        }
         Event::GateReused { .. } => (format!("  {event}"), Colour::Faint),
         Event::ReviewRecorded(review) => {
             let good = review.verdict == windlass_core::verdict::Verdict::Accept;

@@ -127,6 +127,9 @@ pub fn finding(finding: &Finding) -> String {
     if !finding.scenario.is_empty() {
         let _ = write!(text, "\n      {}", super::text::clean(&finding.scenario));
     }
+    for line in finding.diff.lines() {
+        let _ = write!(text, "\n        {}", fit(line, width().saturating_sub(8)));
+    }
     text
 }
 

@@ -48,7 +48,6 @@ pub struct Setup {
     review: String,
     /// The level, and the minimum too.
     level: String,
-    sandbox: String,
     more: String,
     tasks: usize,
     home: Option<Scratch>,
@@ -88,7 +87,6 @@ impl Setup {
             checks: "[[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\n".to_owned(),
             review: "tasks = false\nfinal = false\n".to_owned(),
             level: std::env::var("WINDLASS_TEST_LEVEL").unwrap_or_else(|_| "none".to_owned()),
-            sandbox: String::new(),
             more: String::new(),
             tasks: 0,
             home: None,
@@ -98,12 +96,6 @@ impl Setup {
     /// At this level whatever the others run at.
     pub fn level(mut self, level: &str) -> Self {
         self.level = level.to_owned();
-        self
-    }
-
-    /// Lines of `[sandbox]`.
-    pub fn sandbox(mut self, lines: &str) -> Self {
-        self.sandbox.push_str(lines);
         self
     }
 
@@ -186,8 +178,9 @@ impl Setup {
     }
 
     fn policy(&self, side: &Path) -> String {
-        let Self { timeout, agent_keys, checks, review, level, sandbox, more, .. } = self;
+        let Self { timeout, agent_keys, checks, review, level, more, .. } = self;
         let side = side.display();
+        let minimum = if level == "auto" { "landlock" } else { level };
         format!(
             r#"[agent]
 use = "command"
@@ -206,9 +199,8 @@ protect = ["test.sh"]
 {review}
 [sandbox]
 level = "{level}"
-minimum = "{level}"
+minimum = "{minimum}"
 extra_write = ["{side}"]
-{sandbox}
 {more}"#
         )
     }

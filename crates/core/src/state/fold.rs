@@ -6,11 +6,12 @@ use std::sync::Arc;
 use crate::event::{AttemptFinished, Decision, Event, IterationResult, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::Life;
 use crate::gate::{GateKey, GateSummary, Purpose};
-use crate::id::{AttemptId, EffectId, FindingId, Seq, TaskId, TreeId};
+use crate::id::{AttemptId, BlobId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{AttemptEnd, Creation};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
 use crate::state::{Attempt, Current, Head, Lifecycle, Pause, Run, State, TaskState, TaskStatus, Wait, Work};
+use crate::tally::Tally;
 use crate::time::{Millis, Timestamp};
 use crate::usage::Ledger;
 use crate::verdict::Verdict;
@@ -54,10 +55,17 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         }
         Event::AttemptFinished(finished) => attempt_finished(state, finished),
         Event::TreeRecorded(recorded) => tree_recorded(state, recorded),
-        Event::CheckFinished { .. } => {}
-        Event::GatePassed { purpose, tree, checks } => gate_passed(state, *purpose, tree, checks),
+        Event::CheckFinished { purpose, tree, check, tally, .. } => {
+            if let Some(Tally::Counted(counts)) = tally.as_deref() {
+                counted(state, (*purpose, tree), check, &counts.names);
+            }
+        }
+        Event::GatePassed { purpose, tree, checks, flaky } => {
+            gate_passed(state, *purpose, (tree, checks), flaky);
+        }
         Event::GateFailed { purpose, tree, checks, exits, failing } => {
-            let summary = GateSummary { passed: false, exits: exits.clone(), failing: failing.clone() };
+            let (exits, failing) = (exits.clone(), failing.clone());
+            let summary = GateSummary { passed: false, flaky: Vec::new(), exits, failing };
             let key = GateKey { tree: tree.clone(), checks: checks.clone() };
             gate_reported(state, *purpose, key, Arc::new(summary));
         }
@@ -68,6 +76,11 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
             findings.insert(finding.id.clone(), (**finding).clone());
         }
         Event::FindingCarried { finding } => set_life(state, finding, Life::Carried),
+        Event::FindingRemeasured { finding, diff } => {
+            if let Some(finding) = Arc::make_mut(&mut state.findings).get_mut(finding) {
+                finding.diff.clone_from(diff);
+            }
+        }
         Event::FindingResolved { finding } => set_life(state, finding, Life::Resolved),
         Event::FindingWaived { finding, .. } => finding_waived(state, finding),
         Event::TaskDone { task, .. }
@@ -79,9 +92,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
             }
         }
         Event::IterationClosed { task, result, .. } => iteration_closed(state, task.as_ref(), *result),
-        Event::Landed { commit, tree } => {
-            state.head = Head { commit: commit.clone(), tree: tree.clone(), landed: true };
-        }
+        Event::Landed { commit, tree } => landed(state, commit, tree),
         Event::AgentFailureCounted { .. } => state.run.agent_failures += 1,
         Event::StallCounted { .. } => state.run.stalls += 1,
         Event::TransientCounted { .. } => state.run.transient += 1,
@@ -131,6 +142,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         head: Head { commit: creation.base.clone(), tree: creation.base_tree.clone(), landed: false },
         baseline: None,
         gates: Arc::default(),
+        tallies: Arc::default(),
         findings: Arc::default(),
         pending: Vec::new(),
         steering: Vec::new(),
@@ -290,9 +302,27 @@ fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
     }
 }
 
-fn gate_passed(state: &mut State, purpose: Purpose, tree: &TreeId, checks: &[String]) {
+fn counted(state: &mut State, (purpose, tree): (Purpose, &TreeId), check: &str, names: &BlobId) {
+    let tallies = Arc::make_mut(&mut state.tallies);
+    let of = match purpose {
+        Purpose::Baseline => &mut tallies.baseline,
+        Purpose::Task | Purpose::Final => tallies.judged.entry(tree.clone()).or_default(),
+    };
+    of.insert(check.to_owned(), names.clone());
+}
+
+fn landed(state: &mut State, commit: &CommitId, tree: &TreeId) {
+    state.head = Head { commit: commit.clone(), tree: tree.clone(), landed: true };
+    if let Some(judged) = state.tallies.judged.get(tree).cloned() {
+        Arc::make_mut(&mut state.tallies).accepted.extend(judged);
+        // Other trees were compared with what was accepted before this one.
+        Arc::make_mut(&mut state.gates).retain(|key, _| key.tree == *tree);
+    }
+}
+
+fn gate_passed(state: &mut State, purpose: Purpose, (tree, checks): (&TreeId, &[String]), flaky: &[String]) {
     let exits = checks.iter().map(|check| (check.clone(), Some(0))).collect();
-    let summary = GateSummary { passed: true, exits, failing: Vec::new() };
+    let summary = GateSummary { passed: true, flaky: flaky.to_vec(), exits, failing: Vec::new() };
     gate_reported(state, purpose, GateKey { tree: tree.clone(), checks: checks.to_vec() }, Arc::new(summary));
 }
 

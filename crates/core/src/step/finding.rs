@@ -2,34 +2,51 @@
 
 use super::Draft;
 use crate::event::Event;
-use crate::finding::{Evidence, Finding, Life, Origin, Severity};
+use crate::finding::{Evidence, Finding, Life, Origin, Severity, Subject};
+use crate::gate::GateSummary;
 use crate::id::{FindingId, TaskId};
 use crate::verdict::{ReportedFinding, Review, Verdict};
 
 /// Evidence is recomputed on every snapshot: what no longer holds resolves by
 /// itself.
 pub(super) fn measured(draft: &mut Draft, evidence: &[Evidence]) {
-    let gone: Vec<FindingId> = open_of_task(draft)
-        .filter(|finding| match finding.origin {
-            Origin::Evidence(rule) => !evidence.iter().any(|e| e.rule == rule && e.path == finding.file),
-            Origin::Reviewer => false,
-        })
-        .map(|finding| finding.id.clone())
-        .collect();
+    settle(draft, &[Subject::Tree, Subject::Review], evidence);
+}
+
+/// The same for what a run of the gate shows, new or used again.
+pub(super) fn gated(draft: &mut Draft, summary: &GateSummary) {
+    settle(draft, &[Subject::Gate], &summary.evidence());
+}
+
+/// What a review left behind is thrown away with the workspace; it is told.
+pub(super) fn left_by_reviewer(draft: &mut Draft, evidence: &[Evidence]) {
+    settle(draft, &[Subject::Review], evidence);
+}
+
+fn settle(draft: &mut Draft, subjects: &[Subject], evidence: &[Evidence]) {
+    let (mut gone, mut otherwise) = (Vec::new(), Vec::new());
+    for finding in open_of_task(draft) {
+        let Origin::Evidence(rule) = finding.origin else { continue };
+        if !subjects.contains(&rule.subject()) {
+            continue;
+        }
+        let same = |e: &&Evidence| finding.is_same(Origin::Evidence(e.rule), &e.path, &e.words());
+        match evidence.iter().find(same) {
+            None => gone.push(finding.id.clone()),
+            Some(seen) if seen.diff != finding.diff => {
+                otherwise.push((finding.id.clone(), seen.diff.clone()))
+            }
+            Some(_) => {}
+        }
+    }
     for finding in gone {
         draft.emit(Event::FindingResolved { finding });
     }
+    for (finding, diff) in otherwise {
+        draft.emit(Event::FindingRemeasured { finding, diff });
+    }
     for seen in evidence {
-        let description = seen.rule.to_string();
-        let found = Found {
-            origin: Origin::Evidence(seen.rule),
-            severity: seen.rule.severity(),
-            file: seen.path.clone(),
-            line: 0,
-            description,
-            scenario: String::new(),
-        };
-        open(draft, found);
+        open(draft, Found::from(seen));
     }
 }
 
@@ -65,6 +82,21 @@ struct Found {
     line: u32,
     description: String,
     scenario: String,
+    diff: String,
+}
+
+impl From<&Evidence> for Found {
+    fn from(seen: &Evidence) -> Self {
+        Self {
+            origin: Origin::Evidence(seen.rule),
+            severity: seen.rule.severity(),
+            file: seen.path.clone(),
+            line: 0,
+            description: seen.words(),
+            scenario: String::new(),
+            diff: seen.diff.clone(),
+        }
+    }
 }
 
 impl From<&ReportedFinding> for Found {
@@ -76,6 +108,7 @@ impl From<&ReportedFinding> for Found {
             line: reported.line,
             description: reported.description.clone(),
             scenario: reported.scenario.clone(),
+            diff: String::new(),
         }
     }
 }
@@ -103,6 +136,7 @@ fn open(draft: &mut Draft, found: Found) {
         scenario: found.scenario,
         life: Life::Open,
         iteration,
+        diff: found.diff,
     })));
 }
 

@@ -40,7 +40,7 @@ enum Green {
 }
 
 pub(super) fn verified(draft: &mut Draft, summary: &GateSummary) {
-    let green = if summary.passed { Green::Yes } else { Green::No };
+    let green = if verify::holds(&draft.state, summary) { Green::Yes } else { Green::No };
     if draft.state.phase == Some(Phase::Finish) {
         return judge_finish(draft, &green);
     }

@@ -24,6 +24,7 @@ pub(super) fn tree_under_review(state: &State) -> Option<TreeId> {
 pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinished) {
     let Some(tree) = tree_under_review(&draft.state) else { return };
     let iteration = draft.state.iterations;
+    finding::left_by_reviewer(draft, &told.left);
     let review = match usable(told) {
         Ok(review) => review,
         Err(failure) => {

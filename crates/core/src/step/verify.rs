@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use super::{Draft, execute, last, limit, review, run};
+use super::{Draft, execute, finding, last, limit, review, run};
 use crate::effect::Effect;
 use crate::event::{Event, IterationResult, Novelty, Phase, TreeRecorded};
-use crate::gate::{CheckResult, GateKey, GateSummary, Purpose};
+use crate::finding::{Finding, Life, Origin};
+use crate::gate::{CheckResult, FailingCheck, GateKey, GateSummary, Purpose};
 use crate::id::TreeId;
 use crate::outcome::Reason;
 use crate::state::State;
@@ -35,6 +36,7 @@ pub(super) fn begin(draft: &mut Draft) {
             let passed = summary.passed;
             let tree = recorded.gate_tree.clone();
             draft.emit(Event::GateReused { tree, checks, passed });
+            finding::gated(draft, &summary);
             judge(draft, Some(summary));
         }
         None => {
@@ -45,13 +47,13 @@ pub(super) fn begin(draft: &mut Draft) {
 }
 
 pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
-    let summary = GateSummary::of(&ran.checks, results);
+    let summary = GateSummary::of(&draft.state.policy().gate, &ran.checks, results);
     for result in results {
         draft.emit(Event::check_finished(ran.purpose, &ran.tree, result));
     }
     let (purpose, tree, checks) = (ran.purpose, ran.tree, ran.checks);
     draft.emit(if summary.passed {
-        Event::GatePassed { purpose, tree, checks }
+        Event::GatePassed { purpose, tree, checks, flaky: summary.flaky.clone() }
     } else {
         let (exits, failing) = (summary.exits.clone(), summary.failing.clone());
         Event::GateFailed { purpose, tree, checks, exits, failing }
@@ -62,8 +64,14 @@ pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
     match purpose {
         Purpose::Baseline => run::choose(draft),
         Purpose::Task if execute::waived(&draft.state) => run::give_up(draft),
-        Purpose::Task => judge(draft, Some(Arc::new(summary))),
-        Purpose::Final => last::verified(draft, &summary),
+        Purpose::Task => {
+            finding::gated(draft, &summary);
+            judge(draft, Some(Arc::new(summary)));
+        }
+        Purpose::Final => {
+            finding::gated(draft, &summary);
+            last::verified(draft, &summary);
+        }
     }
 }
 
@@ -72,13 +80,28 @@ pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
 fn judge(draft: &mut Draft, gate: Option<Arc<GateSummary>>) {
     let Some(recorded) = draft.state.recorded.clone() else { return };
     let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
-    let green = gate.as_ref().is_none_or(|summary| summary.passed);
+    let green = gate.as_ref().is_none_or(|summary| holds(&draft.state, summary));
     let bug = draft.state.open_bugs().any(|finding| finding.task == task && measured(finding));
     if green && !bug {
         return proceed(draft, &recorded, gate.is_some());
     }
     let result = if idle(&draft.state) { IterationResult::NoProgress } else { IterationResult::Failed };
     fall_short(draft, result);
+}
+
+/// Green, or red only by findings that the operator has waived.
+pub(super) fn holds(state: &State, summary: &GateSummary) -> bool {
+    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let waived = |failing: &FailingCheck| {
+        let Some(seen) = failing.evidence() else { return false };
+        let same =
+            |finding: &Finding| finding.is_same(Origin::Evidence(seen.rule), &seen.path, &seen.words());
+        state
+            .findings
+            .values()
+            .any(|finding| finding.life == Life::Waived && finding.task.as_ref() == task && same(finding))
+    };
+    summary.passed || (!summary.failing.is_empty() && summary.failing.iter().all(waived))
 }
 
 /// Whether the recorded tree is no progress: seen before, or white space alone
@@ -188,9 +211,9 @@ fn previous_gate(state: &State) -> Option<Arc<GateSummary>> {
     Some(baseline)
 }
 
-fn measured(finding: &crate::finding::Finding) -> bool {
+fn measured(finding: &Finding) -> bool {
     match finding.origin {
-        crate::finding::Origin::Evidence(_) => true,
-        crate::finding::Origin::Reviewer => false,
+        Origin::Evidence(_) => true,
+        Origin::Reviewer => false,
     }
 }

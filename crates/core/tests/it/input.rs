@@ -1,10 +1,11 @@
 //! One line of a scenario as an input.
 
-use windlass_core::finding::{Evidence, Rule, Severity};
-use windlass_core::gate::CheckResult;
+use windlass_core::finding::{Evidence, Rule, Severity, Touch};
+use windlass_core::gate::{CheckResult, Control};
 use windlass_core::id::{BlobId, CommitId, FindingId, TaskId, TreeId};
 use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Change, Command, Input, Report, Snapshotted};
 use windlass_core::outcome::{Fault, Reason};
+use windlass_core::tally::{Comparison, Counts, Earlier, Names, Tally};
 use windlass_core::time::{Millis, Timestamp};
 use windlass_core::usage::Usage;
 use windlass_core::verdict::{
@@ -108,7 +109,7 @@ pub fn tree(name: &str, mut rest: &[&str]) -> Input {
             [] => return Input::Snapshotted(Box::new(taken)),
             ["protected", path, rest @ ..] => {
                 taken.gate_tree = TreeId::new(format!("{name}-restored"));
-                taken.evidence.push(Evidence { rule: Rule::ProtectedChanged, path: (*path).to_owned() });
+                taken.evidence.push(Evidence::new(Rule::ProtectedChanged, *path));
                 rest
             }
             ["restores", to, rest @ ..] => {
@@ -116,7 +117,21 @@ pub fn tree(name: &str, mut rest: &[&str]) -> Input {
                 rest
             }
             ["symlink", path, rest @ ..] => {
-                taken.evidence.push(Evidence { rule: Rule::EscapingSymlink, path: (*path).to_owned() });
+                taken.evidence.push(Evidence::new(Rule::EscapingSymlink, *path));
+                rest
+            }
+            ["lockfile", path, rest @ ..] => {
+                taken.evidence.push(Evidence::new(Rule::LockfileChanged, *path));
+                rest
+            }
+            [words @ ("added" | "edited" | "deleted"), diff, rest @ ..] => {
+                let last = taken.evidence.last_mut().expect("something was measured");
+                last.touch = Some(match *words {
+                    "added" => Touch::Added,
+                    "edited" => Touch::Edited,
+                    _ => Touch::Deleted,
+                });
+                last.diff = (*diff).to_owned();
                 rest
             }
             ["whitespace", rest @ ..] => {
@@ -128,18 +143,24 @@ pub fn tree(name: &str, mut rest: &[&str]) -> Input {
     }
 }
 
-/// `gate red test`: every other check that was asked for is green.
+/// `gate red test`: every other check that was asked for is green. What is
+/// said after `with` is measured on each green one: `tests 5 was 6 gone b`,
+/// `skipped b`, `no-report`, `control passes`. `flaky test`: red, then green.
 pub fn gate(words: &[&str], checks: &[String]) -> Input {
+    let (words, with) = match words.iter().position(|word| *word == "with") {
+        Some(at) => (&words[..at], &words[at + 1..]),
+        None => (words, &[][..]),
+    };
     let result = |check: &String| {
         let ended = match words {
-            ["green"] | ["only", ..] => Some(0),
+            ["green"] | ["only", ..] | ["flaky", ..] => Some(0),
             ["red", red @ ..] => Some(i32::from(red.contains(&check.as_str()))),
             ["exit", code, red] => Some(if red == check { code.parse().expect("a code") } else { 0 }),
             ["timeout", red] if red == check => None,
             ["timeout", _] => Some(0),
             other => panic!("a gate cannot report {other:?}"),
         };
-        CheckResult {
+        let result = CheckResult {
             check: check.clone(),
             exit_code: ended,
             signal: None,
@@ -148,14 +169,84 @@ pub fn gate(words: &[&str], checks: &[String]) -> Input {
             output: BlobId::new("output"),
             excerpt: if ended == Some(0) { String::new() } else { format!("{check} says why") },
             strays: 0,
-        }
+            again: false,
+            tally: None,
+            control: None,
+        };
+        if ended == Some(0) { measured(result, with) } else { result }
     };
     let reported = |check: &&String| match words {
         ["empty"] => false,
         ["only", names @ ..] => names.contains(&check.as_str()),
         _ => true,
     };
-    Input::GateReported(checks.iter().filter(reported).map(result).collect())
+    let runs = |result: CheckResult| match words {
+        ["flaky", name] if *name == result.check => {
+            let first = CheckResult { exit_code: Some(1), ..result.clone() };
+            vec![first, CheckResult { again: true, ..result }]
+        }
+        _ => vec![result],
+    };
+    Input::GateReported(checks.iter().filter(reported).map(result).flat_map(runs).collect())
+}
+
+fn measured(mut result: CheckResult, mut with: &[&str]) -> CheckResult {
+    let number = |word: &str| word.parse().expect("a number");
+    loop {
+        with = match with {
+            [] => return result,
+            ["no-report", rest @ ..] => {
+                result.tally = Some(Tally::Unreadable { why: "it wrote no file out.xml".to_owned() });
+                rest
+            }
+            ["tests", tests, rest @ ..] => {
+                result.tally = Some(Tally::Counted(counts(number(tests))));
+                rest
+            }
+            [what @ ("gone" | "skipped" | "failed"), name, rest @ ..] => {
+                let Some(Tally::Counted(counts)) = &mut result.tally else { panic!("no tests are counted") };
+                let (none, names) = (Names::default(), Names::of([*name]));
+                let (vanished, newly_skipped) =
+                    if *what == "gone" { (names.clone(), none) } else { (none, names.clone()) };
+                if *what == "failed" {
+                    (counts.failures, counts.failed) = (1, names);
+                } else {
+                    let (with, tests) = (Earlier::Baseline, counts.tests);
+                    counts.compared = Some(Comparison { with, tests, vanished, newly_skipped });
+                }
+                rest
+            }
+            ["control", exit, rest @ ..] => {
+                result.control = Some(control(exit));
+                rest
+            }
+            other => panic!("a check is not measured by {other:?}"),
+        };
+    }
+}
+
+fn counts(tests: u32) -> Counts {
+    Counts {
+        tests,
+        failures: 0,
+        errors: 0,
+        skipped: 0,
+        failed: Names::default(),
+        names: BlobId::new(format!("names-{tests}")),
+        compared: None,
+    }
+}
+
+fn control(exit: &str) -> Control {
+    let exit_code = exit.parse().ok();
+    Control {
+        exit_code,
+        signal: (exit == "signal").then_some(9),
+        timed_out: exit == "timeout",
+        duration_ms: Millis(10),
+        output: BlobId::new("output"),
+        excerpt: "the control says this".to_owned(),
+    }
 }
 
 /// `review reject bug a.rs "off by one" pending "add a test"`.
@@ -166,6 +257,10 @@ pub fn review(words: &[&str]) -> Input {
         ["reject", rest @ ..] => Report::Review(Ok(verdict(Verdict::Reject, rest))),
         ["changed-tree"] => {
             told.tree_changed = true;
+            told.left = vec![Evidence {
+                touch: Some(Touch::Edited),
+                ..Evidence::new(Rule::ReviewerChangedTree, "a.rs")
+            }];
             Report::Review(Ok(verdict(Verdict::Accept, &[])))
         }
         ["says-nothing"] => Report::None,
@@ -264,5 +359,6 @@ fn finished(end: AttemptEnd) -> AgentFinished {
         duration_ms: Millis(1000),
         strays: 0,
         tree_changed: false,
+        left: Vec::new(),
     }
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "a switch in the environment rewrites the expectations")]
 
 mod input;
+mod old_logs;
 mod play;
 mod script;
 mod setup;

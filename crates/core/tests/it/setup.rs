@@ -21,6 +21,7 @@ pub fn creation(setup: &[Vec<String>]) -> Creation {
             ["check", name] => policy.gate.checks.push(check(name, CheckWhen::Both)),
             ["check", name, "task"] => policy.gate.checks.push(check(name, CheckWhen::Task)),
             ["check", name, "final"] => policy.gate.checks.push(check(name, CheckWhen::Final)),
+            ["check", name, more @ ..] => policy.gate.checks.push(hardened(name, more)),
             ["reviews", which] => {
                 policy.review.tasks = matches!(*which, "on" | "tasks");
                 policy.review.whole = matches!(*which, "on" | "final");
@@ -71,7 +72,27 @@ fn task(id: &str, mut rest: &[&str]) -> Task {
 }
 
 fn check(name: &str, when: CheckWhen) -> CheckPolicy {
-    CheckPolicy { name: name.to_owned(), run: format!("sh ./{name}.sh"), when, timeout: Millis::minutes(5) }
+    CheckPolicy {
+        name: name.to_owned(),
+        run: format!("sh ./{name}.sh"),
+        when,
+        timeout: Millis::minutes(5),
+        ..CheckPolicy::default()
+    }
+}
+
+/// `check test junit control retry`.
+fn hardened(name: &str, more: &[&str]) -> CheckPolicy {
+    let mut check = check(name, CheckWhen::Both);
+    for word in more {
+        match *word {
+            "junit" => check.junit = "out.xml".to_owned(),
+            "control" => check.control = "sh ./control.sh".to_owned(),
+            "retry" => check.retry = 1,
+            word => panic!("a check has no {word}"),
+        }
+    }
+    check
 }
 
 fn limit<'a>(limits: &'a mut LoopLimits, name: &str) -> &'a mut u32 {

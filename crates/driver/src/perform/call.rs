@@ -6,6 +6,7 @@ use std::path::Path;
 use windlass_agent::brief::{Texts, render};
 use windlass_agent::{Agent, Call, Names, REPORT_PATH, Told, Wall, WallSource, adapter};
 use windlass_core::brief::BriefSpec;
+use windlass_core::finding::{Evidence, Rule};
 use windlass_core::id::{AttemptId, Nonce};
 use windlass_core::input::{AgentFinished, Input};
 use windlass_core::outcome::{Fault, Reason};
@@ -16,11 +17,14 @@ use windlass_store::Blob;
 use windlass_workspace::{CommitText, Reading, SnapshotRequest};
 
 use super::prepare::rules;
+use super::snapshot::{excerpt, shown, touch};
 use super::{Job, Performed, Workshop, fault, file_fault, lock};
 use crate::confine::Own;
 
 /// How much of the change a reviewer is shown in the brief itself.
 const DIFF_BYTES: usize = 96 << 10;
+/// How many paths that a reviewer changed are told.
+const LEFT: usize = 5;
 
 pub(super) struct Who<'a> {
     pub attempt: AttemptId,
@@ -39,7 +43,7 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     if told.survivors > 0 {
         return Err(broken(&format!("{} processes of the attempt cannot be ended", told.survivors)));
     }
-    let tree_changed = who.role == Role::Reviewer && tree_changed(shop, job, spec)?;
+    let left = if who.role == Role::Reviewer { left(shop, job, spec)? } else { None };
     let brief = shop.blobs.stage(brief.into_bytes()).map_err(|error| fault(&error))?;
     let transcript = transcript(shop, &told)?;
     let finished = AgentFinished {
@@ -52,7 +56,8 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
         duration_ms: Millis(u64::try_from(told.duration.as_millis()).unwrap_or(u64::MAX)),
         strays: told.strays,
         notes: told.notes,
-        tree_changed,
+        tree_changed: left.is_some(),
+        left: left.unwrap_or_default(),
     };
     clear(&dir)?;
     Ok((Input::AgentFinished(Box::new(finished)), vec![brief, transcript]))
@@ -141,18 +146,32 @@ fn own(
     Ok(own)
 }
 
-/// Whether the workspace is still the tree the reviewer was given.
-fn tree_changed(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<bool, Fault> {
-    let Some(tree) = under_review(job, spec) else { return Ok(false) };
+/// What a reviewer changed; none where the workspace is still the tree it was
+/// given.
+fn left(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<Option<Vec<Evidence>>, Fault> {
+    let Some(tree) = under_review(job, spec) else { return Ok(None) };
     let mut desk = lock(&shop.space);
     let rules = rules(shop, &job.base_tree, &job.creation.policy.workspace.copy);
     let text = CommitText { message: String::new(), author: shop.repository.identity.clone(), date_ms: 0 };
     let request = SnapshotRequest { rules: &rules, parents: &[], text: &text, reading: Reading::Changed };
-    match desk.space.snapshot(&shop.vault, &request) {
-        Ok(now) => Ok(now.tree != tree),
-        Err(windlass_workspace::SpaceError::Gone { .. }) => Ok(true),
-        Err(error) => Err(fault(&error)),
-    }
+    let now = match desk.space.snapshot(&shop.vault, &request) {
+        Ok(now) if now.tree == tree => return Ok(None),
+        Ok(now) => now.tree,
+        Err(windlass_workspace::SpaceError::Gone { .. }) => {
+            return Ok(Some(vec![Evidence::new(Rule::ReviewerChangedTree, ".")]));
+        }
+        Err(error) => return Err(fault(&error)),
+    };
+    let changes = shop.vault.diff(&tree, &now).map_err(|error| fault(&error))?;
+    let told = |change: &windlass_workspace::Change| {
+        let evidence = Evidence::new(Rule::ReviewerChangedTree, shown(&change.path));
+        Ok(Evidence {
+            touch: Some(touch(change)),
+            diff: excerpt(shop, (&tree, &now), &change.path)?,
+            ..evidence
+        })
+    };
+    changes.iter().take(LEFT).map(told).collect::<Result<_, Fault>>().map(Some)
 }
 
 /// Both streams, as they were captured.

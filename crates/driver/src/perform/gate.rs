@@ -1,24 +1,20 @@
 //! The gate: each check on a clean checkout of the tree, on a layer of its own
-//! that is thrown away.
+//! that is thrown away. A chain of checks shares one layer; a control and a
+//! second run have one of their own.
 
-use std::path::{Path, PathBuf};
+mod bench;
+mod place;
+mod tally;
 
-use windlass_core::gate::Purpose;
+use windlass_core::gate::{CheckResult, Purpose};
 use windlass_core::id::TreeId;
 use windlass_core::input::Input;
-use windlass_core::outcome::{Fault, Reason};
-use windlass_core::policy::{CheckPolicy, WorkspacePolicy};
-use windlass_gate::{Checked, GateRun, run_check};
-use windlass_process::ThrowawayTree;
+use windlass_core::outcome::Fault;
+use windlass_core::policy::CheckPolicy;
 use windlass_store::Blob;
-use windlass_workspace::Checkout;
 
-use super::call::{captured, clear};
-use super::{Job, Performed, Workshop, fault, file_fault, lock};
-use crate::confine::Own;
-
-/// Begins the names of the checks' directories among those of attempts.
-const NAME: &str = "gate";
+use self::bench::{Begin, Bench};
+use super::{Job, Performed, Workshop, lock};
 
 pub(super) struct On<'a> {
     pub purpose: Purpose,
@@ -28,126 +24,104 @@ pub(super) struct On<'a> {
 
 pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
     let mut checkout = lock(&shop.checkout);
-    let place = Place::new(shop, job, &checkout)?;
-    let policy = &job.creation.policy;
-    let due = policy.gate.checks.iter().filter(|check| on.checks.contains(&check.name));
-    let checks: Vec<CheckPolicy> = due.map(|check| set_up(shop, &policy.workspace, check)).collect();
-    let run = GateRun {
-        checks: &checks,
-        cwd: &place.cwd,
-        env: &shop.confine.lend(&shop.surroundings, (&[], &policy.gate.network), &place.own),
-        confinement: &shop.confine.confinement(&policy.gate.network, &place.own),
-        resources: shop.confine.resources,
-        attempts: &place.attempts,
-        name: NAME,
-        spawner: &shop.spawner,
-        redactor: &shop.redactor,
-    };
-    let mut results = Vec::new();
-    let mut blobs = Vec::new();
-    for index in 0..checks.len() {
-        prepare(shop, &mut checkout, &on, index)?;
-        place.clear(shop, index)?;
-        let checked = run_check(&run, index, &mut |canceller| shop.started(canceller));
-        let Some(checked) = checked.filter(|_| !shop.was_stopped()) else {
+    let chains = chains(&job.creation.policy.gate.checks, on.checks);
+    let mut told = Told::default();
+    let mut bench = Bench::new(shop, job, on, &mut checkout)?;
+    for chain in chains {
+        if !run_chain(&mut bench, &chain, &mut told)? {
             return Ok((Input::EffectDropped, Vec::new()));
+        }
+    }
+    bench.finish()?;
+    Ok((Input::GateReported(told.results), told.blobs))
+}
+
+/// What goes back to the core.
+#[derive(Default)]
+struct Told {
+    results: Vec<CheckResult>,
+    blobs: Vec<Blob>,
+}
+
+/// The checks that are due, each with those that go on in its tree. One whose
+/// predecessor is not due begins a chain of its own.
+fn chains<'c>(checks: &'c [CheckPolicy], due: &[String]) -> Vec<Vec<&'c CheckPolicy>> {
+    let mut chains: Vec<Vec<&CheckPolicy>> = Vec::new();
+    let mut before_is_due = false;
+    for check in checks {
+        let is_due = due.contains(&check.name);
+        match chains.last_mut().filter(|_| check.chain && before_is_due) {
+            Some(chain) if is_due => chain.push(check),
+            None if is_due => chains.push(vec![check]),
+            Some(_) | None => {}
+        }
+        before_is_due = is_due;
+    }
+    chains
+}
+
+/// False: it was cancelled. The controls come last, since each begins with a
+/// tree of its own and takes the place of the chain's.
+fn run_chain(bench: &mut Bench<'_>, chain: &[&CheckPolicy], told: &mut Told) -> Result<bool, Fault> {
+    let first = told.results.len();
+    for (index, check) in chain.iter().enumerate() {
+        let begin = if index == 0 { Begin::Clean } else { Begin::Left };
+        if !run_check(bench, check, begin, told)? {
+            return Ok(false);
+        }
+    }
+    bench.keep_cache()?;
+    for at in first..told.results.len() {
+        let result = &told.results[at];
+        let replaced = told.results[at + 1..].iter().any(|other| other.check == result.check);
+        let check = chain.iter().find(|check| check.name == result.check);
+        let wanted = |check: &&&CheckPolicy| {
+            !check.control.is_empty() && !replaced && result.shortfall(check).is_none()
         };
-        let output = output(shop, &checked)?;
-        results.push(checked.result(output.id().clone()));
-        blobs.push(output);
-        place.clear(shop, index)?;
+        let Some(check) = check.filter(wanted) else { continue };
+        let Some((control, blob)) = bench.control(check)? else { return Ok(false) };
+        told.results[at].control = Some(control);
+        told.blobs.push(blob);
     }
-    Ok((Input::GateReported(results), blobs))
+    Ok(true)
 }
 
-/// With a throwaway layer nothing but windlass ever writes to the clean tree;
-/// without one it is compared, file by file, before every check. The last look
-/// begins by hashing everything anew.
-fn prepare(shop: &Workshop, checkout: &mut Checkout, on: &On<'_>, index: usize) -> Result<(), Fault> {
-    let brought = match (on.purpose, shop.overlay) {
-        (Purpose::Final, _) if index == 0 => checkout.rehash_and_rewrite(&shop.vault, on.tree),
-        (Purpose::Baseline | Purpose::Task | Purpose::Final, true) => checkout.bring_to(&shop.vault, on.tree),
-        (Purpose::Baseline | Purpose::Task | Purpose::Final, false) => {
-            checkout.verify_and_rewrite(&shop.vault, on.tree)
-        }
-    };
-    brought.map(|_| ()).map_err(|error| fault(&error))
+fn run_check(
+    bench: &mut Bench<'_>,
+    check: &CheckPolicy,
+    begin: Begin,
+    told: &mut Told,
+) -> Result<bool, Fault> {
+    let Some((result, blobs)) = bench.check(check, begin)? else { return Ok(false) };
+    let again = bench.may_retry(check, begin) && result.shortfall(check).is_some();
+    told.results.push(result);
+    told.blobs.extend(blobs);
+    if again {
+        let Some((result, blobs)) = bench.check(check, Begin::Clean)? else { return Ok(false) };
+        told.results.push(CheckResult { again: true, ..result });
+        told.blobs.extend(blobs);
+    }
+    Ok(true)
 }
 
-/// Where the checks run.
-struct Place {
-    cwd: PathBuf,
-    own: Own,
-    /// The directories of the checks' processes are below it.
-    attempts: PathBuf,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Place {
-    fn new(shop: &Workshop, job: &Job, checkout: &Checkout) -> Result<Self, Fault> {
-        let name = &job.creation.name;
-        let beside = shop.dirs.checkout(name);
-        let (at, upper) = (beside.join("tree"), beside.join("layer"));
-        for dir in [&at, &upper] {
-            std::fs::create_dir_all(dir).map_err(|error| file_fault(dir, &error))?;
-        }
-        let lower = checkout.dir().to_owned();
-        let attempts = shop.dirs.attempts(name);
-        let mut own = own_of_check(shop, &attempts)?;
-        let copied = &job.creation.policy.workspace.copy;
-        own.read = copied.iter().map(|file| shop.surroundings.project.join(file)).collect();
-        let cwd = if shop.overlay {
-            let hide = vec![lower.clone(), shop.dirs.root()];
-            own.tree = Some(ThrowawayTree { lower, at: at.clone(), upper, hide });
-            at
-        } else {
-            own.write.push(lower.clone());
-            lower
+    #[test]
+    fn a_chain_goes_on_only_from_the_check_before_it() {
+        let check =
+            |name: &str, chain| CheckPolicy { name: name.to_owned(), chain, ..CheckPolicy::default() };
+        let checks =
+            [check("a", false), check("b", true), check("c", true), check("d", false), check("e", true)];
+        let shown = |due: &[&str]| {
+            let due: Vec<String> = due.iter().map(|name| (*name).to_owned()).collect();
+            let names = |chain: &Vec<&CheckPolicy>| chain.iter().map(|c| c.name.as_str()).collect::<String>();
+            chains(&checks, &due).iter().map(names).collect::<Vec<_>>().join(" ")
         };
-        Ok(Self { cwd, own, attempts })
+        assert_eq!(shown(&["a", "b", "c", "d", "e"]), "abc de");
+        assert_eq!(shown(&["a", "c", "e"]), "a c e", "what comes between is missing");
+        assert_eq!(shown(&["b", "c"]), "bc");
+        assert_eq!(shown(&[]), "");
     }
-
-    /// Removes what a check, also an interrupted one, left.
-    fn clear(&self, shop: &Workshop, index: usize) -> Result<(), Fault> {
-        own_of_check(shop, &self.attempts)?;
-        clear(&self.attempts.join(format!("{NAME}-{}", index + 1)))?;
-        match &self.own.tree {
-            Some(tree) => tree.discard().map_err(|error| file_fault(&tree.upper, &error)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Its home and its temporary files, as no other check left them.
-fn own_of_check(shop: &Workshop, attempts: &Path) -> Result<Own, Fault> {
-    let place = attempts.join("own-gate");
-    Own::fresh(&shop.confine, place.clone()).map_err(|error| file_fault(&place, &error))
-}
-
-/// A check with what the operator says must come first, in the same shell.
-fn set_up(shop: &Workshop, policy: &WorkspacePolicy, check: &CheckPolicy) -> CheckPolicy {
-    let copies = policy.copy.iter().map(|file| {
-        let (from, to) = (shop.surroundings.project.join(file), PathBuf::from(file));
-        let dir = to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
-        format!("mkdir -p {} && cp -p {} {}", quoted(dir), quoted(&from), quoted(&to))
-    });
-    let first: Vec<String> = copies.chain(policy.setup.iter().cloned()).collect();
-    if first.is_empty() {
-        return check.clone();
-    }
-    let steps: Vec<String> = first.iter().chain([&check.run]).map(|step| format!("{{ {step}\n}}")).collect();
-    CheckPolicy { run: steps.join(" && "), ..check.clone() }
-}
-
-fn quoted(path: &std::path::Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
-}
-
-fn output(shop: &Workshop, checked: &Checked) -> Result<Blob, Fault> {
-    if checked.survivors > 0 {
-        let detail = format!("{} processes of check {} cannot be ended", checked.survivors, checked.check);
-        return Err(Fault { reason: Reason::EffectFailed, detail });
-    }
-    let mut bytes = captured(checked.stdout.as_ref())?;
-    bytes.extend(captured(checked.stderr.as_ref())?);
-    shop.blobs.stage(bytes).map_err(|error| fault(&error))
 }

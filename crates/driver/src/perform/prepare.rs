@@ -55,6 +55,7 @@ fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault
         run: run.clone(),
         when: CheckWhen::Both,
         timeout: job.creation.policy.gate.timeout,
+        ..CheckPolicy::default()
     };
     let steps: Vec<CheckPolicy> = policy.setup.iter().enumerate().map(step).collect();
     let attempts = shop.dirs.attempts(&job.creation.name);
@@ -72,6 +73,7 @@ fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault
         name: "setup",
         spawner: &shop.spawner,
         redactor: &shop.redactor,
+        shell: &shop.shell,
     };
     let done = windlass_gate::run(&run, &mut |canceller| shop.started(canceller)).unwrap_or_default();
     match done.iter().find(|step| step.exit_code != Some(0)) {

@@ -1,11 +1,11 @@
 //! What an attempt left behind, as a commit in the vault and measured facts.
 
 use windlass_core::effect;
-use windlass_core::finding::{Evidence, Rule};
+use windlass_core::finding::{Evidence, Rule, Touch};
 use windlass_core::id::TreeId;
 use windlass_core::input::{Change, Input, Snapshotted};
 use windlass_core::outcome::Fault;
-use windlass_gate::Protection;
+use windlass_gate::{Protection, watched};
 use windlass_workspace::{
     BString, Change as TreeChange, ChangeKind, CommitText, Evidence as Seen, Reading, Snapshot,
     SnapshotRequest, SpaceError,
@@ -13,10 +13,13 @@ use windlass_workspace::{
 
 use super::prepare::{ready, rules};
 use super::{Guard, Job, Performed, SpaceDesk, Workshop, fault, lock};
+use crate::weaken::Defence;
 
 /// How many paths of a kind are told, and findings opened, at once.
 const LISTED: usize = 100;
 const FINDINGS: usize = 25;
+/// How much of a diff a finding carries.
+const DIFF_BYTES: usize = 2 << 10;
 
 pub(super) fn snapshot(shop: &Workshop, job: &Job, wanted: &effect::Snapshot) -> Performed {
     let mut desk = lock(&shop.space);
@@ -69,7 +72,10 @@ fn measure(
 ) -> Result<Snapshotted, Fault> {
     let changes = shop.vault.diff(&wanted.base, &taken.tree).map_err(|error| fault(&error))?;
     let protection = protection(shop, job, &wanted.base)?;
-    let touched = protected(shop, &protection, &wanted.base, (&taken.tree, &changes))?;
+    let touched = match shop.is_weak(Defence::Protect) {
+        true => Vec::new(),
+        false => protected(shop, &protection, &wanted.base, (&taken.tree, &changes))?,
+    };
     let gate_tree = if touched.is_empty() {
         taken.tree.clone()
     } else {
@@ -78,12 +84,10 @@ fn measure(
     let unlike = wanted.from != taken.tree;
     let whitespace_only =
         unlike && shop.vault.whitespace_only(&wanted.from, &taken.tree).map_err(|error| fault(&error))?;
-    let mut evidence: Vec<Evidence> = touched
-        .iter()
-        .map(|path| Evidence { rule: Rule::ProtectedChanged, path: shown(path) })
-        .chain(taken.evidence.iter().map(seen))
-        .collect();
-    evidence.truncate(FINDINGS);
+    let evidence = match shop.is_weak(Defence::Evidence) {
+        true => Vec::new(),
+        false => evidence(shop, (&wanted.base, &taken), &changes, (&protection, &touched))?,
+    };
     Ok(Snapshotted {
         commit: taken.commit,
         tree: taken.tree,
@@ -104,6 +108,53 @@ fn protection(shop: &Workshop, job: &Job, base: &TreeId) -> Result<Protection, F
     let protection = Protection::new(gate, &job.allow, &in_base).map_err(|error| fault(&error))?;
     *last = Some(Guard { allow: job.allow.clone(), protection: protection.clone() });
     Ok(protection)
+}
+
+/// Every rule that the change breaks, each with the beginning of what shows it.
+fn evidence(
+    shop: &Workshop,
+    (base, taken): (&TreeId, &Snapshot),
+    changes: &[TreeChange],
+    (protection, touched): (&Protection, &[BString]),
+) -> Result<Vec<Evidence>, Fault> {
+    let mut found: Vec<(Rule, BString, String)> = Vec::new();
+    found.extend(touched.iter().map(|path| (Rule::ProtectedChanged, path.clone(), String::new())));
+    found.extend(taken.evidence.iter().map(seen));
+    for change in changes.iter().filter(|change| !touched.contains(&change.path)) {
+        let path: &[u8] = change.path.as_ref();
+        let rule = watched(path).filter(|_| !protection.is_allowed(path));
+        found.extend(rule.map(|rule| (rule, change.path.clone(), String::new())));
+    }
+    found.truncate(FINDINGS);
+    let told = |(rule, path, facts): (Rule, BString, String)| {
+        let change = changes.iter().find(|change| change.path == path);
+        let diff = match change {
+            Some(_) => excerpt(shop, (base, &taken.tree), &path)?,
+            None => String::new(),
+        };
+        let diff = [facts, diff].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+        Ok(Evidence { touch: change.map(touch), diff, ..Evidence::new(rule, shown(&path)) })
+    };
+    found.into_iter().map(told).collect()
+}
+
+/// The beginning of the diff of one path, as text.
+pub(super) fn excerpt(
+    shop: &Workshop,
+    (old, new): (&TreeId, &TreeId),
+    path: &BString,
+) -> Result<String, Fault> {
+    let text = shop.vault.diff_text_of(old, new, path, DIFF_BYTES).map_err(|error| fault(&error))?;
+    let cut = if text.truncated { "\n… cut here" } else { "" };
+    Ok(format!("{}{cut}", String::from_utf8_lossy(&text.bytes).trim_end()))
+}
+
+pub(super) fn touch(change: &TreeChange) -> Touch {
+    match change.kind {
+        ChangeKind::Added => Touch::Added,
+        ChangeKind::Modified | ChangeKind::TypeChanged => Touch::Edited,
+        ChangeKind::Deleted => Touch::Deleted,
+    }
 }
 
 fn protected(
@@ -139,20 +190,24 @@ fn summary(changes: &[TreeChange]) -> Change {
     }
 }
 
-fn seen(seen: &Seen) -> Evidence {
-    let (rule, path) = match seen {
-        Seen::EscapingSymlink { path, .. } => (Rule::EscapingSymlink, path),
-        Seen::FilteredPathChanged { path } => (Rule::FilteredPathChanged, path),
-        Seen::GitlinkChanged { path } => (Rule::GitlinkChanged, path),
-        Seen::TooLarge { path, .. } => (Rule::FileTooLarge, path),
-        Seen::SpecialFile { path } => (Rule::SpecialFile, path),
-        Seen::UnsafeName { path } | Seen::TooDeep { path } => (Rule::UnsafeName, path),
-        Seen::CollisionAttack { path, .. } => (Rule::CollisionAttack, path),
-        Seen::Unreadable { path, .. } => (Rule::Unreadable, path),
+/// The rule, the path, and what no diff can show.
+fn seen(seen: &Seen) -> (Rule, BString, String) {
+    let none = String::new();
+    let (rule, path, facts) = match seen {
+        Seen::EscapingSymlink { path, target } => {
+            (Rule::EscapingSymlink, path, format!("-> {}", shown(target)))
+        }
+        Seen::FilteredPathChanged { path } => (Rule::FilteredPathChanged, path, none),
+        Seen::GitlinkChanged { path } => (Rule::GitlinkChanged, path, none),
+        Seen::TooLarge { path, bytes } => (Rule::FileTooLarge, path, format!("{bytes} bytes")),
+        Seen::SpecialFile { path } => (Rule::SpecialFile, path, none),
+        Seen::UnsafeName { path } | Seen::TooDeep { path } => (Rule::UnsafeName, path, none),
+        Seen::CollisionAttack { path, .. } => (Rule::CollisionAttack, path, none),
+        Seen::Unreadable { path, error } => (Rule::Unreadable, path, error.clone()),
     };
-    Evidence { rule, path: shown(path) }
+    (rule, path.clone(), facts)
 }
 
-fn shown(path: &BString) -> String {
+pub(super) fn shown(path: &BString) -> String {
     String::from_utf8_lossy(path.as_ref()).into_owned()
 }

@@ -106,7 +106,7 @@ impl History {
                 duration_ms: *duration_ms,
                 output: output.clone(),
             }),
-            Event::GatePassed { purpose: Purpose::Task | Purpose::Final, tree, checks }
+            Event::GatePassed { purpose: Purpose::Task | Purpose::Final, tree, checks, .. }
             | Event::GateReused { tree, checks, passed: true } => {
                 self.green.push((tree.clone(), checks.clone()));
             }

@@ -33,6 +33,7 @@ impl Stage {
             run: (*run).to_owned(),
             when: CheckWhen::Both,
             timeout: Millis::minutes(1),
+            ..CheckPolicy::default()
         };
         Self {
             root,
@@ -65,6 +66,7 @@ impl Stage {
             name: "gate-7",
             spawner: &self.spawner,
             redactor: &Redactor::new(&[Secret { name: "KEY".to_owned(), value: b"s3cret-value-1".to_vec() }]),
+            shell: "/bin/sh".as_ref(),
         };
         run(&gate, started)
     }
@@ -88,8 +90,8 @@ fn checks_run_in_order_also_after_a_red_one() {
     assert_eq!(checked[1].excerpt, "stdout:\nout\nstderr:\nerr");
     assert_eq!(fs::read_to_string(&checked[1].stderr.as_ref().unwrap().path).unwrap(), "err\n");
     assert_eq!(checked[1].stdout.as_ref().unwrap().path, stage.path("attempts/gate-7-2/stdout"));
-    assert!(checked[0].result(BlobId::new("b")).passed());
-    assert!(!checked[1].result(BlobId::new("b")).passed());
+    assert!(checked[0].result(BlobId::new("b")).exited_well());
+    assert!(!checked[1].result(BlobId::new("b")).exited_well());
     assert_eq!(checked[3].result(BlobId::new("b")).ending(), "ended by signal 9");
 }
 
@@ -111,7 +113,7 @@ fn a_check_past_its_time_is_red_and_dead() {
     assert!(checked[0].timed_out && checked[0].exit_code.is_none());
     assert_eq!((checked[0].survivors, checked[0].excerpt.as_str()), (0, "begun"));
     let result = checked[0].result(BlobId::new("b"));
-    assert!(!result.passed() && result.duration_ms.0 >= 300);
+    assert!(!result.exited_well() && result.duration_ms.0 >= 300);
     assert!(checked[0].duration < Duration::from_secs(30));
     assert_eq!(checked[1].exit_code, Some(0));
 }
@@ -145,7 +147,7 @@ fn a_check_that_cannot_start_is_red_with_the_reason() {
     let error = checked[0].error.clone().unwrap();
     assert!(error.contains("cannot enter"), "{error}");
     assert_eq!((checked[0].exit_code, &checked[0].excerpt), (None, &error));
-    assert!(!checked[0].result(BlobId::new("b")).passed());
+    assert!(!checked[0].result(BlobId::new("b")).exited_well());
     fs::write(stage.path("attempts/gate-7-1/left"), "by an earlier one").unwrap();
     fs::create_dir(stage.path("tree")).unwrap();
     assert_eq!(stage.run()[0].exit_code, Some(0), "a used directory is cleared");

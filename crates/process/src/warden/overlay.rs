@@ -23,7 +23,9 @@ pub fn mount_layers(tree: &ThrowawayTree, entered: Entered) -> Result<(), String
     if let Some(hidden) = tree.hide.iter().find(|hidden| tree.at.starts_with(hidden)) {
         return Err(format!("cannot hide {}: the tree is to appear inside it, at {at}", hidden.display()));
     }
-    for made in [tree.changes(), tree.work()] {
+    let kept = std::fs::remove_file(tree.kept()).is_ok();
+    let made = [tree.changes(), tree.work()].into_iter().skip(usize::from(kept));
+    for made in made {
         std::fs::create_dir(&made).map_err(|error| {
             format!(
                 "cannot make {} (it must not exist: no change outlives its tree): {error}",

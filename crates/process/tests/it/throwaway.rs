@@ -146,6 +146,31 @@ fn a_tree_that_cannot_be_mounted_starts_nothing() {
 }
 
 #[test]
+fn a_tree_may_go_on_from_what_was_left_when_told_so() {
+    if !overlay_works() {
+        return;
+    }
+    let trees = Trees::new("chain");
+    assert_eq!(trees.run("echo one >made; rm kept; echo changed >sub/file"), Exit::Code(0));
+    assert_eq!(std::fs::read_to_string(trees.tree.changes().join("made")).unwrap(), "one\n");
+    trees.tree.go_on().unwrap();
+    let goes_on = "test \"$(cat made)\" = one && test ! -e kept && test \"$(cat sub/file)\" = changed";
+    assert_eq!(trees.run(goes_on), Exit::Code(0));
+    assert!(matches!(trees.run("true"), Exit::NotStarted { .. }), "it holds for one program");
+    trees.tree.discard().unwrap();
+    assert_eq!(trees.run("test ! -e made && test -e kept"), Exit::Code(0), "and what is discarded is gone");
+
+    let trees = Trees::new("filled");
+    let changes = trees.tree.go_on().unwrap();
+    std::fs::write(changes.join("given"), "x").unwrap();
+    assert_eq!(trees.run("test -e given && test -e kept"), Exit::Code(0));
+    trees.tree.go_on().unwrap();
+    trees.tree.discard().unwrap();
+    assert_eq!(trees.run("test ! -e given"), Exit::Code(0));
+    assert!(trees.lower_is_unchanged());
+}
+
+#[test]
 fn a_probe_leaves_nothing_and_remembers() {
     let stage = Stage::new();
     let spawner = Spawner::with_warden(WARDEN);

@@ -128,6 +128,7 @@ pub fn report(turn: &Turn, world: &World, state: &State, chance: &mut Chance) ->
         strays: 0,
         notes: Vec::new(),
         tree_changed: turn.role == Role::Reviewer && turn.kind == Kind::ChangesTree,
+        left: Vec::new(),
     }
 }
 
@@ -144,6 +145,7 @@ pub fn ended(end: AttemptEnd) -> AgentFinished {
         strays: 0,
         notes: Vec::new(),
         tree_changed: false,
+        left: Vec::new(),
     }
 }
 

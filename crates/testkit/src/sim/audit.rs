@@ -154,7 +154,7 @@ impl Audit {
             Event::AttemptStarted { attempt, .. } => self.attempt_started(*attempt),
             Event::AttemptFinished(finished) => self.attempt_finished(finished),
             Event::AgentFailureCounted { attempt } => self.failure_counted(*attempt),
-            Event::GatePassed { purpose, tree, checks } => self.gate(*purpose, tree, checks, true),
+            Event::GatePassed { purpose, tree, checks, .. } => self.gate(*purpose, tree, checks, true),
             Event::GateFailed { purpose, tree, checks, .. } => self.gate(*purpose, tree, checks, false),
             Event::GateReused { tree, checks, passed } => {
                 let known = self.gates.get(&(tree.clone(), checks.clone())).copied();
@@ -174,6 +174,7 @@ impl Audit {
             | Event::TreeRecorded(_)
             | Event::CheckFinished { .. }
             | Event::FindingCarried { .. }
+            | Event::FindingRemeasured { .. }
             | Event::StallCounted { .. }
             | Event::TransientCounted { .. }
             | Event::BriefShortened

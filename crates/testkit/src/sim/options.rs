@@ -154,7 +154,13 @@ fn plan(chance: &mut Chance, tasks: usize) -> Plan {
 }
 
 fn check(name: &str, when: CheckWhen) -> CheckPolicy {
-    CheckPolicy { name: name.to_owned(), run: format!("sh {name}.sh"), when, timeout: Millis::minutes(5) }
+    CheckPolicy {
+        name: name.to_owned(),
+        run: format!("sh {name}.sh"),
+        when,
+        timeout: Millis::minutes(5),
+        ..CheckPolicy::default()
+    }
 }
 
 fn creation(policy: Policy, plan: Plan) -> Creation {

@@ -50,7 +50,7 @@ impl World {
             self.vault.insert(tree.id(), tree);
         }
         let from = self.tree(&asked.from)?;
-        let tampered = Evidence { rule: Rule::ProtectedChanged, path: "test.sh".to_owned() };
+        let tampered = Evidence::new(Rule::ProtectedChanged, "test.sh");
         Ok(Input::Snapshotted(Box::new(Snapshotted {
             commit: commit(&tree.id(), &asked.parent, asked.date),
             tree: tree.id(),
@@ -72,6 +72,9 @@ impl World {
             output: BlobId::new("output"),
             excerpt: String::new(),
             strays: 0,
+            again: false,
+            tally: None,
+            control: None,
         };
         Ok(Input::GateReported(checks.iter().map(result).collect()))
     }

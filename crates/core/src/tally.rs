@@ -1,0 +1,213 @@
+//! The tests of one check, as windlass counted them itself in the junit files
+//! the check wrote.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Rule;
+use crate::id::BlobId;
+use crate::plain::plain;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "read", rename_all = "snake_case")]
+pub enum Tally {
+    Counted(Counts),
+    /// There is no file, or none that can be read.
+    Unreadable {
+        why: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    pub tests: u32,
+    pub failures: u32,
+    pub errors: u32,
+    pub skipped: u32,
+    pub failed: Names,
+    /// Every test by name: what a later tally is compared with.
+    pub names: BlobId,
+    pub compared: Option<Comparison>,
+}
+
+/// What the tests of an earlier tree became.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Comparison {
+    pub with: Earlier,
+    /// How many tests there were.
+    pub tests: u32,
+    pub vanished: Names,
+    /// Ran then, skipped now.
+    pub newly_skipped: Names,
+}
+
+/// What landed last was itself compared with what landed before it, and the
+/// first with the baseline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Earlier {
+    Baseline,
+    Accepted,
+}
+
+/// How many, and the first of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Names {
+    pub count: u32,
+    pub first: Vec<String>,
+}
+
+/// Why a check that exited with 0 is red all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortfall {
+    pub words: String,
+    /// The finding it is, where it is one.
+    pub rule: Option<Rule>,
+}
+
+impl Shortfall {
+    /// Stands before what the tally of a check says against it.
+    pub const AFTER: &str = "exit code 0, but ";
+}
+
+impl Tally {
+    pub fn shortfall(&self) -> Option<Shortfall> {
+        let (words, rule) = match self {
+            Self::Unreadable { why } => (why.clone(), None),
+            Self::Counted(counts) => counts.shortfall()?,
+        };
+        Some(Shortfall { words: format!("{}{words}", Shortfall::AFTER), rule })
+    }
+}
+
+impl Counts {
+    fn shortfall(&self) -> Option<(String, Option<Rule>)> {
+        let broken = self.failures.saturating_add(self.errors);
+        if broken > 0 {
+            return Some((format!("its report shows {}{}", failed(broken), self.failed.told()), None));
+        }
+        if self.skipped >= self.tests {
+            let words = match self.tests {
+                0 => "its report has no test".to_owned(),
+                tests => format!("all of its {tests} tests were skipped"),
+            };
+            return Some((words, None));
+        }
+        let words = self.compared.as_ref()?.shortfall(self.tests)?;
+        Some((words, Some(Rule::TestsVanished)))
+    }
+}
+
+impl Comparison {
+    fn shortfall(&self, tests: u32) -> Option<String> {
+        let then = match self.with {
+            Earlier::Baseline => "the base",
+            Earlier::Accepted => "what landed last",
+        };
+        if self.vanished.count > 0 {
+            return Some(format!("tests of {then} are gone{}", self.vanished.told()));
+        }
+        if self.newly_skipped.count > 0 {
+            return Some(format!("tests that ran on {then} are skipped{}", self.newly_skipped.told()));
+        }
+        (tests < self.tests).then(|| format!("{tests} tests are left of the {} of {then}", self.tests))
+    }
+}
+
+impl Names {
+    /// How many names are kept, and how long one may be.
+    const KEPT: usize = 12;
+    const LENGTH: usize = 160;
+
+    pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        let mut kept = Self::default();
+        for name in names {
+            kept.count = kept.count.saturating_add(1);
+            if kept.first.len() < Self::KEPT {
+                let name: String =
+                    plain(name).replace(['\n', '\t'], " ").chars().take(Self::LENGTH).collect();
+                kept.first.push(name);
+            }
+        }
+        kept
+    }
+
+    /// `: a, b and 3 more`, or nothing where no name is known.
+    fn told(&self) -> String {
+        let first = self.first.join(", ");
+        match (self.first.len(), (self.count as usize).saturating_sub(self.first.len())) {
+            (0, _) => String::new(),
+            (_, 0) => format!(": {first}"),
+            (_, more) => format!(": {first} and {more} more"),
+        }
+    }
+}
+
+fn failed(count: u32) -> String {
+    if count == 1 { "a failed test".to_owned() } else { format!("{count} failed tests") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(tests: u32, skipped: u32) -> Counts {
+        Counts {
+            tests,
+            failures: 0,
+            errors: 0,
+            skipped,
+            failed: Names::default(),
+            names: BlobId::new("names"),
+            compared: None,
+        }
+    }
+
+    fn words(counts: Counts) -> (String, Option<Rule>) {
+        Tally::Counted(counts).shortfall().map(|short| (short.words, short.rule)).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_falls_short_is_said() {
+        assert_eq!(Tally::Counted(counts(2, 1)).shortfall(), None);
+        assert_eq!(words(counts(0, 0)).0, "exit code 0, but its report has no test");
+        assert_eq!(words(counts(2, 2)).0, "exit code 0, but all of its 2 tests were skipped");
+        let failed = Counts { failures: 1, errors: 1, failed: Names::of(["a", "b"]), ..counts(5, 0) };
+        assert_eq!(
+            words(failed),
+            ("exit code 0, but its report shows 2 failed tests: a, b".to_owned(), None)
+        );
+        let unreadable = Tally::Unreadable { why: "no file is out.xml".to_owned() };
+        assert_eq!(unreadable.shortfall().unwrap().words, "exit code 0, but no file is out.xml");
+    }
+
+    #[test]
+    fn fewer_tests_than_before_are_a_finding() {
+        let against = |tests, vanished: &[&str], newly_skipped: &[&str]| {
+            let (vanished, newly_skipped) =
+                (Names::of(vanished.iter().copied()), Names::of(newly_skipped.iter().copied()));
+            let compared = Some(Comparison { with: Earlier::Baseline, tests, vanished, newly_skipped });
+            words(Counts { compared, ..counts(3, 0) })
+        };
+        assert_eq!(against(3, &[], &[]), Default::default());
+        let rule = Some(Rule::TestsVanished);
+        assert_eq!(
+            against(3, &["x"], &[]),
+            ("exit code 0, but tests of the base are gone: x".to_owned(), rule)
+        );
+        assert_eq!(
+            against(3, &[], &["y"]),
+            ("exit code 0, but tests that ran on the base are skipped: y".to_owned(), rule)
+        );
+        assert_eq!(against(9, &[], &[]).0, "exit code 0, but 3 tests are left of the 9 of the base");
+    }
+
+    #[test]
+    fn names_are_bounded_and_safe() {
+        let many: Vec<String> = (0..100).map(|n| format!("t\u{1b}[31m{n}\n{}", "x".repeat(1000))).collect();
+        let names = Names::of(many.iter().map(String::as_str));
+        assert_eq!((names.count, names.first.len()), (100, Names::KEPT));
+        assert!(names.first.iter().all(|name| name.len() <= Names::LENGTH && !name.contains('\u{1b}')));
+        assert!(names.told().ends_with(" and 88 more"));
+    }
+}

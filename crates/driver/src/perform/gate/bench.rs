@@ -1,0 +1,229 @@
+//! One gate being run: it brings the tree, the cache and the command together.
+
+use std::path::PathBuf;
+
+use windlass_core::gate::{CheckResult, Control, Purpose};
+use windlass_core::outcome::{Fault, Reason};
+use windlass_core::policy::CheckPolicy;
+use windlass_gate::{Cache, Checked, GateRun, Lend, Order, run_order};
+use windlass_store::Blob;
+use windlass_workspace::Checkout;
+
+use super::On;
+use super::place::{NAME, Place, quoted};
+use super::tally::Watch;
+use crate::perform::call::captured;
+use crate::perform::{Job, Workshop, fault, file_fault};
+use crate::weaken::Defence;
+
+/// What a shell says of a command that it could not start; no control is
+/// believed by it.
+const NOT_STARTED: i32 = 126;
+
+/// What a command begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// The tree, and the cache.
+    Clean,
+    /// What the command before it left.
+    Left,
+}
+
+pub struct Bench<'a> {
+    shop: &'a Workshop,
+    job: &'a Job,
+    on: On<'a>,
+    checkout: &'a mut Checkout,
+    place: Place,
+    env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    cache: Option<Cache>,
+    /// The paths in which the tree differs from the base.
+    changed: Vec<PathBuf>,
+    /// How many commands were run.
+    number: usize,
+    rehashed: bool,
+}
+
+impl<'a> Bench<'a> {
+    pub fn new(
+        shop: &'a Workshop,
+        job: &'a Job,
+        on: On<'a>,
+        checkout: &'a mut Checkout,
+    ) -> Result<Self, Fault> {
+        let names = &job.creation.policy.gate.cache;
+        let dir = shop.dirs.caches(&job.creation.name);
+        let wanted = !names.is_empty() && on.purpose != Purpose::Final;
+        let cache = wanted.then(|| Cache::new(dir.clone(), names));
+        if let Some(cache) = cache.as_ref().filter(|_| on.purpose == Purpose::Baseline) {
+            cache.clear().map_err(|error| file_fault(&dir, &error))?;
+        }
+        let mut changed = Vec::new();
+        if cache.is_some() {
+            let diff = shop.vault.diff(&job.creation.base_tree, on.tree).map_err(|error| fault(&error))?;
+            changed.extend(diff.iter().map(|change| path_of(&change.path)));
+        }
+        let place = Place::new(shop, job, checkout)?;
+        let network = &job.creation.policy.gate.network;
+        let env = shop.confine.lend(&shop.surroundings, (&[], network), &place.own);
+        Ok(Self { shop, job, on, checkout, place, env, cache, changed, number: 0, rehashed: false })
+    }
+
+    /// A second run needs a tree of its own, and the baseline is not judged.
+    pub fn may_retry(&self, check: &CheckPolicy, begin: Begin) -> bool {
+        check.retry > 0 && begin == Begin::Clean && self.on.purpose != Purpose::Baseline
+    }
+
+    /// Runs a check once and counts its tests. `None`: it was cancelled.
+    pub fn check(
+        &mut self,
+        check: &CheckPolicy,
+        begin: Begin,
+    ) -> Result<Option<(CheckResult, Vec<Blob>)>, Fault> {
+        let begin = if self.shop.is_weak(Defence::Fresh) && self.number > 0 { Begin::Left } else { begin };
+        self.begin(begin)?;
+        let watch = Watch::begin(check, &self.place.written())?;
+        let run = match begin {
+            Begin::Clean => self.after_setup(&check.run, None),
+            Begin::Left => check.run.clone(),
+        };
+        let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };
+        let mut result = checked.result(output.id().clone());
+        let mut blobs = vec![output];
+        if let Some(watch) = watch {
+            let seen = (check.name.as_str(), &*self.place.written());
+            let (tally, names) = watch.tally(self.shop, self.job, seen)?;
+            result.tally = Some(tally);
+            blobs.extend(names);
+        }
+        Ok(Some((result, blobs)))
+    }
+
+    /// Runs the control of a green check, on a tree of its own. `None`: it was
+    /// cancelled.
+    pub fn control(&mut self, check: &CheckPolicy) -> Result<Option<(Control, Blob)>, Fault> {
+        self.begin(Begin::Clean)?;
+        let run = self.after_setup(&check.control, Some(NOT_STARTED));
+        let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };
+        let mut control = checked.control(output.id().clone());
+        if self.shop.is_weak(Defence::Control) {
+            control.exit_code = Some(1);
+        }
+        Ok(Some((control, output)))
+    }
+
+    /// Of what the base's own code left, the baseline keeps the caches.
+    pub fn keep_cache(&self) -> Result<(), Fault> {
+        let shared = self.shop.is_weak(Defence::Cache) && self.on.purpose == Purpose::Task;
+        let Some(cache) = self.cache.as_ref().filter(|_| self.on.purpose == Purpose::Baseline || shared)
+        else {
+            return Ok(());
+        };
+        let from = self.place.written();
+        cache.keep(&from).map_err(|error| file_fault(&from, &error))
+    }
+
+    pub fn finish(&self) -> Result<(), Fault> {
+        self.place.discard()?;
+        match self.cache.as_ref().filter(|_| self.on.purpose == Purpose::Baseline) {
+            Some(cache) => cache.seal().map_err(|error| fault(&error)),
+            None => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, begin: Begin) -> Result<(), Fault> {
+        match begin {
+            Begin::Left => self.place.go_on().map(|_| ()),
+            Begin::Clean => {
+                self.bring()?;
+                self.place.discard()?;
+                self.lend_cache()
+            }
+        }
+    }
+
+    /// With a throwaway layer nothing but windlass ever writes to the clean
+    /// tree; without one it is compared, file by file, before every check. The
+    /// last look begins by hashing everything anew.
+    fn bring(&mut self) -> Result<(), Fault> {
+        let (vault, tree) = (&self.shop.vault, self.on.tree);
+        let anew = self.on.purpose == Purpose::Final && !std::mem::replace(&mut self.rehashed, true);
+        let brought = match (anew, self.shop.overlay) {
+            (true, _) => self.checkout.rehash_and_rewrite(vault, tree),
+            (false, true) => self.checkout.bring_to(vault, tree),
+            (false, false) => self.checkout.verify_and_rewrite(vault, tree),
+        };
+        brought.map(|_| ()).map_err(|error| fault(&error))
+    }
+
+    fn lend_cache(&self) -> Result<(), Fault> {
+        let Some(cache) = &self.cache else { return Ok(()) };
+        let to = self.place.go_on()?;
+        let lend = Lend { to: &to, tree: &self.place.tree, changed: &self.changed };
+        let lent = match self.on.purpose {
+            Purpose::Baseline => cache.lend_unsealed(lend),
+            Purpose::Task if self.shop.is_weak(Defence::Cache) => cache.lend_unsealed(lend),
+            Purpose::Task | Purpose::Final => cache.lend(lend),
+        };
+        lent.map(|_| ()).map_err(|error| file_fault(&to, &error))
+    }
+
+    fn run(&mut self, check: &CheckPolicy, run: &str) -> Result<Option<(Checked, Blob)>, Fault> {
+        self.number += 1;
+        self.place.clear(self.shop, self.number)?;
+        let network = &self.job.creation.policy.gate.network;
+        let gate = GateRun {
+            checks: &[],
+            cwd: &self.place.cwd,
+            env: &self.env,
+            confinement: &self.shop.confine.confinement(network, &self.place.own),
+            resources: self.shop.confine.resources,
+            attempts: &self.place.attempts,
+            name: NAME,
+            spawner: &self.shop.spawner,
+            redactor: &self.shop.redactor,
+            shell: &self.shop.shell,
+        };
+        let order = Order { check: &check.name, run, timeout: check.timeout, number: self.number };
+        let checked = run_order(&gate, &order, &mut |canceller| self.shop.started(canceller));
+        let Some(checked) = checked.filter(|_| !self.shop.was_stopped()) else { return Ok(None) };
+        let output = output(self.shop, &checked)?;
+        self.place.clear(self.shop, self.number)?;
+        Ok(Some((checked, output)))
+    }
+
+    /// A command with what the operator says must come first, in the same
+    /// shell. `failing` is the exit code where that fails, if not its own.
+    fn after_setup(&self, run: &str, failing: Option<i32>) -> String {
+        let policy = &self.job.creation.policy.workspace;
+        let copies = policy.copy.iter().map(|file| {
+            let (from, to) = (self.shop.surroundings.project.join(file), PathBuf::from(file));
+            let dir =
+                to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+            format!("mkdir -p {} && cp -p {} {}", quoted(dir), quoted(&from), quoted(&to))
+        });
+        let first: Vec<String> = copies.chain(policy.setup.iter().cloned()).collect();
+        if first.is_empty() {
+            return run.to_owned();
+        }
+        let otherwise = failing.map_or_else(String::new, |code| format!(" || exit {code}"));
+        let steps: Vec<String> = first.iter().map(|step| format!("{{ {step}\n}}{otherwise}")).collect();
+        let then = if failing.is_some() { "\n" } else { " && " };
+        format!("{}{then}{{ {run}\n}}", steps.join(then))
+    }
+}
+
+fn output(shop: &Workshop, checked: &Checked) -> Result<Blob, Fault> {
+    if checked.survivors > 0 {
+        let detail = format!("{} processes of check {} cannot be ended", checked.survivors, checked.check);
+        return Err(Fault { reason: Reason::EffectFailed, detail });
+    }
+    let mut bytes = captured(checked.stdout.as_ref())?;
+    bytes.extend(captured(checked.stderr.as_ref())?);
+    shop.blobs.stage(bytes).map_err(|error| fault(&error))
+}
+
+fn path_of(path: &windlass_workspace::BString) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    PathBuf::from(std::ffi::OsStr::from_bytes(path.as_ref()))
+}
