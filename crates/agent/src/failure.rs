@@ -73,9 +73,14 @@ mod tests {
             (Exit::NotStarted { why: "cannot run x".to_owned() }, crashed("cannot run x")),
             (Exit::WardenLost { why: "gone".to_owned() }, AttemptEnd::Killed),
         ] {
-            assert_eq!(class(&exit, WallSource::Agent), end, "{exit:?}");
+            assert_eq!(class(&exit, WallSource::Agent, &[]), end, "{exit:?}");
         }
-        assert_eq!(class(&Exit::TimedOut, WallSource::Budget), AttemptEnd::Budget);
-        assert_eq!(class(&Exit::Stalled, WallSource::Budget), AttemptEnd::Stalled);
+        assert_eq!(class(&Exit::TimedOut, WallSource::Budget, &[]), AttemptEnd::Budget);
+        assert_eq!(class(&Exit::Stalled, WallSource::Budget, &[]), AttemptEnd::Stalled);
+        let tripped = |exit| class(&exit, WallSource::Agent, &["it reached its memory limit"]);
+        let crashed = AttemptEnd::Crashed { what: "it reached its memory limit".to_owned() };
+        assert_eq!(tripped(Exit::Signal(9)), crashed, "not a mystery");
+        assert_eq!(tripped(Exit::Code(1)), crashed);
+        assert_eq!(tripped(Exit::Code(0)), AttemptEnd::Normal, "it went on all the same");
     }
 }

@@ -79,6 +79,7 @@ fn answer(effect: &Effect, n: usize) -> Input {
     match effect {
         Effect::PrepareWorkspace { .. } => Input::WorkspaceReady,
         Effect::CallAgent { .. } => Input::AgentFinished(Box::new(AgentFinished {
+            notes: Vec::new(),
             end: AttemptEnd::Normal,
             report: Report::None,
             usage: None,

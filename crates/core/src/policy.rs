@@ -377,10 +377,7 @@ pub struct NetworkPolicy {
 impl NetworkPolicy {
     /// A list of hosts without a word on the network means that list.
     pub fn meant(&self) -> NetworkKind {
-        match self.kind {
-            NetworkKind::Open if !self.allow.is_empty() => NetworkKind::Allow,
-            kind => kind,
-        }
+        if self.kind == NetworkKind::Open && !self.allow.is_empty() { NetworkKind::Allow } else { self.kind }
     }
 }
 

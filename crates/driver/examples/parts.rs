@@ -182,6 +182,7 @@ impl Parts {
             ..CheckPolicy::default()
         }];
         let run = GateRun {
+            resources: windlass_process::Resources::default(),
             checks: &checks,
             cwd: if self.overlay { &at } else { &lower },
             env: &env(),

@@ -27,7 +27,8 @@ pub fn show(bytes: u64) -> String {
     if bytes == 0 {
         return "0".to_owned();
     }
-    let fitting = UNITS.iter().filter(|(_, factor)| bytes % factor == 0).max_by_key(|(_, factor)| *factor);
+    let fitting =
+        UNITS.iter().filter(|(_, factor)| bytes.is_multiple_of(*factor)).max_by_key(|(_, factor)| *factor);
     let (unit, factor) = fitting.unwrap_or(&("B", 1));
     format!("\"{}{unit}\"", bytes / factor)
 }

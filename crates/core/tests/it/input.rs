@@ -350,6 +350,7 @@ pub fn fault(name: &str, detail: &str) -> Input {
 
 fn finished(end: AttemptEnd) -> AgentFinished {
     AgentFinished {
+        notes: Vec::new(),
         end,
         report: Report::None,
         usage: None,
