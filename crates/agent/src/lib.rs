@@ -14,10 +14,12 @@ mod bound;
 pub mod brief;
 mod command;
 pub mod failure;
+mod profile;
 pub mod report;
 mod scripted;
 mod usage;
 
 pub use agent::{Agent, Call, Names, Told, UnknownAdapter, Unusable, Wall, WallSource, adapter};
 pub use attempt::{INSIDE_VARIABLE, REPORT_PATH};
+pub use profile::{Profile, profile};
 pub use scripted::{SCRIPTED_ARG, ScriptError, scripted_main};

@@ -32,13 +32,13 @@ impl Agent for Scripted {
     }
 
     fn files(&self, policy: &AgentPolicy, project: &Path, _path: &OsStr) -> Vec<PathBuf> {
-        vec![this_program(), path(policy, project)]
+        vec![by_name(Path::new("/proc/self/exe")), path(policy, project)]
     }
 
     fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
         let task = call.names.task.map_or("", |task| task.as_str());
         let argv = [
-            this_program().into_os_string(),
+            by_name(call.spawner.warden_path()).into_os_string(),
             SCRIPTED_ARG.into(),
             play::PLAY.into(),
             path(call.policy, call.project).into_os_string(),
@@ -51,11 +51,10 @@ impl Agent for Scripted {
     }
 }
 
-/// By its name, which a confined program can be let to run; or, once an upgrade has replaced the file, as
-/// what the warden runs too.
-fn this_program() -> PathBuf {
-    let named = std::env::current_exe().ok().filter(|path| path.exists());
-    named.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
+/// The warden's program is ours too. By its name, which a confined program can be let to run; or, once an
+/// upgrade has replaced the file, as what it is in the process that becomes the program.
+fn by_name(warden: &Path) -> PathBuf {
+    warden.canonicalize().unwrap_or_else(|_| warden.to_path_buf())
 }
 
 fn path(policy: &AgentPolicy, project: &Path) -> PathBuf {

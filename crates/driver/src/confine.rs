@@ -110,9 +110,13 @@ pub struct Own {
 }
 
 impl Own {
+    pub fn at(dir: PathBuf) -> Self {
+        Self { dir, ..Self::default() }
+    }
+
     /// Where nothing is confined there is nothing to prepare.
     pub fn fresh(confine: &Confine, dir: PathBuf) -> io::Result<Self> {
-        let own = Self { dir, ..Self::default() };
+        let own = Self::at(dir);
         if confine.is_on() {
             remove_tree(&own.dir)?;
             for made in [own.home(), own.scratch()] {
@@ -124,6 +128,11 @@ impl Own {
 
     pub fn home(&self) -> PathBuf {
         self.dir.join("home")
+    }
+
+    /// Beside what the program may change.
+    pub fn seeded(&self) -> PathBuf {
+        self.dir.join("seeded")
     }
 
     fn scratch(&self) -> PathBuf {

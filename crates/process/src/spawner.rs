@@ -152,7 +152,7 @@ impl Spawner {
         Ok(running)
     }
 
-    pub(crate) fn warden_path(&self) -> &Path {
+    pub fn warden_path(&self) -> &Path {
         &self.warden
     }
 

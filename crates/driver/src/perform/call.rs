@@ -1,10 +1,10 @@
 //! One attempt: the brief rendered and kept, the agent run, its report read.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use windlass_agent::brief::{Texts, render};
-use windlass_agent::{Agent, Call, Names, REPORT_PATH, Told, Wall, WallSource, adapter};
+use windlass_agent::{Agent, Call, Names, REPORT_PATH, Told, Wall, WallSource, adapter, profile};
 use windlass_core::brief::BriefSpec;
 use windlass_core::finding::{Evidence, Rule};
 use windlass_core::id::{AttemptId, Nonce};
@@ -20,6 +20,7 @@ use super::prepare::rules;
 use super::snapshot::{excerpt, shown, touch};
 use super::{Job, Performed, Workshop, fault, file_fault, lock};
 use crate::confine::Own;
+use crate::home::Home;
 
 /// How much of the change a reviewer is shown in the brief itself.
 const DIFF_BYTES: usize = 96 << 10;
@@ -43,6 +44,7 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     if told.survivors > 0 {
         return Err(broken(&format!("{} processes of the attempt cannot be ended", told.survivors)));
     }
+    let renewed = take_back(shop, job, &who)?;
     let left = if who.role == Role::Reviewer { left(shop, job, spec)? } else { None };
     let brief = shop.blobs.stage(brief.into_bytes()).map_err(|error| fault(&error))?;
     let transcript = transcript(shop, &told)?;
@@ -55,7 +57,7 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
         brief: Some(brief.id().clone()),
         duration_ms: Millis(u64::try_from(told.duration.as_millis()).unwrap_or(u64::MAX)),
         strays: told.strays,
-        notes: told.notes,
+        notes: told.notes.into_iter().chain(renewed).collect(),
         tree_changed: left.is_some(),
         left: left.unwrap_or_default(),
     };
@@ -97,7 +99,10 @@ fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -
     };
     let space = shop.dirs.space(&job.creation.name);
     let own = own(shop, job, who, agent.as_ref(), (dir, &space))?;
-    let env = shop.confine.lend(&shop.surroundings, (&policy.env, &policy.network), &own);
+    let known = profile(policy).map_or(&[][..], |profile| profile.variables);
+    let named: Vec<String> =
+        policy.env.iter().cloned().chain(known.iter().map(|name| (*name).to_owned())).collect();
+    let env = shop.confine.lend(&shop.surroundings, (&named, &policy.network), &own);
     let confinement = shop.confine.confinement(&policy.network, &own);
     let call = Call {
         role: who.role,
@@ -133,8 +138,14 @@ fn own(
     agent: &dyn Agent,
     (dir, space): (&Path, &Path),
 ) -> Result<Own, Fault> {
-    let place = shop.dirs.attempts(&job.creation.name).join(format!("own-{}", who.role.name()));
-    let mut own = Own::fresh(&shop.confine, place.clone()).map_err(|error| file_fault(&place, &error))?;
+    let place = own_dir(shop, job, who);
+    let unusable = |error: std::io::Error| file_fault(&place, &error);
+    // What an attempt left whose windlass was killed.
+    take_back(shop, job, who)?;
+    let mut own = Own::fresh(&shop.confine, place.clone()).map_err(unusable)?;
+    if let Some(home) = home(shop, job, who).as_ref() {
+        home.seed().map_err(unusable)?;
+    }
     let policy = job.creation.policy.agent_for(who.role);
     own.read = agent.files(policy, &shop.surroundings.project, &shop.surroundings.clean_path());
     own.read.push(shop.trail.clone());
@@ -144,6 +155,26 @@ fn own(
         Role::Author | Role::Planner | Role::Finisher => own.write.push(space.to_owned()),
     }
     Ok(own)
+}
+
+fn own_dir(shop: &Workshop, job: &Job, who: &Who<'_>) -> PathBuf {
+    shop.dirs.attempts(&job.creation.name).join(format!("own-{}", who.role.name()))
+}
+
+/// None where agents have the operator's own, or need nothing of it.
+fn home<'a>(shop: &'a Workshop, job: &Job, who: &Who<'_>) -> Option<Home<'a>> {
+    let operator = shop.surroundings.var("HOME").filter(|_| shop.confine.is_on())?;
+    let profile = profile(job.creation.policy.agent_for(who.role))?;
+    let own = Own::at(own_dir(shop, job, who));
+    let locks = shop.dirs.state().join("accounts");
+    Some(Home { dir: own.home(), seeded: own.seeded(), operator: Path::new(operator), profile, locks })
+}
+
+/// A login that the agent's program renewed is the operator's from now on.
+fn take_back(shop: &Workshop, job: &Job, who: &Who<'_>) -> Result<Vec<String>, Fault> {
+    let Some(home) = home(shop, job, who) else { return Ok(Vec::new()) };
+    let taken = home.take_back().map_err(|error| file_fault(&home.dir, &error))?;
+    Ok(taken.into_iter().map(|name| format!("its login was renewed (~/{name})")).collect())
 }
 
 /// What a reviewer changed; none where the workspace is still the tree it was

@@ -1,0 +1,74 @@
+//! What a known agent needs of its operator: the files it is logged in by, below a home directory, and the
+//! variables that carry its keys. Nothing else of a home is for agents.
+
+use std::path::Path;
+
+use windlass_core::policy::AgentPolicy;
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The adapter's name, and the program's.
+    pub name: &'static str,
+    /// Below the home directory; JSON, each an object.
+    pub credentials: &'static [&'static str],
+    pub variables: &'static [&'static str],
+}
+
+const PROFILES: [Profile; 5] = [
+    Profile {
+        name: "codex",
+        credentials: &[".codex/auth.json"],
+        variables: &["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"],
+    },
+    Profile {
+        name: "claude",
+        credentials: &[".claude/.credentials.json"],
+        variables: &[
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "ANTHROPIC_BASE_URL",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+        ],
+    },
+    Profile {
+        name: "opencode",
+        credentials: &[".local/share/opencode/auth.json"],
+        variables: &["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
+    },
+    Profile {
+        name: "gemini",
+        credentials: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
+        variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT"],
+    },
+    Profile {
+        name: "qwen",
+        credentials: &[".qwen/oauth_creds.json"],
+        variables: &["DASHSCOPE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"],
+    },
+];
+
+/// The profile of the agent a policy names, also where it is called as a plain command.
+pub fn profile(policy: &AgentPolicy) -> Option<&'static Profile> {
+    let program = policy.command.first().map(Path::new).and_then(Path::file_stem);
+    let called = program.and_then(|name| name.to_str()).filter(|_| policy.adapter == "command");
+    PROFILES.iter().find(|profile| profile.name == policy.adapter || Some(profile.name) == called)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_known_by_its_adapter_or_its_program() {
+        let named = |adapter: &str, program: &str| {
+            let command = vec![program.to_owned(), "exec".to_owned()];
+            let policy = AgentPolicy { adapter: adapter.to_owned(), command, ..AgentPolicy::default() };
+            profile(&policy).map(|profile| profile.name)
+        };
+        assert_eq!(named("codex", ""), Some("codex"));
+        assert_eq!(named("command", "/opt/bin/claude"), Some("claude"));
+        assert_eq!(named("command", "qwen.js"), Some("qwen"));
+        assert_eq!(named("command", "sh"), None);
+        assert_eq!(named("scripted", "claude"), None, "its command is not what runs");
+    }
+}
