@@ -166,7 +166,7 @@ pub struct GatePolicy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cache: Vec<String>,
     pub checks: Vec<CheckPolicy>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "NetworkPolicy::is_default")]
     pub network: NetworkPolicy,
 }
 
@@ -375,6 +375,10 @@ pub struct NetworkPolicy {
 }
 
 impl NetworkPolicy {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// A list of hosts without a word on the network means that list.
     pub fn meant(&self) -> NetworkKind {
         if self.kind == NetworkKind::Open && !self.allow.is_empty() { NetworkKind::Allow } else { self.kind }
