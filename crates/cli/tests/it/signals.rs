@@ -12,10 +12,12 @@ const PROMPT: Duration = Duration::from_secs(2);
 const SLACK: Duration = Duration::from_secs(4);
 
 fn interrupts(signal: Signal) {
-    let case = Setup::new("if [ $n -eq 1 ]; then echo half >half.txt; hold; fi\ncp half.txt \"$side/found\"\necho 42 >answer.txt\ncomplete")
+    let case = Setup::new("if [ $n -eq 1 ]; then echo half >half.txt; touch \"$side/wrote\"; hold; fi\ncp half.txt \"$side/found\"\necho 42 >answer.txt\ncomplete")
         .agent_keys("grace = \"500ms\"")
         .ready();
     let running = case.start_until("author", 1);
+    let wrote = || case.side().join("wrote").exists();
+    assert!(windlass_testkit::poll::until(LONG, wrote), "the agent is at work");
     let sent = Instant::now();
     running.signal(signal);
     let ran = running.finish(LONG);
