@@ -94,6 +94,8 @@ pub struct Confine {
     level: Level,
     reach: Reach,
     env: Vec<(OsString, OsString)>,
+    /// Resolving it takes hundreds of system calls, so once.
+    pub path: OsString,
     pub resources: Resources,
     /// Named in the policy, for every program.
     variables: Vec<String>,
@@ -144,9 +146,9 @@ impl Confine {
     pub fn new(level: SandboxLevel, policy: &SandboxPolicy, surroundings: &Surroundings) -> Self {
         let mut reach = Reach::system();
         let toolchains = surroundings.toolchains();
-        let path = std::env::split_paths(&surroundings.clean_path()).collect::<Vec<_>>();
+        let path = surroundings.clean_path();
         let absolute = |path: &String| surroundings.project.join(expand(path, surroundings));
-        reach.read.extend(path);
+        reach.read.extend(std::env::split_paths(&path));
         reach.read.extend(toolchains.iter().map(|(_, dir)| dir.clone()));
         reach.hide.extend(toolchains.iter().flat_map(|(_, dir)| SECRETS.map(|secret| dir.join(secret))));
         reach.read.extend(policy.extra_read.iter().map(absolute));
@@ -160,7 +162,7 @@ impl Confine {
             file_size: asked.file_bytes,
             workspace_bytes: asked.workspace_bytes,
         };
-        Self { level: of_process(level), reach, env, resources, variables: policy.env.clone() }
+        Self { level: of_process(level), reach, env, path, resources, variables: policy.env.clone() }
     }
 
     pub fn is_on(&self) -> bool {
@@ -197,7 +199,7 @@ impl Confine {
         own: &Own,
     ) -> Vec<(OsString, OsString)> {
         let named: Vec<String> = named.iter().chain(&self.variables).cloned().collect();
-        let mut env = surroundings.lend(&named);
+        let mut env = surroundings.lend(&named, &self.path);
         if self.is_on() {
             env.retain(|(name, _)| !OF_THE_HOME.iter().any(|own| name == own));
             env.retain(|(name, _)| !self.env.iter().any(|(set, _)| set == name));

@@ -92,7 +92,7 @@ impl Surroundings {
 
     /// What a program may see: the allow-list, `LC_*`, a clean PATH, and what
     /// the policy names.
-    pub fn lend(&self, named: &[String]) -> Vec<(OsString, OsString)> {
+    pub fn lend(&self, named: &[String], path: &OsStr) -> Vec<(OsString, OsString)> {
         let allowed = |name: &OsStr| {
             name.to_str().is_some_and(|name| {
                 LENT.contains(&name) || name.starts_with("LC_") || named.iter().any(|wanted| wanted == name)
@@ -100,7 +100,7 @@ impl Surroundings {
         };
         let lent = self.vars.iter().filter(|(name, _)| allowed(name));
         let mut lent: Vec<_> = lent.map(|(name, value)| (name.clone(), value.clone())).collect();
-        lent.push(("PATH".into(), self.clean_path()));
+        lent.push(("PATH".into(), path.to_owned()));
         lent
     }
 
@@ -179,14 +179,14 @@ mod tests {
 
     #[test]
     fn only_listed_variables_are_lent() {
-        let lent = surroundings(&[
+        let around = surroundings(&[
             ("HOME", "/h"),
             ("AWS_SECRET_ACCESS_KEY", "s"),
             ("MY_KEY", "k"),
             ("LC_ALL", "C"),
             ("PATH", "/usr/bin:.:/p/node_modules/.bin:rel:/usr/bin"),
-        ])
-        .lend(&["MY_KEY".to_owned()]);
+        ]);
+        let lent = around.lend(&["MY_KEY".to_owned()], &around.clean_path());
         let names: Vec<_> = lent.iter().map(|(name, _)| name.to_str().unwrap_or_default()).collect();
         assert_eq!(names, ["HOME", "LC_ALL", "MY_KEY", "PATH"]);
         assert_eq!(lent.last().map(|(_, value)| value.clone()), Some("/usr/bin".into()));

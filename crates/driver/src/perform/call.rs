@@ -147,7 +147,7 @@ fn own(
         home.seed().map_err(unusable)?;
     }
     let policy = job.creation.policy.agent_for(who.role);
-    own.read = agent.files(policy, &shop.surroundings.project, &shop.surroundings.clean_path());
+    own.read = agent.files(policy, &shop.surroundings.project, &shop.confine.path);
     own.read.push(shop.trail.clone());
     own.write.extend(dir.join(REPORT_PATH).parent().map(Path::to_path_buf));
     match who.role {
