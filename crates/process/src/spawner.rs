@@ -78,14 +78,22 @@ impl Spawner {
     /// Returns once a warden has the program in hand; whether it could be started is for [`Running::wait`] to
     /// say. The first call of a spawner also finds out whether there are PID namespaces.
     pub fn start(&self, program: &Program) -> Result<Running, StartError> {
-        let asked = match self.containment {
+        self.start_as(program, self.asked_for(program), Weakened::from_environment())
+    }
+
+    /// A level is proven for the machine, whatever a test then does without.
+    pub(crate) fn start_with_every_defence(&self, program: &Program) -> Result<Running, StartError> {
+        self.start_as(program, self.asked_for(program), Weakened::default())
+    }
+
+    fn asked_for(&self, program: &Program) -> Asked {
+        match self.containment {
             Some(containment) => Asked::Exactly(containment),
             None if program.confinement.level != Level::None => Asked::Best,
             None if self.has_pid_namespace(&program.dir) => Asked::Best,
             None if program.confinement.tree.is_some() => Asked::Best,
             None => Asked::Exactly(Containment::Subreaper),
-        };
-        self.start_as(program, asked)
+        }
     }
 
     /// `scratch` is an existing directory on the file system that will carry throwaway trees. Remembered, so
@@ -107,7 +115,7 @@ impl Spawner {
         *self.known.pid_namespace.get_or_init(|| self.try_in(scratch, Trial::PidNamespace))
     }
 
-    fn start_as(&self, program: &Program, asked: Asked) -> Result<Running, StartError> {
+    fn start_as(&self, program: &Program, asked: Asked, weakened: Weakened) -> Result<Running, StartError> {
         let first = program.argv.first().ok_or(StartError::NoCommand)?;
         let name = first.display().to_string();
         let unusable = |source| StartError::Directory { dir: program.dir.clone(), source };
@@ -115,7 +123,6 @@ impl Spawner {
         let log = File::create(record::log_path(&dir)).map_err(unusable)?;
         let cwd = std::path::absolute(&program.cwd).map_err(unusable)?;
         let mut program = Program { dir, cwd, ..program.clone() };
-        let weakened = Weakened::from_environment();
         let mut command = Command::new(&self.warden);
         if weakened.keeps(Defence::Environment) {
             command.env_clear();
@@ -197,7 +204,7 @@ impl Spawner {
             marker: format!("probe {}", place.display()),
         };
         let asked = Asked::Exactly(Containment::PidNamespace);
-        let finished = self.start_as(&program, asked).map_err(io::Error::other)?.wait();
+        let finished = self.start_as(&program, asked, Weakened::default()).map_err(io::Error::other)?.wait();
         let kept = match &tree {
             Some(tree) => {
                 let unchanged = std::fs::read(tree.lower.join("seed"))? == b"seed";

@@ -67,7 +67,7 @@ impl Spawner {
             Level::None => self.clone().contained_by(Containment::Subreaper),
             Level::Landlock | Level::Namespaces => self.clone(),
         };
-        let finished = spawner.start(&program).map_err(io::Error::other)?.wait();
+        let finished = spawner.start_with_every_defence(&program).map_err(io::Error::other)?.wait();
         let why = match finished.exit {
             Exit::Code(0) => return ground.judge(level, &finished.stdout.path),
             Exit::NotStarted { why } => why,
