@@ -148,7 +148,7 @@ impl Confine {
         let toolchains = surroundings.toolchains();
         let path = surroundings.clean_path();
         let absolute = |path: &String| surroundings.project.join(expand(path, surroundings));
-        reach.read.extend(std::env::split_paths(&path));
+        reach.read.extend(std::env::split_paths(&path).filter(|dir| dir.is_absolute()));
         reach.read.extend(toolchains.iter().map(|(_, dir)| dir.clone()));
         reach.hide.extend(toolchains.iter().flat_map(|(_, dir)| SECRETS.map(|secret| dir.join(secret))));
         reach.read.extend(policy.extra_read.iter().map(absolute));
