@@ -5,7 +5,9 @@ cargo xtask test [--full]     set up, lint, and run every test
 cargo xtask lint              formatting, clippy, licences
 cargo xtask bench [NAME …] [--rounds N] [--rebaseline]
                               measure, and write docs/benchmarks.md; with names, only those, and only print
-cargo xtask ci [--full]       test, and compare instruction counts
+cargo xtask hostile [--full] [--case ID …] [--players N] [--print]
+                              play the hostile agents, and write docs/hostile.md; with cases, only those, and only print
+cargo xtask ci [--full]       test, play the hostile agents, and compare instruction counts
 
 --full         the large matrices too
 --rebaseline   accept the instruction counts of this machine";
@@ -16,6 +18,7 @@ pub enum Task {
     Lint,
     Bench(Bench),
     Ci { extent: Extent },
+    Hostile(Hostile),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,23 @@ pub struct Bench {
     pub rebaseline: bool,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hostile {
+    pub extent: Extent,
+    /// Empty means all.
+    pub cases: Vec<String>,
+    /// How many cases are played at a time.
+    pub players: usize,
+    /// The page is left as it is.
+    pub only_print: bool,
+}
+
+impl Hostile {
+    pub fn wants(&self, id: &str) -> bool {
+        self.cases.is_empty() || self.cases.iter().any(|case| case.eq_ignore_ascii_case(id))
+    }
+}
+
 pub fn parse(words: &[String]) -> Result<Task, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let Some((task, rest)) = words.split_first() else { return Err("no task given".to_owned()) };
@@ -40,6 +60,7 @@ pub fn parse(words: &[String]) -> Result<Task, String> {
         "ci" => Ok(Task::Ci { extent: extent(rest)? }),
         "lint" => rest.first().map_or(Ok(Task::Lint), |word| Err(unknown(word))),
         "bench" => bench(rest).map(Task::Bench),
+        "hostile" => hostile(rest).map(Task::Hostile),
         other => Err(unknown(other)),
     }
 }
@@ -66,6 +87,21 @@ fn bench(words: &[&str]) -> Result<Bench, String> {
     Ok(bench)
 }
 
+fn hostile(words: &[&str]) -> Result<Hostile, String> {
+    let mut hostile = Hostile { extent: Extent::Usual, cases: Vec::new(), players: 3, only_print: false };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--full" => hostile.extent = Extent::Full,
+            "--print" => hostile.only_print = true,
+            "--case" => hostile.cases.push((*words.next().ok_or("--case wants an id")?).to_owned()),
+            "--players" => hostile.players = number(words.next().ok_or("--players wants a number")?)?,
+            other => return Err(unknown(other)),
+        }
+    }
+    Ok(hostile)
+}
+
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
     word.parse().map_err(|_| format!("{word:?} is not a number"))
 }
@@ -88,6 +124,10 @@ mod tests {
         assert_eq!(parsed("ci --full"), Ok(Task::Ci { extent: Extent::Full }));
         let bench = Bench { names: vec!["a".to_owned()], rounds: 3, rebaseline: true };
         assert_eq!(parsed("bench a --rounds 3 --rebaseline"), Ok(Task::Bench(bench)));
+        let hostile =
+            Hostile { extent: Extent::Full, cases: vec!["H03".to_owned()], players: 2, only_print: true };
+        assert!(hostile.wants("h03") && !hostile.wants("H04"));
+        assert_eq!(parsed("hostile --full --case H03 --players 2 --print"), Ok(Task::Hostile(hostile)));
     }
 
     #[test]
@@ -101,6 +141,8 @@ mod tests {
             "bench --rounds",
             "bench --rounds x",
             "bench -x",
+            "hostile --case",
+            "hostile H03",
         ] {
             assert!(parsed(line).is_err(), "{line}");
         }

@@ -1,4 +1,4 @@
-//! Tasks for developers and CI: `cargo xtask test | lint | bench | ci`.
+//! Tasks for developers and CI: `cargo xtask test | lint | bench | hostile | ci`.
 //!
 //! Each sets up what a fresh machine lacks, as far as it may, and says at its
 //! end what it could not run. Nothing of the user is read or written: programs
@@ -11,6 +11,7 @@
 
 mod args;
 mod bench;
+mod hostile;
 mod licence;
 mod lint;
 mod ordinary_user;
@@ -47,17 +48,23 @@ fn main() -> ExitCode {
 }
 
 fn run(task: Task) -> Result<ExitCode> {
+    match task {
+        Task::Bench(wanted) => bench::run(&Surroundings::new()?, &wanted),
+        Task::Hostile(asked) => hostile::run(&asked),
+        Task::Lint => in_stages(lint::run),
+        Task::Test { extent } => in_stages(|around, stages| test(around, stages, extent)),
+        Task::Ci { extent } => in_stages(|around, stages| {
+            test(around, stages, extent);
+            hostile::stage(stages);
+            bench::instructions(around, stages, bench::Baseline::Compare);
+        }),
+    }
+}
+
+fn in_stages(work: impl FnOnce(&Surroundings, &mut Stages)) -> Result<ExitCode> {
     let around = Surroundings::new()?;
     let mut stages = Stages::new();
-    match task {
-        Task::Lint => lint::run(&around, &mut stages),
-        Task::Test { extent } => test(&around, &mut stages, extent),
-        Task::Ci { extent } => {
-            test(&around, &mut stages, extent);
-            bench::instructions(&around, &mut stages, bench::Baseline::Compare);
-        }
-        Task::Bench(wanted) => return bench::run(&around, &wanted),
-    }
+    work(&around, &mut stages);
     Ok(stages.finish(&around.not_run()))
 }
 

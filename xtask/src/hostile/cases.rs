@@ -1,0 +1,51 @@
+//! The cases, in the order of the table.
+
+mod faults;
+mod files;
+mod gate;
+mod git;
+mod network;
+mod processes;
+mod records;
+mod shell;
+mod words;
+
+use super::case::Case;
+
+pub fn all() -> Vec<Case> {
+    let mut all = [
+        gate::cases(),
+        files::cases(),
+        processes::cases(),
+        network::cases(),
+        git::cases(),
+        words::cases(),
+        shell::cases(),
+        records::cases(),
+        faults::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect::<Vec<_>>();
+    // The numbered attacks, the further ones, and then what is only a fault.
+    all.sort_by_key(|case| ("HXF".find(&case.id[..1]), case.id));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// H01 to H55 each have a case, or say why they have none.
+    #[test]
+    fn every_number_is_there_and_no_id_twice() {
+        let ids: Vec<&str> = all().iter().map(|case| case.id).collect();
+        for number in 1..=55 {
+            let id = format!("H{number:02}");
+            assert!(ids.iter().any(|known| known.trim_end_matches(char::is_lowercase) == id), "{id}");
+        }
+        let mut once = ids.clone();
+        once.dedup();
+        assert_eq!(ids, once);
+    }
+}
