@@ -13,6 +13,7 @@ use windlass_core::gate::FailingCheck;
 use windlass_core::id::Nonce;
 use windlass_core::input::Change;
 use windlass_core::policy::Role;
+use windlass_core::summary::Ran;
 
 use crate::bound;
 use windlass_core::plain::{is_deceptive, plain};
@@ -28,6 +29,8 @@ pub struct Texts<'a> {
     pub task: &'a str,
     /// What a reviewer is to judge; empty for others.
     pub diff: &'a str,
+    /// Whether the report is the agent's last message; otherwise it is a file.
+    pub answers: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +83,9 @@ struct Page {
     steering: Vec<String>,
     files_total: u64,
     files: Vec<Files>,
+    commands: Vec<String>,
+    errors: Vec<String>,
+    refused: Vec<String>,
     last_end: String,
     failing: Vec<Failing>,
     last_review: String,
@@ -91,6 +97,7 @@ struct Page {
     checks: Vec<String>,
     protected: Vec<String>,
     finish_prompt: String,
+    answers: bool,
 }
 
 #[derive(Serialize)]
@@ -134,6 +141,9 @@ impl Page {
             steering: size.list(spec.steering.iter().map(item), 4, 12),
             files_total: spec.change.files,
             files: files(&spec.change, size),
+            commands: size.list(spec.summary.commands.iter().map(command), 1, 8),
+            errors: size.list(spec.summary.errors.iter().map(item), 1, 4),
+            refused: size.list(spec.summary.refused.iter().map(item), 1, 4),
             last_end: size.line(&indented(&plain(&spec.last_end)), 1),
             failing: failing(&spec.failing, size),
             last_review: size.block(&plain(&spec.last_review), 4),
@@ -145,6 +155,7 @@ impl Page {
             checks: size.list(spec.checks.iter().map(|check| code(check)), 2, 4),
             protected: size.list(spec.protected.iter().map(|glob| code(glob)), 1, 4),
             finish_prompt: size.block(spec.finish_prompt.trim(), 8),
+            answers: texts.answers,
         }
     }
 }
@@ -201,6 +212,15 @@ fn carries_on(spec: &BriefSpec) -> bool {
         || !spec.pending.is_empty()
         || !spec.last_review.is_empty()
         || !spec.last_end.is_empty()
+}
+
+fn command(ran: &Ran) -> String {
+    let ending = match (ran.exit, ran.ok) {
+        (Some(exit), _) => format!("exit {exit}"),
+        (None, true) => "done".to_owned(),
+        (None, false) => "failed".to_owned(),
+    };
+    format!("{}: {ending}", code(bound::head(&ran.what, 600)))
 }
 
 fn files(change: &Change, size: Size) -> Vec<Files> {

@@ -16,7 +16,10 @@ pub fn of(value: Option<&Value>) -> Option<Usage> {
         reasoning_tokens: tokens("reasoning_tokens")?,
         cache_read_tokens: tokens("cache_read_tokens")?,
         cache_write_tokens: tokens("cache_write_tokens")?,
-        cost_micro_usd: said.get("cost_usd").filter(|value| !value.is_null()).map_or(Some(0), cost)?,
+        cost_micro_usd: match said.get("cost_usd").filter(|value| !value.is_null()) {
+            Some(value) => Some(cost(value)?),
+            None => None,
+        },
     };
     KEYS.iter().any(|key| said.get(*key).is_some_and(|value| !value.is_null())).then_some(usage)
 }
@@ -59,7 +62,7 @@ mod tests {
             reasoning_tokens: 3,
             cache_read_tokens: 4,
             cache_write_tokens: 5,
-            cost_micro_usd: 12_346,
+            cost_micro_usd: Some(12_346),
         };
         assert_eq!(of(Some(&all)), Some(usage));
         let little = Usage { output_tokens: 7, ..Usage::default() };

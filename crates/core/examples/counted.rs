@@ -10,9 +10,7 @@ use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
 use windlass_core::gate::CheckResult;
 use windlass_core::id::{BlobId, CommitId, LoopName, Nonce, Seq, TaskId, TreeId};
-use windlass_core::input::{
-    AgentFinished, Asked, AttemptEnd, Change, Creation, Input, Report, Snapshotted, Stamped,
-};
+use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Change, Creation, Input, Snapshotted, Stamped};
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy};
 use windlass_core::state::State;
 use windlass_core::step::{create, step};
@@ -79,17 +77,11 @@ fn answer(effect: &Effect, n: usize) -> Input {
     match effect {
         Effect::PrepareWorkspace { .. } => Input::WorkspaceReady,
         Effect::CallAgent { .. } => Input::AgentFinished(Box::new(AgentFinished {
-            notes: Vec::new(),
-            end: AttemptEnd::Normal,
-            report: Report::None,
-            usage: None,
             message: "The function is written and its tests pass.".to_owned(),
             transcript: Some(BlobId::new("d".repeat(64))),
             brief: Some(BlobId::new("e".repeat(64))),
             duration_ms: Millis(900),
-            strays: 0,
-            tree_changed: false,
-            left: Vec::new(),
+            ..AgentFinished::ended(AttemptEnd::Normal)
         })),
         Effect::Snapshot(_) => Input::Snapshotted(Box::new(Snapshotted {
             commit: CommitId::new(id('c')),

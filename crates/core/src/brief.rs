@@ -10,6 +10,7 @@ use crate::id::{BlobId, LoopName, TaskId, TreeId};
 use crate::input::{AttemptEnd, Change};
 use crate::policy::Role;
 use crate::state::State;
+use crate::summary::Summary;
 
 /// How many items of each list a brief carries.
 const ITEMS: usize = 30;
@@ -33,6 +34,8 @@ pub struct BriefSpec {
     pub findings: Vec<Finding>,
     pub pending: Vec<String>,
     pub last_review: String,
+    /// What the author's last attempt at this work did, as its stream told.
+    pub summary: Summary,
     /// What the attempt before this one did wrong, if it did not end by itself.
     pub last_end: String,
     pub steering: Vec<String>,
@@ -93,6 +96,7 @@ impl BriefSpec {
             findings: first(open_findings(state, task).cloned()),
             pending: first(work.pending.iter().cloned()),
             last_review: work.objection.clone(),
+            summary: work.summary.as_ref().clone(),
             last_end: last_end(state),
             steering: last(&state.steering),
             base_tree: base_tree(state, role),

@@ -26,6 +26,9 @@ impl fmt::Display for Event {
                 write!(f, "attempt {attempt} started: {}", role.name())
             }
             Self::AttemptFinished(finished) => attempt_finished(f, finished),
+            Self::AgentReplaced { role, by, why } => {
+                write!(f, "{} is {by} from now on: {why}", role.name())
+            }
             Self::TreeRecorded(recorded) => tree_recorded(f, recorded),
             Self::CheckFinished { .. } => check_finished(f, self),
             Self::GatePassed { purpose, flaky, .. } if flaky.is_empty() => {

@@ -10,9 +10,10 @@ use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Tas
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
+use crate::summary::Summary;
 use crate::tally::Tally;
 use crate::time::{Millis, Timestamp};
-use crate::usage::Usage;
+use crate::usage::{ModelUsage, Session, Usage};
 use crate::verdict::{Claim, NoVerdict, Verdict};
 
 /// One decision: stored whole, as one record, before any of it is acted on.
@@ -129,6 +130,12 @@ pub enum Event {
         task: Option<TaskId>,
     },
     AttemptFinished(Box<AttemptFinished>),
+    /// The agent of a role cannot be used: the next of its fallbacks takes over.
+    AgentReplaced {
+        role: Role,
+        by: String,
+        why: String,
+    },
     TreeRecorded(Box<TreeRecorded>),
     CheckFinished {
         purpose: Purpose,
@@ -270,8 +277,16 @@ pub struct AttemptFinished {
     pub attempt: AttemptId,
     pub role: Role,
     pub end: AttemptEnd,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub agent: String,
     pub claim: Option<Claim>,
     pub usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelUsage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
+    #[serde(default, skip_serializing_if = "Summary::is_empty")]
+    pub summary: Summary,
     pub message: String,
     pub transcript: Option<BlobId>,
     pub brief: Option<BlobId>,

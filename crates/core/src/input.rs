@@ -8,9 +8,10 @@ use crate::gate::CheckResult;
 use crate::id::{BlobId, CommandId, CommitId, EffectId, FindingId, LoopName, Nonce, TaskId, TreeId};
 use crate::outcome::Fault;
 use crate::policy::{Policy, ProvenSandbox};
+use crate::summary::Summary;
 use crate::task::Plan;
 use crate::time::{Millis, Timestamp};
-use crate::usage::Usage;
+use crate::usage::{ModelUsage, Session, Usage};
 use crate::verdict::{Claim, NoVerdict, Review};
 
 /// An input with what the core may not make itself: times and a fresh random
@@ -89,8 +90,15 @@ pub struct Asked {
 pub struct AgentFinished {
     pub end: AttemptEnd,
     pub report: Report,
+    /// The program and its version, where they are known.
+    pub agent: String,
     /// None when the agent did not say.
     pub usage: Option<Usage>,
+    /// The same by model, where the agent said.
+    pub models: Vec<ModelUsage>,
+    /// The conversation that a later attempt may go on with.
+    pub session: Option<Session>,
+    pub summary: Summary,
     /// The agent's last words, bounded.
     pub message: String,
     pub transcript: Option<BlobId>,
@@ -104,6 +112,29 @@ pub struct AgentFinished {
     pub tree_changed: bool,
     /// How it differs.
     pub left: Vec<Evidence>,
+}
+
+impl AgentFinished {
+    /// An attempt of which nothing is known but how it ended.
+    pub fn ended(end: AttemptEnd) -> Self {
+        Self {
+            end,
+            report: Report::None,
+            agent: String::new(),
+            usage: None,
+            models: Vec::new(),
+            session: None,
+            summary: Summary::default(),
+            message: String::new(),
+            transcript: None,
+            brief: None,
+            duration_ms: Millis(0),
+            strays: 0,
+            notes: Vec::new(),
+            tree_changed: false,
+            left: Vec::new(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ pub mod plain;
 pub mod policy;
 pub mod state;
 pub mod step;
+pub mod summary;
 pub mod tally;
 pub mod task;
 pub mod time;

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::time::Millis;
+use crate::usage::Price;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
@@ -23,6 +24,9 @@ pub struct Policy {
     pub finish: FinishPolicy,
     pub sandbox: SandboxPolicy,
     pub land: LandPolicy,
+    /// What models cost whose agents do not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, Price>,
 }
 
 impl Policy {
@@ -95,10 +99,13 @@ pub struct Budget {
     pub tokens: u64,
 }
 
+/// Programs that windlass knows how to call and to hear, the best first.
+pub const KNOWN_AGENTS: [&str; 5] = ["codex", "claude", "opencode", "gemini", "qwen"];
+
 /// Section `[agent]` or `[role.<name>]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentPolicy {
-    /// The adapter: `command` or `scripted`.
+    /// The adapter, such as `codex` or `command`.
     #[serde(rename = "use")]
     pub adapter: String,
     pub command: Vec<String>,
@@ -114,6 +121,45 @@ pub struct AgentPolicy {
     pub env: Vec<String>,
     #[serde(default)]
     pub network: NetworkPolicy,
+    #[serde(default)]
+    pub extra: AgentExtras,
+}
+
+/// What only agents that windlass knows by name use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AgentExtras {
+    /// Put after windlass's own arguments.
+    pub args: Vec<String>,
+    /// Environment variables with their values.
+    pub set: BTreeMap<String, String>,
+    /// The program, where it is not found by its name.
+    pub path: String,
+    /// Whether an attempt goes on with the conversation of the one before.
+    pub resume: bool,
+    /// Whether the operator's own configuration of the program is used.
+    pub own_config: bool,
+    /// The adapters that take over when this one cannot be used.
+    pub fallback: Vec<String>,
+    /// Files that must lie in the workspace: where, and which file of the
+    /// operator's project. Never part of the work.
+    pub inject: BTreeMap<String, String>,
+}
+
+impl AgentPolicy {
+    /// The same limits with another agent, which has its own defaults.
+    #[must_use]
+    pub fn replaced_by(&self, adapter: &str) -> Self {
+        Self {
+            adapter: adapter.to_owned(),
+            command: Vec::new(),
+            script: String::new(),
+            model: String::new(),
+            effort: String::new(),
+            extra: AgentExtras::default(),
+            ..self.clone()
+        }
+    }
 }
 
 impl Default for AgentPolicy {
@@ -130,6 +176,7 @@ impl Default for AgentPolicy {
             max_turns: 30,
             env: Vec::new(),
             network: NetworkPolicy::default(),
+            extra: AgentExtras::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Everything known about one loop: the fold of its decisions.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -10,11 +11,12 @@ use crate::gate::{GateKey, GateSummary};
 use crate::id::{AttemptId, BlobId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
-use crate::policy::{Policy, Role};
+use crate::policy::{AgentPolicy, Policy, Role};
+use crate::summary::Summary;
 use crate::tally::Earlier;
 use crate::task::Task;
 use crate::time::{Millis, Timestamp};
-use crate::usage::Ledger;
+use crate::usage::{Ledger, Session};
 use crate::verdict::Claim;
 
 mod fold;
@@ -90,6 +92,10 @@ pub struct Run {
     pub gate_failures: u32,
     pub review_failures: u32,
     pub final_fixes: u32,
+    /// How many agents of a role could not be used.
+    pub replaced: BTreeMap<Role, usize>,
+    /// The conversation that the last attempt of a role left, and the task it was about.
+    pub sessions: BTreeMap<Role, (Option<TaskId>, Session)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -135,6 +141,8 @@ pub struct Work {
     /// Why its last review was a reject; empty after an accept.
     pub objection: String,
     pub change: Change,
+    /// What the last attempt at it did.
+    pub summary: Arc<Summary>,
 }
 
 /// The names of each check's tests, as blobs.
@@ -253,6 +261,30 @@ impl State {
 
     pub fn open_bugs(&self) -> impl Iterator<Item = &Finding> {
         self.findings.values().filter(|finding| finding.is_open_bug())
+    }
+
+    /// The agent of a role: the one the policy names, or a fallback of it.
+    pub fn agent_in_use(&self, role: Role) -> Cow<'_, AgentPolicy> {
+        let agent = self.policy().agent_for(role);
+        let replaced = self.run.replaced.get(&role).copied().unwrap_or(0);
+        match replaced.checked_sub(1).and_then(|last| agent.extra.fallback.get(last)) {
+            Some(fallback) => Cow::Owned(agent.replaced_by(fallback)),
+            None => Cow::Borrowed(agent),
+        }
+    }
+
+    /// The adapter that would take over.
+    pub fn next_fallback(&self, role: Role) -> Option<&str> {
+        let replaced = self.run.replaced.get(&role).copied().unwrap_or(0);
+        self.policy().agent_for(role).extra.fallback.get(replaced).map(String::as_str)
+    }
+
+    /// The conversation that an attempt which starts now goes on with.
+    pub fn session(&self, role: Role) -> Option<&Session> {
+        let task = self.current.as_ref().and_then(|current| current.task.as_ref());
+        let wanted = self.agent_in_use(role).extra.resume && !self.short_brief;
+        let (of, session) = self.run.sessions.get(&role)?;
+        (wanted && of.as_ref() == task).then_some(session)
     }
 
     /// How much of the wall budget is left; none when it is off.

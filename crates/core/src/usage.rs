@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::Role;
 
-/// Five token buckets and the cost of one attempt, or a sum of them.
+/// Five token buckets that share no token, and the cost; of one attempt, or a
+/// sum of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     pub input_tokens: u64,
@@ -15,8 +16,10 @@ pub struct Usage {
     pub reasoning_tokens: u64,
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
-    /// Millionths of a dollar, so that sums are exact.
-    pub cost_micro_usd: u64,
+    /// Millionths of a dollar, so that sums are exact. None when nobody said:
+    /// in a sum, when nobody said of any part.
+    #[serde(default)]
+    pub cost_micro_usd: Option<u64>,
 }
 
 impl Usage {
@@ -26,7 +29,10 @@ impl Usage {
         self.reasoning_tokens = self.reasoning_tokens.saturating_add(other.reasoning_tokens);
         self.cache_read_tokens = self.cache_read_tokens.saturating_add(other.cache_read_tokens);
         self.cache_write_tokens = self.cache_write_tokens.saturating_add(other.cache_write_tokens);
-        self.cost_micro_usd = self.cost_micro_usd.saturating_add(other.cost_micro_usd);
+        self.cost_micro_usd = match (self.cost_micro_usd, other.cost_micro_usd) {
+            (Some(one), Some(two)) => Some(one.saturating_add(two)),
+            (one, two) => one.or(two),
+        };
     }
 
     /// Every token an account is charged for.
@@ -42,8 +48,64 @@ impl Usage {
         .fold(0, u64::saturating_add)
     }
 
+    /// As far as it is known.
     pub fn cost_usd(&self) -> f64 {
-        self.cost_micro_usd as f64 / 1e6
+        self.cost_micro_usd.unwrap_or(0) as f64 / 1e6
+    }
+}
+
+/// What one model used in one attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelUsage {
+    /// As the agent's program names it; empty when it does not.
+    pub model: String,
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// Answers of the model, where they can be counted.
+    #[serde(default)]
+    pub messages: u64,
+}
+
+/// A conversation that an attempt left and a later one may go on with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    pub id: String,
+    /// What all of its turns used: some programs tell only that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub total: Vec<ModelUsage>,
+}
+
+/// The sum over models. Its cost is known only where every part's is: half a
+/// bill is not a bill.
+pub fn sum(models: &[ModelUsage]) -> Option<Usage> {
+    let mut total = Usage::default();
+    models.iter().for_each(|part| total.add(&part.usage));
+    if models.iter().any(|part| part.usage.cost_micro_usd.is_none()) {
+        total.cost_micro_usd = None;
+    }
+    (!models.is_empty()).then_some(total)
+}
+
+/// Section `[price."<model>"]`: millionths of a dollar for a million tokens,
+/// which is the number of dollars times a million.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Price {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+impl Price {
+    /// Reasoning is charged as output.
+    pub fn of(&self, usage: &Usage) -> u64 {
+        let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
+        let sum = part(usage.input_tokens, self.input)
+            + part(usage.output_tokens, self.output)
+            + part(usage.reasoning_tokens, self.output)
+            + part(usage.cache_read_tokens, self.cache_read)
+            + part(usage.cache_write_tokens, self.cache_write);
+        u64::try_from((sum + 500_000) / 1_000_000).unwrap_or(u64::MAX)
     }
 }
 
@@ -54,6 +116,9 @@ pub struct Ledger {
     pub by_role: BTreeMap<Role, Usage>,
     pub attempts: u64,
     pub attempts_unknown: u64,
+    /// Attempts that said what they used, but not what it cost.
+    #[serde(default)]
+    pub costs_unknown: u64,
 }
 
 impl Ledger {
@@ -63,8 +128,44 @@ impl Ledger {
             Some(usage) => {
                 self.total.add(usage);
                 self.by_role.entry(role).or_default().add(usage);
+                self.costs_unknown += u64::from(usage.cost_micro_usd.is_none());
             }
             None => self.attempts_unknown += 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_bill_is_not_a_bill() {
+        let part = |cost| {
+            let usage = Usage { input_tokens: 3, cost_micro_usd: cost, ..Usage::default() };
+            ModelUsage { usage, ..ModelUsage::default() }
+        };
+        assert_eq!(sum(&[]), None);
+        assert_eq!(sum(&[part(Some(2)), part(Some(5))]).unwrap().cost_micro_usd, Some(7));
+        let unpriced = sum(&[part(Some(2)), part(None)]).unwrap();
+        assert_eq!((unpriced.cost_micro_usd, unpriced.input_tokens), (None, 6));
+    }
+
+    #[test]
+    fn a_price_is_for_a_million_tokens() {
+        let price =
+            Price { input: 3_000_000, output: 15_000_000, cache_read: 300_000, cache_write: 3_750_000 };
+        let usage = Usage {
+            input_tokens: 2_000,
+            output_tokens: 84,
+            reasoning_tokens: 16,
+            cache_read_tokens: 600,
+            cache_write_tokens: 400,
+            cost_micro_usd: None,
+        };
+        assert_eq!(price.of(&usage), 6_000 + 1_500 + 180 + 1_500);
+        assert_eq!(Price { input: 1, ..price }.of(&Usage { input_tokens: 499_999, ..Usage::default() }), 0);
+        let all = Usage { input_tokens: u64::MAX, ..Usage::default() };
+        assert_eq!(Price { input: u64::MAX, ..price }.of(&all), u64::MAX);
     }
 }

@@ -146,10 +146,14 @@ pub struct UsageView {
     pub reasoning_tokens: u64,
     pub cache_read_tokens: u64,
     pub cache_write_tokens: u64,
+    /// Of the attempts that said.
     pub cost_usd: f64,
     pub attempts: u64,
     /// Attempts that did not say what they used: not zero, unknown.
     pub attempts_unknown: u64,
+    /// Attempts that said what they used, but not what it cost.
+    #[serde(default)]
+    pub costs_unknown: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -172,7 +176,7 @@ impl View {
         let done: Vec<&TaskState> =
             state.tasks.iter().filter(|task| task.status == TaskStatus::Done).collect();
         let agent = |role: Role| {
-            let agent = policy.agent_for(role);
+            let agent = state.agent_in_use(role);
             (role, AgentView { adapter: agent.adapter.clone(), model: agent.model.clone() })
         };
         Self {
@@ -245,6 +249,7 @@ impl UsageView {
             cost_usd: ledger.total.cost_usd(),
             attempts: ledger.attempts,
             attempts_unknown: ledger.attempts_unknown,
+            costs_unknown: ledger.costs_unknown,
         }
     }
 }

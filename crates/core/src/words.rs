@@ -6,6 +6,7 @@ use crate::finding::Evidence;
 use crate::gate::{CheckResult, Control};
 use crate::input::{AgentFinished, AttemptEnd, Change, Input, Report, Snapshotted};
 use crate::outcome::Fault;
+use crate::summary::{Ran, Summary};
 use crate::tally::{Comparison, Counts, Tally};
 use crate::verdict::{Claim, Criterion, NoVerdict, ReportedFinding, Review};
 
@@ -32,8 +33,12 @@ impl AgentFinished {
     fn visit(&mut self, visit: &mut dyn FnMut(&mut String)) {
         let Self {
             end,
+            agent: _,
             report,
             usage: _,
+            models,
+            session: _,
+            summary,
             message,
             transcript: _,
             brief: _,
@@ -46,6 +51,8 @@ impl AgentFinished {
         left.iter_mut().for_each(|seen| visit_evidence(seen, visit));
         visit_end(end, visit);
         visit(message);
+        models.iter_mut().for_each(|part| visit(&mut part.model));
+        visit_summary(summary, visit);
         notes.iter_mut().for_each(&mut *visit);
         match report {
             Report::None => {}
@@ -54,6 +61,13 @@ impl AgentFinished {
             Report::Review(Err(none)) => visit_none(none, visit),
         }
     }
+}
+
+fn visit_summary(summary: &mut Summary, visit: &mut dyn FnMut(&mut String)) {
+    let Summary { commands, created, edited, read, errors, refused } = summary;
+    commands.iter_mut().for_each(|Ran { what, exit: _, ok: _ }| visit(what));
+    let files = created.iter_mut().chain(edited).chain(read);
+    files.chain(errors).chain(refused).for_each(visit);
 }
 
 impl Snapshotted {

@@ -3,10 +3,9 @@
 use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
 use windlass_core::id::EffectId;
-use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Input, Report, Stamped};
+use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Input, Stamped};
 use windlass_core::outcome::Outcome;
 use windlass_core::state::{Lifecycle, Pause, State};
-use windlass_core::time::Millis;
 use windlass_store::Blob;
 
 use crate::journal::{Journal, JournalError};
@@ -77,7 +76,11 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
     fn close_lost(&mut self) -> Result<(), DriveError> {
         let lost: Vec<EffectId> = outstanding(self.journal.state(), is_call);
         for effect in lost {
-            self.take(Some(effect), Input::AgentFinished(Box::new(lost_attempt())), Vec::new())?;
+            self.take(
+                Some(effect),
+                Input::AgentFinished(Box::new(AgentFinished::ended(AttemptEnd::Lost))),
+                Vec::new(),
+            )?;
         }
         Ok(())
     }
@@ -179,22 +182,5 @@ fn is_call(effect: &Effect) -> bool {
         | Effect::Snapshot(_)
         | Effect::RunGate { .. }
         | Effect::Land { .. } => false,
-    }
-}
-
-/// What is known of an attempt whose driver died: nothing.
-pub fn lost_attempt() -> AgentFinished {
-    AgentFinished {
-        end: AttemptEnd::Lost,
-        report: Report::None,
-        usage: None,
-        message: String::new(),
-        transcript: None,
-        brief: None,
-        duration_ms: Millis(0),
-        strays: 0,
-        notes: Vec::new(),
-        tree_changed: false,
-        left: Vec::new(),
     }
 }

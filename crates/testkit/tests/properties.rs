@@ -155,19 +155,17 @@ fn finished(state: &State, role: Role, (b, c): (u8, u8)) -> AgentFinished {
             Report::Author(Claim { status, summary: "said".to_owned(), ..Claim::default() })
         }
     };
-    let usage = Usage { input_tokens: u64::from(c), cost_micro_usd: u64::from(b), ..Usage::default() };
+    let usage = Usage { input_tokens: u64::from(c), cost_micro_usd: Some(u64::from(b)), ..Usage::default() };
     AgentFinished {
         end,
         report: if c.is_multiple_of(11) { Report::None } else { report },
         usage: (!c.is_multiple_of(3)).then_some(usage),
         message: "words".to_owned(),
-        transcript: None,
         brief: Some(BlobId::new("brief")),
         duration_ms: Millis(1),
         strays: u32::from(c % 2),
-        notes: Vec::new(),
         tree_changed: c.is_multiple_of(13),
-        left: Vec::new(),
+        ..AgentFinished::ended(AttemptEnd::Normal)
     }
 }
 

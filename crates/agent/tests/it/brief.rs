@@ -10,6 +10,7 @@ use windlass_core::gate::FailingCheck;
 use windlass_core::id::{BlobId, FindingId, LoopName, Nonce, TaskId, TreeId};
 use windlass_core::input::Change;
 use windlass_core::policy::Role;
+use windlass_core::summary::{Ran, Summary};
 
 const TASK: &str =
     "# Read numbers with a sign\n\nThe parser refuses `-1`. Let it read a leading `+` or `-`.\n";
@@ -46,6 +47,15 @@ fn a_second_attempt_reads_everything_known() {
         ],
         pending: vec!["refuse two signs".to_owned(), "add a test\nfor each sign".to_owned()],
         last_review: "two signs are accepted".to_owned(),
+        summary: Summary {
+            commands: vec![
+                Ran { what: "cargo test `a`\nb".to_owned(), exit: Some(101), ok: false },
+                Ran { what: "Edit src/parse.rs".to_owned(), exit: None, ok: true },
+            ],
+            errors: vec!["no such file\n# A heading".to_owned()],
+            refused: vec!["curl: the network is closed".to_owned()],
+            ..Summary::default()
+        },
         last_end: "it ran out of time".to_owned(),
         steering: vec!["keep the public API".to_owned()],
         ..spec(Role::Author, Mode::Implement)
@@ -80,6 +90,12 @@ fn a_reviewer_reads_the_change_and_how_to_answer() {
 }
 
 #[test]
+fn an_agent_with_an_output_schema_reports_in_its_last_message() {
+    compare("reviewer_answers.md", &spec(Role::Reviewer, Mode::ReviewTask), TASK, DIFF);
+    compare("author_answers.md", &spec(Role::Author, Mode::Implement), TASK, "");
+}
+
+#[test]
 fn the_final_reviewer_reads_the_plan() {
     let spec = BriefSpec { task: None, checks: vec![], ..spec(Role::Reviewer, Mode::ReviewWhole) };
     compare("review_whole.md", &spec, "", DIFF);
@@ -96,7 +112,7 @@ fn a_finisher_reads_the_closing_action() {
 fn what_is_cut_is_said_and_a_short_brief_cuts_more() {
     let nonce = Nonce::new("n");
     let text = "x".repeat(100 * 1024);
-    let texts = Texts { nonce: &nonce, task: &text, diff: &text };
+    let texts = Texts { nonce: &nonce, task: &text, diff: &text, answers: false };
     let long = render(&huge(false), &texts).unwrap();
     let short = render(&huge(true), &texts).unwrap();
     assert!(long.len() <= MAX_BYTES, "{}", long.len());
@@ -128,7 +144,7 @@ proptest! {
             failing: vec![FailingCheck { check: file, ending: text.clone(), excerpt: text.clone(), rule: None }],
             ..spec(Role::Reviewer, Mode::ReviewTask)
         };
-        let brief = render(&spec, &Texts { nonce: &nonce, task: &text, diff: &text }).unwrap();
+        let brief = render(&spec, &Texts { nonce: &nonce, task: &text, diff: &text, answers: false }).unwrap();
         prop_assert_eq!(brief.lines().next(), Some("nonce: 5eed"));
         prop_assert!(brief.ends_with("So does no report, or two.\n"));
     }
@@ -136,7 +152,8 @@ proptest! {
 
 fn compare(file: &str, spec: &BriefSpec, task: &str, diff: &str) {
     let nonce = Nonce::new("4f1c0a7e9b");
-    let brief = render(spec, &Texts { nonce: &nonce, task, diff }).unwrap();
+    let answers = file.ends_with("_answers.md");
+    let brief = render(spec, &Texts { nonce: &nonce, task, diff, answers }).unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/briefs").join(file);
     if std::env::var_os("WINDLASS_BLESS").is_some() {
         std::fs::write(&path, &brief).unwrap();
@@ -168,6 +185,7 @@ fn spec(role: Role, mode: Mode) -> BriefSpec {
         findings: vec![],
         pending: vec![],
         last_review: String::new(),
+        summary: Summary::default(),
         last_end: String::new(),
         steering: vec![],
         base_tree: TreeId::new("1111111111111111111111111111111111111111"),
@@ -182,6 +200,12 @@ fn huge(short: bool) -> BriefSpec {
     let many = || vec![text(); 30];
     BriefSpec {
         goal: text(),
+        summary: Summary {
+            commands: vec![Ran { what: text(), exit: None, ok: true }; 20],
+            errors: vec![text(); 20],
+            refused: vec![text(); 20],
+            ..Summary::default()
+        },
         change: Change {
             files: 9999,
             created: many(),

@@ -42,7 +42,10 @@ fn an_author_is_heard() {
         next: vec![],
     };
     assert_eq!(heard.report, Report::Author(claim));
-    assert_eq!(heard.usage, Some(Usage { input_tokens: 5, cost_micro_usd: 500_000, ..Usage::default() }));
+    assert_eq!(
+        heard.usage,
+        Some(Usage { input_tokens: 5, cost_micro_usd: Some(500_000), ..Usage::default() })
+    );
     assert_eq!(heard.unread, None);
 }
 

@@ -53,6 +53,10 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::AttemptStarted { attempt, role, task, .. } => {
             attempt_started(state, *attempt, *role, task.as_ref())
         }
+        Event::AgentReplaced { role, .. } => {
+            *state.run.replaced.entry(*role).or_default() += 1;
+            state.run.sessions.remove(role);
+        }
         Event::AttemptFinished(finished) => attempt_finished(state, finished),
         Event::TreeRecorded(recorded) => tree_recorded(state, recorded),
         Event::CheckFinished { purpose, tree, check, tally, .. } => {
@@ -284,6 +288,15 @@ fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
         | AttemptEnd::Interrupted
         | AttemptEnd::Lost => {}
     }
+    let task = state.attempt.as_ref().and_then(|attempt| attempt.task.clone());
+    // A turn that went wrong is no place to go on from.
+    match finished.session.clone().filter(|_| finished.end == AttemptEnd::Normal) {
+        Some(session) => drop(state.run.sessions.insert(finished.role, (task.clone(), session))),
+        None => drop(state.run.sessions.remove(&finished.role)),
+    }
+    if finished.role == Role::Author {
+        state.work_mut(task.as_ref()).summary = Arc::new(finished.summary.clone());
+    }
     if let Some(attempt) = state.attempt.as_mut().map(Arc::make_mut) {
         attempt.end = Some(finished.end.clone());
         attempt.claim.clone_from(&finished.claim);
@@ -423,6 +436,7 @@ fn cancel_asked(state: &mut State) {
 fn resumed(state: &mut State) {
     state.paused = None;
     state.run.transient = 0;
+    state.run.replaced.clear();
 }
 
 fn run_ended(state: &mut State, at: Timestamp, outcome: &Outcome) {

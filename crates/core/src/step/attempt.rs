@@ -8,21 +8,30 @@ use crate::input::{AgentFinished, AttemptEnd, Report};
 use crate::outcome::{OutcomeKind, Reason};
 use crate::policy::Role;
 use crate::time::{Millis, Timestamp};
+use crate::usage::{self, ModelUsage};
 
 const FIRST_BACKOFF: Millis = Millis::seconds(5);
 const LONGEST_BACKOFF: Millis = Millis::minutes(10);
+/// After a usage limit was lifted.
+const LONGEST_JITTER: Millis = Millis::seconds(30);
 
 pub(super) fn finished(draft: &mut Draft, (attempt, role): (AttemptId, Role), told: &AgentFinished) {
     let claim = match &told.report {
         Report::Author(claim) => Some(claim.clone()),
         Report::None | Report::Review(_) => None,
     };
+    let models = priced(draft, &told.models);
+    let usage = usage::sum(&models).or(told.usage);
     draft.emit(Event::AttemptFinished(Box::new(AttemptFinished {
         attempt,
         role,
+        agent: told.agent.clone(),
         end: told.end.clone(),
         claim,
-        usage: told.usage,
+        usage,
+        models,
+        session: told.session.clone(),
+        summary: told.summary.clone(),
         message: told.message.clone(),
         transcript: told.transcript.clone(),
         brief: told.brief.clone(),
@@ -54,17 +63,12 @@ pub(super) fn go_on(draft: &mut Draft, end: &AttemptEnd) {
         AttemptEnd::Overloaded | AttemptEnd::Network | AttemptEnd::Killed => transient(draft, None),
         AttemptEnd::UsageLimit { reset_at } if *reset_at <= draft.at => transient(draft, None),
         AttemptEnd::UsageLimit { reset_at } => {
-            draft.emit(Event::WaitStarted { until: *reset_at, why: Reason::UsageLimit });
+            let until = reset_at.plus(jitter(LONGEST_JITTER, draft.fresh.as_str()));
+            draft.emit(Event::WaitStarted { until, why: Reason::UsageLimit });
             again(draft);
         }
-        AttemptEnd::Auth { what } => {
-            draft.pause(Reason::Auth, what.clone());
-            again(draft);
-        }
-        AttemptEnd::ModelNotFound { what } => {
-            draft.pause(Reason::ModelNotFound, what.clone());
-            again(draft);
-        }
+        AttemptEnd::Auth { what } => unusable(draft, Reason::Auth, what),
+        AttemptEnd::ModelNotFound { what } => unusable(draft, Reason::ModelNotFound, what),
         AttemptEnd::Budget => {
             run::close_iteration(draft, IterationResult::Ended);
             let spent = limit::budget_spent(&draft.state);
@@ -137,13 +141,39 @@ fn transient(draft: &mut Draft, retry_at: Option<Timestamp>) {
     again(draft);
 }
 
-/// Doubles with every failure in a row; up to a quarter more, drawn from the
-/// input's random text, keeps many loops from trying at the same moment.
+/// The role's next agent takes over; without one, only the operator can help.
+fn unusable(draft: &mut Draft, reason: Reason, what: &str) {
+    let role = draft.state.attempt.as_ref().map(|attempt| attempt.role);
+    let next = role.and_then(|role| Some((role, draft.state.next_fallback(role)?.to_owned())));
+    match next {
+        Some((role, by)) => draft.emit(Event::AgentReplaced { role, by, why: what.to_owned() }),
+        None => draft.pause(reason, what.to_owned()),
+    }
+    again(draft);
+}
+
+/// What a model costs where its agent did not say and the policy does.
+fn priced(draft: &Draft, models: &[ModelUsage]) -> Vec<ModelUsage> {
+    let prices = &draft.state.policy().prices;
+    let cost = |part: &ModelUsage| prices.get(&part.model).map(|price| price.of(&part.usage));
+    let mut models = models.to_vec();
+    for part in models.iter_mut().filter(|part| part.usage.cost_micro_usd.is_none()) {
+        part.usage.cost_micro_usd = cost(part);
+    }
+    models
+}
+
+/// Doubles with every failure in a row, and up to a quarter more.
 fn backoff(count: u32, fresh: &str) -> Millis {
     let doubled = FIRST_BACKOFF.0.saturating_mul(1 << count.saturating_sub(1).min(16));
     let span = doubled.min(LONGEST_BACKOFF.0);
+    Millis(span + jitter(Millis(span / 4), fresh).0)
+}
+
+/// Drawn from the input's random text: many loops must not try at one moment.
+fn jitter(longest: Millis, fresh: &str) -> Millis {
     let draw = fresh.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
-    Millis(span + draw % (span / 4).max(1))
+    Millis(draw % longest.0.max(1))
 }
 
 fn end_blocked(draft: &mut Draft, reason: Reason, words: String) {

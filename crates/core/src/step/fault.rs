@@ -9,6 +9,7 @@ use crate::id::AttemptId;
 use crate::input::{AttemptEnd, Input};
 use crate::outcome::{Fault, OutcomeKind, Reason};
 use crate::policy::Role;
+use crate::summary::Summary;
 use crate::time::Millis;
 
 pub(super) fn failed(draft: &mut Draft, effect: Effect, fault: &Fault) {
@@ -50,8 +51,12 @@ pub(super) fn never_started(draft: &mut Draft, attempt: AttemptId, role: Role) {
         attempt,
         role,
         end: AttemptEnd::Lost,
+        agent: String::new(),
         claim: None,
         usage: None,
+        models: Vec::new(),
+        session: None,
+        summary: Summary::default(),
         message: String::new(),
         transcript: None,
         brief: None,

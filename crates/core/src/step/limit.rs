@@ -28,7 +28,7 @@ pub(super) fn budget_spent(state: &State) -> Option<(Reason, String)> {
     if budget.tokens != 0 && total.tokens() >= budget.tokens {
         return Some((Reason::Tokens, format!("{} of {} tokens", total.tokens(), budget.tokens)));
     }
-    if budget.cost_micro_usd != 0 && total.cost_micro_usd >= budget.cost_micro_usd {
+    if budget.cost_micro_usd != 0 && total.cost_micro_usd.unwrap_or(0) >= budget.cost_micro_usd {
         let detail = format!("{:.2} of {:.2} USD", total.cost_usd(), budget.cost_micro_usd as f64 / 1e6);
         return Some((Reason::Cost, detail));
     }

@@ -45,7 +45,7 @@ pub fn agent(words: &[&str], now: Timestamp) -> Input {
     let (words, usage) = match words {
         [words @ .., "tokens", tokens] => {
             let input_tokens = tokens.parse().expect("a number");
-            (words, Some(Usage { input_tokens, cost_micro_usd: input_tokens, ..Usage::default() }))
+            (words, Some(Usage { input_tokens, cost_micro_usd: Some(input_tokens), ..Usage::default() }))
         }
         words => (words, None),
     };
@@ -349,17 +349,5 @@ pub fn fault(name: &str, detail: &str) -> Input {
 }
 
 fn finished(end: AttemptEnd) -> AgentFinished {
-    AgentFinished {
-        notes: Vec::new(),
-        end,
-        report: Report::None,
-        usage: None,
-        message: String::new(),
-        transcript: None,
-        brief: None,
-        duration_ms: Millis(1000),
-        strays: 0,
-        tree_changed: false,
-        left: Vec::new(),
-    }
+    AgentFinished { duration_ms: Millis(1000), ..AgentFinished::ended(end) }
 }

@@ -31,6 +31,9 @@ pub fn creation(setup: &[Vec<String>]) -> Creation {
             ["budget", "wall", value] => policy.budget.wall = Millis(span(value)),
             ["budget", "tokens", value] => policy.budget.tokens = number(value).into(),
             ["budget", "usd", value] => policy.budget.cost_micro_usd = u64::from(number(value)) * 1_000_000,
+            ["fallback", agents @ ..] => {
+                policy.agent.extra.fallback = agents.iter().map(|name| (*name).to_owned()).collect();
+            }
             ["finish", prompt] => policy.finish.prompt = (*prompt).to_owned(),
             other => panic!("a setup line is not understood: {other:?}"),
         }

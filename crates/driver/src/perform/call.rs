@@ -11,6 +11,7 @@ use windlass_core::id::{AttemptId, Nonce};
 use windlass_core::input::{AgentFinished, Input};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::Role;
+use windlass_core::summary::Summary;
 use windlass_core::time::Millis;
 use windlass_process::Capture;
 use windlass_store::Blob;
@@ -51,7 +52,11 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     let finished = AgentFinished {
         end: told.end,
         report: told.report,
+        agent: String::new(),
         usage: told.usage,
+        models: Vec::new(),
+        session: None,
+        summary: Summary::default(),
         message: told.message,
         transcript: Some(transcript.id().clone()),
         brief: Some(brief.id().clone()),
@@ -74,7 +79,8 @@ fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<
         }
         None => String::new(),
     };
-    let texts = Texts { nonce: who.nonce, task: task.map_or("", String::as_str), diff: &diff };
+    let texts =
+        Texts { nonce: who.nonce, task: task.map_or("", String::as_str), diff: &diff, answers: false };
     render(spec, &texts).map_err(|error| broken(&error.to_string()))
 }
 

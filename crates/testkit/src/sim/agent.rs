@@ -112,7 +112,11 @@ pub fn begin(world: &mut World, state: &State, role: Role, (agents, chance): (Ag
 pub fn report(turn: &Turn, world: &World, state: &State, chance: &mut Chance) -> AgentFinished {
     let end = end(turn.kind, world.now, chance);
     let known = turn.kind == Kind::Honest || chance.one_in(2);
-    let usage = Usage { input_tokens: 10 + chance.below(90), cost_micro_usd: 1, ..Usage::default() };
+    let usage = Usage {
+        input_tokens: 10 + chance.below(90),
+        cost_micro_usd: chance.one_in(2).then_some(1),
+        ..Usage::default()
+    };
     let report = match turn.role {
         Role::Reviewer => Report::Review(review(turn.kind, world, state)),
         Role::Author | Role::Planner | Role::Finisher => claim(turn.kind),
@@ -122,30 +126,9 @@ pub fn report(turn: &Turn, world: &World, state: &State, chance: &mut Chance) ->
         end,
         usage: known.then_some(usage),
         message: "done".to_owned(),
-        transcript: None,
-        brief: None,
         duration_ms: turn.took,
-        strays: 0,
-        notes: Vec::new(),
         tree_changed: turn.role == Role::Reviewer && turn.kind == Kind::ChangesTree,
-        left: Vec::new(),
-    }
-}
-
-/// What the driver reports of a turn it ended itself, or that died with it.
-pub fn ended(end: AttemptEnd) -> AgentFinished {
-    AgentFinished {
-        end,
-        report: Report::None,
-        usage: None,
-        message: String::new(),
-        transcript: None,
-        brief: None,
-        duration_ms: Millis(0),
-        strays: 0,
-        notes: Vec::new(),
-        tree_changed: false,
-        left: Vec::new(),
+        ..AgentFinished::ended(AttemptEnd::Normal)
     }
 }
 

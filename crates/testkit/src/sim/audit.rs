@@ -153,6 +153,7 @@ impl Audit {
             Event::PhaseEntered { phase } => self.enter(*phase),
             Event::AttemptStarted { attempt, .. } => self.attempt_started(*attempt),
             Event::AttemptFinished(finished) => self.attempt_finished(finished),
+            Event::AgentReplaced { role, by, .. } => self.agent_replaced(*role, by),
             Event::AgentFailureCounted { attempt } => self.failure_counted(*attempt),
             Event::GatePassed { purpose, tree, checks, .. } => self.gate(*purpose, tree, checks, true),
             Event::GateFailed { purpose, tree, checks, .. } => self.gate(*purpose, tree, checks, false),
@@ -286,7 +287,8 @@ impl Audit {
         same("the attempt", &attempt.0, &self.attempts)?;
         let budget = &self.policy().budget;
         let tokens = budget.tokens != 0 && self.used.tokens() >= budget.tokens;
-        let cost = budget.cost_micro_usd != 0 && self.used.cost_micro_usd >= budget.cost_micro_usd;
+        let cost =
+            budget.cost_micro_usd != 0 && self.used.cost_micro_usd.unwrap_or(0) >= budget.cost_micro_usd;
         if tokens || cost {
             return Err("the budget is spent".to_owned());
         }
@@ -302,6 +304,12 @@ impl Audit {
             None => self.unknown += 1,
         }
         same("the open attempt", &self.open_attempt.take(), &Some(finished.attempt))
+    }
+
+    fn agent_replaced(&mut self, role: Role, by: &str) -> Kept {
+        let fallback = &self.policy().agent_for(role).extra.fallback;
+        let known = fallback.iter().any(|name| name == by);
+        known.then_some(()).ok_or_else(|| format!("{by} is no fallback of {}", role.name()))
     }
 
     /// What passes by itself is no failure of the agent.

@@ -6,7 +6,7 @@ use std::fmt;
 use windlass_core::effect::Effect;
 use windlass_core::event::{Decision, Event};
 use windlass_core::id::{AttemptId, CommandId, EffectId, Nonce, Seq, TreeId};
-use windlass_core::input::{Asked, AttemptEnd, Command, Input, Stamped};
+use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Command, Input, Stamped};
 use windlass_core::outcome::{Fault, OutcomeKind, Reason};
 use windlass_core::policy::Role;
 use windlass_core::state::{Lifecycle, State};
@@ -223,7 +223,7 @@ impl Loop {
         self.operator_acts()?;
         let stopped = self.state.cancelling || self.state.lifecycle == Lifecycle::Interrupted;
         let told = match stopped {
-            true => agent::ended(AttemptEnd::Interrupted),
+            true => AgentFinished::ended(AttemptEnd::Interrupted),
             false => agent::report(&turn, &self.world, &self.state, &mut self.agents),
         };
         self.alive = None;
@@ -240,7 +240,9 @@ impl Loop {
             | Effect::Land { .. } => None,
         });
         match lost {
-            Some(id) => self.give(Input::AgentFinished(Box::new(agent::ended(AttemptEnd::Lost))), Some(id)),
+            Some(id) => {
+                self.give(Input::AgentFinished(Box::new(AgentFinished::ended(AttemptEnd::Lost))), Some(id))
+            }
             None => Ok(()),
         }
     }

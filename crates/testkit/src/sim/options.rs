@@ -136,6 +136,9 @@ fn tighten(chance: &mut Chance, policy: &mut Policy) {
     if near(4) == 1 {
         policy.review.rejected = Rejected::Reset;
     }
+    if near(3) == 1 {
+        policy.agent.extra.fallback = vec!["second".to_owned(), "third".to_owned()];
+    }
 }
 
 fn plan(chance: &mut Chance, tasks: usize) -> Plan {
