@@ -1,17 +1,20 @@
 //! One key of the policy: what it accepts, where it goes, and how it is shown.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use toml::Spanned;
 use toml::de::DeValue;
 use windlass_core::nearest::nearest;
-use windlass_core::policy::GatePolicy;
+use windlass_core::policy::{GatePolicy, KNOWN_AGENTS};
 use windlass_core::time::Millis;
+use windlass_core::usage::Price;
 
 use super::checks;
 use super::duration;
 use super::problem::Fault;
 use super::size;
+use super::tables;
 
 /// A key of a table that becomes a `P`.
 pub struct Key<P: 'static> {
@@ -41,8 +44,9 @@ pub enum Field<P: 'static> {
     Glob(fn(&mut P) -> &mut String),
     Texts(Items, fn(&mut P) -> &mut Vec<String>),
     Choice(Choice<P>),
-    /// A switch that this version can only leave off.
-    Off,
+    Variables(fn(&mut P) -> (&mut Vec<String>, &mut BTreeMap<String, String>)),
+    Places(fn(&mut P) -> &mut BTreeMap<String, String>),
+    Prices(fn(&mut P) -> &mut BTreeMap<String, Price>),
     Checks(fn(&mut P) -> &mut GatePolicy),
 }
 
@@ -62,6 +66,8 @@ pub enum Items {
     Directories,
     /// Names of environment variables.
     Variables,
+    /// Agents that windlass knows by name.
+    Agents,
 }
 
 pub struct Choice<P: 'static> {
@@ -94,17 +100,18 @@ impl<P> Field<P> {
             Self::Flag(at) => put(*at, flag(key, value)),
             Self::Text(at) => put(*at, text(key, value)),
             Self::Glob(at) => put(*at, glob(key, value)),
-            Self::Texts(items, at) => {
-                let texts = texts(key, value, *items)?;
-                let at = *at;
-                Ok(Box::new(move |policy| *at(policy) = texts))
-            }
+            Self::Texts(items, at) => puts(*at, texts(key, value, *items)),
             Self::Choice(choice) => choice.read(key, value).map_err(|fault| vec![fault]),
-            Self::Off => match flag(key, value) {
-                Ok(false) => Ok(Box::new(|_| {})),
-                Ok(true) => Err(vec![not_available(&format!("{key} = true"), value.span())]),
-                Err(fault) => Err(vec![fault]),
-            },
+            Self::Variables(at) => {
+                let read = tables::variables(key, value)?;
+                let at = *at;
+                Ok(Box::new(move |policy| {
+                    let (names, values) = at(policy);
+                    (*names, *values) = (read.names, read.values);
+                }))
+            }
+            Self::Places(at) => puts(*at, tables::places(key, value)),
+            Self::Prices(at) => puts(*at, tables::prices(key, value)),
             Self::Checks(at) => {
                 let drafts = checks::read(value)?;
                 let at = *at;
@@ -128,7 +135,9 @@ impl<P> Field<P> {
             Self::Glob(_) => "glob of paths in the repository".to_owned(),
             Self::Texts(items, _) => format!("list of {}", items.describe()),
             Self::Choice(choice) => choice.words(),
-            Self::Off => "false".to_owned(),
+            Self::Variables(_) => "list of names, or table of names and values".to_owned(),
+            Self::Places(_) => "table of paths".to_owned(),
+            Self::Prices(_) => "table of models".to_owned(),
             Self::Checks(_) => "list of tables".to_owned(),
         }
     }
@@ -145,7 +154,12 @@ impl<P> Field<P> {
             Self::Text(at) | Self::Glob(at) => quoted(at(policy)),
             Self::Texts(_, at) => quoted_list(at(policy)),
             Self::Choice(choice) => quoted((choice.shown)(policy)),
-            Self::Off => "false".to_owned(),
+            Self::Variables(at) => {
+                let (names, values) = at(policy);
+                tables::show_variables(names, values)
+            }
+            Self::Places(at) => tables::show_pairs(at(policy)),
+            Self::Prices(at) => tables::show_prices(at(policy)),
             Self::Checks(at) => checks::show(&at(policy).checks),
         }
     }
@@ -237,11 +251,12 @@ impl Items {
             Self::Hosts => "hosts with their ports",
             Self::Directories => "directories in the repository",
             Self::Variables => "names of environment variables",
+            Self::Agents => "agents that windlass knows",
         }
     }
 
     /// One item as it is kept, or what is wrong with it.
-    fn accept(self, item: &str) -> Result<String, String> {
+    pub fn accept(self, item: &str) -> Result<String, String> {
         match self {
             Self::Arguments => Ok(item.to_owned()),
             Self::Commands if item.trim().is_empty() => Err("a command is empty".to_owned()),
@@ -266,6 +281,8 @@ impl Items {
                 Err(format!("{} cannot be the name of an environment variable", quoted(item)))
             }
             Self::Variables => Ok(item.to_owned()),
+            Self::Agents if KNOWN_AGENTS.contains(&item) => Ok(item.to_owned()),
+            Self::Agents => Err(format!("there is no agent {}", quoted(item))),
         }
     }
 
@@ -281,12 +298,13 @@ impl Items {
                 "write it like \"target\" or \"web/node_modules\", from the root of the repository"
             }
             Self::Variables => "write only the name, such as \"API_KEY\"",
+            Self::Agents => "write one of codex, claude, opencode, gemini and qwen",
         }
     }
 }
 
 /// A path from the root of the repository, without a leading `./`.
-fn inside(item: &str) -> Result<String, String> {
+pub fn inside(item: &str) -> Result<String, String> {
     let path = item.strip_prefix("./").unwrap_or(item);
     if path.trim().is_empty() {
         return Err("a path is empty".to_owned());
@@ -344,7 +362,14 @@ fn put<P: 'static, T: 'static>(
     at: fn(&mut P) -> &mut T,
     read: Result<T, Fault>,
 ) -> Result<Change<P>, Vec<Fault>> {
-    let value = read.map_err(|fault| vec![fault])?;
+    puts(at, read.map_err(|fault| vec![fault]))
+}
+
+fn puts<P: 'static, T: 'static>(
+    at: fn(&mut P) -> &mut T,
+    read: Result<T, Vec<Fault>>,
+) -> Result<Change<P>, Vec<Fault>> {
+    let value = read?;
     Ok(Box::new(move |policy| *at(policy) = value))
 }
 
@@ -441,7 +466,7 @@ fn flag(key: &str, value: &Value<'_>) -> Result<bool, Fault> {
     value.get_ref().as_bool().ok_or_else(|| wrong_type(key, "true or false", value))
 }
 
-fn texts(key: &str, value: &Value<'_>, items: Items) -> Result<Vec<String>, Vec<Fault>> {
+pub fn texts(key: &str, value: &Value<'_>, items: Items) -> Result<Vec<String>, Vec<Fault>> {
     let Some(array) = value.get_ref().as_array() else {
         let mut fault = wrong_type(key, "a list of texts", value);
         if let Some(text) = value.get_ref().as_str() {
@@ -453,7 +478,8 @@ fn texts(key: &str, value: &Value<'_>, items: Items) -> Result<Vec<String>, Vec<
                 | Items::Places
                 | Items::Hosts
                 | Items::Directories
-                | Items::Variables => vec![text.to_owned()],
+                | Items::Variables
+                | Items::Agents => vec![text.to_owned()],
             };
             fault.help = format!("write {}", quoted_list(&words));
         }

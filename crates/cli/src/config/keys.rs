@@ -6,6 +6,7 @@ use windlass_core::policy::{
     AgentPolicy, LandRule, NetworkKind, Policy, Rejected, Role, SandboxLevel, WantedLevel,
 };
 
+use super::agent_keys::AGENT_KEYS;
 use super::checks::CHECK_KEYS;
 use super::field::{Choice, Field, Items, Key};
 
@@ -33,7 +34,6 @@ pub fn find(name: &str) -> Found {
         return match key {
             Some(key) => Found::Agent(role, key),
             None if rest.is_empty() => Found::Table,
-            None if LATER_AGENT.contains(&rest) => Found::Later,
             None => Found::Unknown,
         };
     }
@@ -73,7 +73,10 @@ pub fn all_names() -> Vec<String> {
             }
             table => {
                 names.extend(
-                    POLICY_KEYS.iter().map(|key| key.name.to_owned()).filter(|name| is_below(name, table)),
+                    POLICY_KEYS
+                        .iter()
+                        .map(|key| key.name.to_owned())
+                        .filter(|name| is_at_or_below(name, table)),
                 );
             }
         }
@@ -85,11 +88,22 @@ pub fn all_names() -> Vec<String> {
 }
 
 /// The tables, in the order of the file.
-pub const TABLES: [&str; 11] =
-    ["loop", "budget", "agent", "role", "workspace", "plan", "gate", "review", "finish", "sandbox", "land"];
+pub const TABLES: [&str; 12] = [
+    "loop",
+    "budget",
+    "agent",
+    "role",
+    "workspace",
+    "plan",
+    "gate",
+    "review",
+    "finish",
+    "sandbox",
+    "land",
+    "price",
+];
 
 const LATER: [&str; 3] = ["hooks", "notify", "stop"];
-const LATER_AGENT: [&str; 2] = ["fallback", "inject"];
 
 fn words_in(table: &str) -> Vec<&'static str> {
     match (table, agent_table(table)) {
@@ -140,6 +154,8 @@ macro_rules! network {
         })
     };
 }
+
+pub(super) use network;
 
 pub static POLICY_KEYS: &[Key<Policy>] = &[
     Key {
@@ -370,79 +386,9 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
             },
         }),
     },
-];
-
-pub static AGENT_KEYS: &[Key<AgentPolicy>] = &[
     Key {
-        name: "use",
-        doc: "The kind of agent: any program, or a script of actions for trying things out.",
-        field: Field::Choice(Choice {
-            options: &[
-                ("command", |agent| agent.adapter = "command".to_owned()),
-                ("scripted", |agent| agent.adapter = "scripted".to_owned()),
-            ],
-            later: &["codex", "claude", "opencode", "gemini", "qwen", "acp", "external", "builtin"],
-            shown: |agent| &agent.adapter,
-        }),
-    },
-    Key {
-        name: "command",
-        doc: "The program and its arguments; the brief arrives on its standard input.",
-        field: Field::Texts(Items::Arguments, |agent| &mut agent.command),
-    },
-    Key {
-        name: "script",
-        doc: "The file of actions a scripted agent plays.",
-        field: Field::Text(|agent| &mut agent.script),
-    },
-    Key {
-        name: "model",
-        doc: "The model to ask for; \"\" is the agent's own default.",
-        field: Field::Text(|agent| &mut agent.model),
-    },
-    Key {
-        name: "effort",
-        doc: "The reasoning effort to ask for; \"\" is the agent's own default.",
-        field: Field::Text(|agent| &mut agent.effort),
-    },
-    Key {
-        name: "timeout",
-        doc: "How long one attempt may take.",
-        field: Field::Span(|agent| &mut agent.timeout),
-    },
-    Key {
-        name: "silence",
-        doc: "How long an attempt may print nothing before it counts as stalled.",
-        field: Field::Span(|agent| &mut agent.silence),
-    },
-    Key {
-        name: "grace",
-        doc: "How long an attempt gets to end by itself before it is killed.",
-        field: Field::Span(|agent| &mut agent.grace),
-    },
-    Key {
-        name: "max_turns",
-        doc: "Turns of one attempt, where the agent can bound them.",
-        field: Field::Limit(|agent| &mut agent.max_turns),
-    },
-    Key {
-        name: "resume",
-        doc: "Whether an attempt goes on with the last conversation; this version always starts afresh.",
-        field: Field::Off,
-    },
-    Key {
-        name: "env",
-        doc: "Environment variables passed through to the agent, by name.",
-        field: Field::Texts(Items::Variables, |agent| &mut agent.env),
-    },
-    Key {
-        name: "network",
-        doc: "Which network the agent sees: the machine's, a loopback of its own, none, or the hosts of `allow`.",
-        field: network!(AgentPolicy, network),
-    },
-    Key {
-        name: "allow",
-        doc: "What the agent may reach through windlass's proxy, as host:port.",
-        field: Field::Texts(Items::Hosts, |agent| &mut agent.network.allow),
+        name: "price",
+        doc: "What models cost whose agents do not say: by model, dollars for a million tokens of `input`, `output`, `cache_read` and `cache_write`. A later layer replaces the whole table.",
+        field: Field::Prices(|p| &mut p.prices),
     },
 ];

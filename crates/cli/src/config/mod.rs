@@ -2,6 +2,7 @@
 //! place of every value kept. Nothing here reads the environment; `layer` is
 //! the only part that reads files, besides `detect`, which looks at a project.
 
+mod agent_keys;
 mod checks;
 mod detect;
 mod duration;
@@ -13,6 +14,7 @@ mod problem;
 mod read;
 mod resolve;
 mod size;
+mod tables;
 mod template;
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use windlass_core::policy::{AgentPolicy, NetworkKind, Policy, Role};
 
+use super::agent_keys::AGENT_KEYS;
 use super::field::quoted;
-use super::keys::{AGENT_KEYS, POLICY_KEYS};
+use super::keys::POLICY_KEYS;
 use super::layer::{Layer, LayerKind, PROJECT_FILE};
 use super::problem::{ConfigError, Fault, Problem};
 use super::read::{Origin, Settings};
@@ -129,13 +130,13 @@ impl Resolved {
 
     /// A key that was written for a role whose agent is of the other kind.
     fn ignored(&self, table: &str, agent: &AgentPolicy) -> Option<Problem> {
-        let (key, wanted) = match agent.adapter.as_str() {
-            "scripted" => ("command", "command"),
-            _ => ("script", "scripted"),
-        };
-        let origin = self.origin(&format!("{table}.{key}"))?;
-        let message = format!("`{table}.{key}` has no effect on a {} agent", agent.adapter);
-        Some(shown(origin, message, &format!("write use = \"{wanted}\" beside it, or remove it")))
+        let others = [("command", "command"), ("script", "scripted")].into_iter();
+        let mut others = others.filter(|(_, adapter)| *adapter != agent.adapter);
+        others.find_map(|(key, adapter)| {
+            let origin = self.origin(&format!("{table}.{key}"))?;
+            let message = format!("`{table}.{key}` has no effect on a {} agent", agent.adapter);
+            Some(shown(origin, message, &format!("write use = \"{adapter}\" beside it, or remove it")))
+        })
     }
 
     fn placeholder(&self, role: Role) -> Problem {
@@ -175,7 +176,7 @@ fn merge(mut settings: Settings, has_project_file: bool) -> Resolved {
             };
             (setting.change)(&mut own);
             if own.adapter != policy.agent.adapter && key.name == "use" {
-                own = AgentPolicy { adapter: own.adapter, ..without_adapters_own(&policy.agent) };
+                own = policy.agent.replaced_by(&own.adapter);
             }
             origins.insert(format!("role.{}.{}", role.name(), key.name), setting.origin);
         }
@@ -186,23 +187,15 @@ fn merge(mut settings: Settings, has_project_file: bool) -> Resolved {
     Resolved { policy, origins, has_project_file }
 }
 
-/// An agent without what only makes sense to its adapter.
-fn without_adapters_own(agent: &AgentPolicy) -> AgentPolicy {
-    AgentPolicy {
-        command: Vec::new(),
-        script: String::new(),
-        model: String::new(),
-        effort: String::new(),
-        ..agent.clone()
-    }
-}
-
 /// The key without which an agent of its kind cannot start, if it is not set.
 fn lacks(agent: &AgentPolicy) -> Option<&'static str> {
-    if agent.adapter == "scripted" {
-        return agent.script.trim().is_empty().then_some("script");
+    match agent.adapter.as_str() {
+        "scripted" => agent.script.trim().is_empty().then_some("script"),
+        "command" => {
+            agent.command.first().is_none_or(|program| program.trim().is_empty()).then_some("command")
+        }
+        _ => None,
     }
-    agent.command.first().is_none_or(|program| program.trim().is_empty()).then_some("command")
 }
 
 fn is_placeholder(agent: &AgentPolicy) -> bool {

@@ -83,6 +83,7 @@ pub fn example_file() -> String {
     for table in TABLES {
         match table {
             "role" => text.push_str(EXAMPLE_ROLE),
+            "price" => text.push_str(EXAMPLE_PRICE),
             table => {
                 text.push_str(&format!("\n[{table}]\n"));
                 let below = format!("{table}.");
@@ -116,6 +117,16 @@ const EXAMPLE_ROLE: &str = r#"
 # what it does not set from there; of an agent of another kind it takes neither
 # command, script, model nor effort.
 [role.reviewer]
+"#;
+
+const EXAMPLE_PRICE: &str = r#"
+# What models cost whose agents do not say, in dollars for a million tokens.
+# [price."gpt-5"]
+# input = 1.25
+# output = 10.0
+# cache_read = 0.125
+# cache_write = 0.0
+[price]
 "#;
 
 fn entry(key: &KeyDoc, below: &str) -> String {

@@ -277,7 +277,7 @@ fn unknown_keys_get_the_nearest() {
     refused(
         "[colour]\n",
         &[
-            "1:2 unknown table or key `colour` | known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, sandbox, land",
+            "1:2 unknown table or key `colour` | known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, sandbox, land, price",
         ],
     );
     refused(
@@ -329,7 +329,7 @@ fn agents_that_cannot_start_are_refused() {
     refused(
         "[agent]\nuse = \"codx\"\ncommand = \"sh agent.sh\"\n",
         &[
-            "2:7 `agent.use` cannot be \"codx\" | known here: \"command\", \"scripted\"",
+            "2:7 `agent.use` cannot be \"codx\" | did you mean \"codex\"? known here: \"codex\", \"claude\", \"opencode\", \"gemini\", \"qwen\", \"command\", \"scripted\"",
             "3:11 `agent.command` must be a list of texts, not a text | write [\"sh\", \"agent.sh\"]",
         ],
     );
@@ -426,14 +426,65 @@ fn checks_must_be_able_to_judge() {
 }
 
 #[test]
+fn a_known_agent_has_keys_of_its_own() {
+    let policy = resolved(
+        r#"
+[agent]
+use = "codex"
+args = ["-c", "model_provider=own"]
+env = { OWN_KEY = "x" }
+path = "/opt/codex"
+resume = true
+fallback = ["claude"]
+inject = { ".mcp.json" = "agents/mcp.json" }
+[role.reviewer]
+use = "claude"
+env = ["PASSED"]
+[price."gpt-5"]
+input = 1.25
+output = 10
+"#,
+    )
+    .policy;
+    let extra = &policy.agent.extra;
+    assert_eq!((extra.args.len(), extra.path.as_str(), extra.resume), (2, "/opt/codex", true));
+    assert_eq!(extra.set.get("OWN_KEY").map(String::as_str), Some("x"));
+    assert_eq!(extra.inject.get(".mcp.json").map(String::as_str), Some("agents/mcp.json"));
+    assert_eq!(extra.fallback, ["claude"]);
+    let reviewer = policy.agent_for(Role::Reviewer);
+    assert_eq!((&reviewer.env[..], reviewer.extra.args.len()), (&["PASSED".to_owned()][..], 0));
+    let price = policy.prices["gpt-5"];
+    assert_eq!((price.input, price.output, price.cache_read), (1_250_000, 10_000_000, 0));
+}
+
+#[test]
+fn what_is_wrong_in_a_table_is_said_at_its_place() {
+    refused(
+        "[agent]\nenv = { \"A B\" = \"x\", C = 3 }\ninject = [\".mcp.json\"]\nfallback = [\"codx\"]\n",
+        &[
+            "2:9 in `agent.env`, \"A B\" cannot be the name of an environment variable | correct it, or remove it",
+            "2:26 `agent.env.C` must be a text in quotes, not a number | write a text in quotes",
+            "3:10 `agent.inject` must be a table of paths, not a list | write it like { \".mcp.json\" = \"agents/mcp.json\" }",
+            "4:13 in `agent.fallback`, there is no agent \"codx\" | write one of codex, claude, opencode, gemini and qwen",
+        ],
+    );
+    refused(
+        "[agent]\ninject = { \"../x\" = \"a\" }\n[price.m]\ninptu = 1\noutput = \"1\"\n[price]\nn = 3\n",
+        &[
+            "2:12 in `agent.inject`, \"../x\" leads out of the repository | correct it, or remove it",
+            "4:1 unknown key `price.\"m\".inptu` | did you mean `input`?",
+            "5:10 `price.\"m\".output` must be an amount in dollars, not a text | write an amount in dollars",
+            "7:5 `price` must be a table of models, not a number | write it like [price.\"gpt-5\"] with input = 1.25 and output = 10.0",
+        ],
+    );
+}
+
+#[test]
 fn what_this_version_cannot_do_is_said_so() {
     for (text, place, what) in [
         ("[hooks]\npre_iteration = []\n", "1:2", "hooks"),
         ("notify.webhook = \"x\"\n", "1:1", "notify"),
         ("[stop]\n", "1:2", "stop"),
-        ("[role.reviewer]\nfallback = []\n", "2:1", "role.reviewer.fallback"),
-        ("[agent]\ninject = []\n", "2:1", "agent.inject"),
-        ("[agent]\nresume = true\n", "2:10", "agent.resume = true"),
     ] {
         refused(
             text,
@@ -441,12 +492,12 @@ fn what_this_version_cannot_do_is_said_so() {
         );
     }
     refused(
-        "[sandbox]\nlevel = \"container\"\nminimum = \"container\"\n[land]\nrule = \"merge\"\n[agent]\nuse = \"codex\"\n",
+        "[sandbox]\nlevel = \"container\"\nminimum = \"container\"\n[land]\nrule = \"merge\"\n[agent]\nuse = \"acp\"\n",
         &[
             "2:9 `sandbox.level = \"container\"` is not available in this version of windlass | known here: \"auto\", \"namespaces\", \"landlock\", \"none\"",
             "3:11 `sandbox.minimum = \"container\"` is not available in this version of windlass | known here: \"namespaces\", \"landlock\", \"none\"",
             "5:8 `land.rule = \"merge\"` is not available in this version of windlass | known here: \"branch\"",
-            "7:7 `agent.use = \"codex\"` is not available in this version of windlass | known here: \"command\", \"scripted\"",
+            "7:7 `agent.use = \"acp\"` is not available in this version of windlass | known here: \"codex\", \"claude\", \"opencode\", \"gemini\", \"qwen\", \"command\", \"scripted\"",
         ],
     );
 }
@@ -490,7 +541,7 @@ fn text_that_is_not_toml_is_refused_at_its_place() {
         set("=x"),
         [format!(
             "1:1 unknown table or key `` | {}",
-            "known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, sandbox, land"
+            "known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, sandbox, land, price"
         )]
     );
 }

@@ -1,0 +1,111 @@
+//! The keys of `[agent]` and of each role's table.
+
+use windlass_core::policy::{AgentPolicy, NetworkKind};
+
+use super::field::{Choice, Field, Items, Key};
+use super::keys::network;
+
+pub static AGENT_KEYS: &[Key<AgentPolicy>] = &[
+    Key {
+        name: "use",
+        doc: "The agent: a program that windlass knows, any other as a command, or a script of actions for trying things out.",
+        field: Field::Choice(Choice {
+            options: &[
+                ("codex", |agent| agent.adapter = "codex".to_owned()),
+                ("claude", |agent| agent.adapter = "claude".to_owned()),
+                ("opencode", |agent| agent.adapter = "opencode".to_owned()),
+                ("gemini", |agent| agent.adapter = "gemini".to_owned()),
+                ("qwen", |agent| agent.adapter = "qwen".to_owned()),
+                ("command", |agent| agent.adapter = "command".to_owned()),
+                ("scripted", |agent| agent.adapter = "scripted".to_owned()),
+            ],
+            later: &["acp", "external", "builtin"],
+            shown: |agent| &agent.adapter,
+        }),
+    },
+    Key {
+        name: "command",
+        doc: "The program of a `command` agent and its arguments; the brief arrives on its standard input.",
+        field: Field::Texts(Items::Arguments, |agent| &mut agent.command),
+    },
+    Key {
+        name: "script",
+        doc: "The file of actions a scripted agent plays.",
+        field: Field::Text(|agent| &mut agent.script),
+    },
+    Key {
+        name: "model",
+        doc: "The model to ask for; \"\" is the agent's own default.",
+        field: Field::Text(|agent| &mut agent.model),
+    },
+    Key {
+        name: "effort",
+        doc: "The reasoning effort to ask for; \"\" is the agent's own default.",
+        field: Field::Text(|agent| &mut agent.effort),
+    },
+    Key {
+        name: "timeout",
+        doc: "How long one attempt may take.",
+        field: Field::Span(|agent| &mut agent.timeout),
+    },
+    Key {
+        name: "silence",
+        doc: "How long an attempt may print nothing before it counts as stalled.",
+        field: Field::Span(|agent| &mut agent.silence),
+    },
+    Key {
+        name: "grace",
+        doc: "How long an attempt gets to end by itself before it is killed.",
+        field: Field::Span(|agent| &mut agent.grace),
+    },
+    Key {
+        name: "max_turns",
+        doc: "Turns of one attempt, where the agent can bound them.",
+        field: Field::Limit(|agent| &mut agent.max_turns),
+    },
+    Key {
+        name: "resume",
+        doc: "Whether an attempt goes on with the conversation of the one before it, at the same task.",
+        field: Field::Flag(|agent| &mut agent.extra.resume),
+    },
+    Key {
+        name: "env",
+        doc: "Environment variables of the agent: a list of names that are passed through, or a table of names and values.",
+        field: Field::Variables(|agent| (&mut agent.env, &mut agent.extra.set)),
+    },
+    Key {
+        name: "args",
+        doc: "Arguments put after windlass's own, for agents that windlass knows.",
+        field: Field::Texts(Items::Arguments, |agent| &mut agent.extra.args),
+    },
+    Key {
+        name: "path",
+        doc: "The agent's program, where it is not the one found by its name.",
+        field: Field::Text(|agent| &mut agent.extra.path),
+    },
+    Key {
+        name: "own_config",
+        doc: "Whether your own configuration of the agent's program (MCP servers, plugins, instructions) is used.",
+        field: Field::Flag(|agent| &mut agent.extra.own_config),
+    },
+    Key {
+        name: "inject",
+        doc: "Files that must lie in the workspace for the agent: where, and which file of your checkout. Never part of the work.",
+        field: Field::Places(|agent| &mut agent.extra.inject),
+    },
+    Key {
+        name: "fallback",
+        doc: "Agents that take over, in turn, when this one is not signed in or does not know its model.",
+        field: Field::Texts(Items::Agents, |agent| &mut agent.extra.fallback),
+    },
+    Key {
+        name: "network",
+        doc: "Which network the agent sees: the machine's, a loopback of its own, none, or the hosts of `allow`.",
+        field: network!(AgentPolicy, network),
+    },
+    Key {
+        name: "allow",
+        doc: "What the agent may reach through windlass's proxy, as host:port.",
+        field: Field::Texts(Items::Hosts, |agent| &mut agent.network.allow),
+    },
+];
