@@ -23,12 +23,10 @@ impl fmt::Display for Event {
             }
             Self::PhaseEntered { phase } => write!(f, "phase {}", phase.name()),
             Self::AttemptStarted { attempt, role, .. } => {
-                write!(f, "attempt {attempt} started: {}", role.name())
+                write!(f, "attempt {attempt} started: {role}")
             }
             Self::AttemptFinished(finished) => attempt_finished(f, finished),
-            Self::AgentReplaced { role, by, why } => {
-                write!(f, "{} is {by} from now on: {why}", role.name())
-            }
+            Self::AgentReplaced { role, by, why } => write!(f, "{role} is {by} from now on: {why}"),
             Self::TreeRecorded(recorded) => tree_recorded(f, recorded),
             Self::CheckFinished { .. } => check_finished(f, self),
             Self::GatePassed { purpose, flaky, .. } if flaky.is_empty() => {

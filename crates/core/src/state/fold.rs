@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::event::{AttemptFinished, Decision, Event, IterationResult, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::Life;
-use crate::gate::{GateKey, GateSummary, Purpose};
+use crate::gate::{FailingCheck, GateKey, GateSummary, Purpose};
 use crate::id::{AttemptId, BlobId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{AttemptEnd, Creation};
 use crate::outcome::{Outcome, Reason};
@@ -53,10 +53,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::AttemptStarted { attempt, role, task, .. } => {
             attempt_started(state, *attempt, *role, task.as_ref())
         }
-        Event::AgentReplaced { role, .. } => {
-            *state.run.replaced.entry(*role).or_default() += 1;
-            state.run.sessions.remove(role);
-        }
+        Event::AgentReplaced { role, .. } => agent_replaced(state, *role),
         Event::AttemptFinished(finished) => attempt_finished(state, finished),
         Event::TreeRecorded(recorded) => tree_recorded(state, recorded),
         Event::CheckFinished { purpose, tree, check, tally, .. } => {
@@ -68,10 +65,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
             gate_passed(state, *purpose, (tree, checks), flaky);
         }
         Event::GateFailed { purpose, tree, checks, exits, failing } => {
-            let (exits, failing) = (exits.clone(), failing.clone());
-            let summary = GateSummary { passed: false, flaky: Vec::new(), exits, failing };
-            let key = GateKey { tree: tree.clone(), checks: checks.clone() };
-            gate_reported(state, *purpose, key, Arc::new(summary));
+            gate_failed(state, *purpose, (tree, checks), (exits, failing));
         }
         Event::GateReused { tree, checks, .. } => gate_reused(state, tree, checks),
         Event::ReviewRecorded(review) => review_recorded(state, review),
@@ -304,6 +298,12 @@ fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
     }
 }
 
+/// Another program knows nothing of the conversation.
+fn agent_replaced(state: &mut State, role: Role) {
+    *state.run.replaced.entry(role).or_default() += 1;
+    state.run.sessions.remove(&role);
+}
+
 fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
     state.recorded = Some(Arc::new(recorded.clone()));
     let task = state.current.as_ref().and_then(|current| current.task.clone());
@@ -331,6 +331,17 @@ fn landed(state: &mut State, commit: &CommitId, tree: &TreeId) {
         // Other trees were compared with what was accepted before this one.
         Arc::make_mut(&mut state.gates).retain(|key, _| key.tree == *tree);
     }
+}
+
+fn gate_failed(
+    state: &mut State,
+    purpose: Purpose,
+    (tree, checks): (&TreeId, &[String]),
+    (exits, failing): (&[(String, Option<i32>)], &[FailingCheck]),
+) {
+    let (exits, failing) = (exits.to_vec(), failing.to_vec());
+    let summary = GateSummary { passed: false, flaky: Vec::new(), exits, failing };
+    gate_reported(state, purpose, GateKey { tree: tree.clone(), checks: checks.to_vec() }, Arc::new(summary));
 }
 
 fn gate_passed(state: &mut State, purpose: Purpose, (tree, checks): (&TreeId, &[String]), flaky: &[String]) {
