@@ -7,12 +7,17 @@ use std::time::Duration;
 use windlass_core::id::{LoopName, Nonce, TaskId};
 use windlass_core::input::{AttemptEnd, Report};
 use windlass_core::nearest::nearest;
-use windlass_core::policy::{AgentPolicy, Role};
-use windlass_core::usage::Usage;
+use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS, Role};
+use windlass_core::summary::Summary;
+use windlass_core::time::Timestamp;
+use windlass_core::usage::{ModelUsage, Session, Usage};
 use windlass_process::{Canceller, Capture, Confinement, Resources, Spawner};
 use windlass_redact::Redactor;
 
+use crate::cli;
 use crate::command::Command;
+use crate::known::Known;
+use crate::live::Live;
 use crate::scripted::{ScriptError, Scripted};
 
 pub trait Agent: Send + Sync {
@@ -21,6 +26,11 @@ pub trait Agent: Send + Sync {
 
     /// The operator's files that a call needs, wherever they are: a confined agent may read these.
     fn files(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Vec<PathBuf>;
+
+    /// Whether the report is the agent's last message, by a schema; otherwise it is a file.
+    fn answers(&self) -> bool {
+        false
+    }
 
     /// Runs one turn, and returns when nothing of it is alive. `started` is given the means to end it.
     fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told;
@@ -31,14 +41,18 @@ pub fn adapter(policy: &AgentPolicy) -> Result<Box<dyn Agent>, UnknownAdapter> {
     match policy.adapter.as_str() {
         "command" => Ok(Box::new(Command)),
         "scripted" => Ok(Box::new(Scripted)),
-        other => Err(UnknownAdapter {
-            name: other.to_owned(),
-            nearest: nearest(other, ADAPTERS).unwrap_or(ADAPTERS[0]),
-        }),
+        other => match cli::named(other) {
+            Some(cli) => Ok(Box::new(Known(cli))),
+            None => {
+                let names = KNOWN_AGENTS.into_iter().chain(["command", "scripted"]);
+                Err(UnknownAdapter {
+                    name: other.to_owned(),
+                    nearest: nearest(other, names).unwrap_or("command"),
+                })
+            }
+        },
     }
 }
-
-const ADAPTERS: [&str; 2] = ["command", "scripted"];
 
 /// Everything one turn needs. Nothing is looked up elsewhere.
 #[derive(Clone, Copy)]
@@ -55,6 +69,14 @@ pub struct Call<'a> {
     pub trail: &'a Path,
     /// This attempt's own, existing and empty.
     pub dir: &'a Path,
+    /// The agent's home directory.
+    pub home: &'a Path,
+    /// The agent's `PATH`.
+    pub path: &'a OsStr,
+    /// Whether windlass confines it.
+    pub is_confined: bool,
+    /// The conversation to go on with.
+    pub resume: Option<&'a Session>,
     /// Unique text by which recovery finds strays.
     pub marker: &'a str,
     /// What was allowed; the contract's own variables are added.
@@ -64,6 +86,11 @@ pub struct Call<'a> {
     pub spawner: &'a Spawner,
     /// Cleans what was captured and reported before anything is read of it.
     pub redactor: &'a Redactor,
+    pub clock: fn() -> Timestamp,
+    /// Whether so much in this turn is more than the loop's budget has left.
+    pub is_spent: &'a (dyn Fn(&Usage) -> bool + Sync),
+    /// Is told what is heard while the turn runs.
+    pub live: &'a (dyn Fn(Live) + Sync),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,11 +120,17 @@ pub enum WallSource {
 /// A turn that is over.
 #[derive(Clone, Debug)]
 pub struct Told {
+    /// The program and its version, where they are known.
+    pub agent: String,
     pub end: AttemptEnd,
     pub report: Report,
     /// Why a report that was written is not an author's claim.
     pub unread: Option<String>,
     pub usage: Option<Usage>,
+    /// The same by model, where the agent said.
+    pub models: Vec<ModelUsage>,
+    pub session: Option<Session>,
+    pub summary: Summary,
     /// The agent's last words, bounded and safe to show.
     pub message: String,
     /// None when nothing was started.
@@ -123,6 +156,8 @@ pub struct UnknownAdapter {
 pub enum Unusable {
     #[error("the agent has no command")]
     NoCommand,
+    #[error("{program} is not installed: there is no such program in PATH")]
+    NotInstalled { program: String },
     #[error("the agent's command {program:?} is not in PATH")]
     NotInPath { program: String },
     #[error("the agent's command {} does not exist", path.display())]

@@ -2,14 +2,15 @@
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::DirBuilderExt;
+use std::io::{self, Read, Seek, SeekFrom, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use windlass_core::input::{AttemptEnd, Report};
 use windlass_core::policy::Role;
-use windlass_process::{Canceller, Capture, Finished, Limits, Program};
+use windlass_core::summary::Summary;
+use windlass_process::{Canceller, Capture, Finished, Limits, Program, Running};
 
 use crate::agent::{Call, Told};
 use crate::report::{self, Heard};
@@ -27,40 +28,79 @@ pub const REPORT_PATH: &str = "report/report.json";
 const OUTPUT_CAP: u64 = 4 * 1024 * 1024;
 const MESSAGE_BYTES: usize = 16 * 1024;
 
+/// What an adapter starts.
+pub struct Start {
+    pub argv: Vec<OsString>,
+    /// On top of what every attempt has.
+    pub env: Vec<(OsString, OsString)>,
+    pub output_cap: u64,
+}
+
 /// Runs `argv` for this call, then hears what it reports, however it ended: a turn that was cut short has
 /// spent its tokens all the same.
 pub fn run(call: &Call<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Canceller)) -> Told {
-    let report_path = call.dir.join(REPORT_PATH);
-    if let Err(what) = make_parent(&report_path) {
+    let running = match start(call, Start { argv, env: Vec::new(), output_cap: OUTPUT_CAP }) {
+        Ok(running) => running,
+        Err(what) => return not_started(call.role, what),
+    };
+    started(running.canceller());
+    let finished = running.wait();
+    if let Err(what) = clean(call, &finished) {
         return not_started(call.role, what);
     }
+    let heard = report::read(&call.dir.join(REPORT_PATH), (call.role, call.nonce), call.redactor);
+    let end = outside(call, &finished);
+    told(finished, heard, end)
+}
+
+pub fn start(call: &Call<'_>, start: Start) -> Result<Running, String> {
+    let report_path = call.dir.join(REPORT_PATH);
+    make_parent(&report_path)?;
+    let mut env = environment(call, &report_path);
+    env.retain(|(name, _)| !start.env.iter().any(|(own, _)| own == name));
+    env.extend(start.env);
     let program = Program {
-        argv,
+        argv: start.argv,
         cwd: call.workspace.to_path_buf(),
-        env: environment(call, &report_path),
+        env,
         stdin: call.brief.as_bytes().to_vec(),
         limits: Limits {
             wall: call.wall.limit,
             silence: Duration::from_millis(call.policy.silence.0),
             grace: Duration::from_millis(call.policy.grace.0),
             resources: call.resources,
-            output_cap: OUTPUT_CAP,
+            output_cap: start.output_cap,
         },
         confinement: call.confinement.clone(),
         dir: call.dir.to_path_buf(),
         marker: call.marker.to_owned(),
     };
-    match call.spawner.start(&program) {
-        Ok(running) => {
-            started(running.canceller());
-            let finished = running.wait();
-            if let Err(what) = clean(call, &finished) {
-                return not_started(call.role, what);
-            }
-            told(call, finished, report::read(&report_path, (call.role, call.nonce), call.redactor))
+    call.spawner.start(&program).map_err(|error| error.to_string())
+}
+
+/// A file of an adapter's own, in place of whatever is there.
+pub fn put(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let put = || -> io::Result<()> {
+        if let Some(dir) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         }
-        Err(error) => not_started(call.role, error.to_string()),
-    }
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(bytes)
+    };
+    put().map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// What the exit alone says of a turn.
+pub fn outside(call: &Call<'_>, finished: &Finished) -> AttemptEnd {
+    failure::class(&finished.exit, call.wall.source, &trips(finished))
+}
+
+fn trips(finished: &Finished) -> Vec<&str> {
+    finished.trips.iter().map(|trip| trip.words()).collect()
 }
 
 /// It must not exist: what lies in one that does was written by someone else.
@@ -71,26 +111,30 @@ fn make_parent(report_path: &Path) -> Result<(), String> {
 }
 
 /// What cannot be cleaned is not kept.
-fn clean(call: &Call<'_>, finished: &Finished) -> Result<(), String> {
+pub fn clean(call: &Call<'_>, finished: &Finished) -> Result<(), String> {
     [&finished.stdout, &finished.stderr].into_iter().try_for_each(|stream| {
         let cleaned = call.redactor.file(&stream.path, stream.truncated.then_some(stream.kept_bytes));
         cleaned.map_err(|error| format!("cannot clean {}: {error}", stream.path.display()))
     })
 }
 
-fn told(call: &Call<'_>, finished: Finished, heard: Heard) -> Told {
+pub fn told(finished: Finished, heard: Heard, end: AttemptEnd) -> Told {
     let message = match summary(&heard.report) {
         Some(summary) => summary.to_owned(),
         None => last_words(&finished.stdout),
     };
-    let trips: Vec<&str> = finished.trips.iter().map(|trip| trip.words()).collect();
+    let trips: Vec<String> = trips(&finished).into_iter().map(str::to_owned).collect();
     let refused = finished.refusals.iter().map(|refusal| format!("no connection to {refusal}"));
     Told {
-        end: failure::class(&finished.exit, call.wall.source, &trips),
-        notes: trips.iter().map(|words| (*words).to_owned()).chain(refused).collect(),
+        agent: String::new(),
+        end,
+        notes: trips.into_iter().chain(refused).collect(),
         report: heard.report,
         unread: heard.unread,
         usage: heard.usage,
+        models: Vec::new(),
+        session: None,
+        summary: Summary::default(),
         message,
         strays: finished.stray_count,
         survivors: finished.survivor_count,
@@ -100,13 +144,17 @@ fn told(call: &Call<'_>, finished: Finished, heard: Heard) -> Told {
     }
 }
 
-fn not_started(role: Role, what: String) -> Told {
+pub fn not_started(role: Role, what: String) -> Told {
     let heard = report::absent(role);
     Told {
+        agent: String::new(),
         end: AttemptEnd::Crashed { what },
         report: heard.report,
         unread: None,
         usage: None,
+        models: Vec::new(),
+        session: None,
+        summary: Summary::default(),
         message: String::new(),
         stdout: None,
         stderr: None,
@@ -148,7 +196,7 @@ fn last_words(stdout: &Capture) -> String {
     bound::tail(plain::plain_bytes(&bytes).trim(), MESSAGE_BYTES).to_owned()
 }
 
-fn end_of(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+pub fn end_of(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
     file.seek(SeekFrom::Start(size.saturating_sub(max)))?;

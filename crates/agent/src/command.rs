@@ -49,7 +49,7 @@ impl Agent for Command {
     }
 }
 
-fn locate(program: &OsStr, path: &OsStr) -> Option<PathBuf> {
+pub fn locate(program: &OsStr, path: &OsStr) -> Option<PathBuf> {
     if program.as_encoded_bytes().contains(&b'/') {
         return Some(PathBuf::from(program));
     }
@@ -90,7 +90,7 @@ fn looks_like_a_path(word: &str) -> bool {
     word.contains(['/', '.']) && !word.starts_with('-')
 }
 
-fn executable(path: &Path) -> Result<(), Unusable> {
+pub fn executable(path: &Path) -> Result<(), Unusable> {
     let owned = || PathBuf::from(path);
     let found = std::fs::metadata(path).map_err(|_| Unusable::Missing { path: owned() })?;
     let usable = found.is_file() && found.permissions().mode() & 0o111 != 0;

@@ -7,6 +7,7 @@ mod json;
 
 use std::path::Path;
 
+use serde_json::Value;
 use windlass_core::id::{FindingId, Nonce};
 use windlass_core::input::Report;
 use windlass_core::policy::Role;
@@ -68,6 +69,40 @@ pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> Heard {
             Ok(claim) => Heard { report: Report::Author(claim), usage, unread: None },
             Err(what) => Heard { report: Report::None, usage, unread: Some(what) },
         },
+    }
+}
+
+/// The same of what an output schema gave. The nonce is one of its fields.
+pub fn parse_value(value: &Value, role: Role, nonce: &Nonce) -> Heard {
+    parse(value.to_string().as_bytes(), role, nonce)
+}
+
+/// What an agent reports that was held to a schema; no answer in that form is no report.
+pub fn of_answer(answer: Option<&Value>, role: Role, nonce: &Nonce) -> Heard {
+    answer.map_or_else(|| absent(role), |value| parse_value(value, role, nonce))
+}
+
+impl Heard {
+    /// An author without a report may have claimed something in its last words.
+    #[must_use]
+    pub fn or_claim(self, role: Role, claim: impl FnOnce() -> Option<Claim>) -> Self {
+        match (role, &self.report) {
+            (Role::Author | Role::Planner | Role::Finisher, Report::None) if self.unread.is_none() => {
+                Self { report: claim().map_or(Report::None, Report::Author), ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
+/// A text that is one JSON object and nothing else, and gives no key twice.
+pub(crate) fn strict_object(text: &[u8]) -> Option<Value> {
+    match json::read(text) {
+        Document::Object(pairs) => {
+            let fields = Fields::new(pairs);
+            fields.repeated().is_none().then(|| fields.into_value())
+        }
+        Document::Two | Document::Unreadable { .. } => None,
     }
 }
 

@@ -70,6 +70,8 @@ pub enum Verb {
     Config(ConfigArgs),
     /// Check that this machine has what windlass needs
     Doctor(Json),
+    /// Show which agents are installed, or call one to see whether it answers
+    Agents(Agents),
     /// Print a completion script for a shell
     Completions(Completions),
 }
@@ -132,6 +134,16 @@ pub struct Run {
     #[arg(long)]
     pub dry_run: bool,
     /// Print the loop's View as JSON at the end
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct Agents {
+    /// Call this one for real, with one line
+    #[arg(long, value_name = "NAME")]
+    pub probe: Option<String>,
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -118,12 +118,23 @@ impl Own {
 
     /// Where nothing is confined there is nothing to prepare.
     pub fn fresh(confine: &Confine, dir: PathBuf) -> io::Result<Self> {
+        if confine.is_on() { Self::made(dir) } else { Ok(Self::at(dir)) }
+    }
+
+    /// Empty, also where nothing is confined.
+    pub fn made(dir: PathBuf) -> io::Result<Self> {
+        remove_tree(&dir)?;
+        Self::lasting(dir)
+    }
+
+    /// With the home as it was left; temporary files are not kept.
+    pub fn lasting(dir: PathBuf) -> io::Result<Self> {
         let own = Self::at(dir);
-        if confine.is_on() {
-            remove_tree(&own.dir)?;
-            for made in [own.home(), own.scratch()] {
-                DirBuilder::new().recursive(true).mode(0o700).create(made)?;
-            }
+        for litter in [own.scratch(), own.seeded()] {
+            remove_tree(&litter)?;
+        }
+        for made in [own.home(), own.scratch()] {
+            DirBuilder::new().recursive(true).mode(0o700).create(made)?;
         }
         Ok(own)
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::mpsc::SyncSender;
 
+use windlass_agent::live::Live;
 use windlass_core::event::Decision;
 use windlass_core::id::LoopName;
 use windlass_core::input::{Asked, Input, Stamped};
@@ -107,11 +109,13 @@ pub fn drive_loop(
     }
     let mut keeper = Keeper::open(&order.project.top, &order.name);
     keeper.catch_up(&commands, journal.state());
-    let workshop = workshop(&order, journal.state().policy(), texts, keeper.directory())?;
+    // More than anybody can read between two looks; what does not fit is in the transcript.
+    let (to, live) = std::sync::mpsc::sync_channel(1000);
+    let workshop = workshop(&order, journal.state().policy(), texts, (keeper.directory(), to))?;
     let asked = Asked { sandbox: workshop.proven.clone(), ..order.asked.clone() };
     let mut both = Both { keeper, observer };
     let ended = {
-        let mut machine = Machine::new(workshop, order.name.clone(), commands, &mut both)
+        let mut machine = Machine::new(workshop, order.name.clone(), (commands, live), &mut both)
             .map_err(|source| DriveLoopError::File { path: "signals".to_owned(), source })?;
         Drive::new(&mut journal, &mut machine).run(asked)
     };
@@ -137,7 +141,7 @@ pub(crate) fn workshop(
     order: &Order,
     policy: &Policy,
     texts: BTreeMap<windlass_core::id::BlobId, String>,
-    trail: &Path,
+    (trail, live): (&Path, SyncSender<Live>),
 ) -> Result<Workshop, DriveLoopError> {
     let surroundings = Surroundings { state: order.vault.state().to_owned(), ..order.surroundings.clone() };
     let shell = surroundings.shell()?;
@@ -179,6 +183,7 @@ pub(crate) fn workshop(
         checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),
         protection: Mutex::new(None),
         stop: Mutex::new(Stop::default()),
+        live,
     })
 }
 
@@ -207,5 +212,9 @@ impl Observer for Both<'_> {
     fn ticked(&mut self) {
         self.keeper.ticked();
         self.observer.ticked();
+    }
+
+    fn heard(&mut self, live: &Live) {
+        self.observer.heard(live);
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde_json::Value;
 use windlass_agent::Profile;
+use windlass_process::remove_tree;
 
 /// No such file is larger.
 const LARGEST: u64 = 1 << 20;
@@ -32,6 +33,8 @@ impl Home<'_> {
             // The operator's own may be a link.
             let Ok(place) = self.operator.join(name).canonicalize() else { continue };
             if let Some(bytes) = read(&place)? {
+                // A home that lasts has the one of the attempt before.
+                clear(&self.dir.join(name))?;
                 create(&self.dir.join(name), &bytes)?;
                 create(&self.seeded_copy(number), &bytes)?;
             }
@@ -90,6 +93,16 @@ fn is_renewed(before: &[u8], after: &[u8]) -> bool {
         Ok(_) | Err(_) => None,
     };
     names(after).is_some_and(|after| names(before).is_none_or(|before| before == after))
+}
+
+/// Whatever an agent put there.
+fn clear(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => remove_tree(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// None if there is no such file; an error if it is anything but a plain one.

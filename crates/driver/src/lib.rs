@@ -9,6 +9,7 @@
 //! Neighbours: `store` remembers, `workspace`, `agent` and `gate` do the work
 //! under `perform/`, `cli` starts a drive and shows what it publishes.
 
+pub mod agents;
 pub mod clock;
 pub mod confine;
 pub mod drive;
@@ -29,6 +30,7 @@ pub mod world;
 
 pub use drive::{Drive, DriveError, Ended};
 pub use journal::{Journal, JournalError};
+pub use windlass_agent::live;
 pub use windlass_agent::{SCRIPTED_ARG, scripted_main};
 pub use windlass_process::{WARDEN_ARG, warden_main};
 pub use world::{Happening, Stamp, World};

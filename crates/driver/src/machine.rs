@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use windlass_agent::live::Live;
 use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
 use windlass_core::id::{CommandId, EffectId, LoopName};
@@ -25,6 +26,8 @@ const LOOK_AROUND: Duration = Duration::from_millis(150);
 pub trait Observer {
     fn decided(&mut self, state: &State, decision: &Decision);
     fn ticked(&mut self) {}
+    /// What an agent says or does at this moment. It decides nothing.
+    fn heard(&mut self, _live: &Live) {}
     /// Something that does not stop the drive, but that a person should know.
     fn warned(&mut self, _text: &str) {}
 }
@@ -38,6 +41,7 @@ pub struct Machine<'o> {
     clock: Clock,
     to: SyncSender<Happening>,
     from: Receiver<Happening>,
+    live: Receiver<Live>,
     worker: Option<JoinHandle<()>>,
     _signals: Watch,
 }
@@ -46,7 +50,7 @@ impl<'o> Machine<'o> {
     pub fn new(
         workshop: Workshop,
         name: LoopName,
-        commands: Reader,
+        (commands, live): (Reader, Receiver<Live>),
         observer: &'o mut dyn Observer,
     ) -> std::io::Result<Self> {
         let (to, from) = sync_channel(16);
@@ -60,6 +64,7 @@ impl<'o> Machine<'o> {
             clock: Clock::new(),
             to,
             from,
+            live,
             worker: None,
             _signals: signals,
         })
@@ -118,7 +123,11 @@ impl World for Machine<'_> {
             if deadline.is_some_and(|deadline| clock::wall() >= deadline) {
                 return Happening::DeadlinePassed;
             }
-            match self.from.recv_timeout(LOOK_AROUND) {
+            let happening = self.from.recv_timeout(LOOK_AROUND);
+            while let Ok(live) = self.live.try_recv() {
+                self.observer.heard(&live);
+            }
+            match happening {
                 Ok(happening) => return happening,
                 Err(RecvTimeoutError::Timeout) => self.observer.ticked(),
                 Err(RecvTimeoutError::Disconnected) => {

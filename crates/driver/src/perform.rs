@@ -10,18 +10,21 @@ mod snapshot;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use windlass_agent::live::Live;
 use windlass_core::brief::BriefSpec;
 use windlass_core::effect::Effect;
 use windlass_core::gate::Purpose;
 use windlass_core::id::{BlobId, CommitId, TreeId};
 use windlass_core::input::{Creation, Input};
 use windlass_core::outcome::{Fault, Reason};
-use windlass_core::policy::ProvenSandbox;
+use windlass_core::policy::{AgentPolicy, ProvenSandbox};
 use windlass_core::state::State;
 use windlass_core::tally::Earlier;
 use windlass_core::time::Millis;
+use windlass_core::usage::{Session, Usage};
 use windlass_gate::Protection;
 use windlass_process::{Canceller, Spawner};
 use windlass_redact::Redactor;
@@ -57,6 +60,8 @@ pub struct Workshop {
     pub checkout: Mutex<Checkout>,
     pub protection: Mutex<Option<Guard>>,
     pub stop: Mutex<Stop>,
+    /// Where what is heard of an attempt goes, while it runs.
+    pub live: SyncSender<Live>,
 }
 
 /// What was protected last: its patterns take longer to compile than to use.
@@ -109,6 +114,10 @@ pub struct Job {
     /// How many attempts of this role the task has had, this one included.
     nth: u32,
     wall_left: Option<Millis>,
+    /// The agent of the role that is called.
+    agent: Option<AgentPolicy>,
+    resume: Option<Session>,
+    spent: Usage,
     allow: Vec<String>,
     /// By check, the names of the tests it is compared with.
     earlier: BTreeMap<String, (Earlier, BlobId)>,
@@ -116,13 +125,14 @@ pub struct Job {
 
 impl Job {
     pub fn new(effect: &Effect, state: &State) -> Self {
-        let brief = match effect {
-            Effect::CallAgent { role, .. } => Some(BriefSpec::of(state, *role)),
+        let role = match effect {
+            Effect::CallAgent { role, .. } => Some(*role),
             Effect::PrepareWorkspace { .. }
             | Effect::Snapshot(_)
             | Effect::RunGate { .. }
             | Effect::Land { .. } => None,
         };
+        let brief = role.map(|role| BriefSpec::of(state, role));
         let task = state.current.as_ref().and_then(|current| current.task.as_ref());
         let task = task.and_then(|id| state.task(id));
         let base = state.current.as_ref().and_then(|_| state.current_work().base.as_ref());
@@ -135,6 +145,9 @@ impl Job {
             iteration: state.iterations,
             nth: task.map_or(state.reviews + 1, |task| task.attempts),
             wall_left: state.wall_left(),
+            agent: role.map(|role| state.agent_in_use(role).into_owned()),
+            resume: role.and_then(|role| state.session(role)).cloned(),
+            spent: state.ledger.total,
             allow: task.map_or_else(Vec::new, |task| task.task.allow.clone()),
             earlier: earlier(effect, state),
         }

@@ -93,6 +93,11 @@ impl Running {
         self.child.id()
     }
 
+    /// Where its output and its errors are kept, as they come.
+    pub fn streams(&self) -> (PathBuf, PathBuf) {
+        (record::stdout_path(&self.dir), record::stderr_path(&self.dir))
+    }
+
     /// Returns when nothing of the program is alive.
     pub fn wait(mut self) -> Finished {
         let answer = self.read_answer();

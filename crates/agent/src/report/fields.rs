@@ -19,6 +19,10 @@ impl Fields {
         Self { pairs }
     }
 
+    pub fn into_value(self) -> Value {
+        Value::Object(self.pairs.into_iter().collect())
+    }
+
     /// Absent and null are the same.
     pub fn get(&self, key: &str) -> Option<&Value> {
         let (_, value) = self.pairs.iter().find(|(name, _)| name == key)?;

@@ -90,6 +90,13 @@ impl Stage {
             spawner: &self.spawner,
             resources: windlass_process::Resources::default(),
             redactor: &self.redactor,
+            home: &self.path("home"),
+            path: std::ffi::OsStr::new("/usr/bin:/bin"),
+            is_confined: false,
+            resume: None,
+            clock: || windlass_core::time::Timestamp(0),
+            is_spent: &|_| false,
+            live: &|_| {},
         };
         let agent: Box<dyn Agent> = adapter(&self.policy).unwrap();
         let told = agent.call(&call, started);

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+use windlass_driver::agents::{self, Login, Seen};
 use windlass_driver::project;
 use windlass_driver::setup;
 
@@ -34,7 +35,9 @@ pub fn init(wish: &Wish, asked: &Init) -> Result<Exit, Failure> {
             .hint("`windlass init --force` replaces it"));
     }
     let proposal = detect(&top).or_error()?;
-    write(&file, &project_file(&proposal))?;
+    let found = agents::look(&surroundings(&top));
+    let agent = best(&found);
+    write(&file, &project_file(&proposal, agent.map(|agent| agent.name)))?;
     say!("wrote {}", file.display());
     let task = top.join(FIRST_TASK);
     if !top.join("tasks").exists() {
@@ -45,10 +48,21 @@ pub fn init(wish: &Wish, asked: &Init) -> Result<Exit, Failure> {
         write(&task, &text)?;
         say!("wrote {}", task.display());
     }
-    say!(
-        "\nnext:\n  1. read both files; set `command` under [agent]\n  2. git add windlass.toml tasks && git commit\n  3. windlass run"
-    );
+    let first = match agent {
+        Some(agent) if agent.login == Login::None => {
+            format!("read both files; sign in to {} (`windlass agents --probe {0}`)", agent.name)
+        }
+        Some(agent) => format!("read both files; the agent is {}", agent.name),
+        None => "read both files; set `command` under [agent]".to_owned(),
+    };
+    say!("\nnext:\n  1. {first}\n  2. git add windlass.toml tasks && git commit\n  3. windlass run");
     Ok(Exit::Done)
+}
+
+/// One that is signed in before one that is not.
+fn best(found: &[Seen]) -> Option<&Seen> {
+    let installed = || found.iter().filter(|agent| agent.program.is_some());
+    installed().find(|agent| agent.login != Login::None).or_else(|| installed().next())
 }
 
 /// Asks only where there is someone to answer.

@@ -1,5 +1,6 @@
 //! One file per verb.
 
+mod agents;
 mod completions;
 mod configure;
 mod demo;
@@ -14,6 +15,7 @@ mod run;
 mod show;
 mod status;
 mod take;
+mod usage;
 
 use crate::args::{Args, Verb};
 use crate::exit::Exit;
@@ -31,7 +33,7 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
         Verb::Log(log) => log::log(&wish, &log),
         Verb::Show(item) => show::show(&wish, &item),
         Verb::Findings(findings) => show::findings(&wish, &findings),
-        Verb::Usage(usage) => show::usage(&wish, &usage),
+        Verb::Usage(usage) => usage::usage(&wish, &usage),
         Verb::Prove(asked) => prove::prove(&wish, &asked),
         Verb::Pause(named) => operate::pause(&wish, &named),
         Verb::Resume(named) => operate::resume(&wish, &named),
@@ -45,6 +47,7 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
         Verb::Export(export) => export::export(&wish, &export),
         Verb::Config(config) => configure::config(&wish, &config),
         Verb::Doctor(doctor) => doctor::doctor(&wish, &doctor),
+        Verb::Agents(asked) => agents::agents(&wish, &asked),
         Verb::Completions(shell) => completions::completions(&shell),
     }
 }

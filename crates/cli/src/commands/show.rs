@@ -1,4 +1,4 @@
-//! `windlass show`, `findings`, `usage`: one loop, in full.
+//! `windlass show`, `findings`: one loop, in full.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,11 @@ use windlass_core::event::{Decision, Event};
 use windlass_core::finding::Finding;
 use windlass_core::id::{BlobId, Seq};
 use windlass_core::state::State;
-use windlass_core::usage::Usage;
+use windlass_core::summary::Summary;
+use windlass_core::usage::{ModelUsage, Usage};
 use windlass_store::Reader;
 
-use crate::args::{Findings, Show, ShowItem};
+use crate::args::{Findings, ShowItem};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::{Known, Wish};
@@ -80,40 +81,6 @@ pub fn findings(wish: &Wish, asked: &Findings) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-pub fn usage(wish: &Wish, asked: &Show) -> Result<Exit, Failure> {
-    let place = wish.place()?;
-    let (reader, row) = place.find(asked.name.as_deref())?;
-    let seen = place.view(&row)?;
-    let history = History::read(&reader, &row)?;
-    if asked.json {
-        print_json::print(&json!({
-            "loop": row.name, "total": seen.usage, "by_role": history.state.ledger.by_role, "attempts": history.attempts,
-        }));
-        return Ok(Exit::Done);
-    }
-    say!("{}: {}", row.name, view::usage(&seen.usage));
-    for (role, used) in &history.state.ledger.by_role {
-        say!("  {:<9} {}", role.name(), buckets(used));
-    }
-    for attempt in &history.attempts {
-        let used = attempt.usage.as_ref().map_or_else(|| "unknown".to_owned(), buckets);
-        say!("  attempt {:<4} {:<9} {used}", attempt.attempt, attempt.role);
-    }
-    Ok(Exit::Done)
-}
-
-fn buckets(used: &Usage) -> String {
-    format!(
-        "in {} out {} reasoning {} cache read {} cache write {}  {:.4} USD",
-        used.input_tokens,
-        used.output_tokens,
-        used.reasoning_tokens,
-        used.cache_read_tokens,
-        used.cache_write_tokens,
-        used.cost_usd()
-    )
-}
-
 fn attempt(reader: &Reader, history: &History, number: &str, as_json: bool) -> Result<Exit, Failure> {
     let found = history.attempts.iter().find(|attempt| attempt.attempt.to_string() == number);
     let found = found.ok_or_else(|| Failure::usage(format!("there is no finished attempt {number}")))?;
@@ -123,7 +90,8 @@ fn attempt(reader: &Reader, history: &History, number: &str, as_json: bool) -> R
         print_json::print(&json!({ "attempt": found, "brief": brief, "transcript": transcript }));
         return Ok(Exit::Done);
     }
-    say!("attempt {}  {}  {}", found.attempt, found.role, found.end);
+    say!("attempt {}  {}  {}  {}", found.attempt, found.role, found.agent, found.end);
+    say_summary(found);
     for (title, body) in [("brief", brief), ("transcript", transcript)] {
         say!("\n---- {title} ----");
         for line in body.unwrap_or_default().lines() {
@@ -131,6 +99,22 @@ fn attempt(reader: &Reader, history: &History, number: &str, as_json: bool) -> R
         }
     }
     Ok(Exit::Done)
+}
+
+/// What it did, as its own stream told.
+fn say_summary(found: &AttemptRow) {
+    let Summary { commands, created, edited, read: _, errors, refused } = &found.summary;
+    for note in &found.notes {
+        say!("  {}", text::clean(note));
+    }
+    for ran in commands {
+        let ending = ran.exit.map_or_else(|| ran.ok.to_string(), |code| format!("exit {code}"));
+        say!("  ran      {}  ({ending})", text::clean(&ran.what));
+    }
+    let lists = [("created", created), ("edited", edited), ("error", errors), ("refused", refused)];
+    for (what, item) in lists.into_iter().flat_map(|(what, list)| list.iter().map(move |item| (what, item))) {
+        say!("  {what:<8} {}", text::clean(item));
+    }
 }
 
 fn check(reader: &Reader, history: &History, number: &str, as_json: bool) -> Result<Exit, Failure> {
@@ -157,25 +141,35 @@ fn blob(reader: &Reader, id: &BlobId) -> Result<String, Failure> {
 }
 
 /// A loop's log, folded, with what the state does not keep.
-struct History {
+pub struct History {
     state: State,
-    attempts: Vec<AttemptRow>,
+    pub attempts: Vec<AttemptRow>,
     /// Each check's result by the number of its event.
     checks: BTreeMap<String, (String, BlobId)>,
+    /// What each attempt was about.
+    tasks: BTreeMap<u64, String>,
 }
 
 #[derive(serde::Serialize)]
-struct AttemptRow {
-    attempt: u64,
-    role: &'static str,
+pub struct AttemptRow {
+    pub attempt: u64,
+    pub role: &'static str,
+    /// None for the whole.
+    pub task: Option<String>,
+    /// When it ended, in UTC.
+    pub day: String,
+    pub agent: String,
     end: String,
-    usage: Option<Usage>,
+    pub usage: Option<Usage>,
+    pub models: Vec<ModelUsage>,
+    summary: Summary,
+    notes: Vec<String>,
     brief: Option<BlobId>,
     transcript: Option<BlobId>,
 }
 
 impl History {
-    fn read(reader: &Reader, row: &Known) -> Result<Self, Failure> {
+    pub fn read(reader: &Reader, row: &Known) -> Result<Self, Failure> {
         let mut history: Option<Self> = None;
         let mut after = Seq(0);
         loop {
@@ -190,7 +184,8 @@ impl History {
                     Some(history) => history.state.apply(record.seq, &decision),
                     None => {
                         let state = State::found(&decision).or_error()?;
-                        history = Some(Self { state, attempts: Vec::new(), checks: BTreeMap::new() });
+                        let (attempts, checks, tasks) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+                        history = Some(Self { state, attempts, checks, tasks });
                     }
                 }
                 if let Some(history) = &mut history {
@@ -203,10 +198,19 @@ impl History {
 
     fn keep(&mut self, first: u64, decision: &Decision) {
         for (seq, event) in (first..).zip(&decision.events) {
+            if let Event::AttemptStarted { attempt, task: Some(task), .. } = event {
+                self.tasks.insert(attempt.0, task.to_string());
+            }
             if let Event::AttemptFinished(finished) = event {
                 self.attempts.push(AttemptRow {
                     attempt: finished.attempt.0,
                     role: finished.role.name(),
+                    task: self.tasks.get(&finished.attempt.0).cloned(),
+                    day: decision.at.to_string().get(..10).unwrap_or_default().to_owned(),
+                    agent: finished.agent.clone(),
+                    models: finished.models.clone(),
+                    summary: finished.summary.clone(),
+                    notes: finished.notes.clone(),
                     end: finished.end.to_string(),
                     usage: finished.usage,
                     brief: finished.brief.clone(),

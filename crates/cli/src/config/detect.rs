@@ -241,7 +241,7 @@ mod tests {
             fs::write(path, content).unwrap();
         }
         let proposal = detect(dir.path()).unwrap();
-        let layer = Layer::new(LayerKind::Project, "windlass.toml", project_file(&proposal));
+        let layer = Layer::new(LayerKind::Project, "windlass.toml", project_file(&proposal, None));
         let policy = resolve(vec![layer]).unwrap_or_else(|error| panic!("{error}")).policy;
         assert_eq!((&policy.gate.protect, &policy.workspace.setup), (&proposal.protect, &proposal.setup));
         let checks: Vec<_> = policy.gate.checks.into_iter().map(|check| (check.name, check.run)).collect();

@@ -11,10 +11,20 @@ use super::keys::TABLES;
 pub const PLACEHOLDER_AGENT: &str = "your-agent-here";
 
 /// The windlass.toml that `init` writes.
-pub fn project_file(proposal: &Proposal) -> String {
-    let mut text = String::new();
-    text.push_str(OPENING);
-    text.push_str(&format!("command = [{}]\n", quoted(PLACEHOLDER_AGENT)));
+///
+/// `agent` is the best that was found on this machine.
+pub fn project_file(proposal: &Proposal, agent: Option<&str>) -> String {
+    let mut text = String::from(OPENING);
+    match agent {
+        Some(agent) => {
+            text.push_str(FOUND_AGENT);
+            text.push_str(&format!("use = {}\n", quoted(agent)));
+        }
+        None => {
+            text.push_str(NO_AGENT);
+            text.push_str(&format!("command = [{}]\n", quoted(PLACEHOLDER_AGENT)));
+        }
+    }
     text.push_str(AFTER_AGENT);
     if !proposal.setup.is_empty() {
         text.push_str("\n[workspace]\n# Run once in a fresh workspace, and for the gate.\n");
@@ -39,10 +49,15 @@ const OPENING: &str = r#"# The policy of windlass for this project. Commit it.
 # `windlass config explain KEY` says what a key means and what set it.
 
 [agent]
-# FILL IN: the program that does the work. It runs in a private copy of the
-# repository and gets its brief on standard input. For example:
-#   command = ["claude", "-p", "--permission-mode", "acceptEdits"]
-#   command = ["codex", "exec", "-"]
+"#;
+
+const FOUND_AGENT: &str = r#"# The program that does the work, found on this machine. `windlass agents` lists
+# those that windlass knows; use = "command" calls any other.
+"#;
+
+const NO_AGENT: &str = r#"# FILL IN: the program that does the work. It runs in a private copy of the
+# repository and gets its brief on standard input. Install one that windlass
+# knows and write its name, such as use = "codex"; or call any program:
 #   command = ["sh", "/path/to/agent.sh"]
 use = "command"
 "#;

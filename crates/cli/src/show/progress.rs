@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use windlass_core::event::{Decision, Event, IterationResult, Novelty};
 use windlass_core::state::State;
 use windlass_driver::clock;
+use windlass_driver::live::Live;
 use windlass_driver::machine::Observer;
 
 use super::out::{self, say};
@@ -21,6 +22,8 @@ pub struct Progress {
     since: Instant,
     last_line: Instant,
     doing: String,
+    /// Of the attempt that runs, as far as it says.
+    tokens: u64,
 }
 
 impl Progress {
@@ -28,7 +31,7 @@ impl Progress {
     pub fn new(quiet: bool) -> Self {
         let now = clock::now();
         let live = std::io::stdout().is_terminal() && !quiet;
-        Self { live, drawn: false, quiet, since: now, last_line: now, doing: String::new() }
+        Self { live, drawn: false, quiet, since: now, last_line: now, doing: String::new(), tokens: 0 }
     }
 
     pub fn line(&mut self, line: &str) {
@@ -49,7 +52,8 @@ impl Progress {
 
     fn draw(&mut self) {
         let elapsed = self.since.elapsed().as_secs();
-        let text = format!("{}  {}:{:02}", self.doing, elapsed / 60, elapsed % 60);
+        let tokens = if self.tokens == 0 { String::new() } else { format!(" + {}", self.tokens) };
+        let text = format!("{}{tokens}  {}:{:02}", self.doing, elapsed / 60, elapsed % 60);
         out::redraw(&paint(&fit(&text, width().saturating_sub(1)), Colour::Faint));
         self.drawn = true;
     }
@@ -67,6 +71,7 @@ impl Observer for Progress {
         let before = std::mem::replace(&mut self.doing, doing(state));
         if before != self.doing {
             self.since = clock::now();
+            self.tokens = 0;
         }
         if self.live {
             self.draw();
@@ -77,6 +82,17 @@ impl Observer for Progress {
         self.line(&format!("warning: {}", text::clean(text)));
     }
 
+    fn heard(&mut self, live: &Live) {
+        if let Live::Tokens(used) = live {
+            self.tokens = used.tokens();
+        }
+        if let Some((told, colour)) = relayed(live) {
+            let line = format!("            {told}");
+            let line = if self.live { fit(&line, width()) } else { text::clean(&line) };
+            self.line(&paint(&line, colour));
+        }
+    }
+
     fn ticked(&mut self) {
         if self.live {
             self.draw();
@@ -84,6 +100,27 @@ impl Observer for Progress {
             let line = format!("… {} for {} s", self.doing, self.since.elapsed().as_secs());
             self.line(&line);
         }
+    }
+}
+
+/// What an agent says and does, a line each. Files and starts of tools are in the transcript.
+fn relayed(live: &Live) -> Option<(String, Colour)> {
+    match live {
+        Live::Text(said) => {
+            let first = said.lines().map(str::trim).find(|line| !line.is_empty())?;
+            Some((first.to_owned(), Colour::Faint))
+        }
+        Live::ToolFinished { tool, exit, ok } => {
+            let ending = match exit {
+                Some(code) => format!("exit {code}"),
+                None if *ok => "done".to_owned(),
+                None => "failed".to_owned(),
+            };
+            Some((format!("{}: {}  ({ending})", tool.name, tool.what), Colour::Faint))
+        }
+        Live::Retry(retry) => Some((format!("it tries again: {}", retry.why), Colour::Busy)),
+        Live::RefusedCall(call) => Some((format!("refused: {}: {}", call.what, call.why), Colour::Busy)),
+        Live::ToolStarted(_) | Live::Touched(_) | Live::Tokens(_) => None,
     }
 }
 
@@ -136,6 +173,7 @@ fn told(event: &Event) -> Option<(String, Colour)> {
         }
         Event::PhaseEntered { phase } if is_final(*phase) => (event.to_string(), Colour::Bold),
         Event::WaitStarted { .. }
+        | Event::AgentReplaced { .. }
         | Event::Paused { .. }
         | Event::Interrupted { .. }
         | Event::FinishDropped { .. }

@@ -100,15 +100,16 @@ pub fn usage(usage: &UsageView) -> String {
         + usage.cache_write_tokens;
     let attempts =
         if usage.attempts == 1 { "1 attempt".to_owned() } else { format!("{} attempts", usage.attempts) };
+    let known = usage.attempts - usage.attempts_unknown.min(usage.attempts);
+    let cost = match usage.costs_unknown {
+        0 => format!("{:.4} USD", usage.cost_usd),
+        unknown if unknown == known => "cost unknown".to_owned(),
+        unknown => format!("{:.4} USD and {unknown} without a price", usage.cost_usd),
+    };
     match usage.attempts_unknown {
-        0 => format!("{tokens} tokens, {:.4} USD in {attempts}", usage.cost_usd),
+        0 => format!("{tokens} tokens, {cost} in {attempts}"),
         unknown if unknown == usage.attempts => format!("unknown: {attempts}, none of them said"),
-        unknown => {
-            format!(
-                "{tokens} tokens, {:.4} USD in {attempts}, and {unknown} of them did not say",
-                usage.cost_usd
-            )
-        }
+        unknown => format!("{tokens} tokens, {cost} in {attempts}, and {unknown} of them did not say"),
     }
 }
 

@@ -10,9 +10,9 @@ use windlass_core::finding::{Evidence, Rule};
 use windlass_core::id::{AttemptId, Nonce};
 use windlass_core::input::{AgentFinished, Input};
 use windlass_core::outcome::{Fault, Reason};
-use windlass_core::policy::Role;
-use windlass_core::summary::Summary;
+use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS, Role};
 use windlass_core::time::Millis;
+use windlass_core::usage::Usage;
 use windlass_process::Capture;
 use windlass_store::Blob;
 use windlass_workspace::{CommitText, Reading, SnapshotRequest};
@@ -20,6 +20,7 @@ use windlass_workspace::{CommitText, Reading, SnapshotRequest};
 use super::prepare::rules;
 use super::snapshot::{excerpt, shown, touch};
 use super::{Job, Performed, Workshop, fault, file_fault, lock};
+use crate::clock;
 use crate::confine::Own;
 use crate::home::Home;
 
@@ -52,11 +53,11 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     let finished = AgentFinished {
         end: told.end,
         report: told.report,
-        agent: String::new(),
+        agent: told.agent,
         usage: told.usage,
-        models: Vec::new(),
-        session: None,
-        summary: Summary::default(),
+        models: told.models,
+        session: told.session,
+        summary: told.summary,
         message: told.message,
         transcript: Some(transcript.id().clone()),
         brief: Some(brief.id().clone()),
@@ -71,6 +72,7 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
 }
 
 fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<String, Fault> {
+    let answers = adapter(agent_of(job)?).is_ok_and(|agent| agent.answers());
     let task = spec.task.as_ref().and_then(|task| shop.texts.get(&task.text));
     let diff = match under_review(job, spec) {
         Some(tree) => {
@@ -79,8 +81,7 @@ fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<
         }
         None => String::new(),
     };
-    let texts =
-        Texts { nonce: who.nonce, task: task.map_or("", String::as_str), diff: &diff, answers: false };
+    let texts = Texts { nonce: who.nonce, task: task.map_or("", String::as_str), diff: &diff, answers };
     render(spec, &texts).map_err(|error| broken(&error.to_string()))
 }
 
@@ -95,7 +96,7 @@ fn under_review(job: &Job, spec: &BriefSpec) -> Option<windlass_core::id::TreeId
 }
 
 fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -> Result<Told, Fault> {
-    let policy = job.creation.policy.agent_for(who.role);
+    let policy = agent_of(job)?;
     let agent = adapter(policy).map_err(|error| broken(&error.to_string()))?;
     let wall = match job.wall_left {
         Some(left) if left < policy.timeout || policy.timeout.is_zero() => {
@@ -132,6 +133,14 @@ fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -
         marker: &format!("{}/{}/{}", shop.dirs.key(), job.creation.name, who.attempt),
         spawner: &shop.spawner,
         redactor: &shop.redactor,
+        home: &own.home(),
+        path: &shop.confine.path,
+        is_confined: shop.confine.is_on(),
+        resume: job.resume.as_ref(),
+        clock: clock::wall,
+        is_spent: &|used| is_spent(job, used),
+        // What nobody takes in time is in the transcript all the same.
+        live: &|live| drop(shop.live.try_send(live)),
     };
     Ok(agent.call(&call, &mut |canceller| shop.started(canceller)))
 }
@@ -148,11 +157,15 @@ fn own(
     let unusable = |error: std::io::Error| file_fault(&place, &error);
     // What an attempt left whose windlass was killed.
     take_back(shop, job, who)?;
-    let mut own = Own::fresh(&shop.confine, place.clone()).map_err(unusable)?;
+    let policy = agent_of(job)?;
+    let mut own = match (policy.extra.resume, is_known(policy)) {
+        (true, true) => Own::lasting(place.clone()).map_err(unusable)?,
+        (_, true) => Own::made(place.clone()).map_err(unusable)?,
+        (_, false) => Own::fresh(&shop.confine, place.clone()).map_err(unusable)?,
+    };
     if let Some(home) = home(shop, job, who).as_ref() {
         home.seed().map_err(unusable)?;
     }
-    let policy = job.creation.policy.agent_for(who.role);
     own.read = agent.files(policy, &shop.surroundings.project, &shop.confine.path);
     own.read.push(shop.trail.clone());
     own.write.extend(dir.join(REPORT_PATH).parent().map(Path::to_path_buf));
@@ -164,13 +177,38 @@ fn own(
 }
 
 fn own_dir(shop: &Workshop, job: &Job, who: &Who<'_>) -> PathBuf {
-    shop.dirs.attempts(&job.creation.name).join(format!("own-{}", who.role.name()))
+    let name = format!("own-{}", who.role.name());
+    match job.agent.as_ref().is_some_and(|agent| agent.extra.resume && is_known(agent)) {
+        // A conversation lies in the home it was had in.
+        true => shop.dirs.homes(&job.creation.name).join(name),
+        false => shop.dirs.attempts(&job.creation.name).join(name),
+    }
+}
+
+fn agent_of(job: &Job) -> Result<&AgentPolicy, Fault> {
+    job.agent.as_ref().ok_or_else(|| broken("an attempt without an agent"))
+}
+
+fn is_known(policy: &AgentPolicy) -> bool {
+    KNOWN_AGENTS.contains(&policy.adapter.as_str())
+}
+
+/// Whether the loop's budget ends with what this attempt has used so far.
+fn is_spent(job: &Job, used: &Usage) -> bool {
+    let (budget, prices) = (&job.creation.policy.budget, &job.creation.policy.prices);
+    let price = job.agent.as_ref().and_then(|agent| prices.get(&agent.model));
+    let cost = used.cost_micro_usd.or_else(|| price.map(|price| price.of(used)));
+    let mut total = job.spent;
+    total.add(&Usage { cost_micro_usd: cost, ..*used });
+    let tokens = budget.tokens != 0 && total.tokens() >= budget.tokens;
+    tokens || (budget.cost_micro_usd != 0 && total.cost_micro_usd.unwrap_or(0) >= budget.cost_micro_usd)
 }
 
 /// None where agents have the operator's own, or need nothing of it.
 fn home<'a>(shop: &'a Workshop, job: &Job, who: &Who<'_>) -> Option<Home<'a>> {
-    let operator = shop.surroundings.var("HOME").filter(|_| shop.confine.is_on())?;
-    let profile = profile(job.creation.policy.agent_for(who.role))?;
+    let policy = job.agent.as_ref()?;
+    let operator = shop.surroundings.var("HOME").filter(|_| shop.confine.is_on() || is_known(policy))?;
+    let profile = profile(policy)?;
     let own = Own::at(own_dir(shop, job, who));
     let locks = shop.dirs.state().join("accounts");
     Some(Home { dir: own.home(), seeded: own.seeded(), operator: Path::new(operator), profile, locks })

@@ -2,6 +2,7 @@
 //! drive has. Under the loop's lock; nothing is added to the log.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::sync_channel;
 
 use windlass_core::effect::Effect;
 use windlass_core::gate::{CheckResult, Purpose};
@@ -45,8 +46,8 @@ fn run(asked: &Asked, history: &History, record: &Record) -> Result<Vec<CheckRes
     };
     let state = &history.state;
     let trail = asked.project.top.join(".windlass/loops").join(asked.name.as_str());
-    let shop =
-        workshop(&order, state.policy(), BTreeMap::new(), &trail).map_err(|error| error.to_string())?;
+    let shop = workshop(&order, state.policy(), BTreeMap::new(), (&trail, sync_channel(1).0))
+        .map_err(|error| error.to_string())?;
     let effect = Effect::RunGate { purpose: Purpose::Final, tree: landed.tree.clone(), checks };
     shop.begin();
     match shop.perform(Job::new(&effect, state)).0 {

@@ -1,0 +1,239 @@
+//! The coding agents that people have, each as it really behaves: how it is called, and what its lines mean.
+//!
+//! Nothing here runs anything or reads a file. A [`Cli`] turns an [`Ask`] into an [`Invocation`]; a [`Reader`]
+//! is given the program's lines as they come, and its exit, and says how the turn ended. The brief is always
+//! the program's standard input.
+//!
+//! A program's word for success is about its turn, never about the work. Its exit code is not believed alone,
+//! and a stream that stops before its end marker, or goes on after it, was no turn that ended well.
+
+mod claude;
+mod codex;
+mod fault;
+pub mod fuzzed;
+mod gemini;
+mod line;
+mod messages;
+mod opencode;
+mod qwen;
+mod story;
+mod turn;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use windlass_core::input::AttemptEnd;
+use windlass_core::policy::Role;
+use windlass_core::time::Timestamp;
+use windlass_core::usage::Usage;
+use windlass_process::Exit;
+
+use crate::live::{Live, RefusedCall, Touched};
+use crate::reset::Zone;
+
+pub trait Cli: Sync {
+    /// The adapter's name, and the program's.
+    fn name(&self) -> &'static str;
+
+    /// Versions that the recordings and the trials were made with.
+    fn tried_versions(&self) -> &'static [&'static str];
+
+    /// The version in what `--version` printed.
+    fn parse_version(&self, printed: &str) -> Option<String> {
+        line::version(printed)
+    }
+
+    fn invocation(&self, ask: &Ask<'_>) -> Invocation;
+
+    /// Whether a report can be asked for by a JSON schema. Where it can, the report is taken from there alone.
+    fn has_schema(&self) -> bool;
+
+    /// The program to start for the one that was found: a wrapper that drops signals is stepped over.
+    /// `exists` says whether there is such a file.
+    fn native(&self, found: &Path, exists: &dyn Fn(&Path) -> bool) -> PathBuf;
+
+    fn reader(&self, begun: Begun) -> Box<dyn Reader>;
+
+    /// The command that fixes a login.
+    fn login_remedy(&self) -> &'static str;
+}
+
+pub const NAMES: [&str; 5] = ["codex", "claude", "opencode", "gemini", "qwen"];
+
+pub fn named(name: &str) -> Option<&'static dyn Cli> {
+    match name {
+        "codex" => Some(&codex::Codex),
+        "claude" => Some(&claude::Claude),
+        "opencode" => Some(&opencode::Opencode),
+        "gemini" => Some(&gemini::Gemini),
+        "qwen" => Some(&qwen::Qwen),
+        _ => None,
+    }
+}
+
+/// What is wanted of one turn.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    pub role: Role,
+    /// As [`Cli::native`] resolved it.
+    pub program: &'a Path,
+    /// Empty: the program's own default.
+    pub model: &'a str,
+    /// Empty: the program's own default.
+    pub effort: &'a str,
+    /// The operator's own; they come last, so that they win.
+    pub args: &'a [String],
+    /// 0 is no limit.
+    pub max_turns: u32,
+    pub workspace: &'a Path,
+    /// The home directory of this attempt.
+    pub home: &'a Path,
+    pub report: &'a Path,
+    pub schema: Option<&'a Value>,
+    /// Where the schema lies as a file.
+    pub schema_file: &'a Path,
+    /// A session of the same program, in the same workspace.
+    pub resume: Option<&'a str>,
+    pub confined: Confined,
+    pub access: Access,
+    pub own_config: OwnConfig,
+    /// Names of the variables that the attempt's environment has: how the program is logged in.
+    pub variables: &'a [&'a str],
+}
+
+impl Ask<'_> {
+    fn has_variable(&self, name: &str) -> bool {
+        self.variables.contains(&name)
+    }
+}
+
+/// Whose sandbox the tools run in. They do not nest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confined {
+    /// windlass confines the whole program; its own sandbox is switched off.
+    ByWindlass,
+    /// Nobody else does: the program's own rules hold.
+    ByItself,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Write,
+    /// A reviewer: what it changes is thrown away, and counts against it.
+    ReadOnly,
+}
+
+/// The operator's MCP servers, plugins and settings for this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnConfig {
+    KeptOut,
+    Wanted,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Invocation {
+    pub argv: Vec<OsString>,
+    /// On top of what the attempt's environment has.
+    pub env: Vec<(OsString, OsString)>,
+    /// Below the home; parents are to be made. An existing file is replaced.
+    pub files: Vec<(PathBuf, Vec<u8>)>,
+    /// What is to be said of this call.
+    pub notes: Vec<String>,
+}
+
+/// What a reader must know of the call it reads.
+#[derive(Clone, Debug)]
+pub struct Begun {
+    /// As asked; most programs do not name the model they used.
+    pub model: String,
+    pub schema: bool,
+    pub session: Session,
+    /// Of the times of day that the program prints.
+    pub zone: Zone,
+}
+
+/// Two programs report the tokens of a whole session, also of the turns before the resumed one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Session {
+    Fresh,
+    /// With `Ending::session_total` of the turn before, empty if that is not known.
+    Resumed {
+        before: Vec<ModelUsage>,
+    },
+}
+
+pub trait Reader: Send {
+    /// One line of standard output, without its line feed.
+    fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live>;
+
+    /// One line of standard error: where some programs tell of their retries.
+    fn error_line(&mut self, _line: &[u8], _now: Timestamp) -> Vec<Live> {
+        Vec::new()
+    }
+
+    /// The end that is certain already while the program still tries: the caller ends the turn, and keeps it.
+    fn hopeless(&self) -> Option<AttemptEnd>;
+
+    fn end(self: Box<Self>, over: &Over<'_>) -> Ending;
+}
+
+/// A turn whose program is dead.
+#[derive(Clone, Copy, Debug)]
+pub struct Over<'a> {
+    pub exit: &'a Exit,
+    /// What [`crate::failure::class`] makes of the exit, limits on resources included.
+    pub outside: &'a AttemptEnd,
+    pub stderr: &'a [u8],
+    pub now: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ending {
+    pub end: AttemptEnd,
+    /// The final message, verbatim but bounded.
+    pub message: String,
+    /// What the output schema gave, of a turn that ended well. Never from other text.
+    pub structured: Option<Value>,
+    /// Of this turn alone. Empty: unknown.
+    pub usage: Vec<ModelUsage>,
+    /// Whether `usage` is all of it. What a turn that was cut short had told is the least it can be.
+    pub usage_is_whole: bool,
+    /// To be given as [`Session::Resumed`] to the turn that goes on with this session. Empty: unknown.
+    pub session_total: Vec<ModelUsage>,
+    /// Messages of the model.
+    pub messages: u64,
+    pub session: Option<String>,
+    /// The session that was to be resumed is gone; a fresh one is the way on.
+    pub session_is_gone: bool,
+    pub summary: Summary,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelUsage {
+    /// Empty where neither the call nor the program named it.
+    pub model: String,
+    /// Five disjoint buckets; its cost is not set.
+    pub usage: Usage,
+    /// Millionths of a dollar, where the program knows a price.
+    pub cost: Option<u64>,
+}
+
+/// What a turn did, as its program told. A claim, for the next brief and for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub files: Vec<Touched>,
+    pub commands: Vec<Ran>,
+    pub errors: Vec<String>,
+    pub refused: Vec<RefusedCall>,
+    /// Items that did not fit.
+    pub left_out: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    pub command: String,
+    pub exit: Option<i32>,
+    pub ok: bool,
+}

@@ -1,0 +1,50 @@
+//! Any bytes as the output of any of the programs. A fuzzer calls this, and so does a test on every recording.
+
+use windlass_core::time::Timestamp;
+use windlass_process::Exit;
+
+use super::{Begun, NAMES, Over, Session, named};
+use crate::agent::WallSource;
+use crate::failure;
+use crate::reset::Zone;
+
+/// The first byte chooses the program, the second the exit; what follows is its output, and after a line of
+/// its own with one `~` its standard error.
+///
+/// # Panics
+/// Where a reader breaks a promise.
+pub fn readers(data: &[u8]) {
+    let [program, exit, output @ ..] = data else { return };
+    let exit = match exit % 8 {
+        0..=3 => Exit::Code(0),
+        4 => Exit::Code(1),
+        5 => Exit::Code(173),
+        6 => Exit::Signal(9),
+        _ => Exit::Stalled,
+    };
+    let Some(cli) = named(NAMES[usize::from(*program) % NAMES.len()]) else { return };
+    let session = if program % 2 == 0 { Session::Fresh } else { Session::Resumed { before: Vec::new() } };
+    let begun = Begun { model: String::new(), schema: true, session, zone: Zone::utc() };
+    let mut reader = cli.reader(begun);
+    let now = Timestamp(1_794_765_600_000);
+    let mut lines = output.split(|byte| *byte == b'\n');
+    let stdout: Vec<&[u8]> = lines.by_ref().take_while(|line| *line != b"~").collect();
+    let stderr: Vec<&[u8]> = lines.collect();
+    for line in &stdout {
+        reader.line(line, now);
+    }
+    for line in &stderr {
+        reader.error_line(line, now);
+    }
+    let outside = failure::class(&exit, WallSource::Agent, &[]);
+    let ending = reader.end(&Over { exit: &exit, outside: &outside, stderr: &stderr.join(&b'\n'), now });
+    let well = ending.end == windlass_core::input::AttemptEnd::Normal;
+    assert!(!well || exit == Exit::Code(0), "no turn ends well by another exit");
+    assert!(well || ending.structured.is_none(), "only a turn that ended well has a report");
+    let last = stdout.iter().rev().find(|line| !line.trim_ascii().is_empty());
+    let marked = |line: &&[u8]| {
+        let says = |word: &[u8]| line.windows(word.len()).any(|part| part == word);
+        says(b"turn.completed") || says(b"result") || says(b"step_finish") || line.contains(&b'\\')
+    };
+    assert!(!well || stdout.iter().any(marked), "a turn ends well by its end marker: {last:?}");
+}

@@ -1,0 +1,303 @@
+//! Gemini CLI: `gemini -o stream-json`.
+//!
+//! Its exit code is the HTTP status modulo 256, and 0 for a turn that failed or was ended by a signal. While it
+//! tries again it prints nothing but stack traces on standard error.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use windlass_core::input::AttemptEnd;
+use windlass_core::time::Timestamp;
+use windlass_core::usage::Usage;
+use windlass_process::Exit;
+
+use super::fault::Fault;
+use super::line::{count, count_or_zero, text, words};
+use super::messages;
+use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
+use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
+use crate::live::{self, Live, Retry};
+
+pub struct Gemini;
+
+const REMEDY: &str = "run gemini once and log in, or set GEMINI_API_KEY";
+
+impl Cli for Gemini {
+    fn name(&self) -> &'static str {
+        "gemini"
+    }
+
+    fn tried_versions(&self) -> &'static [&'static str] {
+        &["0.61.0"]
+    }
+
+    fn invocation(&self, ask: &Ask<'_>) -> Invocation {
+        let mut call = Invocation::default();
+        call.argv.push(ask.program.into());
+        let mut put = |words: &[&str]| call.argv.extend(words.iter().map(|word| (*word).into()));
+        put(&["-o", "stream-json", "--skip-trust"]);
+        if !ask.model.is_empty() {
+            put(&["-m", ask.model]);
+        }
+        if let Some(session) = ask.resume {
+            put(&["--resume", session]);
+        }
+        match (ask.confined, ask.access) {
+            (Confined::ByWindlass, _) => put(&["--approval-mode", "yolo"]),
+            (Confined::ByItself, Access::Write) => put(&["--approval-mode", "auto_edit"]),
+            (Confined::ByItself, Access::ReadOnly) => put(&["--approval-mode", "plan"]),
+        }
+        if ask.own_config == OwnConfig::KeptOut {
+            put(&["-e", "none", "--allowed-mcp-server-names", "none"]);
+        }
+        call.argv.extend(ask.args.iter().map(Into::into));
+        call.env.push(("GEMINI_CLI_HOME".into(), ask.home.into()));
+        call.env.push(("GEMINI_CLI_SYSTEM_SETTINGS_PATH".into(), ask.home.join(place(ask)).into()));
+        for (name, value) in
+            [("GEMINI_TELEMETRY_ENABLED", "false"), ("GEMINI_CLI_NO_RELAUNCH", "true"), ("NO_BROWSER", "1")]
+        {
+            call.env.push((name.into(), value.into()));
+        }
+        call.files.push((PathBuf::from(place(ask)), format!("{:#}\n", settings(ask)).into_bytes()));
+        if !ask.effort.is_empty() {
+            call.notes.push("it has no setting for the reasoning effort: it is not used".to_owned());
+        }
+        if ask.confined == Confined::ByWindlass {
+            call.notes.push("its own approvals are off: windlass confines it".to_owned());
+        }
+        call
+    }
+
+    fn has_schema(&self) -> bool {
+        false
+    }
+
+    fn native(&self, found: &Path, _exists: &dyn Fn(&Path) -> bool) -> PathBuf {
+        found.to_path_buf()
+    }
+
+    fn reader(&self, begun: Begun) -> Box<dyn Reader> {
+        Box::new(GeminiReader {
+            turn: Turn::new(begun, REMEDY),
+            mark: Mark::Missing(NO_MARK),
+            answer: String::new(),
+            status: None,
+            last_error: String::new(),
+        })
+    }
+
+    fn login_remedy(&self) -> &'static str {
+        REMEDY
+    }
+}
+
+/// The user's file, named as the system's too, which no file of a project can override. The program passes over
+/// a system's file below a directory that others may write, so it must be the user's as well.
+fn place(ask: &Ask<'_>) -> &'static str {
+    match ask.own_config {
+        OwnConfig::KeptOut => ".gemini/settings.json",
+        OwnConfig::Wanted => ".gemini/windlass.json",
+    }
+}
+
+fn settings(ask: &Ask<'_>) -> Value {
+    let mut settings = json!({
+        "privacy": {"usageStatisticsEnabled": false},
+        "telemetry": {"enabled": false},
+        "general": {"enableAutoUpdate": false, "maxAttempts": 2},
+    });
+    if ask.own_config == OwnConfig::KeptOut {
+        settings["security"] = json!({"auth": {"selectedType": login(ask)}});
+        settings["hooksConfig"] = json!({"enabled": false});
+    }
+    if ask.max_turns > 0 {
+        settings["model"] = json!({"maxSessionTurns": ask.max_turns});
+    }
+    if ask.access == Access::ReadOnly {
+        settings["tools"] = json!({"exclude": ["write_file", "replace"]});
+    }
+    settings
+}
+
+/// It does not start without being told which login to use.
+fn login(ask: &Ask<'_>) -> &'static str {
+    if ask.has_variable("GEMINI_API_KEY") {
+        "gemini-api-key"
+    } else if ask.has_variable("GOOGLE_API_KEY") || ask.has_variable("GOOGLE_GENAI_USE_VERTEXAI") {
+        "vertex-ai"
+    } else {
+        "oauth-personal"
+    }
+}
+
+struct GeminiReader {
+    turn: Turn,
+    mark: Mark,
+    /// The model's text comes in pieces; a call ends a message.
+    answer: String,
+    /// The last HTTP status that standard error told of.
+    status: Option<u64>,
+    last_error: String,
+}
+
+impl Reader for GeminiReader {
+    fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
+        if let Some((kind, body)) = self.turn.event(line) {
+            self.event(&kind, &body, now);
+        }
+        self.turn.story.drain()
+    }
+
+    fn error_line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim();
+        if let Some((attempt, rest)) =
+            line.strip_prefix("Attempt ").and_then(|rest| rest.split_once(" failed with status "))
+        {
+            let fault = Fault::said(rest).status(leading_number(rest));
+            let attempt = attempt.parse().ok();
+            let why = live::words(&format!("HTTP {}", rest.split('.').next().unwrap_or_default()));
+            self.turn.retrying(Retry { attempt, of: None, delay_ms: None, why }, fault, now);
+        } else if let Some(said) = line.strip_prefix("Error when talking to Gemini API") {
+            self.turn.failing(Fault::said(said), now);
+        }
+        if let Some(status) = line.strip_prefix("status: ").or_else(|| line.strip_prefix("code: ")) {
+            self.status = leading_number(status).filter(|status| (400..600).contains(status)).or(self.status);
+        }
+        self.turn.story.drain()
+    }
+
+    fn hopeless(&self) -> Option<AttemptEnd> {
+        self.turn.hopeless()
+    }
+
+    fn end(mut self: Box<Self>, over: &Over<'_>) -> Ending {
+        self.close_message();
+        let told = std::mem::replace(&mut self.mark, Mark::Missing(NO_MARK));
+        let mark = match told {
+            Mark::Failed(fault) => {
+                let status = self.status.or_else(|| status_of(over.exit));
+                let code = if status == Some(429) { "RESOURCE_EXHAUSTED" } else { "" };
+                Mark::Failed(fault.status_if_unknown(status).code(code))
+            }
+            mark @ (Mark::Well | Mark::Aborted | Mark::Bounded | Mark::Missing(_)) => mark,
+        };
+        self.turn.end(mark, over)
+    }
+}
+
+impl GeminiReader {
+    fn event(&mut self, kind: &str, body: &Value, now: Timestamp) {
+        if matches!(self.mark, Mark::Well | Mark::Missing(AFTER_MARK | TWO_MARKS)) {
+            let why = if kind == "result" { TWO_MARKS } else { AFTER_MARK };
+            self.mark = Mark::Missing(why);
+            return;
+        }
+        match kind {
+            "init" => {
+                self.turn.session(words(body, "/session_id"));
+                self.turn.model(words(body, "/model"));
+            }
+            "message" if words(body, "/role") == "assistant" => {
+                self.turn.went_on();
+                let piece = words(body, "/content");
+                self.turn.story.text(piece);
+                self.answer.push_str(crate::bound::head(piece, 64 * 1024));
+            }
+            "tool_use" => {
+                self.turn.went_on();
+                self.close_message();
+                let what = messages::input_words(body.get("parameters"));
+                self.turn.story.tool_started(words(body, "/tool_id"), words(body, "/tool_name"), &what);
+            }
+            "tool_result" => self.tool_result(body),
+            "error" if words(body, "/severity") == "error" => {
+                self.last_error = words(body, "/message").to_owned();
+                self.turn.story.error(words(body, "/message"));
+                self.turn.failing(Fault::said(words(body, "/message")), now);
+            }
+            "result" => self.result(body, now),
+            _ => {}
+        }
+    }
+
+    fn close_message(&mut self) {
+        if !self.answer.is_empty() {
+            self.turn.messages += 1;
+            self.turn.message = std::mem::take(&mut self.answer);
+        }
+    }
+
+    fn tool_result(&mut self, body: &Value) {
+        let output = words(body, "/output");
+        let error = text(body, "/error/message").unwrap_or_default();
+        let ok = words(body, "/status") == "success";
+        let exit = messages::exit_code(output).or_else(|| messages::exit_code(error));
+        let Some(tool) = self.turn.story.tool_finished(words(body, "/tool_id"), exit, ok) else { return };
+        let kind = words(body, "/error/type");
+        if matches!(kind, "policy_violation" | "permission_denied" | "tool_not_registered")
+            || error.contains("Path not in workspace")
+        {
+            return self.turn.story.refused(&format!("{} {}", tool.name, tool.what), error);
+        }
+        if messages::is_shell(&tool.name) {
+            let exit = exit.or(ok.then_some(0));
+            self.turn.story.ran(&tool.what, exit, ok && exit == Some(0));
+        } else if ok {
+            messages::touched(&mut self.turn.story, &tool.name, &tool.what, false);
+        }
+        self.turn.story.error(error);
+    }
+
+    fn result(&mut self, body: &Value, now: Timestamp) {
+        self.close_message();
+        self.usage(body);
+        let message = text(body, "/error/message").unwrap_or(&self.last_error);
+        self.mark = match words(body, "/status") {
+            "success" => {
+                self.turn.went_on();
+                Mark::Well
+            }
+            _ if message.contains("max session turns") => Mark::Bounded,
+            _ => {
+                let fault = Fault::said(message).code(words(body, "/error/type"));
+                self.turn.failing(fault.clone(), now);
+                Mark::Failed(fault)
+            }
+        };
+    }
+
+    fn usage(&mut self, body: &Value) {
+        let models = body.pointer("/stats/models").and_then(Value::as_object);
+        for (model, said) in models.into_iter().flatten() {
+            let Some(usage) = usage(said).filter(|usage| usage.tokens() > 0) else { continue };
+            self.turn.add_usage(&live::words(model), usage, None);
+        }
+        self.turn.usage_is_whole = !self.turn.usage.is_empty();
+        self.turn.story.tokens(&self.turn.usage);
+    }
+}
+
+/// What came from a cache is part of `input_tokens`. Thoughts are in no field but in the total.
+fn usage(said: &Value) -> Option<Usage> {
+    let (input, output) = (count(said, "/input_tokens")?, count(said, "/output_tokens")?);
+    let cached = count_or_zero(said, "/cached")?;
+    let total = count(said, "/total_tokens")?;
+    Some(Usage {
+        input_tokens: input.checked_sub(cached)?,
+        output_tokens: output,
+        reasoning_tokens: total.checked_sub(input)?.checked_sub(output)?,
+        cache_read_tokens: cached,
+        ..Usage::default()
+    })
+}
+
+fn status_of(exit: &Exit) -> Option<u64> {
+    let Exit::Code(code @ 144..=255) = exit else { return None };
+    u64::try_from(*code).ok().map(|code| code + 256)
+}
+
+fn leading_number(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text[..digits].parse().ok()
+}

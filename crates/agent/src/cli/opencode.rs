@@ -1,0 +1,297 @@
+//! opencode: `opencode run --format json`.
+//!
+//! It prints no end marker: the last step must have finished with `stop`, nothing may follow, and the program
+//! must exit with 0. Tokens and cost are told for each step. Asking for a title of the session would cost a
+//! request that it does not tell of, so the title is given.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use windlass_core::input::AttemptEnd;
+use windlass_core::time::Timestamp;
+use windlass_core::usage::Usage;
+
+use super::fault::Fault;
+use super::line::{cost, count, count_or_zero, text, words};
+use super::messages;
+use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
+use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
+use crate::live::Live;
+use crate::reset;
+
+pub struct Opencode;
+
+const REMEDY: &str = "opencode auth login";
+const CUTS_IN_A_ROW: u32 = 5;
+
+impl Cli for Opencode {
+    fn name(&self) -> &'static str {
+        "opencode"
+    }
+
+    fn tried_versions(&self) -> &'static [&'static str] {
+        &["1.18.33"]
+    }
+
+    fn invocation(&self, ask: &Ask<'_>) -> Invocation {
+        let mut call = Invocation::default();
+        call.argv.push(ask.program.into());
+        call.argv.extend(["run", "--format", "json", "--title", "windlass", "--dir"].map(Into::into));
+        call.argv.push(ask.workspace.into());
+        let mut put = |words: &[&str]| call.argv.extend(words.iter().map(|word| (*word).into()));
+        if !ask.model.is_empty() {
+            put(&["-m", ask.model]);
+        }
+        if !ask.effort.is_empty() {
+            put(&["--variant", ask.effort]);
+        }
+        if let Some(session) = ask.resume {
+            put(&["-s", session]);
+        }
+        if ask.confined == Confined::ByWindlass {
+            put(&["--auto"]);
+        }
+        if ask.own_config == OwnConfig::KeptOut {
+            put(&["--pure"]);
+        }
+        if ask.own_config == OwnConfig::KeptOut && ask.access == Access::ReadOnly {
+            // The project's own could hold what an author planted for its reviewer.
+            call.env.push(("OPENCODE_DISABLE_PROJECT_CONFIG".into(), "1".into()));
+        }
+        call.argv.extend(ask.args.iter().map(Into::into));
+        call.env.push(("OPENCODE_PERMISSION".into(), permissions(ask).into()));
+        call.env.extend(ENVIRONMENT.iter().map(|name| ((*name).into(), "1".into())));
+        let below = [
+            ("XDG_DATA_HOME", ".local/share"),
+            ("XDG_CONFIG_HOME", ".config"),
+            ("XDG_STATE_HOME", ".local/state"),
+            ("XDG_CACHE_HOME", ".cache"),
+        ];
+        call.env.extend(below.map(|(name, place)| (name.into(), ask.home.join(place).into())));
+        if ask.max_turns > 0 {
+            call.notes.push("it has no limit on turns: the time limit holds".to_owned());
+        }
+        if ask.confined == Confined::ByWindlass {
+            call.notes.push("its own permission rules are off: windlass confines it".to_owned());
+        }
+        call
+    }
+
+    fn has_schema(&self) -> bool {
+        false
+    }
+
+    fn native(&self, found: &Path, _exists: &dyn Fn(&Path) -> bool) -> PathBuf {
+        found.to_path_buf()
+    }
+
+    fn reader(&self, begun: Begun) -> Box<dyn Reader> {
+        Box::new(OpencodeReader {
+            turn: Turn::new(begun, REMEDY),
+            mark: Mark::Missing(NO_MARK),
+            in_step: false,
+            disordered: None,
+            all_told: true,
+            cuts: 0,
+        })
+    }
+
+    fn login_remedy(&self) -> &'static str {
+        REMEDY
+    }
+}
+
+const ENVIRONMENT: [&str; 5] = [
+    "OPENCODE_DISABLE_AUTOUPDATE",
+    "OPENCODE_DISABLE_MODELS_FETCH",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD",
+    "OPENCODE_DISABLE_DEFAULT_PLUGINS",
+    "OPENCODE_DISABLE_SHARE",
+];
+
+/// What is not named here is asked for, and an asked-for call is rejected where nobody answers.
+fn permissions(ask: &Ask<'_>) -> &'static str {
+    match (ask.confined, ask.access) {
+        (Confined::ByWindlass, Access::Write) => r#"{"question":"deny"}"#,
+        (Confined::ByWindlass, Access::ReadOnly) => r#"{"edit":"deny","question":"deny"}"#,
+        (Confined::ByItself, Access::Write) => {
+            r#"{"edit":"allow","bash":"allow","external_directory":"deny","question":"deny"}"#
+        }
+        (Confined::ByItself, Access::ReadOnly) => {
+            r#"{"edit":"deny","bash":"deny","external_directory":"deny","question":"deny"}"#
+        }
+    }
+}
+
+struct OpencodeReader {
+    turn: Turn,
+    mark: Mark,
+    in_step: bool,
+    /// Why its order cannot be believed any more.
+    disordered: Option<&'static str>,
+    /// Every step so far has told its tokens.
+    all_told: bool,
+    /// Steps in a row whose stream was cut.
+    cuts: u32,
+}
+
+impl Reader for OpencodeReader {
+    fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
+        if let Some((kind, body)) = self.turn.event(line) {
+            self.event(&kind, &body, now);
+        }
+        self.turn.story.drain()
+    }
+
+    fn hopeless(&self) -> Option<AttemptEnd> {
+        self.turn.hopeless()
+    }
+
+    fn end(mut self: Box<Self>, over: &Over<'_>) -> Ending {
+        let mark = match self.disordered {
+            Some(why) if matches!(self.mark, Mark::Well) => Mark::Missing(why),
+            _ => self.mark,
+        };
+        self.turn.usage_is_whole = self.all_told && matches!(mark, Mark::Well);
+        self.turn.end(mark, over)
+    }
+}
+
+impl OpencodeReader {
+    fn event(&mut self, kind: &str, body: &Value, now: Timestamp) {
+        self.turn.session(words(body, "/sessionID"));
+        let Some(part) = body.get("part") else {
+            if kind == "error" {
+                self.error(body, now);
+            }
+            return;
+        };
+        match kind {
+            "step_start" => {
+                if !matches!(self.mark, Mark::Failed(_) | Mark::Aborted) {
+                    self.mark = Mark::Missing(NO_MARK);
+                }
+                self.in_step = true;
+            }
+            "text" => {
+                self.inside();
+                self.turn.messages += 1;
+                self.turn.said(words(part, "/text"));
+            }
+            "tool_use" => {
+                self.inside();
+                self.cuts = 0;
+                self.turn.went_on();
+                self.tool(part);
+            }
+            "step_finish" => self.step_finished(part),
+            _ => {}
+        }
+    }
+
+    fn inside(&mut self) {
+        if !self.in_step {
+            self.disordered = self.disordered.or(Some(AFTER_MARK));
+        }
+    }
+
+    fn step_finished(&mut self, part: &Value) {
+        if !self.in_step {
+            self.disordered = self.disordered.or(Some(TWO_MARKS));
+            return;
+        }
+        self.in_step = false;
+        let told = part.get("tokens").and_then(usage).filter(|usage| usage.tokens() > 0);
+        self.all_told &= told.is_some();
+        if let Some(usage) = told {
+            let model = self.turn.begun.model.clone();
+            // A model without a price in its configuration costs 0, which is not known to be true.
+            self.turn.add_usage(&model, usage, cost(part, "/cost").filter(|cost| *cost > 0));
+            self.turn.story.tokens(&self.turn.usage);
+        }
+        if matches!(self.mark, Mark::Failed(_) | Mark::Aborted) {
+            return;
+        }
+        self.mark = match words(part, "/reason") {
+            "stop" => {
+                self.turn.went_on();
+                Mark::Well
+            }
+            "content-filter" => Mark::Failed(Fault::said("the answer was filtered").code("content_filter")),
+            "length" => Mark::Missing("the model's answer was cut at its length"),
+            "tool-calls" => Mark::Missing("it ended after a call, without the model's last word"),
+            "unknown" => {
+                self.cut();
+                return;
+            }
+            _ => Mark::Missing(NO_MARK),
+        };
+    }
+
+    /// The model's stream was cut. It asks again at once, and without end.
+    fn cut(&mut self) {
+        self.mark = Mark::Missing("the model's stream ended without a finish reason");
+        self.cuts += 1;
+        if self.cuts >= CUTS_IN_A_ROW {
+            self.turn.give_up(AttemptEnd::Network);
+        }
+    }
+
+    fn tool(&mut self, part: &Value) {
+        let (id, name) = (words(part, "/callID"), words(part, "/tool"));
+        let what = messages::input_words(part.pointer("/state/input"));
+        let ok = words(part, "/state/status") == "completed";
+        let exit = part.pointer("/state/metadata/exit").and_then(Value::as_i64);
+        let exit = exit.and_then(|exit| i32::try_from(exit).ok());
+        self.turn.story.tool_started(id, name, &what);
+        if self.turn.story.tool_finished(id, exit, ok && exit.is_none_or(|exit| exit == 0)).is_none() {
+            return;
+        }
+        let error = words(part, "/state/error");
+        if error.contains("rejected permission") || error.contains("prevents you from using") {
+            return self.turn.story.refused(&format!("{name} {what}"), error);
+        }
+        if messages::is_shell(name) {
+            self.turn.story.ran(&what, exit, ok && exit == Some(0));
+        } else if ok {
+            let existed = part.pointer("/state/metadata/exists").and_then(Value::as_bool);
+            messages::touched(&mut self.turn.story, name, &what, existed == Some(false));
+        }
+        self.turn.story.error(error);
+    }
+
+    fn error(&mut self, body: &Value, now: Timestamp) {
+        let name = words(body, "/error/name");
+        if name == "MessageAbortedError" {
+            self.mark = Mark::Aborted;
+            return;
+        }
+        let data = body.pointer("/error/data").unwrap_or(&Value::Null);
+        let message = text(data, "/message").unwrap_or(name);
+        let mut fault = Fault::said(message).status(count(data, "/statusCode")).code(name);
+        if let Some(answer) = text(data, "/responseBody").and_then(|body| serde_json::from_str(body).ok()) {
+            fault.look_into(&answer);
+        }
+        let header = |name: &str| text(data, &format!("/responseHeaders/{name}"));
+        let unified = header("anthropic-ratelimit-unified-reset").and_then(|at| at.parse().ok());
+        let again = unified
+            .and_then(|at| reset::epoch(at, now))
+            .or_else(|| header("retry-after").and_then(|value| reset::retry_after(value, now)));
+        let fault = fault.again_at(again);
+        self.turn.story.error(message);
+        self.turn.failing(fault.clone(), now);
+        self.mark = Mark::Failed(fault);
+    }
+}
+
+/// Disjoint as they are.
+fn usage(said: &Value) -> Option<Usage> {
+    Some(Usage {
+        input_tokens: count(said, "/input")?,
+        output_tokens: count(said, "/output")?,
+        reasoning_tokens: count_or_zero(said, "/reasoning")?,
+        cache_read_tokens: count_or_zero(said, "/cache/read")?,
+        cache_write_tokens: count_or_zero(said, "/cache/write")?,
+        ..Usage::default()
+    })
+}

@@ -1,0 +1,117 @@
+//! What happens in a turn, told as it happens and kept, bounded, for its summary.
+
+use std::collections::BTreeMap;
+
+use windlass_core::usage::Usage;
+
+use super::{ModelUsage, Ran, Summary};
+use crate::live::{self, Live, RefusedCall, Retry, Tool, Touch, Touched};
+
+const ITEMS: usize = 100;
+/// A program that never finishes what it starts must not fill the memory.
+const OPEN_TOOLS: usize = 1000;
+
+#[derive(Default)]
+pub struct Story {
+    told: Vec<Live>,
+    summary: Summary,
+    open: BTreeMap<String, Tool>,
+}
+
+impl Story {
+    /// What was told since the last time.
+    pub fn drain(&mut self) -> Vec<Live> {
+        std::mem::take(&mut self.told)
+    }
+
+    pub fn into_summary(self) -> Summary {
+        self.summary
+    }
+
+    pub fn text(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            self.told.push(Live::Text(live::text(text)));
+        }
+    }
+
+    /// All that is known of the turn so far, over all of its models.
+    pub fn tokens(&mut self, models: &[ModelUsage]) {
+        let mut all = Usage::default();
+        models.iter().for_each(|model| all.add(&model.usage));
+        if all.tokens() > 0 {
+            self.told.push(Live::Tokens(all));
+        }
+    }
+
+    pub fn retry(&mut self, retry: Retry) {
+        self.told.push(Live::Retry(retry));
+    }
+
+    /// Told again under the same id it is the same call.
+    pub fn tool_started(&mut self, id: &str, name: &str, what: &str) {
+        let tool = tool(id, name, what);
+        if self.open.contains_key(id) || self.open.len() >= OPEN_TOOLS {
+            return;
+        }
+        self.open.insert(id.to_owned(), tool.clone());
+        self.told.push(Live::ToolStarted(tool));
+    }
+
+    /// The call that began under this id, or nothing that was ever begun.
+    pub fn tool_finished(&mut self, id: &str, exit: Option<i32>, ok: bool) -> Option<Tool> {
+        let tool = self.open.remove(id)?;
+        self.told.push(Live::ToolFinished { tool: tool.clone(), exit, ok });
+        Some(tool)
+    }
+
+    pub fn open(&self, id: &str) -> Option<&Tool> {
+        self.open.get(id)
+    }
+
+    pub fn ran(&mut self, command: &str, exit: Option<i32>, ok: bool) {
+        let command = live::words(command);
+        keep(&mut self.summary.commands, &mut self.summary.left_out, Ran { command, exit, ok });
+    }
+
+    pub fn touched(&mut self, path: &str, how: Touch) {
+        if path.is_empty() {
+            return;
+        }
+        let touched = Touched { path: live::words(path), how };
+        self.told.push(Live::Touched(touched.clone()));
+        if !self.summary.files.contains(&touched) {
+            keep(&mut self.summary.files, &mut self.summary.left_out, touched);
+        }
+    }
+
+    pub fn refused(&mut self, what: &str, why: &str) {
+        let refused = RefusedCall { what: live::words(what), why: live::words(why) };
+        if !self.summary.refused.contains(&refused) {
+            self.told.push(Live::RefusedCall(refused.clone()));
+            keep(&mut self.summary.refused, &mut self.summary.left_out, refused);
+        }
+    }
+
+    /// A refusal that is told again at the end, without its reason.
+    pub fn denied(&mut self, what: &str) {
+        let what = live::words(what);
+        if !self.summary.refused.iter().any(|known| known.what == what) {
+            self.refused(&what, "the program's rules do not allow it");
+        }
+    }
+
+    pub fn error(&mut self, what: &str) {
+        let what = live::words(what);
+        if !what.is_empty() && !self.summary.errors.contains(&what) {
+            keep(&mut self.summary.errors, &mut self.summary.left_out, what);
+        }
+    }
+}
+
+fn tool(id: &str, name: &str, what: &str) -> Tool {
+    Tool { id: live::words(id), name: live::words(name), what: live::words(what) }
+}
+
+fn keep<T>(items: &mut Vec<T>, left_out: &mut u64, item: T) {
+    if items.len() < ITEMS { items.push(item) } else { *left_out += 1 }
+}

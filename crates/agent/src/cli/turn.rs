@@ -1,0 +1,305 @@
+//! What every reader keeps of its turn, and how a turn is judged when its program is dead.
+
+use serde_json::Value;
+use windlass_core::input::AttemptEnd;
+use windlass_core::time::Timestamp;
+use windlass_core::usage::Usage;
+use windlass_process::Exit;
+
+use super::fault::{self, Fault, Reading};
+use super::line::{self, Line};
+use super::story::Story;
+use super::{Begun, Ending, ModelUsage, Over, Session};
+use crate::live::{self, Retry};
+use crate::{bound, report};
+
+const MESSAGE_BYTES: usize = 256 * 1024;
+/// A wait that is longer is windlass's to make: it shows it, and it survives a restart.
+const OWN_WAIT_MS: u64 = 60_000;
+
+pub struct Turn {
+    pub begun: Begun,
+    pub story: Story,
+    pub session: Option<String>,
+    pub messages: u64,
+    /// The last message of the model.
+    pub message: String,
+    pub structured: Option<Value>,
+    pub usage: Vec<ModelUsage>,
+    pub usage_is_whole: bool,
+    pub session_total: Vec<ModelUsage>,
+    pub notes: Vec<String>,
+    remedy: &'static str,
+    hopeless: Option<AttemptEnd>,
+    other_lines: u64,
+    /// The last failure that was told and may have been overcome.
+    fault: Option<Fault>,
+}
+
+/// What a stream says of its own end.
+pub enum Mark {
+    Well,
+    Failed(Fault),
+    /// It stopped from outside.
+    Aborted,
+    /// It came to a bound of its own: a number of turns, or an amount.
+    Bounded,
+    /// No end marker that can be believed, and why.
+    Missing(&'static str),
+}
+
+pub const NO_MARK: &str = "its output stops before its end marker";
+pub const AFTER_MARK: &str = "its output goes on after its end marker";
+pub const TWO_MARKS: &str = "its output has two end markers";
+
+impl Turn {
+    pub fn new(begun: Begun, remedy: &'static str) -> Self {
+        Self {
+            begun,
+            story: Story::default(),
+            session: None,
+            messages: 0,
+            message: String::new(),
+            structured: None,
+            usage: Vec::new(),
+            usage_is_whole: false,
+            session_total: Vec::new(),
+            notes: Vec::new(),
+            remedy,
+            hopeless: None,
+            other_lines: 0,
+            fault: None,
+        }
+    }
+
+    /// The event of a line. What is no event is counted.
+    pub fn event(&mut self, bytes: &[u8]) -> Option<(String, Value)> {
+        match line::read(bytes) {
+            Line::Blank => None,
+            Line::Event { kind, body } => Some((kind, body)),
+            Line::Other => {
+                self.other_lines += 1;
+                None
+            }
+        }
+    }
+
+    pub fn session(&mut self, id: &str) {
+        if self.session.is_none() && !id.is_empty() {
+            self.session = Some(live::words(id));
+        }
+    }
+
+    /// The model that the program names, where none was asked for.
+    pub fn model(&mut self, name: &str) {
+        if self.begun.model.is_empty() {
+            self.begun.model = live::words(name);
+        }
+    }
+
+    pub fn said(&mut self, text: &str) {
+        self.story.text(text);
+        self.message = bound::head(text, MESSAGE_BYTES).to_owned();
+    }
+
+    /// A failure the program may overcome by itself, unless trying again cannot help.
+    pub fn failing(&mut self, fault: Fault, now: Timestamp) {
+        let end = fault.class(&self.reading(now)).filter(fault::is_hopeless);
+        self.hopeless = self.hopeless.take().or(end);
+        self.fault = Some(fault);
+    }
+
+    pub fn retrying(&mut self, retry: Retry, fault: Fault, now: Timestamp) {
+        let delay = retry.delay_ms;
+        self.story.retry(retry);
+        if let Some(ms) = delay.filter(|ms| *ms >= OWN_WAIT_MS) {
+            let until = Timestamp(now.0.saturating_add_unsigned(ms));
+            let end = match fault.class(&self.reading(now)) {
+                Some(AttemptEnd::RateLimited { retry_at }) => {
+                    AttemptEnd::RateLimited { retry_at: retry_at.or(Some(until)) }
+                }
+                Some(end) => end,
+                None => AttemptEnd::RateLimited { retry_at: Some(until) },
+            };
+            self.hopeless = self.hopeless.take().or(Some(end));
+        }
+        self.failing(fault, now);
+    }
+
+    pub fn give_up(&mut self, end: AttemptEnd) {
+        self.hopeless = self.hopeless.take().or(Some(end));
+    }
+
+    /// It went on: what failed before is overcome.
+    pub fn went_on(&mut self) {
+        self.hopeless = None;
+        self.fault = None;
+    }
+
+    pub fn hopeless(&self) -> Option<AttemptEnd> {
+        self.hopeless.clone()
+    }
+
+    /// Takes the report of the output schema from the final message.
+    pub fn structured_from_message(&mut self) {
+        if self.begun.schema {
+            self.structured = report::strict_object(self.message.trim().as_bytes());
+        }
+    }
+
+    /// Adds to what is known of this turn.
+    pub fn add_usage(&mut self, model: &str, usage: Usage, cost: Option<u64>) {
+        add(&mut self.usage, model, usage, cost);
+    }
+
+    /// Of a program that reports the total of its session: this turn's part is what was not there before.
+    pub fn session_usage(&mut self, total: Vec<ModelUsage>) {
+        self.usage = match &self.begun.session {
+            Session::Fresh => total.clone(),
+            Session::Resumed { before } => less(&total, before).unwrap_or_default(),
+        };
+        self.usage_is_whole = !self.usage.is_empty();
+        self.story.tokens(&self.usage);
+        self.session_total = total;
+        if self.usage.is_empty() && !self.session_total.is_empty() {
+            let note = "its tokens are told for the whole session, and those before this turn are not known";
+            self.notes.push(note.to_owned());
+        }
+    }
+
+    pub fn end(mut self, mark: Mark, over: &Over<'_>) -> Ending {
+        let stderr = String::from_utf8_lossy(over.stderr);
+        let session_is_gone =
+            matches!(self.begun.session, Session::Resumed { .. }) && says_gone(&stderr, &self.message);
+        let end = self.judge(mark, over, &stderr);
+        if self.other_lines > 0 {
+            self.notes.push(format!("{} lines of its output were not read", self.other_lines));
+        }
+        let well = end == AttemptEnd::Normal;
+        self.usage.retain(|model| model.usage.tokens() > 0 || model.cost.is_some_and(|cost| cost > 0));
+        self.session_total.retain(|model| model.usage.tokens() > 0);
+        Ending {
+            structured: self.structured.filter(|_| well),
+            usage_is_whole: self.usage_is_whole && !self.usage.is_empty(),
+            end,
+            message: self.message,
+            usage: self.usage,
+            session_total: self.session_total,
+            messages: self.messages,
+            session: self.session,
+            session_is_gone,
+            summary: self.story.into_summary(),
+            notes: self.notes,
+        }
+    }
+
+    fn judge(&mut self, mark: Mark, over: &Over<'_>, stderr: &str) -> AttemptEnd {
+        let outside = over.outside.clone();
+        match over.exit {
+            Exit::Cancelled | Exit::NotStarted { .. } => return outside,
+            Exit::TimedOut | Exit::Stalled | Exit::WardenLost { .. } => {
+                let known = self.hopeless.take().filter(|_| outside != AttemptEnd::Budget);
+                return known.unwrap_or(outside);
+            }
+            Exit::Code(_) | Exit::Signal(_) => {}
+        }
+        match mark {
+            Mark::Well if *over.exit == Exit::Code(0) => AttemptEnd::Normal,
+            Mark::Well => outside,
+            Mark::Aborted => AttemptEnd::Killed,
+            Mark::Bounded => {
+                self.notes.push("it came to the end of the turns it was allowed".to_owned());
+                AttemptEnd::TimedOut
+            }
+            Mark::Failed(fault) => {
+                self.story.error(fault.words());
+                let class = fault.class(&self.reading(over.now));
+                class.unwrap_or_else(|| AttemptEnd::Crashed { what: live::words(fault.words()) })
+            }
+            Mark::Missing(why) => self.unmarked(why, over, stderr),
+        }
+    }
+
+    /// The program is gone and its stream does not say why.
+    fn unmarked(&mut self, why: &str, over: &Over<'_>, stderr: &str) -> AttemptEnd {
+        if let Some(known) = self.hopeless.take() {
+            return known;
+        }
+        let code = match over.exit {
+            Exit::Code(0) => return AttemptEnd::Protocol { what: why.to_owned() },
+            Exit::Code(code) => *code,
+            Exit::Signal(_)
+            | Exit::TimedOut
+            | Exit::Stalled
+            | Exit::Cancelled
+            | Exit::NotStarted { .. }
+            | Exit::WardenLost { .. } => return over.outside.clone(),
+        };
+        if *over.outside != (AttemptEnd::Crashed { what: format!("exit code {code}") }) {
+            return over.outside.clone();
+        }
+        // What a shell, and programs that clean up first, make of the signals of people and managers.
+        if matches!(code, 129 | 130 | 137 | 143) {
+            return AttemptEnd::Killed;
+        }
+        let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let on_stderr = || {
+            let last = Some(Fault::said(last)).filter(|fault| fault.class(&self.reading(over.now)).is_some());
+            last.unwrap_or_else(|| Fault::said(bound::tail(stderr, MESSAGE_BYTES)))
+        };
+        let fault = self.fault.clone().unwrap_or_else(on_stderr);
+        self.story.error(last);
+        fault.class(&self.reading(over.now)).unwrap_or_else(|| AttemptEnd::Crashed {
+            what: format!("exit code {code}: {}", live::words(last)).trim_end_matches([':', ' ']).to_owned(),
+        })
+    }
+
+    fn reading(&self, now: Timestamp) -> Reading<'_> {
+        Reading { now, zone: &self.begun.zone, remedy: self.remedy }
+    }
+}
+
+pub fn add(models: &mut Vec<ModelUsage>, model: &str, usage: Usage, cost: Option<u64>) {
+    match models.iter_mut().find(|known| known.model == model) {
+        Some(known) => {
+            known.usage.add(&usage);
+            known.cost = known.cost.zip(cost).map(|(before, more)| before.saturating_add(more));
+        }
+        None => models.push(ModelUsage { model: model.to_owned(), usage, cost }),
+    }
+}
+
+/// None where the total is smaller than what was before: then neither can be believed.
+fn less(total: &[ModelUsage], before: &[ModelUsage]) -> Option<Vec<ModelUsage>> {
+    if before.is_empty() {
+        return None;
+    }
+    let minus = |now: &ModelUsage| {
+        let Some(then) = before.iter().find(|then| then.model == now.model) else { return Some(now.clone()) };
+        let (a, b) = (now.usage, then.usage);
+        Some(ModelUsage {
+            model: now.model.clone(),
+            usage: Usage {
+                input_tokens: a.input_tokens.checked_sub(b.input_tokens)?,
+                output_tokens: a.output_tokens.checked_sub(b.output_tokens)?,
+                reasoning_tokens: a.reasoning_tokens.checked_sub(b.reasoning_tokens)?,
+                cache_read_tokens: a.cache_read_tokens.checked_sub(b.cache_read_tokens)?,
+                cache_write_tokens: a.cache_write_tokens.checked_sub(b.cache_write_tokens)?,
+                ..Usage::default()
+            },
+            cost: now.cost.zip(then.cost).and_then(|(now, then)| now.checked_sub(then)),
+        })
+    };
+    total.iter().map(minus).collect()
+}
+
+fn says_gone(stderr: &str, message: &str) -> bool {
+    const GONE: [&str; 5] = [
+        "no rollout found for thread id",
+        "No conversation found with session ID",
+        "Session not found",
+        "No saved session found",
+        "Error resuming session",
+    ];
+    GONE.iter().any(|words| stderr.contains(words) || message.contains(words))
+}

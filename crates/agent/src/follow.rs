@@ -1,0 +1,145 @@
+//! A file that grows while a program runs, line by line.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use windlass_process::Capture;
+
+/// A longer line is passed over: no program that is listened to writes one.
+const LONGEST_LINE: usize = 8 * 1024 * 1024;
+
+pub struct Follower {
+    path: PathBuf,
+    file: Option<File>,
+    heard: u64,
+    partial: Vec<u8>,
+    /// The line in hand is too long, and the rest of it is passed over.
+    skipping: bool,
+}
+
+impl Follower {
+    pub fn of(path: &Path) -> Self {
+        Self { path: path.to_owned(), file: None, heard: 0, partial: Vec::new(), skipping: false }
+    }
+
+    /// What came since the last call, as whole lines without their line feeds.
+    pub fn lines(&mut self) -> Vec<Vec<u8>> {
+        let mut lines = Vec::new();
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(size @ 1..) = self.read(&mut buffer) {
+            self.take(&buffer[..size], &mut lines);
+        }
+        lines
+    }
+
+    /// The program is dead: what is left of its stream, the last line also where it has no end.
+    pub fn rest(&mut self, capture: &Capture) -> Vec<Vec<u8>> {
+        let mut lines = self.lines();
+        if capture.truncated
+            && let Ok(tail) = tail(capture, self.heard)
+        {
+            // The middle is missing, and so is the beginning of the first line behind it.
+            self.partial.clear();
+            self.skipping = capture.total_bytes > self.heard + tail.len() as u64;
+            self.take(&tail, &mut lines);
+        }
+        if !self.partial.is_empty() && !self.skipping {
+            lines.push(std::mem::take(&mut self.partial));
+        }
+        lines
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.file.is_none() {
+            self.file = Some(File::open(&self.path)?);
+        }
+        let Some(file) = &self.file else { return Ok(0) };
+        let size = file.read_at(buffer, self.heard)?;
+        self.heard += size as u64;
+        Ok(size)
+    }
+
+    fn take(&mut self, bytes: &[u8], lines: &mut Vec<Vec<u8>>) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let ended = part.ends_with(b"\n");
+            if !self.skipping {
+                self.partial.extend_from_slice(part.strip_suffix(b"\n").unwrap_or(part));
+            }
+            self.skipping |= self.partial.len() > LONGEST_LINE;
+            if ended {
+                let line = std::mem::take(&mut self.partial);
+                if !std::mem::take(&mut self.skipping) {
+                    lines.push(line);
+                }
+            } else if self.skipping {
+                self.partial.clear();
+            }
+        }
+    }
+}
+
+/// The kept end of a stream whose middle is not, without what was heard of it.
+fn tail(capture: &Capture, heard: u64) -> io::Result<Vec<u8>> {
+    let file = File::open(&capture.path)?;
+    let size = file.metadata()?.len();
+    let kept = capture.kept_bytes / 2;
+    let begins = capture.total_bytes.saturating_sub(kept);
+    let wanted = kept.saturating_sub(heard.saturating_sub(begins)).min(size);
+    let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, size - wanted)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(lines: Vec<Vec<u8>>) -> Vec<String> {
+        lines.into_iter().map(|line| String::from_utf8(line).unwrap()).collect()
+    }
+
+    fn capture(path: &Path, total: u64, kept: u64) -> Capture {
+        let path = path.to_owned();
+        Capture { path, total_bytes: total, kept_bytes: kept, truncated: kept < total, write_error: None }
+    }
+
+    #[test]
+    fn lines_come_whole_and_the_last_at_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stdout");
+        let mut follower = Follower::of(&path);
+        assert!(follower.lines().is_empty(), "there is no such file yet");
+        std::fs::write(&path, "one\ntw").unwrap();
+        assert_eq!(shown(follower.lines()), ["one"]);
+        std::fs::write(&path, "one\ntwo\n\nthree").unwrap();
+        assert_eq!(shown(follower.lines()), ["two", ""]);
+        assert_eq!(shown(follower.rest(&capture(&path, 14, 14))), ["three"]);
+    }
+
+    #[test]
+    fn a_stream_without_its_middle_goes_on_at_its_next_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stdout");
+        std::fs::write(&path, "first\nsec").unwrap();
+        let mut follower = Follower::of(&path);
+        assert_eq!(shown(follower.lines()), ["first"]);
+        // 9 bytes were heard; of 60 in all the first and the last 20 are kept.
+        std::fs::write(&path, format!("first\nsecond....\nxyz\n{}", "f line\nlast line\nend")).unwrap();
+        let lines = shown(follower.rest(&capture(&path, 60, 40)));
+        assert_eq!(lines.last().map(String::as_str), Some("end"));
+        assert!(
+            lines.contains(&"last line".to_owned()) && !lines.contains(&"f line".to_owned()),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn a_line_without_end_is_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("stdout");
+        std::fs::write(&path, format!("a\n{}\nb\n", "x".repeat(LONGEST_LINE + 70_000))).unwrap();
+        assert_eq!(shown(Follower::of(&path).lines()), ["a", "b"]);
+    }
+}

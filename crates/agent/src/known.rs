@@ -1,0 +1,380 @@
+//! The programs that windlass knows: each called as it wants to be, and listened to while it runs.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use windlass_core::input::AttemptEnd;
+use windlass_core::policy::{AgentPolicy, Role};
+use windlass_core::summary::{Ran, Summary};
+use windlass_core::usage::{self, ModelUsage, Session, Usage};
+use windlass_process::{Canceller, Exit, Finished, Running};
+
+use crate::agent::{Agent, Call, Told, Unusable};
+use crate::attempt::{self, REPORT_PATH, Start};
+use crate::cli::{self, Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
+use crate::follow::Follower;
+use crate::live::{Live, Touch};
+use crate::reset::Zone;
+use crate::{claim, command, report, schema, version};
+
+/// Kept of each stream: all that a reader needs of a long turn.
+const OUTPUT_CAP: u64 = 32 * 1024 * 1024;
+/// How long a line may lie unread.
+const LISTEN: Duration = Duration::from_millis(50);
+/// Read of standard error for the class of a turn.
+const LAST_ERRORS: u64 = 64 * 1024;
+/// Below the home.
+const SCHEMA_FILE: &str = ".windlass-report.schema.json";
+
+pub struct Known(pub &'static dyn Cli);
+
+impl Agent for Known {
+    fn check(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<(), Unusable> {
+        self.found(policy, project, path).map(drop)
+    }
+
+    /// A program that was installed by a package manager lies among files of its own.
+    fn files(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Vec<PathBuf> {
+        let Ok(found) = self.found(policy, project, path) else { return Vec::new() };
+        let real = found.canonicalize().unwrap_or_else(|_| found.clone());
+        let mut files = vec![found, real.clone()];
+        let packages = real.ancestors().filter(|dir| dir.ends_with("node_modules")).last();
+        files.extend(packages.or(real.parent()).map(Path::to_path_buf));
+        if let Some(node) = command::locate(OsStr::new("node"), path) {
+            let real = node.canonicalize().unwrap_or_else(|_| node.clone());
+            files.extend([node, real]);
+        }
+        files
+    }
+
+    fn answers(&self) -> bool {
+        self.0.has_schema()
+    }
+
+    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
+        let found = match self.found(call.policy, call.project, call.path) {
+            Ok(found) => found.canonicalize().unwrap_or(found),
+            Err(error) => return attempt::not_started(call.role, error.to_string()),
+        };
+        let program = self.0.native(&found, &|place| place.is_file());
+        let turn = Turn { cli: self.0, call, program: &program };
+        let version = version::ask(self.0, &program, call.path);
+        let (mut told, gone) = turn.play(call.resume, started);
+        if gone && call.resume.is_some() {
+            let note = "the conversation it was to go on with is gone: it began afresh".to_owned();
+            (told, _) = match windlass_process::clear_attempt(call.dir) {
+                Ok(()) => turn.play(None, started),
+                Err(error) => {
+                    let what = format!("cannot clear {}: {error}", call.dir.display());
+                    (attempt::not_started(call.role, what), false)
+                }
+            };
+            told.notes.push(note);
+        }
+        let (agent, untried) = version::words(self.0, version);
+        told.agent = agent;
+        told.notes.extend(untried);
+        told
+    }
+}
+
+impl Known {
+    fn found(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<PathBuf, Unusable> {
+        let given = policy.extra.path.as_str();
+        if !given.is_empty() {
+            let place = project.join(given);
+            return command::executable(&place).map(|()| place);
+        }
+        let name = self.0.name();
+        let missing = || Unusable::NotInstalled { program: name.to_owned() };
+        command::locate(OsStr::new(name), path).ok_or_else(missing)
+    }
+}
+
+/// A known agent on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    pub program: PathBuf,
+    pub version: Option<String>,
+    /// Whether this version was tried with windlass.
+    pub tried: bool,
+}
+
+/// None when it is not there. Runs the program for its version.
+pub fn installed(policy: &AgentPolicy, project: &Path, path: &OsStr) -> Option<Installed> {
+    let cli = cli::named(&policy.adapter)?;
+    let program = Known(cli).found(policy, project, path).ok()?;
+    let real = program.canonicalize().unwrap_or_else(|_| program.clone());
+    let native = cli.native(&real, &|place| place.is_file());
+    let version = version::heard(version::ask(cli, &native, path));
+    let tried = version.as_deref().is_some_and(|version| cli.tried_versions().contains(&version));
+    Some(Installed { program, version, tried })
+}
+
+/// One run of the program.
+struct Turn<'a> {
+    cli: &'static dyn Cli,
+    call: &'a Call<'a>,
+    program: &'a Path,
+}
+
+impl Turn<'_> {
+    /// What came of it, and whether its session was gone.
+    fn play(&self, resume: Option<&Session>, started: &mut dyn FnMut(Canceller)) -> (Told, bool) {
+        let call = self.call;
+        let schema = self.cli.has_schema().then(|| schema::of(call.role));
+        let invocation = self.invocation(schema.as_ref(), resume);
+        let put = |(name, bytes): &(PathBuf, Vec<u8>)| attempt::put(&call.home.join(name), bytes);
+        let schema_text =
+            schema.as_ref().map(|schema| (PathBuf::from(SCHEMA_FILE), schema.to_string().into()));
+        if let Err(what) = invocation.files.iter().chain(&schema_text).try_for_each(put) {
+            return (attempt::not_started(call.role, what), false);
+        }
+        let start =
+            Start { argv: invocation.argv, env: self.environment(invocation.env), output_cap: OUTPUT_CAP };
+        let running = match attempt::start(call, start) {
+            Ok(running) => running,
+            Err(what) => return (attempt::not_started(call.role, what), false),
+        };
+        started(running.canceller());
+        let session = match resume {
+            Some(session) => cli::Session::Resumed { before: session.total.iter().map(as_told).collect() },
+            None => cli::Session::Fresh,
+        };
+        let begun = Begun {
+            model: call.policy.model.clone(),
+            schema: schema.is_some(),
+            session,
+            zone: Zone::system(),
+        };
+        let (finished, ear) = listen(call, running, self.cli.reader(begun));
+        if let Err(what) = attempt::clean(call, &finished) {
+            return (attempt::not_started(call.role, what), false);
+        }
+        self.told(finished, ear, (schema.is_some(), invocation.notes))
+    }
+
+    fn invocation(&self, schema: Option<&Value>, resume: Option<&Session>) -> Invocation {
+        let call = self.call;
+        let policy = call.policy;
+        let set = policy.extra.set.keys().map(String::as_str);
+        let variables: Vec<&str> = call.env.iter().filter_map(|(name, _)| name.to_str()).chain(set).collect();
+        self.cli.invocation(&Ask {
+            variables: &variables,
+            role: call.role,
+            program: self.program,
+            model: &policy.model,
+            effort: &policy.effort,
+            args: &policy.extra.args,
+            max_turns: turns(call.role, policy.max_turns),
+            workspace: call.workspace,
+            home: call.home,
+            report: &call.dir.join(REPORT_PATH),
+            schema,
+            schema_file: &call.home.join(SCHEMA_FILE),
+            resume: resume.map(|session| session.id.as_str()),
+            confined: if call.is_confined { Confined::ByWindlass } else { Confined::ByItself },
+            access: if call.role == Role::Reviewer { Access::ReadOnly } else { Access::Write },
+            own_config: if policy.extra.own_config { OwnConfig::Wanted } else { OwnConfig::KeptOut },
+        })
+    }
+
+    /// What the operator set wins.
+    fn environment(&self, own: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        let set = self.call.policy.extra.set.iter().map(|(name, value)| (name.into(), value.into()));
+        own.into_iter().chain(set).collect()
+    }
+
+    fn told(&self, finished: Finished, ear: Ear, (schema, notes): (bool, Vec<String>)) -> (Told, bool) {
+        let call = self.call;
+        let outside = attempt::outside(call, &finished);
+        let stderr = attempt::end_of(&finished.stderr.path, LAST_ERRORS).unwrap_or_default();
+        let over = Over { exit: &finished.exit, outside: &outside, stderr: &stderr, now: (call.clock)() };
+        let mut ending = ear.reader.end(&over);
+        if let Some(known) = ear.ended.filter(|_| finished.exit == Exit::Cancelled) {
+            ending.end = known;
+        }
+        let heard = match schema {
+            true => report::of_answer(ending.structured.as_ref(), call.role, call.nonce),
+            false => report::read(&call.dir.join(REPORT_PATH), (call.role, call.nonce), call.redactor),
+        };
+        let heard = heard.or_claim(call.role, || claim::of(&ending.message));
+        let gone = ending.session_is_gone;
+        let mut told = attempt::told(finished, heard, outside);
+        if !ending.usage_is_whole && !ending.usage.is_empty() {
+            told.notes.push("it was cut short: it used at least the tokens that it told".to_owned());
+        }
+        told.end = ending.end.clone();
+        told.notes.extend(notes);
+        told.notes.append(&mut ending.notes);
+        told.summary = summary(&ending);
+        told.models = ending.usage.iter().map(as_kept).collect();
+        if let [only] = told.models.as_mut_slice() {
+            only.messages = ending.messages;
+        }
+        told.usage = usage::sum(&told.models).or(told.usage);
+        let total = ending.session_total.iter().map(as_kept).collect();
+        told.session = ending.session.map(|id| Session { id, total });
+        if !ending.message.is_empty() {
+            told.message = ending.message;
+        }
+        (told, gone)
+    }
+}
+
+/// A reviewer gets half of an author's, and no fewer than six.
+fn turns(role: Role, max: u32) -> u32 {
+    match role {
+        Role::Reviewer if max > 0 => (max / 2).max(6),
+        Role::Reviewer | Role::Author | Role::Planner | Role::Finisher => max,
+    }
+}
+
+/// What was heard, and why the turn was ended, if it was.
+struct Ear {
+    reader: Box<dyn Reader>,
+    ended: Option<AttemptEnd>,
+}
+
+/// Listens until the program is dead. What no more turns of the program could mend ends it at once.
+fn listen(call: &Call<'_>, running: Running, reader: Box<dyn Reader>) -> (Finished, Ear) {
+    let (stdout, stderr) = running.streams();
+    let canceller = running.canceller();
+    let over = Bell::default();
+    std::thread::scope(|scope| {
+        let listener = scope.spawn(|| {
+            let mut ear = Listener {
+                call,
+                canceller,
+                streams: [Follower::of(&stdout), Follower::of(&stderr)],
+                ear: Ear { reader, ended: None },
+            };
+            while !over.within(LISTEN) {
+                ear.hear();
+            }
+            ear
+        });
+        let finished = running.wait();
+        over.set();
+        match listener.join() {
+            Ok(mut listener) => {
+                listener.hear_the_rest(&finished);
+                (finished, listener.ear)
+            }
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+#[derive(Default)]
+struct Bell {
+    is: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Bell {
+    fn set(&self) {
+        *self.is.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    fn within(&self, span: Duration) -> bool {
+        let is = self.is.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(is, span, |is| !*is);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+struct Listener<'a> {
+    call: &'a Call<'a>,
+    canceller: Canceller,
+    streams: [Follower; 2],
+    ear: Ear,
+}
+
+impl Listener<'_> {
+    fn hear(&mut self) {
+        let [stdout, stderr] = &mut self.streams;
+        let (lines, errors) = (stdout.lines(), stderr.lines());
+        self.take(lines, errors);
+        if self.ear.ended.is_none() {
+            self.ear.ended = self.ear.reader.hopeless();
+        }
+        if self.ear.ended.is_some() {
+            self.canceller.cancel();
+        }
+    }
+
+    fn hear_the_rest(&mut self, finished: &Finished) {
+        let [stdout, stderr] = &mut self.streams;
+        let (lines, errors) = (stdout.rest(&finished.stdout), stderr.rest(&finished.stderr));
+        self.take(lines, errors);
+    }
+
+    fn take(&mut self, lines: Vec<Vec<u8>>, errors: Vec<Vec<u8>>) {
+        for (line, is_error) in
+            errors.iter().map(|line| (line, true)).chain(lines.iter().map(|line| (line, false)))
+        {
+            let line = self.call.redactor.bytes(line);
+            let now = (self.call.clock)();
+            let live = match is_error {
+                true => self.ear.reader.error_line(&line, now),
+                false => self.ear.reader.line(&line, now),
+            };
+            for event in live {
+                if let Live::Tokens(used) = &event
+                    && (self.call.is_spent)(used)
+                {
+                    self.ear.ended = Some(AttemptEnd::Budget);
+                }
+                if !tells(&event, self.call.nonce.as_str()) {
+                    (self.call.live)(event);
+                }
+            }
+        }
+    }
+}
+
+/// Whether it is the report on its way, which nobody needs to see twice.
+fn tells(event: &Live, nonce: &str) -> bool {
+    match event {
+        Live::Text(said) => said.contains(nonce),
+        Live::ToolStarted(tool) | Live::ToolFinished { tool, .. } => tool.what.contains(nonce),
+        Live::Touched(_) | Live::Tokens(_) | Live::Retry(_) | Live::RefusedCall(_) => false,
+    }
+}
+
+fn as_kept(told: &cli::ModelUsage) -> ModelUsage {
+    let usage = Usage { cost_micro_usd: told.cost, ..told.usage };
+    ModelUsage { model: told.model.clone(), usage, messages: 0 }
+}
+
+fn as_told(kept: &ModelUsage) -> cli::ModelUsage {
+    cli::ModelUsage { model: kept.model.clone(), usage: kept.usage, cost: kept.usage.cost_micro_usd }
+}
+
+/// As the core keeps it.
+fn summary(ending: &Ending) -> Summary {
+    let mut summary = Summary::default();
+    for file in &ending.summary.files {
+        let list = match file.how {
+            Touch::Created => &mut summary.created,
+            Touch::Edited | Touch::Deleted => &mut summary.edited,
+            Touch::Read => &mut summary.read,
+        };
+        Summary::keep(list, file.path.clone());
+    }
+    for ran in &ending.summary.commands {
+        summary.ran(Ran { what: ran.command.clone(), exit: ran.exit, ok: ran.ok });
+    }
+    for error in &ending.summary.errors {
+        Summary::keep(&mut summary.errors, error.clone());
+    }
+    for call in &ending.summary.refused {
+        Summary::keep(&mut summary.refused, format!("{}: {}", call.what, call.why));
+    }
+    summary
+}

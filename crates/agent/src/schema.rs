@@ -1,0 +1,147 @@
+//! The JSON schema of a report, for programs that hold their model to one.
+//!
+//! Written for the strictest reader there is: every property is required, no other is allowed, and what may be
+//! absent is a type or null. The nonce is a plain string: its value stands in the brief alone, for a schema is
+//! handed over where other programs can read it.
+
+use serde_json::{Map, Value, json};
+use windlass_core::policy::Role;
+
+pub fn of(role: Role) -> Value {
+    match role {
+        Role::Reviewer => review(),
+        Role::Author | Role::Planner | Role::Finisher => claim(),
+    }
+}
+
+fn claim() -> Value {
+    object([
+        ("nonce", text("The nonce of the brief's first line.")),
+        ("status", one_of(&["complete", "continue", "blocked"])),
+        ("summary", text("What was done, in a few sentences.")),
+        ("blockers", texts("What keeps the task from being done. Empty if nothing does.")),
+        ("next", texts("What is left to do.")),
+    ])
+}
+
+fn review() -> Value {
+    let criterion = object([
+        ("text", text("The criterion, as the task has it.")),
+        ("met", one_of(&["yes", "no", "unknown"])),
+        ("where", or_null("string", "File and line that show it.")),
+    ]);
+    let finding = object([
+        ("file", text("Relative to the repository. Empty for the whole.")),
+        ("line", or_null("integer", "From 1.")),
+        ("severity", one_of(&["bug", "warning"])),
+        ("description", text("What is wrong.")),
+        ("scenario", or_null("string", "Input and wrong result.")),
+    ]);
+    object([
+        ("nonce", text("The nonce of the brief's first line.")),
+        ("verdict", one_of(&["accept", "reject"])),
+        ("summary", text("Why, in a few sentences.")),
+        ("criteria", list(criterion)),
+        ("findings", list(finding)),
+        ("resolved", texts("The ids of earlier findings that no longer hold.")),
+        ("pending", texts("What the author is to do next. Empty with an accept.")),
+        ("blocker", or_null("string", "What keeps the change from being accepted. Null with an accept.")),
+    ])
+}
+
+fn object<const N: usize>(properties: [(&str, Value); N]) -> Value {
+    let required: Vec<&str> = properties.iter().map(|(name, _)| *name).collect();
+    let properties: Map<String, Value> =
+        properties.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+fn text(what: &str) -> Value {
+    json!({"type": "string", "description": what})
+}
+
+fn or_null(kind: &str, what: &str) -> Value {
+    json!({"type": [kind, "null"], "description": what})
+}
+
+fn one_of(words: &[&str]) -> Value {
+    json!({"type": "string", "enum": words})
+}
+
+fn texts(what: &str) -> Value {
+    json!({"type": "array", "items": {"type": "string"}, "description": what})
+}
+
+fn list(items: Value) -> Value {
+    json!({"type": "array", "items": items})
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::id::Nonce;
+    use windlass_core::input::Report;
+    use windlass_core::verdict::{NoVerdict, Verdict};
+
+    use super::*;
+    use crate::report::parse_value;
+
+    /// A value of the schema: the first word of each choice, null where it may be.
+    fn sample(schema: &Value) -> Value {
+        let kind = &schema["type"];
+        match kind.as_str().or(kind[1].as_str()) {
+            Some("object") => {
+                let properties = schema["properties"].as_object().unwrap();
+                properties
+                    .iter()
+                    .map(|(name, schema)| (name.clone(), sample(schema)))
+                    .collect::<Map<_, _>>()
+                    .into()
+            }
+            Some("array") => json!([sample(&schema["items"])]),
+            Some("string") => schema["enum"][0].as_str().unwrap_or("words").into(),
+            _ => Value::Null,
+        }
+    }
+
+    fn strict(schema: &Value) {
+        if schema["type"] == "object" {
+            let properties = schema["properties"].as_object().unwrap();
+            let names: Vec<&String> = properties.keys().collect();
+            let mut required: Vec<&str> =
+                schema["required"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+            required.sort_unstable();
+            assert_eq!(names, required);
+            assert_eq!(schema["additionalProperties"], false);
+            properties.values().for_each(strict);
+        }
+        if schema["type"] == "array" {
+            strict(&schema["items"]);
+        }
+    }
+
+    #[test]
+    fn every_property_is_required_and_no_other_allowed() {
+        Role::ALL.into_iter().for_each(|role| strict(&of(role)));
+    }
+
+    #[test]
+    fn a_value_of_the_schema_is_a_report_with_the_right_nonce_only() {
+        let nonce = Nonce::new("n-1");
+        for role in Role::ALL {
+            let mut said = sample(&of(role));
+            let wrong = parse_value(&said, role, &nonce).report;
+            said["nonce"] = "n-1".into();
+            let right = parse_value(&said, role, &nonce).report;
+            match role {
+                Role::Reviewer => {
+                    assert_eq!(wrong, Report::Review(Err(NoVerdict::WrongNonce)));
+                    assert!(matches!(right, Report::Review(Ok(review)) if review.verdict == Verdict::Accept));
+                }
+                Role::Author | Role::Planner | Role::Finisher => {
+                    assert_eq!(wrong, Report::None);
+                    assert!(matches!(right, Report::Author(_)), "{right:?}");
+                }
+            }
+        }
+    }
+}

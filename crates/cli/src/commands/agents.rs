@@ -1,0 +1,100 @@
+//! `windlass agents`: which agents this machine has, and whether one answers.
+
+use serde_json::json;
+use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS, Policy};
+use windlass_driver::agents::{Login, Seen, look, probe};
+
+use super::configure;
+use crate::args::Agents;
+use crate::exit::Exit;
+use crate::failure::{Failure, OrFail};
+use crate::place::{Wish, surroundings};
+use crate::show::json as print_json;
+use crate::show::out::say;
+use crate::show::text::{self, Colour, paint};
+
+pub fn agents(wish: &Wish, asked: &Agents) -> Result<Exit, Failure> {
+    if let Some(name) = &asked.probe {
+        return try_one(wish, name, asked.json);
+    }
+    let seen = look(&surroundings(&wish.directory()?));
+    if asked.json {
+        print_json::print(&seen.iter().map(row).collect::<Vec<_>>());
+        return Ok(Exit::Done);
+    }
+    for agent in &seen {
+        let (mark, colour) = match (&agent.program, &agent.login) {
+            (None, _) => ("absent", Colour::Faint),
+            (Some(_), Login::None) => ("no key", Colour::Busy),
+            (Some(_), Login::Variable(_) | Login::File(_)) => ("found", Colour::Good),
+        };
+        say!("{}  {:<9} {}", paint(&format!("{mark:<7}"), colour), agent.name, words(agent));
+    }
+    say!("\n`windlass agents --probe NAME` calls one for real.");
+    Ok(Exit::Done)
+}
+
+fn words(agent: &Seen) -> String {
+    let Some(program) = &agent.program else { return "not in PATH".to_owned() };
+    let version = agent.version.as_deref().unwrap_or("version unknown");
+    let tried = if agent.tried { "" } else { " (never tried with windlass)" };
+    let login = match agent.login {
+        Login::Variable(name) => format!("key in {name}"),
+        Login::File(name) => format!("signed in by ~/{name}"),
+        Login::None => "not signed in".to_owned(),
+    };
+    format!("{version}{tried}, {login}\n{:19}{}", "", program.display())
+}
+
+fn row(agent: &Seen) -> serde_json::Value {
+    let login = match agent.login {
+        Login::Variable(name) => json!({ "variable": name }),
+        Login::File(name) => json!({ "file": name }),
+        Login::None => json!(null),
+    };
+    json!({
+        "name": agent.name, "program": agent.program, "version": agent.version, "tried": agent.tried,
+        "login": login,
+    })
+}
+
+/// With the keys of `[agent]` where that is the one asked for.
+fn try_one(wish: &Wish, name: &str, as_json: bool) -> Result<Exit, Failure> {
+    if !KNOWN_AGENTS.contains(&name) {
+        let known = KNOWN_AGENTS.join(", ");
+        return Err(
+            Failure::usage(format!("windlass knows no agent {name:?}")).hint(format!("it knows {known}"))
+        );
+    }
+    let policy = match wish.place() {
+        Ok(place) => configure::load(&place.project.top, None, Vec::new())?.policy,
+        Err(_) => Policy::default(),
+    };
+    let named = [&policy.agent].into_iter().chain(policy.roles.values()).find(|agent| agent.adapter == name);
+    let plain = AgentPolicy { adapter: name.to_owned(), ..AgentPolicy::default() };
+    let agent = named.cloned().unwrap_or(plain);
+    let scratch = tempfile::tempdir().or_error()?;
+    let directory = wish.directory()?;
+    let told = probe(&agent, &policy, (&surroundings(&directory), scratch.path()), &|_| {})
+        .map_err(Failure::error)?;
+    let well = told.end == windlass_core::input::AttemptEnd::Normal;
+    if as_json {
+        print_json::print(&json!({
+            "ok": well, "agent": told.agent, "end": told.end, "message": told.message, "usage": told.usage,
+            "notes": told.notes, "duration_ms": u64::try_from(told.duration.as_millis()).unwrap_or(u64::MAX),
+        }));
+    } else {
+        let (mark, colour) =
+            if well { ("it answers", Colour::Good) } else { ("it does not answer", Colour::Bad) };
+        say!("{}: {}, after {:.1} s", told.agent, paint(mark, colour), told.duration.as_secs_f64());
+        say!("  {}", text::clean(&told.end.to_string()));
+        if !told.message.trim().is_empty() {
+            say!("  said: {}", text::clean(told.message.lines().next().unwrap_or_default()));
+        }
+        if let Some(used) = told.usage {
+            say!("  used: {} tokens", used.tokens());
+        }
+        told.notes.iter().for_each(|note| say!("  {}", text::clean(note)));
+    }
+    Ok(if well { Exit::Done } else { Exit::Error })
+}

@@ -1,0 +1,147 @@
+//! Which of the agents that windlass knows this machine has, and what comes of
+//! calling one.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use windlass_agent::live::Live;
+use windlass_agent::{Call, Names, Told, Wall, WallSource, adapter, installed, profile};
+use windlass_core::id::{LoopName, Nonce};
+use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS, Policy, Role};
+use windlass_process::Spawner;
+
+use crate::clock;
+use crate::confine::{Confine, Own, prove};
+use crate::home::Home;
+use crate::surroundings::Surroundings;
+
+/// One agent, as far as can be told without calling it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub name: &'static str,
+    /// None when it is not installed.
+    pub program: Option<PathBuf>,
+    pub version: Option<String>,
+    /// Whether this version was tried with windlass.
+    pub tried: bool,
+    pub login: Login,
+}
+
+/// How it would be signed in. Whether the service takes that, only a call shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Login {
+    Variable(&'static str),
+    File(&'static str),
+    None,
+}
+
+/// Every agent that windlass knows, the best first.
+pub fn look(surroundings: &Surroundings) -> Vec<Seen> {
+    let path = surroundings.clean_path();
+    let look = |name: &'static str| {
+        let policy = AgentPolicy { adapter: name.to_owned(), ..AgentPolicy::default() };
+        let found = installed(&policy, &surroundings.project, &path);
+        Seen {
+            name,
+            login: login(&policy, surroundings),
+            program: found.as_ref().map(|found| found.program.clone()),
+            tried: found.as_ref().is_some_and(|found| found.tried),
+            version: found.and_then(|found| found.version),
+        }
+    };
+    KNOWN_AGENTS.into_iter().map(look).collect()
+}
+
+fn login(policy: &AgentPolicy, surroundings: &Surroundings) -> Login {
+    let Some(profile) = profile(policy) else { return Login::None };
+    let keys = profile.variables.iter().filter(|name| !name.ends_with("_URL") && !name.ends_with("_PROJECT"));
+    let set = |name: &&&str| surroundings.var(name).is_some_and(|value| !value.is_empty());
+    if let Some(name) = keys.copied().collect::<Vec<_>>().iter().find(|name| set(name)) {
+        return Login::Variable(name);
+    }
+    let home = surroundings.var("HOME").map(Path::new);
+    let file = home.and_then(|home| profile.credentials.iter().find(|name| home.join(name).is_file()));
+    file.map_or(Login::None, |name| Login::File(name))
+}
+
+const NONCE: &str = "probe";
+const BRIEF: &str = "nonce: probe\n\nThis only shows that you can be called. Use no tools and change no files. \
+Answer at once: your report has the nonce `probe`, the status `complete` and the summary `ready`. \
+Where you are given no form for it, answer with the one line `STATUS: complete`.\n";
+
+/// Calls the agent once, in an empty directory below `scratch`, confined as the
+/// policy asks.
+pub fn probe(
+    agent: &AgentPolicy,
+    policy: &Policy,
+    (surroundings, scratch): (&Surroundings, &Path),
+    live: &(dyn Fn(Live) + Sync),
+) -> Result<Told, String> {
+    let spawner = Spawner::new();
+    let proven = prove(&policy.sandbox, &spawner, &scratch.join("proofs"))
+        .map_err(|error| format!("{error}\n{}", error.hints().join("\n")))?;
+    let confine = Confine::new(proven.level, &policy.sandbox, surroundings);
+    let called = adapter(agent).map_err(|error| error.to_string())?;
+    called.check(agent, &surroundings.project, &confine.path).map_err(|error| error.to_string())?;
+    let failed = |error: std::io::Error| format!("{}: {error}", scratch.display());
+    let (space, dir) = (scratch.join("space"), scratch.join("attempt"));
+    for made in [&space, &dir] {
+        std::fs::create_dir_all(made).map_err(failed)?;
+    }
+    let mut own = Own::made(scratch.join("own")).map_err(failed)?;
+    own.read = called.files(agent, &surroundings.project, &confine.path);
+    own.write.extend([space.clone(), dir.join("report")]);
+    let home = home(agent, (surroundings, scratch), &own);
+    if let Some(home) = &home {
+        home.seed().map_err(failed)?;
+    }
+    let known = profile(agent).map_or(&[][..], |profile| profile.variables);
+    let named: Vec<String> = agent.env.iter().cloned().chain(known.iter().map(ToString::to_string)).collect();
+    let told = called.call(
+        &Call {
+            role: Role::Author,
+            nonce: &Nonce::new(NONCE),
+            brief: BRIEF,
+            policy: agent,
+            names: Names {
+                name: &LoopName::new("probe").map_err(|e| e.to_string())?,
+                task: None,
+                iteration: 1,
+                nth: 1,
+            },
+            wall: Wall { limit: Duration::from_millis(agent.timeout.0), source: WallSource::Agent },
+            workspace: &space,
+            project: &surroundings.project,
+            trail: &space,
+            dir: &dir,
+            home: &own.home(),
+            path: &confine.path,
+            is_confined: confine.is_on(),
+            resume: None,
+            marker: &format!("probe/{}", std::process::id()),
+            env: &confine.lend(surroundings, (&named, &agent.network), &own),
+            confinement: &confine.confinement(&agent.network, &own),
+            resources: confine.resources,
+            spawner: &spawner,
+            redactor: &surroundings.redactor(policy),
+            clock: clock::wall,
+            is_spent: &|_| false,
+            live,
+        },
+        &mut |_| {},
+    );
+    if let Some(home) = &home {
+        home.take_back().map_err(failed)?;
+    }
+    Ok(told)
+}
+
+fn home<'a>(
+    agent: &AgentPolicy,
+    (surroundings, scratch): (&'a Surroundings, &Path),
+    own: &Own,
+) -> Option<Home<'a>> {
+    let operator = Path::new(surroundings.var("HOME")?);
+    let (dir, seeded, locks) = (own.home(), own.seeded(), scratch.join("accounts"));
+    Some(Home { dir, seeded, operator, profile: profile(agent)?, locks })
+}
