@@ -20,6 +20,7 @@ pub mod operate;
 pub mod perform;
 pub mod project;
 pub mod prove;
+pub mod remains;
 pub mod setup;
 pub mod signal;
 pub mod surroundings;

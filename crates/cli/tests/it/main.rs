@@ -31,6 +31,7 @@ mod final_phases;
 mod gate;
 mod gate_cache;
 mod gate_hardened;
+mod lost_history;
 mod operator;
 mod operator_at_rest;
 mod person;

@@ -35,6 +35,11 @@ fn database(case: &Case) -> Connection {
     Connection::open(vault(case).join("windlass.db")).unwrap()
 }
 
+/// A forger who cares takes away what says how far the log went.
+fn forget(case: &Case) {
+    fs::remove_file(vault(case).join("receipts")).unwrap();
+}
+
 fn branch() -> String {
     format!("refs/heads/windlass/{LOOP}")
 }
@@ -168,7 +173,8 @@ fn a_log_that_was_cut_short() {
     let database = database(&case);
     database.execute("DELETE FROM records WHERE seq = (SELECT max(seq) FROM records)", []).unwrap();
     broken(&case, "log", &["missing"]);
-    // Also with the loop's row made to fit what is left.
+    // Also with the loop's row made to fit what is left, and the receipt taken away.
+    forget(&case);
     database
         .execute(
             "UPDATE loops SET head_seq = (SELECT max(seq) FROM records),
@@ -258,6 +264,7 @@ fn a_protected_file_that_differs_in_what_landed() {
     let (forged_commit, forged_tree) = forge_commit(&case);
     let forged = |text: &str| text.replace(commit, &forged_commit).replace(tree, &forged_tree);
     rewrite_log(&case, &forged);
+    forget(&case);
     let vault = vault(&case).join("vault.git");
     let from = case.repo.path().join(".git");
     let fetched = in_vault(&vault).arg("fetch").arg("-q").arg(&from).arg(&forged_commit).status().unwrap();
