@@ -3,6 +3,7 @@
 //! Reading only, but for a gate that is run again when asked.
 
 mod history;
+mod judged;
 mod rerun;
 mod steps;
 
@@ -11,10 +12,12 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::finding::Severity;
+use windlass_core::gate::Control;
 use windlass_core::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
 use windlass_core::outcome::Outcome;
 use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::TaskStatus;
+use windlass_core::tally::Tally;
 use windlass_core::time::Millis;
 use windlass_core::verdict::Verdict;
 use windlass_store::{Reader, VaultDir};
@@ -122,6 +125,8 @@ pub struct Record {
     pub reviews: Vec<Review>,
     /// Those still open.
     pub findings: Vec<OpenFinding>,
+    /// Those that the operator decided to do without.
+    pub waived: Vec<WaivedFinding>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -151,6 +156,25 @@ pub struct Check {
     pub duration_ms: Millis,
     /// BLAKE3 of what it printed.
     pub output: BlobId,
+    /// The run before it, where that was red and the policy allows another.
+    pub first_try: Option<Try>,
+    /// Its tests, where the policy names its junit files.
+    pub tally: Option<Tally>,
+    /// The command that must fail where it passes, where the policy gives one.
+    pub control: Option<Control>,
+    /// Why it is red, by its exit code, its tests or its control; empty when it is green.
+    pub red: String,
+    /// The waived finding that it is red by.
+    pub waived: Option<FindingId>,
+}
+
+/// The first of two runs of a check on one tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Try {
+    pub event: u64,
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+    pub output: BlobId,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -158,6 +182,8 @@ pub struct Task {
     pub id: TaskId,
     pub title: String,
     pub status: TaskStatus,
+    /// The operator's reason, where it was waived.
+    pub why: String,
     pub commit: Option<CommitId>,
     pub tree: Option<TreeId>,
     pub checked: bool,
@@ -198,12 +224,25 @@ pub struct OpenFinding {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WaivedFinding {
+    pub id: FindingId,
+    /// None for one of the whole loop.
+    pub task: Option<TaskId>,
+    pub severity: Severity,
+    pub description: String,
+    /// The operator's reason.
+    pub why: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Again {
     pub check: String,
     pub recorded: Option<i32>,
     pub exit_code: Option<i32>,
     pub timed_out: bool,
     pub duration_ms: Millis,
+    /// Why it is red now; empty when it is green, or red by what was waived.
+    pub red: String,
 }
 
 /// Whose proof, and where everything is.

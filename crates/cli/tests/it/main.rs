@@ -37,6 +37,7 @@ mod operator_at_rest;
 mod person;
 mod places;
 mod prove;
+mod prove_judged;
 mod repositories;
 mod repositories_refused;
 mod reviews;

@@ -26,17 +26,17 @@ fn completed() -> Case {
     case
 }
 
-fn vault(case: &Case) -> PathBuf {
+pub fn vault(case: &Case) -> PathBuf {
     let vaults = case.home.state().join("windlass/vaults");
     fs::read_dir(&vaults).unwrap().next().unwrap().unwrap().path()
 }
 
-fn database(case: &Case) -> Connection {
+pub fn database(case: &Case) -> Connection {
     Connection::open(vault(case).join("windlass.db")).unwrap()
 }
 
 /// A forger who cares takes away what says how far the log went.
-fn forget(case: &Case) {
+pub fn forget(case: &Case) {
     fs::remove_file(vault(case).join("receipts")).unwrap();
 }
 
@@ -45,7 +45,7 @@ fn branch() -> String {
 }
 
 #[track_caller]
-fn holds(case: &Case) -> Value {
+pub fn holds(case: &Case) -> Value {
     let proof = case.windlass(&["prove", LOOP, "--json"]).expect_code(0).json();
     assert_eq!(proof["holds"], true, "{proof:#}");
     let steps = proof["steps"].as_array().unwrap();
@@ -55,7 +55,7 @@ fn holds(case: &Case) -> Value {
 
 /// Exit 1, this step and no other, with these words, in text and in JSON.
 #[track_caller]
-fn broken(case: &Case, step: &str, words: &[&str]) -> Ran {
+pub fn broken(case: &Case, step: &str, words: &[&str]) -> Ran {
     broken_with(case, &[], step, words)
 }
 
@@ -84,7 +84,7 @@ fn broken_with(case: &Case, more: &[&str], step: &str, words: &[&str]) -> Ran {
 }
 
 #[track_caller]
-fn fits(text: &str) {
+pub fn fits(text: &str) {
     let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(long.is_empty(), "wider than 80 columns: {long:#?}");
 }
@@ -294,7 +294,7 @@ fn forge_commit(case: &Case) -> (String, String) {
 }
 
 /// Every record changed, every hash made anew.
-fn rewrite_log(case: &Case, change: &dyn Fn(&str) -> String) {
+pub fn rewrite_log(case: &Case, change: &dyn Fn(&str) -> String) {
     let database = database(case);
     let rows: Vec<(u64, i64, u32, u64, String)> = database
         .prepare("SELECT seq, at, format, events, body FROM records ORDER BY seq")
