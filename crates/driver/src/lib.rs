@@ -13,6 +13,7 @@ pub mod clock;
 pub mod confine;
 pub mod drive;
 pub mod drive_loop;
+mod ground;
 mod home;
 pub mod journal;
 pub mod machine;
@@ -29,6 +30,7 @@ pub mod weaken;
 pub mod world;
 
 pub use drive::{Drive, DriveError, Ended};
+pub use ground::GroundError;
 pub use journal::{Journal, JournalError};
 pub use windlass_agent::{SCRIPTED_ARG, scripted_main};
 pub use windlass_process::{WARDEN_ARG, warden_main};

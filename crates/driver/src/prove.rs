@@ -21,10 +21,10 @@ use windlass_core::tally::Tally;
 use windlass_core::time::Millis;
 use windlass_core::verdict::Verdict;
 use windlass_store::{Reader, VaultDir};
-use windlass_workspace::{DiscoverError, GitError, Repository, Vault, VaultError};
+use windlass_workspace::{Repository, Vault};
 
+use crate::ground::{Ground, GroundError};
 use crate::project::Project;
-use crate::setup::locate_git;
 use crate::surroundings::Surroundings;
 use history::History;
 
@@ -263,11 +263,7 @@ pub enum Rerun {
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
     #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    Repository(#[from] DiscoverError),
-    #[error(transparent)]
-    Vault(#[from] VaultError),
+    Ground(#[from] GroundError),
     #[error("{} is gone: the loop's commits can no longer be looked at", path.display())]
     NoVault { path: PathBuf },
 }
@@ -282,8 +278,6 @@ struct Scene<'a> {
 
 /// Fails only where nothing could be looked at; what does not hold is in the proof.
 pub fn prove(reader: &Reader, asked: &Asked) -> Result<Proof, ProveError> {
-    let git = locate_git(&asked.surroundings)?;
-    let repository = Repository::discover(&git, &asked.project.top)?;
     let history = match History::read(reader, &asked.name) {
         Ok(history) => history,
         Err(why) => return Ok(unreadable(asked.name.clone(), why)),
@@ -292,7 +286,7 @@ pub fn prove(reader: &Reader, asked: &Asked) -> Result<Proof, ProveError> {
     if !path.join("HEAD").is_file() {
         return Err(ProveError::NoVault { path });
     }
-    let vault = Vault::open_or_create(&git, &path)?;
+    let Ground { repository, vault, .. } = Ground::open(&asked.surroundings, &asked.project, &asked.vault)?;
     let scene = Scene { history: &history, reader, vault: &vault, repository: &repository };
     let protected = steps::protected_files(&scene);
     let mut steps = steps::look(&scene, protected.as_ref().map_err(String::as_str));
