@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_core::id::LoopName;
 use windlass_core::view::{Owner, View};
 use windlass_driver::project::{self, Project, ProjectError};
+use windlass_driver::remains::Remains;
 use windlass_driver::surroundings::Surroundings;
 use windlass_driver::trail;
 use windlass_store::{Head, Reader, StateDir, VaultDir, holder};
@@ -69,9 +70,19 @@ impl Wish {
 }
 
 impl Place {
-    /// The records, for reading; none if windlass was never used here.
+    /// The records, for reading; none if windlass was never used here. A loop
+    /// that left something and is not on record is a loss, and is told as one.
     pub fn reader(&self) -> Result<Option<Reader>, Failure> {
-        Reader::open(&self.vault).or_error()
+        let remains = Remains::look(&self.project.top, &self.vault);
+        let reader = Reader::open(&self.vault).or_error()?;
+        let known = match &reader {
+            Some(reader) => reader.names().or_error()?,
+            None => Vec::new(),
+        };
+        match remains.unrecorded(&known) {
+            Some(refusal) => Err(Failure::error(refusal)),
+            None => Ok(reader),
+        }
     }
 
     /// Loops whose names a reading command may mean.

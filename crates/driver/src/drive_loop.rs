@@ -15,17 +15,17 @@ use windlass_core::state::{Pause, State};
 use windlass_process::{LeftoversError, Spawner};
 use windlass_store::blob::BlobDir;
 use windlass_store::{BlobError, Fault, LockError, LoopLock, OpenError, Reader, Store, VaultDir};
-use windlass_workspace::{Checkout, DiscoverError, GitError, Repository, Space, Vault, VaultError};
+use windlass_workspace::{Checkout, Space};
 
 use crate::clock::{self, Clock};
 use crate::confine::{Confine, Unproven, prove};
 use crate::drive::{Drive, DriveError, Ended};
+use crate::ground::{Ground, GroundError};
 use crate::journal::{Journal, JournalError};
 use crate::machine::{Machine, Observer};
 use crate::operate::LEFTOVERS_PATIENCE;
 use crate::perform::{Shelf, SpaceDesk, Stop, Workshop};
 use crate::project::Project;
-use crate::setup::locate_git;
 use crate::surroundings::{NoShell, Surroundings};
 use crate::trail::Keeper;
 use crate::weaken::Defence;
@@ -54,11 +54,7 @@ pub enum DriveLoopError {
     #[error(transparent)]
     Shell(#[from] NoShell),
     #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    Repository(#[from] DiscoverError),
-    #[error(transparent)]
-    Vault(#[from] VaultError),
+    Ground(#[from] GroundError),
     #[error(transparent)]
     Store(#[from] Fault),
     #[error(transparent)]
@@ -145,9 +141,7 @@ pub(crate) fn workshop(
 ) -> Result<Workshop, DriveLoopError> {
     let surroundings = Surroundings { state: order.vault.state().to_owned(), ..order.surroundings.clone() };
     let shell = surroundings.shell()?;
-    let git = locate_git(&surroundings)?;
-    let repository = Repository::discover(&git, &order.project.top)?;
-    let vault = Vault::open_or_create(&git, &order.vault.vault_git())?;
+    let Ground { git, repository, vault } = Ground::open(&surroundings, &order.project, &order.vault)?;
     let attempts = order.vault.attempts(&order.name);
     let checkout = order.vault.checkout(&order.name);
     // Nothing of an old attempt is alive, so what is left of it is litter.

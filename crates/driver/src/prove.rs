@@ -3,6 +3,7 @@
 //! Reading only, but for a gate that is run again when asked.
 
 mod history;
+mod judged;
 mod rerun;
 mod steps;
 
@@ -11,17 +12,19 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 use windlass_core::finding::Severity;
+use windlass_core::gate::Control;
 use windlass_core::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
 use windlass_core::outcome::Outcome;
 use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::TaskStatus;
+use windlass_core::tally::Tally;
 use windlass_core::time::Millis;
 use windlass_core::verdict::Verdict;
 use windlass_store::{Reader, VaultDir};
-use windlass_workspace::{DiscoverError, GitError, Repository, Vault, VaultError};
+use windlass_workspace::{Repository, Vault};
 
+use crate::ground::{Ground, GroundError};
 use crate::project::Project;
-use crate::setup::locate_git;
 use crate::surroundings::Surroundings;
 use history::History;
 
@@ -122,6 +125,8 @@ pub struct Record {
     pub reviews: Vec<Review>,
     /// Those still open.
     pub findings: Vec<OpenFinding>,
+    /// Those that the operator decided to do without.
+    pub waived: Vec<WaivedFinding>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -151,6 +156,25 @@ pub struct Check {
     pub duration_ms: Millis,
     /// BLAKE3 of what it printed.
     pub output: BlobId,
+    /// The run before it, where that was red and the policy allows another.
+    pub first_try: Option<Try>,
+    /// Its tests, where the policy names its junit files.
+    pub tally: Option<Tally>,
+    /// The command that must fail where it passes, where the policy gives one.
+    pub control: Option<Control>,
+    /// Why it is red, by its exit code, its tests or its control; empty when it is green.
+    pub red: String,
+    /// The waived finding that it is red by.
+    pub waived: Option<FindingId>,
+}
+
+/// The first of two runs of a check on one tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Try {
+    pub event: u64,
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+    pub output: BlobId,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -158,6 +182,8 @@ pub struct Task {
     pub id: TaskId,
     pub title: String,
     pub status: TaskStatus,
+    /// The operator's reason, where it was waived.
+    pub why: String,
     pub commit: Option<CommitId>,
     pub tree: Option<TreeId>,
     pub checked: bool,
@@ -198,12 +224,25 @@ pub struct OpenFinding {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WaivedFinding {
+    pub id: FindingId,
+    /// None for one of the whole loop.
+    pub task: Option<TaskId>,
+    pub severity: Severity,
+    pub description: String,
+    /// The operator's reason.
+    pub why: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Again {
     pub check: String,
     pub recorded: Option<i32>,
     pub exit_code: Option<i32>,
     pub timed_out: bool,
     pub duration_ms: Millis,
+    /// Why it is red now; empty when it is green, or red by what was waived.
+    pub red: String,
 }
 
 /// Whose proof, and where everything is.
@@ -224,11 +263,7 @@ pub enum Rerun {
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
     #[error(transparent)]
-    Git(#[from] GitError),
-    #[error(transparent)]
-    Repository(#[from] DiscoverError),
-    #[error(transparent)]
-    Vault(#[from] VaultError),
+    Ground(#[from] GroundError),
     #[error("{} is gone: the loop's commits can no longer be looked at", path.display())]
     NoVault { path: PathBuf },
 }
@@ -243,8 +278,6 @@ struct Scene<'a> {
 
 /// Fails only where nothing could be looked at; what does not hold is in the proof.
 pub fn prove(reader: &Reader, asked: &Asked) -> Result<Proof, ProveError> {
-    let git = locate_git(&asked.surroundings)?;
-    let repository = Repository::discover(&git, &asked.project.top)?;
     let history = match History::read(reader, &asked.name) {
         Ok(history) => history,
         Err(why) => return Ok(unreadable(asked.name.clone(), why)),
@@ -253,7 +286,7 @@ pub fn prove(reader: &Reader, asked: &Asked) -> Result<Proof, ProveError> {
     if !path.join("HEAD").is_file() {
         return Err(ProveError::NoVault { path });
     }
-    let vault = Vault::open_or_create(&git, &path)?;
+    let Ground { repository, vault, .. } = Ground::open(&asked.surroundings, &asked.project, &asked.vault)?;
     let scene = Scene { history: &history, reader, vault: &vault, repository: &repository };
     let protected = steps::protected_files(&scene);
     let mut steps = steps::look(&scene, protected.as_ref().map_err(String::as_str));

@@ -23,6 +23,11 @@ impl ChainHash {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// Reads what `Display` writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        blake3::Hash::from_hex(text).ok().map(|hash| Self(*hash.as_bytes()))
+    }
 }
 
 impl fmt::Display for ChainHash {

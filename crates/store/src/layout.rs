@@ -1,7 +1,7 @@
 //! Every path windlass uses outside the project, once.
 //!
 //! ```text
-//! <state>/vaults/<vault>/windlass.db  blobs/  vault.git  locks/  cache/  marker  reserve
+//! <state>/vaults/<vault>/windlass.db  blobs/  vault.git  locks/  cache/  marker  receipts  reserve
 //! <state>/{spaces,checkouts,attempts,caches}/<vault>/<loop>
 //! ```
 //! What agents and checks may touch lies beside the vaults, never inside one.
@@ -156,6 +156,11 @@ impl VaultDir {
     /// a loss and not a beginning.
     pub(crate) fn marker(&self) -> PathBuf {
         self.root().join("marker")
+    }
+
+    /// How far each loop's log was acknowledged.
+    pub(crate) fn receipts(&self) -> PathBuf {
+        self.root().join("receipts")
     }
 
     /// Space given back when the disk is full.

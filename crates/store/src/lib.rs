@@ -23,6 +23,7 @@ pub mod layout;
 pub mod lock;
 pub mod log;
 mod mount;
+mod receipts;
 pub mod refusal;
 pub mod sqlite;
 pub mod trail;

@@ -11,7 +11,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn new(path: &Path, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub fn new(path: &Path, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { path: path.to_owned(), reason: reason.into(), remedy: remedy.into() }
     }
 }

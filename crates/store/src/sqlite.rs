@@ -11,6 +11,7 @@ use crate::blob::{Blob, BlobDir, BlobError};
 use crate::commands::{Ask, AskError, Command};
 use crate::layout::VaultDir;
 use crate::log::{Append, AppendError, Appended, Fault, Head, Log, LoopRow, Record};
+use crate::receipts::{Receipt, Receipts};
 
 mod append;
 mod fault;
@@ -22,13 +23,13 @@ mod writer;
 
 pub use open::OpenError;
 pub use reader::Reader;
-use reserve::Reserve;
-use writer::Writer;
+use writer::{Desk, Writer};
 
 /// An open vault. Clones share one writer thread, and each thread that uses
 /// the store has its own clone.
 pub struct Store {
     writer: Arc<Writer>,
+    receipts: Arc<Receipts>,
     vault: VaultDir,
     reader: OnceCell<Reader>,
 }
@@ -37,10 +38,13 @@ impl Store {
     /// Opens the vault, creating it where there was none.
     pub fn open(vault: &VaultDir) -> Result<Self, OpenError> {
         let conn = open::writer(vault)?;
-        let writer = Writer::start(conn, vault.db(), Reserve::keep(vault.reserve())).map_err(|error| {
-            Fault::Failed { path: vault.db(), reason: format!("no writer thread: {error}") }
+        let receipts = Arc::new(Receipts::open(&vault.receipts()));
+        let desk = Desk::new(conn, vault, Arc::clone(&receipts));
+        let writer = Writer::start(desk, vault.db()).map_err(|error| Fault::Failed {
+            path: vault.db(),
+            reason: format!("no writer thread: {error}"),
         })?;
-        Ok(Self { writer: Arc::new(writer), vault: vault.clone(), reader: OnceCell::new() })
+        Ok(Self { writer: Arc::new(writer), receipts, vault: vault.clone(), reader: OnceCell::new() })
     }
 
     pub fn vault(&self) -> &VaultDir {
@@ -96,13 +100,20 @@ impl Store {
 
 impl Clone for Store {
     fn clone(&self) -> Self {
-        Self { writer: Arc::clone(&self.writer), vault: self.vault.clone(), reader: OnceCell::new() }
+        Self {
+            writer: Arc::clone(&self.writer),
+            receipts: Arc::clone(&self.receipts),
+            vault: self.vault.clone(),
+            reader: OnceCell::new(),
+        }
     }
 }
 
 impl Log for Store {
     fn append(&mut self, append: Append) -> Result<Appended, AppendError> {
-        self.writer.transact(move |conn| append::append(conn, &append))
+        let receipt: Receipt = self.writer.transact(move |conn| append::append(conn, &append))?;
+        self.receipts.note(&receipt);
+        Ok(Appended { seq: receipt.seq, hash: receipt.hash })
     }
 
     fn head(&self, name: &LoopName) -> Result<Option<Head>, Fault> {

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use windlass_core::state::TaskStatus;
+use windlass_core::tally::{Comparison, Counts, Earlier, Tally};
 use windlass_core::verdict::Verdict;
-use windlass_driver::prove::{Check, Proof, Record, Review, Step, Task};
+use windlass_driver::prove::{Check, Proof, Record, Review, Step, Task, WaivedFinding};
 
 use super::text::{Colour, clean, fit, paint, width};
 
@@ -62,26 +63,98 @@ fn evidence(page: &mut String, record: &Record) {
             let _ = writeln!(page, "    {}", fit(&line, width.saturating_sub(4)));
         }
     };
-    section("checks on the landed tree", record.checks.iter().map(check).collect());
-    section("tasks", record.tasks.iter().map(task).collect());
+    section("checks on the landed tree", record.checks.iter().flat_map(check).collect());
+    section("tasks", record.tasks.iter().flat_map(task).collect());
     section("reviews", record.reviews.iter().map(review).collect());
+    section("waived findings", record.waived.iter().flat_map(waived).collect());
 }
 
-fn check(check: &Check) -> String {
-    let ending = match (check.timed_out, check.exit_code) {
-        (true, _) => "timed out".to_owned(),
-        (false, Some(code)) => format!("exit {code}"),
-        (false, None) => "no exit code".to_owned(),
-    };
-    format!(
-        "{ending:<9} {:>8}  output {}  {}",
+fn check(check: &Check) -> Vec<String> {
+    let line = format!(
+        "{:<9} {:>8}  output {}  {}",
+        ending(check.timed_out, check.exit_code),
         check.duration_ms.to_string(),
         short(check.output.as_str()),
         check.check
-    )
+    );
+    std::iter::once(line).chain(judged(check).iter().map(|words| below(words))).collect()
 }
 
-fn task(task: &Task) -> String {
+fn ending(timed_out: bool, exit_code: Option<i32>) -> String {
+    match (timed_out, exit_code) {
+        (true, _) => "timed out".to_owned(),
+        (false, Some(code)) => format!("exit {code}"),
+        (false, None) => "no exit code".to_owned(),
+    }
+}
+
+fn below(words: &str) -> String {
+    format!("{:10}{words}", "")
+}
+
+/// What was judged of a check beside its exit code.
+fn judged(check: &Check) -> Vec<String> {
+    let mut lines = Vec::new();
+    match &check.tally {
+        Some(Tally::Counted(counts)) => lines.push(counted(counts)),
+        Some(Tally::Unreadable { why }) => lines.push(format!("its tests were not counted: {why}")),
+        None => {}
+    }
+    if let Some(control) = &check.control {
+        let ending = ending(control.timed_out, control.exit_code);
+        lines.push(match control.is_sensitive() {
+            true => format!("its control failed as it must ({ending})"),
+            false => format!("its control did not fail as it must ({ending})"),
+        });
+    }
+    lines.extend(exceptions(check));
+    lines
+}
+
+/// What makes a check less than plainly green.
+fn exceptions(check: &Check) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(first) = &check.first_try {
+        lines
+            .push(format!("this is the second try; the first: {}", ending(first.timed_out, first.exit_code)));
+    }
+    match (&check.waived, check.red.as_str()) {
+        (Some(finding), red) => lines.push(format!("red, waived as {finding}: {red}")),
+        (None, "") => {}
+        (None, red) => lines.push(format!("red: {red}")),
+    }
+    lines
+}
+
+fn counted(counts: &Counts) -> String {
+    let mut words = format!("{} tests", counts.tests);
+    for (count, what) in [(counts.failures + counts.errors, "failed"), (counts.skipped, "skipped")] {
+        if count > 0 {
+            let _ = write!(words, ", {count} {what}");
+        }
+    }
+    if let Some(Comparison { with, tests, vanished, newly_skipped }) = &counts.compared {
+        let then = match with {
+            Earlier::Baseline => "the base",
+            Earlier::Accepted => "what landed before",
+        };
+        let (gone, skipped) = (vanished.count, newly_skipped.count);
+        let _ = write!(words, "; of the {tests} of {then}, {gone} gone, {skipped} newly skipped");
+    }
+    words
+}
+
+fn waived(finding: &WaivedFinding) -> Vec<String> {
+    let whose = finding.task.as_ref().map_or("the whole", |task| task.as_str());
+    let line = format!("{:<9} {whose}: {}", finding.id.as_str(), finding.description);
+    std::iter::once(line).chain(reason(&finding.why)).collect()
+}
+
+fn reason(why: &str) -> Option<String> {
+    (!why.is_empty()).then(|| below(&format!("waived: {why}")))
+}
+
+fn task(task: &Task) -> Vec<String> {
     let status = match task.status {
         TaskStatus::Pending => "pending",
         TaskStatus::Active => "active",
@@ -90,9 +163,17 @@ fn task(task: &Task) -> String {
         TaskStatus::Waived => "waived",
     };
     let commit = task.commit.as_ref().map_or("", |commit| short(commit.as_str()));
-    let green = task.checks.iter().filter(|check| check.exit_code == Some(0)).count();
+    let green = task.checks.iter().filter(|check| check.red.is_empty()).count();
     let reviewed = if task.reviewed { "reviewed" } else { "not reviewed" };
-    format!("{status:<9} {commit:<12}  {green} green, {reviewed:<12}  {}  {}", task.id, task.title)
+    let line =
+        format!("{status:<9} {commit:<12}  {green} green, {reviewed:<12}  {}  {}", task.id, task.title);
+    let special = |check: &Check| {
+        exceptions(check)
+            .into_iter()
+            .map(|words| below(&format!("{}: {words}", check.check)))
+            .collect::<Vec<_>>()
+    };
+    std::iter::once(line).chain(reason(&task.why)).chain(task.checks.iter().flat_map(special)).collect()
 }
 
 fn review(review: &Review) -> String {

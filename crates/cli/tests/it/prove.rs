@@ -26,13 +26,18 @@ fn completed() -> Case {
     case
 }
 
-fn vault(case: &Case) -> PathBuf {
+pub fn vault(case: &Case) -> PathBuf {
     let vaults = case.home.state().join("windlass/vaults");
     fs::read_dir(&vaults).unwrap().next().unwrap().unwrap().path()
 }
 
-fn database(case: &Case) -> Connection {
+pub fn database(case: &Case) -> Connection {
     Connection::open(vault(case).join("windlass.db")).unwrap()
+}
+
+/// A forger who cares takes away what says how far the log went.
+pub fn forget(case: &Case) {
+    fs::remove_file(vault(case).join("receipts")).unwrap();
 }
 
 fn branch() -> String {
@@ -40,7 +45,7 @@ fn branch() -> String {
 }
 
 #[track_caller]
-fn holds(case: &Case) -> Value {
+pub fn holds(case: &Case) -> Value {
     let proof = case.windlass(&["prove", LOOP, "--json"]).expect_code(0).json();
     assert_eq!(proof["holds"], true, "{proof:#}");
     let steps = proof["steps"].as_array().unwrap();
@@ -50,7 +55,7 @@ fn holds(case: &Case) -> Value {
 
 /// Exit 1, this step and no other, with these words, in text and in JSON.
 #[track_caller]
-fn broken(case: &Case, step: &str, words: &[&str]) -> Ran {
+pub fn broken(case: &Case, step: &str, words: &[&str]) -> Ran {
     broken_with(case, &[], step, words)
 }
 
@@ -79,7 +84,7 @@ fn broken_with(case: &Case, more: &[&str], step: &str, words: &[&str]) -> Ran {
 }
 
 #[track_caller]
-fn fits(text: &str) {
+pub fn fits(text: &str) {
     let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(long.is_empty(), "wider than 80 columns: {long:#?}");
 }
@@ -168,7 +173,8 @@ fn a_log_that_was_cut_short() {
     let database = database(&case);
     database.execute("DELETE FROM records WHERE seq = (SELECT max(seq) FROM records)", []).unwrap();
     broken(&case, "log", &["missing"]);
-    // Also with the loop's row made to fit what is left.
+    // Also with the loop's row made to fit what is left, and the receipt taken away.
+    forget(&case);
     database
         .execute(
             "UPDATE loops SET head_seq = (SELECT max(seq) FROM records),
@@ -258,6 +264,7 @@ fn a_protected_file_that_differs_in_what_landed() {
     let (forged_commit, forged_tree) = forge_commit(&case);
     let forged = |text: &str| text.replace(commit, &forged_commit).replace(tree, &forged_tree);
     rewrite_log(&case, &forged);
+    forget(&case);
     let vault = vault(&case).join("vault.git");
     let from = case.repo.path().join(".git");
     let fetched = in_vault(&vault).arg("fetch").arg("-q").arg(&from).arg(&forged_commit).status().unwrap();
@@ -287,7 +294,7 @@ fn forge_commit(case: &Case) -> (String, String) {
 }
 
 /// Every record changed, every hash made anew.
-fn rewrite_log(case: &Case, change: &dyn Fn(&str) -> String) {
+pub fn rewrite_log(case: &Case, change: &dyn Fn(&str) -> String) {
     let database = database(case);
     let rows: Vec<(u64, i64, u32, u64, String)> = database
         .prepare("SELECT seq, at, format, events, body FROM records ORDER BY seq")

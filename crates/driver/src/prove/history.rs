@@ -1,17 +1,19 @@
 //! A loop's whole log, with what a proof needs of it beside the state.
 
+use std::collections::BTreeMap;
+
 use windlass_core::event::{Decision, Event, ReviewRecorded};
-use windlass_core::gate::Purpose;
-use windlass_core::id::{BlobId, LoopName, Seq, TaskId, TreeId};
+use windlass_core::finding::{Finding, Life};
+use windlass_core::id::{FindingId, LoopName, Seq, TaskId, TreeId};
 use windlass_core::policy::ProvenSandbox;
-use windlass_core::state::{State, TaskState};
-use windlass_core::time::Millis;
+use windlass_core::state::{State, TaskState, TaskStatus};
 use windlass_core::view::{FOLD_VERSION, View};
 use windlass_gate::definition;
 use windlass_store::Reader;
 use windlass_workspace::Vault;
 
-use super::{Check, Gate, OpenFinding, Point, Protected, Record, Review, Task};
+use super::judged::{self, Numbered, Run, Wanted};
+use super::{Check, Gate, OpenFinding, Point, Protected, Record, Review, Task, WaivedFinding};
 
 const PAGE: usize = 512;
 
@@ -19,26 +21,18 @@ pub(super) struct History {
     pub state: State,
     pub records: u64,
     pub head: String,
-    pub checks: Vec<Checked>,
-    /// Each tree with the checks that were green on it together.
-    pub green: Vec<(TreeId, Vec<String>)>,
+    /// Every run of the gate, in order.
+    pub runs: Vec<Run>,
+    /// The results whose run has no end yet.
+    pub results: Vec<Numbered>,
+    /// Why the operator waived each finding.
+    pub waivers: BTreeMap<FindingId, String>,
     pub reviews: Vec<ReviewRecorded>,
     /// The trees that landed, in order, and whether a finisher made the last.
     pub landed: Vec<TreeId>,
     pub finished_by_agent: bool,
     /// The least that any drive was confined by.
     pub sandbox: Option<ProvenSandbox>,
-}
-
-pub(super) struct Checked {
-    pub event: u64,
-    pub purpose: Purpose,
-    pub tree: TreeId,
-    pub check: String,
-    pub exit_code: Option<i32>,
-    pub timed_out: bool,
-    pub duration_ms: Millis,
-    pub output: BlobId,
 }
 
 impl History {
@@ -82,8 +76,9 @@ impl History {
             state,
             records: 0,
             head: String::new(),
-            checks: Vec::new(),
-            green: Vec::new(),
+            runs: Vec::new(),
+            results: Vec::new(),
+            waivers: BTreeMap::new(),
             reviews: Vec::new(),
             landed: Vec::new(),
             finished_by_agent: false,
@@ -94,21 +89,31 @@ impl History {
     #[expect(clippy::wildcard_enum_match_arm, reason = "a proof picks the events it rests on")]
     fn note(&mut self, number: u64, event: &Event) {
         match event {
-            Event::CheckFinished {
-                purpose, tree, check, exit_code, timed_out, duration_ms, output, ..
-            } => self.checks.push(Checked {
-                event: number,
-                purpose: *purpose,
-                tree: tree.clone(),
-                check: check.clone(),
-                exit_code: *exit_code,
-                timed_out: *timed_out,
-                duration_ms: *duration_ms,
-                output: output.clone(),
-            }),
-            Event::GatePassed { purpose: Purpose::Task | Purpose::Final, tree, checks, .. }
-            | Event::GateReused { tree, checks, passed: true } => {
-                self.green.push((tree.clone(), checks.clone()));
+            Event::CheckFinished { .. } => self.results.extend(Numbered::of(number, event)),
+            Event::GatePassed { purpose, tree, checks, flaky } => {
+                self.gate_ended(Run {
+                    event: number,
+                    purpose: *purpose,
+                    tree: tree.clone(),
+                    checks: checks.clone(),
+                    results: Vec::new(),
+                    passed: true,
+                    flaky: flaky.clone(),
+                });
+            }
+            Event::GateFailed { purpose, tree, checks, .. } => {
+                self.gate_ended(Run {
+                    event: number,
+                    purpose: *purpose,
+                    tree: tree.clone(),
+                    checks: checks.clone(),
+                    results: Vec::new(),
+                    passed: false,
+                    flaky: Vec::new(),
+                });
+            }
+            Event::FindingWaived { finding, why } => {
+                self.waivers.insert(finding.clone(), why.clone());
             }
             Event::ReviewRecorded(review) => self.reviews.push((**review).clone()),
             Event::FinishRecorded { .. } => self.finished_by_agent = true,
@@ -121,6 +126,11 @@ impl History {
             Event::RunRestarted { .. } => self.finished_by_agent = false,
             _ => {}
         }
+    }
+
+    fn gate_ended(&mut self, run: Run) {
+        let results = std::mem::take(&mut self.results);
+        self.runs.push(Run { results, ..run });
     }
 
     fn drive(&mut self, proven: &ProvenSandbox) {
@@ -155,15 +165,6 @@ impl History {
         head.landed.then(|| Point { commit: head.commit.clone(), tree: head.tree.clone() })
     }
 
-    /// The last result of each of these checks on a tree.
-    pub fn last_results(&self, tree: &TreeId, checks: &[String]) -> Vec<&Checked> {
-        let of = |name: &String| {
-            let judged = |done: &&Checked| done.purpose != Purpose::Baseline;
-            self.checks.iter().rev().filter(judged).find(|done| done.tree == *tree && done.check == *name)
-        };
-        checks.iter().filter_map(of).collect()
-    }
-
     /// The tree a done task landed; nothing for the others.
     pub fn task_tree(vault: &Vault, task: &TaskState) -> Option<TreeId> {
         task.commit.as_ref().and_then(|commit| vault.tree_of(commit).ok())
@@ -175,7 +176,9 @@ impl History {
         let landed = self.landed_point();
         let text = definition(&creation.policy.gate);
         let whole = state.checks_for(None);
-        let checks = landed.as_ref().map_or_else(Vec::new, |at| self.proofs(&at.tree, &whole));
+        let checks = landed
+            .as_ref()
+            .map_or_else(Vec::new, |at| self.proofs(Wanted { tree: &at.tree, checks: &whole, task: None }));
         Record {
             records: self.records,
             events: state.events,
@@ -195,6 +198,7 @@ impl History {
             sandbox: self.sandbox.clone().unwrap_or_default(),
             reviews: self.reviews.iter().map(review).collect(),
             findings: state.findings.values().filter(|finding| finding.is_open()).map(open_finding).collect(),
+            waived: self.waived().map(|finding| self.waived_finding(finding)).collect(),
         }
     }
 
@@ -206,25 +210,33 @@ impl History {
             id: id.clone(),
             title: task.task.title.clone(),
             status: task.status,
+            why: if task.status == TaskStatus::Waived { task.words.clone() } else { String::new() },
             commit: task.commit.clone(),
             checked: task.checked,
             reviewed: task.reviewed,
-            checks: tree.as_ref().map_or_else(Vec::new, |tree| self.proofs(tree, &checks)),
+            checks: tree
+                .as_ref()
+                .map_or_else(Vec::new, |tree| self.proofs(Wanted { tree, checks: &checks, task: Some(id) })),
             tree,
         }
     }
 
-    fn proofs(&self, tree: &TreeId, checks: &[String]) -> Vec<Check> {
-        let proof = |done: &Checked| Check {
-            check: done.check.clone(),
-            tree: done.tree.clone(),
-            event: done.event,
-            exit_code: done.exit_code,
-            timed_out: done.timed_out,
-            duration_ms: done.duration_ms,
-            output: done.output.clone(),
-        };
-        self.last_results(tree, checks).into_iter().map(proof).collect()
+    fn proofs(&self, wanted: Wanted<'_>) -> Vec<Check> {
+        judged::find(self, wanted).map_or_else(Vec::new, |run| run.proofs(self, wanted.task))
+    }
+
+    pub fn waived(&self) -> impl Iterator<Item = &Finding> {
+        self.state.findings.values().filter(|finding| finding.life == Life::Waived)
+    }
+
+    fn waived_finding(&self, finding: &Finding) -> WaivedFinding {
+        WaivedFinding {
+            id: finding.id.clone(),
+            task: finding.task.clone(),
+            severity: finding.severity,
+            description: finding.description.clone(),
+            why: self.waivers.get(&finding.id).cloned().unwrap_or_default(),
+        }
     }
 }
 
@@ -238,7 +250,7 @@ fn review(review: &ReviewRecorded) -> Review {
     }
 }
 
-fn open_finding(finding: &windlass_core::finding::Finding) -> OpenFinding {
+fn open_finding(finding: &Finding) -> OpenFinding {
     OpenFinding {
         id: finding.id.clone(),
         severity: finding.severity,

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
 
 use windlass_core::effect::Effect;
-use windlass_core::gate::{CheckResult, Purpose};
+use windlass_core::gate::{CheckResult, GateSummary, Purpose};
 use windlass_core::input::{Asked as Wanted, Input};
 use windlass_store::LoopLock;
 
 use super::history::History;
+use super::judged::excuse;
 use super::{Again, Asked, Record, Step, StepName};
 use crate::clock;
 use crate::drive_loop::{Order, workshop};
@@ -18,7 +19,7 @@ use crate::perform::Job;
 
 pub(super) fn rerun(asked: &Asked, history: &History, record: &Record) -> (Step, Vec<Again>) {
     let looked = run(asked, history, record).map(|results| {
-        let again: Vec<Again> = results.iter().map(|result| compared(record, result)).collect();
+        let again = compared(history, record, &results);
         (verdict(record, &again), again)
     });
     let (told, again) = looked.unwrap_or_else(|why| (Err(why), Vec::new()));
@@ -57,15 +58,24 @@ fn run(asked: &Asked, history: &History, record: &Record) -> Result<Vec<CheckRes
     }
 }
 
-fn compared(record: &Record, result: &CheckResult) -> Again {
-    let recorded = record.checks.iter().find(|check| check.check == result.check);
-    Again {
-        check: result.check.clone(),
-        recorded: recorded.and_then(|check| check.exit_code),
-        exit_code: result.exit_code,
-        timed_out: result.timed_out,
-        duration_ms: result.duration_ms,
-    }
+/// Each check's last run now, beside the recorded one, with all that is judged of it.
+fn compared(history: &History, record: &Record, results: &[CheckResult]) -> Vec<Again> {
+    let summary = GateSummary::of(&history.state.policy().gate, &record.gate.checks, results);
+    let of = |check: &String| {
+        let result = results.iter().rev().find(|result| result.check == *check)?;
+        let recorded = record.checks.iter().find(|done| done.check == *check);
+        let failing = summary.failing.iter().find(|failing| failing.check == *check);
+        let red = failing.filter(|failing| excuse(history, failing, None).is_none());
+        Some(Again {
+            check: check.clone(),
+            recorded: recorded.and_then(|done| done.exit_code),
+            exit_code: result.exit_code,
+            timed_out: result.timed_out,
+            duration_ms: result.duration_ms,
+            red: red.map_or_else(String::new, |failing| failing.ending.clone()),
+        })
+    };
+    record.gate.checks.iter().filter_map(of).collect()
 }
 
 fn verdict(record: &Record, again: &[Again]) -> Result<String, String> {
@@ -77,6 +87,9 @@ fn verdict(record: &Record, again: &[Again]) -> Result<String, String> {
         if now.timed_out || now.exit_code != now.recorded {
             let ending = if now.timed_out { "timed out".to_owned() } else { words(now.exit_code) };
             return Err(format!("check {check}, run again: {ending}; recorded: {}", words(now.recorded)));
+        }
+        if !now.red.is_empty() {
+            return Err(format!("check {check}, run again: {}", now.red));
         }
     }
     Ok(match again.len() {

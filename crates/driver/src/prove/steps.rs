@@ -9,11 +9,13 @@ use windlass_core::finding::Severity;
 use windlass_core::id::{CommitId, TreeId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::state::{TaskState, TaskStatus};
+use windlass_core::tally::Tally;
 use windlass_core::verdict::Verdict;
 use windlass_gate::{Protection, npm_scripts_changed};
 use windlass_workspace::{DiscoverError, Item, ItemKind};
 
-use super::history::{Checked, History};
+use super::history::History;
+use super::judged::{Judged, Numbered, Wanted, judge};
 use super::{Point, Protected, ProtectedFile, Scene, Step, StepName};
 
 /// No output is larger: a check's two streams are capped far below.
@@ -129,77 +131,67 @@ fn gate(scene: &Scene<'_>, landed: &Point) -> Looked {
     if checks.is_empty() {
         return Ok("unchecked: no final check exists".to_owned());
     }
-    judged(scene.history, &landed.tree, &checks)?;
-    Ok(format!("{} green on exactly the landed tree", counted(checks.len(), "check")))
+    let judged = judge(scene.history, Wanted { tree: &landed.tree, checks: &checks, task: None })?;
+    let green = format!("{} green on exactly the landed tree", counted(judged.green(), "check"));
+    Ok([vec![green], judged.words()].concat().join(", "))
 }
 
-/// The gate was green on this tree, and so is each check's own last result.
-fn judged(history: &History, tree: &TreeId, checks: &[String]) -> Result<(), String> {
-    let wanted: BTreeSet<&String> = checks.iter().collect();
-    let green =
-        |(on, done): &&(TreeId, Vec<String>)| *on == *tree && done.iter().collect::<BTreeSet<_>>() == wanted;
-    if history.green.iter().find(green).is_none() {
-        return Err(format!("no green gate is on record for tree {tree} with {}", checks.join(", ")));
-    }
-    let results = history.last_results(tree, checks);
-    for check in checks {
-        match results.iter().find(|done| done.check == *check) {
-            Some(done) if done.exit_code == Some(0) && !done.timed_out => {}
-            Some(done) => return Err(format!("check {check} on tree {tree}: {}", ending(done))),
-            None => return Err(format!("no result of check {check} is on record for tree {tree}")),
+/// What the checks and their controls printed, and the tests they were counted by.
+fn outputs(scene: &Scene<'_>) -> Looked {
+    let mut hashed = 0;
+    let results = scene.history.runs.iter().flat_map(|run| &run.results).chain(&scene.history.results);
+    for Numbered { event, result } in results {
+        let control = result.control.as_ref().map(|control| ("the output of the control", &control.output));
+        let names = match &result.tally {
+            Some(Tally::Counted(counts)) => Some(("the tests", &counts.names)),
+            Some(Tally::Unreadable { .. }) | None => None,
+        };
+        for (what, blob) in [Some(("the output", &result.output)), control, names].into_iter().flatten() {
+            scene
+                .reader
+                .blob(blob, OUTPUT_LIMIT)
+                .map_err(|error| format!("{what} of check {} (event {event}): {error}", result.check))?;
+            hashed += 1;
         }
     }
-    Ok(())
-}
-
-fn ending(done: &Checked) -> String {
-    match (done.timed_out, done.exit_code) {
-        (true, _) => "timed out".to_owned(),
-        (false, Some(code)) => format!("exit {code}"),
-        (false, None) => "no exit code".to_owned(),
-    }
-}
-
-fn outputs(scene: &Scene<'_>) -> Looked {
-    for done in &scene.history.checks {
-        scene
-            .reader
-            .blob(&done.output, OUTPUT_LIMIT)
-            .map_err(|error| format!("the output of check {} (event {}): {error}", done.check, done.event))?;
-    }
-    Ok(format!("{} hashed anew", counted(scene.history.checks.len(), "output")))
+    Ok(format!("{} hashed anew", counted(hashed, "output")))
 }
 
 fn tasks(scene: &Scene<'_>) -> Looked {
     let state = &scene.history.state;
-    let (mut checked, mut unchecked, mut waived) = (0, 0, 0);
+    let (mut checked, mut unchecked) = (0, 0);
+    let (mut excused, mut waived) = (Vec::new(), Vec::new());
     for task in state.tasks.iter() {
         match task.status {
             TaskStatus::Done if !task.checked => unchecked += 1,
-            TaskStatus::Done => {
-                proven(scene, task)?;
-                checked += 1;
-            }
-            TaskStatus::Waived => waived += 1,
+            TaskStatus::Done => match proven(scene, task)?.waived.as_slice() {
+                [] => checked += 1,
+                [(_, finding), ..] => excused.push(format!("{} by {}", task.task.id, finding.id)),
+            },
+            TaskStatus::Waived => waived.push(task.task.id.to_string()),
             TaskStatus::Pending | TaskStatus::Active | TaskStatus::Blocked => {
                 return Err(format!("task {} is not done", task.task.id));
             }
         }
     }
     let mut words = format!("{} green on the tree that landed", counted(checked, "task"));
-    for (count, what) in [(unchecked, "done without a check"), (waived, "waived")] {
-        if count > 0 {
-            words.push_str(&format!(", {count} {what}"));
+    if unchecked > 0 {
+        words.push_str(&format!(", {unchecked} done without a check"));
+    }
+    for (names, what) in [(excused, "red and waived"), (waived, "waived")] {
+        if !names.is_empty() {
+            words.push_str(&format!(", {} {what} ({})", names.len(), names.join(", ")));
         }
     }
     Ok(words)
 }
 
-fn proven(scene: &Scene<'_>, task: &TaskState) -> Result<(), String> {
+fn proven<'s>(scene: &Scene<'s>, task: &TaskState) -> Result<Judged<'s>, String> {
     let id = &task.task.id;
     let tree = History::task_tree(scene.vault, task);
     let tree = tree.ok_or_else(|| format!("task {id}: its commit cannot be read in the vault"))?;
-    judged(scene.history, &tree, &scene.history.state.checks_for(Some(id)))
+    let checks = scene.history.state.checks_for(Some(id));
+    judge(scene.history, Wanted { tree: &tree, checks: &checks, task: Some(id) })
         .map_err(|why| format!("task {id}: {why}"))
 }
 
@@ -266,7 +258,14 @@ fn findings(scene: &Scene<'_>) -> Looked {
     let (bugs, warnings): (Vec<_>, Vec<_>) = open.partition(|finding| finding.severity == Severity::Bug);
     match bugs.first() {
         Some(bug) => Err(format!("finding {} is an open bug: {}", bug.id, bug.description)),
-        None => Ok(format!("no open bugs, {}", counted(warnings.len(), "open warning"))),
+        None => {
+            let waived: Vec<&str> = scene.history.waived().map(|finding| finding.id.as_str()).collect();
+            let open = format!("no open bugs, {}", counted(warnings.len(), "open warning"));
+            Ok(match waived.as_slice() {
+                [] => open,
+                waived => format!("{open}, {} waived ({})", waived.len(), waived.join(", ")),
+            })
+        }
     }
 }
 

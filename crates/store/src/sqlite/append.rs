@@ -7,6 +7,7 @@ use super::number::{from_sql, to_sql};
 use crate::chain::{ChainHash, Link};
 use crate::commands::{self, Taker};
 use crate::log::{Append, AppendError, Appended};
+use crate::receipts::Receipt;
 use crate::upcast::FORMAT;
 
 struct Standing {
@@ -18,7 +19,8 @@ struct Standing {
 
 const NOTHING_YET: Standing = Standing { id: None, seq: Seq(0), hash: ChainHash::GENESIS, events: 0 };
 
-pub(crate) fn append(conn: &Connection, append: &Append) -> rusqlite::Result<Result<Appended, AppendError>> {
+/// What was appended, as the receipt that is due once it is durable.
+pub(crate) fn append(conn: &Connection, append: &Append) -> rusqlite::Result<Result<Receipt, AppendError>> {
     let before = standing(conn, append)?;
     if before.seq != append.expected {
         return Ok(Err(AppendError::Conflict {
@@ -65,7 +67,7 @@ pub(crate) fn append(conn: &Connection, append: &Append) -> rusqlite::Result<Res
             return Ok(Err(refused));
         }
     }
-    Ok(Ok(appended))
+    Ok(Ok(Receipt { loop_id: id, name: append.loop_name.clone(), seq, hash: appended.hash }))
 }
 
 fn standing(conn: &Connection, append: &Append) -> rusqlite::Result<Standing> {

@@ -12,10 +12,12 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use rusqlite_migration::{M, Migrations};
 
 use super::fault::{classify, classify_detached, corrupt};
+use super::number::{from_sql, to_sql};
 use crate::blob::{is_out_of_space, sync_dir};
 use crate::layout::VaultDir;
 use crate::lock::lock_within;
 use crate::log::Fault;
+use crate::receipts::{self, Receipt};
 use crate::refusal::Refusal;
 
 /// How long a statement waits for another process's transaction.
@@ -48,13 +50,62 @@ pub enum OpenError {
 pub(crate) fn writer(vault: &VaultDir) -> Result<Connection, OpenError> {
     let db = vault.db();
     vault.create().map_err(|error| failed(&vault.root(), &error))?;
+    let receipts = receipts(vault)?;
     let conn = match existing(vault)? {
         Some(conn) => conn,
         None => create_or_migrate(vault)?,
     };
     configure(&conn).map_err(|error| classify(&conn, &db, &error))?;
     check_heads(&conn, &db)?;
-    Ok(conn)
+    let short = falls_short(&conn, &receipts).map_err(|error| classify(&conn, &db, &error))?;
+    match short {
+        Some(how) => Err(corrupt(&db, how).into()),
+        None => Ok(conn),
+    }
+}
+
+/// To be read before the database is opened, and then held against it.
+pub(crate) fn receipts(vault: &VaultDir) -> Result<Vec<Receipt>, Fault> {
+    let path = vault.receipts();
+    receipts::read(&path).map_err(|error| failed(&path, &error))
+}
+
+/// How the logs are not what was acknowledged, if they are not: one look-up a
+/// loop. A log may have grown since its receipt.
+pub(crate) fn falls_short(conn: &Connection, receipts: &[Receipt]) -> rusqlite::Result<Option<String>> {
+    let mut look_up = conn.prepare_cached(
+        "SELECT name, head_seq, CASE WHEN head_seq > ?2
+             THEN (SELECT hash FROM records WHERE loop_id = loops.id AND seq = ?2) ELSE head_hash END
+         FROM loops WHERE id = ?1",
+    )?;
+    for Receipt { loop_id, name, seq, hash } in receipts {
+        let row = look_up
+            .query_row((loop_id, to_sql(seq.0)), |row| {
+                Ok((row.get::<_, String>(0)?, from_sql(row.get(1)?), row.get::<_, Option<[u8; 32]>>(2)?))
+            })
+            .optional()?;
+        let lost = "the log windlass.db-wal was lost or damaged, or the database is not the one it was";
+        match row {
+            Some((found, end, _)) if found == name.as_str() && end < seq.0 => {
+                return Ok(Some(format!(
+                    "loop {name} ends at record {end}, but record {seq} was acknowledged: {lost}"
+                )));
+            }
+            Some((found, _, record)) if found == name.as_str() => {
+                if record != Some(*hash.as_bytes()) {
+                    return Ok(Some(format!(
+                        "record {seq} of loop {name} is not the one that was acknowledged"
+                    )));
+                }
+            }
+            Some(_) | None => {
+                return Ok(Some(format!(
+                    "loop {name} is missing, but record {seq} of it was acknowledged: {lost}"
+                )));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// A connection that only reads; nothing if the vault has no database yet. No
@@ -62,7 +113,8 @@ pub(crate) fn writer(vault: &VaultDir) -> Result<Connection, OpenError> {
 /// the database is then read as it lies.
 pub(crate) fn reader(vault: &VaultDir, manner: Manner) -> Result<Option<Connection>, OpenError> {
     let db = vault.db();
-    if !stands(vault)? {
+    let past = Past::of(vault)?;
+    if !stands(&db, past)? {
         return Ok(None);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
@@ -72,7 +124,7 @@ pub(crate) fn reader(vault: &VaultDir, manner: Manner) -> Result<Option<Connecti
     };
     match versions(&conn, &db)? {
         Versions::Current => Ok(Some(conn)),
-        Versions::Empty => refuse_if_marked(vault, "holds nothing").map(|()| None),
+        Versions::Empty => past.refuse(&db, "holds nothing").map(|()| None),
         Versions::Older => {
             let remedy = "`windlass run` on any loop of this repository brings it up to date";
             Err(OpenError::Older(Refusal::new(&db, "was left by an older windlass", remedy)))
@@ -98,37 +150,54 @@ impl Manner {
 /// created, or has an older schema.
 fn existing(vault: &VaultDir) -> Result<Option<Connection>, OpenError> {
     let db = vault.db();
-    if !stands(vault)? {
+    let past = Past::of(vault)?;
+    if !stands(&db, past)? {
         return Ok(None);
     }
     let conn = connect(&db, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     match versions(&conn, &db)? {
         Versions::Current if vault.marker().exists() => Ok(Some(conn)),
         Versions::Current | Versions::Older => Ok(None),
-        Versions::Empty => refuse_if_marked(vault, "holds nothing").map(|()| None),
+        Versions::Empty => past.refuse(&db, "holds nothing").map(|()| None),
     }
 }
 
 /// Whether there is a file with anything in it; a vault that had one must.
-fn stands(vault: &VaultDir) -> Result<bool, OpenError> {
-    let db = vault.db();
-    match fs::metadata(&db) {
+fn stands(db: &Path, past: Past) -> Result<bool, OpenError> {
+    match fs::metadata(db) {
         Ok(metadata) if metadata.len() > 0 => Ok(true),
-        Ok(_) => refuse_if_marked(vault, "is empty").map(|()| false),
+        Ok(_) => past.refuse(db, "is empty").map(|()| false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            refuse_if_marked(vault, "is missing").map(|()| false)
+            past.refuse(db, "is missing").map(|()| false)
         }
-        Err(error) => Err(failed(&db, &error).into()),
+        Err(error) => Err(failed(db, &error).into()),
     }
 }
 
-fn refuse_if_marked(vault: &VaultDir, how: &str) -> Result<(), OpenError> {
-    if !vault.marker().exists() {
-        return Ok(());
+/// Whether the vault had a database before this look at it. Asked first: one
+/// that is created meanwhile is no loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Past {
+    None,
+    Records,
+}
+
+impl Past {
+    fn of(vault: &VaultDir) -> Result<Self, Fault> {
+        let had = vault.marker().exists() || !receipts(vault)?.is_empty();
+        Ok(if had { Self::Records } else { Self::None })
     }
-    let reason = format!("the database {how}, though this vault had records");
-    let remedy = "restore the whole vault directory from a backup, or move it away to begin again without this history";
-    Err(OpenError::Missing(Refusal::new(&vault.db(), reason, remedy)))
+
+    fn refuse(self, db: &Path, how: &str) -> Result<(), OpenError> {
+        match self {
+            Self::None => Ok(()),
+            Self::Records => {
+                let reason = format!("the database {how}, though this vault had records");
+                let remedy = "restore the whole vault directory from a backup, or move it away to begin again without this history";
+                Err(OpenError::Missing(Refusal::new(db, reason, remedy)))
+            }
+        }
+    }
 }
 
 fn create_or_migrate(vault: &VaultDir) -> Result<Connection, OpenError> {
@@ -213,18 +282,21 @@ enum Versions {
 }
 
 fn versions(conn: &Connection, db: &Path) -> Result<Versions, OpenError> {
-    let read = || -> rusqlite::Result<(i32, i32)> {
+    // In one transaction, since another process may just be creating it.
+    let read = || -> rusqlite::Result<(i32, i32, bool)> {
+        let at_once = conn.unchecked_transaction()?;
         let number = |row: &rusqlite::Row<'_>| row.get(0);
         Ok((
-            conn.query_row("PRAGMA application_id", [], number)?,
-            conn.query_row("PRAGMA user_version", [], number)?,
+            at_once.query_row("PRAGMA application_id", [], number)?,
+            at_once.query_row("PRAGMA user_version", [], number)?,
+            is_empty(&at_once)?,
         ))
     };
-    let (application, version) = read().map_err(|error| classify(conn, db, &error))?;
+    let (application, version, empty) = read().map_err(|error| classify(conn, db, &error))?;
     if is_cut(conn, db).map_err(|error| classify(conn, db, &error))? {
         return Err(corrupt(db, "the file ends in the middle of a page").into());
     }
-    if application == 0 && version == 0 && is_empty(conn).map_err(|error| classify(conn, db, &error))? {
+    if application == 0 && version == 0 && empty {
         return Ok(Versions::Empty);
     }
     if application != APPLICATION_ID {

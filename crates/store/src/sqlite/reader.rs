@@ -29,9 +29,14 @@ impl Reader {
     /// Nothing if the vault has no database yet.
     pub fn open(vault: &VaultDir) -> Result<Option<Self>, OpenError> {
         let db = vault.db();
+        let receipts = open::receipts(vault)?;
         let manner = Manner::fitting(&db);
-        let conn = open::reader(vault, manner)?;
-        Ok(conn.map(|conn| Self { vault: vault.clone(), db, inner: RefCell::new((conn, manner)) }))
+        let Some(conn) = open::reader(vault, manner)? else { return Ok(None) };
+        let reader = Self { vault: vault.clone(), db, inner: RefCell::new((conn, manner)) };
+        match reader.query(|conn| open::falls_short(conn, &receipts))? {
+            Some(how) => Err(corrupt(&reader.db, how).into()),
+            None => Ok(Some(reader)),
+        }
     }
 
     pub fn head(&self, name: &LoopName) -> Result<Option<Head>, Fault> {
@@ -42,6 +47,17 @@ impl Reader {
             .query_row([name.as_str()], |row| head(row, 0))
             .optional()
         })
+    }
+
+    /// The names of all loops.
+    pub fn names(&self) -> Result<Vec<LoopName>, Fault> {
+        let names: Vec<String> = self.query(|conn| {
+            conn.prepare_cached("SELECT name FROM loops ORDER BY name")?
+                .query_map([], |row| row.get(0))?
+                .collect()
+        })?;
+        let named = |name: &String| LoopName::new(name).map_err(|error| corrupt(&self.db, error));
+        names.iter().map(named).collect()
     }
 
     /// Every loop, by name.

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "bounds its own wait for company")]
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -12,7 +13,9 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::fault::classify;
 use super::reserve::Reserve;
+use crate::layout::VaultDir;
 use crate::log::Fault;
+use crate::receipts::Receipts;
 
 const QUEUE: usize = 256;
 const BATCH: usize = 128;
@@ -22,8 +25,6 @@ const BATCH: usize = 128;
 const QUIET: Duration = Duration::from_millis(300);
 const CHECKPOINT_QUIET_PAGES: i64 = 512;
 const CHECKPOINT_LATEST_PAGES: i64 = 4096;
-/// A visitor that wrote less than this leaves the checkpoint to others.
-const VISIT_COMMITS: u64 = 16;
 
 pub(crate) struct Writer {
     queue: Option<SyncSender<Box<dyn Work>>>,
@@ -32,9 +33,8 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(conn: Connection, path: PathBuf, reserve: Reserve) -> std::io::Result<Self> {
+    pub(crate) fn start(mut desk: Desk, path: PathBuf) -> std::io::Result<Self> {
         let (queue, inbox) = sync_channel(QUEUE);
-        let mut desk = Desk { conn, path: path.clone(), reserve, commits: 0, pace: Pace::default() };
         let thread =
             std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || desk.serve(&inbox))?;
         Ok(Self { queue: Some(queue), thread: Some(thread), path })
@@ -112,10 +112,11 @@ where
 }
 
 /// The thread's side.
-struct Desk {
+pub(crate) struct Desk {
     conn: Connection,
     path: PathBuf,
     reserve: Reserve,
+    receipts: Arc<Receipts>,
     commits: u64,
     pace: Pace,
 }
@@ -143,6 +144,11 @@ impl Pace {
 }
 
 impl Desk {
+    pub(crate) fn new(conn: Connection, vault: &VaultDir, receipts: Arc<Receipts>) -> Self {
+        let reserve = Reserve::keep(vault.reserve());
+        Self { conn, path: vault.db(), reserve, receipts, commits: 0, pace: Pace::default() }
+    }
+
     fn serve(&mut self, inbox: &Receiver<Box<dyn Work>>) {
         let mut tidy = true;
         loop {
@@ -222,12 +228,17 @@ impl Desk {
         }
     }
 
-    /// An empty log makes the next reader's start cheap; but not at the price
-    /// of waiting for, or holding up, another process.
+    /// Whatever was written lies in the database itself, and not in a log that
+    /// may be lost or damaged by itself; an empty log also makes the next
+    /// reader's start cheap. But not at the price of waiting for another process.
     fn close(&mut self) {
-        if self.commits >= VISIT_COMMITS && self.conn.busy_timeout(Duration::ZERO).is_ok() {
+        if self.commits == 0 {
+            return;
+        }
+        if self.conn.busy_timeout(Duration::ZERO).is_ok() {
             self.checkpoint("TRUNCATE");
         }
+        self.receipts.flush();
     }
 
     /// Pages in the write-ahead log, moved to the database or not.

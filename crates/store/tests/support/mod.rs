@@ -64,7 +64,7 @@ pub fn crash_image(vault: &VaultDir, to: &Path) -> VaultDir {
     let image = vault_in(to);
     std::fs::create_dir_all(image.root()).unwrap();
     let wal = with_suffix(&vault.db(), "-wal");
-    for file in [vault.db(), wal, vault.root().join("marker")] {
+    for file in [vault.db(), wal, vault.root().join("marker"), vault.root().join("receipts")] {
         if file.exists() {
             std::fs::copy(&file, image.root().join(file.file_name().unwrap())).unwrap();
         }

@@ -109,43 +109,161 @@ fn kill_after(scene: &Scene, launch: &Launch, moment: Duration) -> Result<bool, 
     Ok(killed)
 }
 
+/// Damage to what a finished drive left, and to what a killed one did; each is refused, and nothing begins anew.
 fn damaged(setting: &Setting) -> Played {
-    let damage = |how: fn(&Path)| {
-        let (scene, launch) = Stage::new(setting.level, &setting.plain).agent("complete").set(None);
-        let after = scene.run(&launch);
-        how(&after.stage.home.state());
-        let status = after.stage.windlass(&["status", LOOP]);
-        (status, after.stage.home.start(after.stage.launch(&launch)).finish(RUN))
-    };
-    let refused = |how: fn(&Path)| {
-        let (status, again) = damage(how);
-        let refused = status.status.code() == Some(1) && again.status.code() == Some(1);
-        ensure(refused && again.stderr.contains("restore"), || format!("{status}\n{again}"))
-    };
-    let held =
-        refused(|state| each(state, |bytes| bytes.iter_mut().take(4096).for_each(|byte| *byte ^= 0x5a)))
-            .and(refused(|state| each(state, |bytes| bytes.truncate(40))))
-            .and(refused(|state| each(state, Vec::clear)));
-    let (_, again) = damage(|state| {
-        let all = state.join("windlass");
-        fs::remove_dir_all(&all).unwrap_or_else(|error| panic!("remove {}: {error}", all.display()));
+    let finished = |how: fn(&Path)| refuses(&end(setting, Drive::Finished), how);
+    let killed = |how: fn(&Path)| refuses(&end(setting, Drive::Killed), how);
+    let mut held = Ok(());
+    for how in
+        [flip as fn(&Path), |state| each(state, |bytes| bytes.truncate(40)), |state| each(state, Vec::clear)]
+    {
+        held = held.and_then(|()| finished(how)).and_then(|()| killed(how));
+    }
+    for how in [remove_log as fn(&Path), |state| log(state, Vec::clear), |state| log(state, halve), flip_log]
+    {
+        held = held.and_then(|()| killed(how));
+    }
+    held = held.and_then(|()| finished(remove_all)).and_then(|()| finished(remove_database));
+    let without = believed(&end(setting, Drive::Killed)).and_then(|()| {
+        let (scene, launch) = end(setting, Drive::Finished);
+        remove_all(&scene.home.state());
+        remove_trail(&scene);
+        let again = scene.home.start(scene.launch(&launch)).finish(RUN);
+        ensure(again.status.code() == Some(4), || format!("it did not begin anew: {again}"))
     });
-    let lost = ensure(again.status.code() == Some(4), || format!("it did not begin anew: {again}"));
-    both(held, lost, "the whole vault gone: a new loop begins")
+    both(held, without, "no receipts: an older state is believed; no vault and no trail: a new loop begins")
+}
+
+#[derive(Clone, Copy)]
+enum Drive {
+    Finished,
+    /// Killed while its agent worked, with the newest records in the write-ahead log alone.
+    Killed,
+}
+
+fn end(setting: &Setting, drive: Drive) -> (Scene, Launch) {
+    let agent = match drive {
+        Drive::Finished => "complete",
+        Drive::Killed => "sleep 600",
+    };
+    let (scene, launch) = Stage::new(setting.level, &setting.plain).agent(agent).set(None);
+    let running = scene.home.start(scene.launch(&launch));
+    match drive {
+        Drive::Finished => drop(running.finish(RUN)),
+        Drive::Killed => {
+            let scripts = scene.repo.beside("side").display().to_string();
+            let at_work = poll::until(RUN, || !alive::carrying(&scripts).is_empty());
+            assert!(at_work, "the agent never began");
+            drop(running.kill());
+        }
+    }
+    (scene, launch)
+}
+
+fn refuses((scene, launch): &(Scene, Launch), how: fn(&Path)) -> Result<(), String> {
+    let sound = scene.windlass(&["status", LOOP]);
+    ensure(sound.status.code() == Some(0), || format!("refused before the damage: {sound}"))?;
+    how(&scene.home.state());
+    for told in [
+        scene.windlass(&["status", LOOP]),
+        scene.windlass(&["list"]),
+        scene.home.start(scene.launch(launch)).finish(RUN),
+    ] {
+        ensure(told.status.code() == Some(1) && told.stderr.contains("restore"), || told.to_string())?;
+    }
+    Ok(())
+}
+
+/// Without its receipts, a vault whose write-ahead log is gone tells of an earlier time.
+fn believed((scene, _): &(Scene, Launch)) -> Result<(), String> {
+    let events = || scene.windlass(&["log", LOOP, "--json"]).stdout.lines().count();
+    let before = events();
+    let state = scene.home.state();
+    remove_log(&state);
+    below(&state, &|path| path.ends_with("receipts"), &|path| remove(path));
+    let status = scene.windlass(&["status", LOOP]);
+    let now = events();
+    ensure(status.status.code() == Some(0) && (1..before).contains(&now), || {
+        format!("{now} of {before} events\n{status}")
+    })
+}
+
+fn flip(state: &Path) {
+    each(state, |bytes| bytes.iter_mut().take(4096).for_each(|byte| *byte ^= 0x5a));
+}
+
+/// A checksum that fails ends the log for SQLite, without a word.
+fn flip_log(state: &Path) {
+    log(state, |bytes| bytes.iter_mut().skip(32).step_by(97).for_each(|byte| *byte ^= 0x5a));
+}
+
+fn halve(bytes: &mut Vec<u8>) {
+    bytes.truncate(bytes.len() / 2);
+}
+
+fn remove_log(state: &Path) {
+    below(state, &is_log, &|path| remove(path));
+}
+
+/// The database and whatever says that there was one; the vault's snapshots stay.
+fn remove_database(state: &Path) {
+    let is_record = |path: &Path| is_database(path) || path.ends_with("marker") || path.ends_with("receipts");
+    below(state, &is_record, &|path| remove(path));
+}
+
+fn remove_all(state: &Path) {
+    let all = state.join("windlass");
+    fs::remove_dir_all(&all).unwrap_or_else(|error| panic!("remove {}: {error}", all.display()));
+}
+
+fn remove_trail(scene: &Scene) {
+    let trail = scene.repo.path().join(".windlass");
+    fs::remove_dir_all(&trail).unwrap_or_else(|error| panic!("remove {}: {error}", trail.display()));
+}
+
+fn remove(path: &Path) {
+    fs::remove_file(path).unwrap_or_else(|error| panic!("remove {}: {error}", path.display()));
+}
+
+fn is_database(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().contains("windlass.db"))
+}
+
+fn is_log(path: &Path) -> bool {
+    path.ends_with("windlass.db-wal")
 }
 
 /// Changes the database and its write-ahead log.
 fn each(dir: &Path, change: fn(&mut Vec<u8>)) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            each(&path, change);
-        } else if path.file_name().is_some_and(|name| name.to_string_lossy().contains(".db")) {
-            let mut bytes = fs::read(&path).unwrap_or_default();
-            change(&mut bytes);
-            fs::write(&path, bytes).unwrap_or_else(|error| panic!("write {}: {error}", path.display()));
+    below(dir, &is_database, &|path| rewrite(path, change));
+}
+
+fn log(dir: &Path, change: fn(&mut Vec<u8>)) {
+    below(dir, &is_log, &|path| rewrite(path, change));
+}
+
+fn rewrite(path: &Path, change: fn(&mut Vec<u8>)) {
+    let mut bytes = fs::read(path).unwrap_or_default();
+    change(&mut bytes);
+    fs::write(path, bytes).unwrap_or_else(|error| panic!("write {}: {error}", path.display()));
+}
+
+/// Does this to every file of a kind, of which there must be one.
+fn below(dir: &Path, is_meant: &dyn Fn(&Path) -> bool, act: &dyn Fn(&Path)) {
+    let mut found = 0;
+    let mut open = vec![dir.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(path);
+            } else if is_meant(&path) {
+                act(&path);
+                found += 1;
+            }
         }
     }
+    assert!(found > 0, "nothing to damage below {}", dir.display());
 }
 
 /// A user namespace in which no further namespace may be made.

@@ -1,0 +1,223 @@
+//! Whether a run of the gate holds: by its results on record, judged anew, and
+//! not by what was made of them then. What is red by findings that the operator
+//! waived is said by name.
+
+use std::collections::BTreeSet;
+
+use windlass_core::event::Event;
+use windlass_core::finding::{Finding, Life, Origin};
+use windlass_core::gate::{CheckResult, Control, FailingCheck, GateSummary, Purpose};
+use windlass_core::id::{TaskId, TreeId};
+use windlass_core::tally::Tally;
+
+use super::history::History;
+use super::{Check, Try};
+
+/// One run of the gate, as it is on record.
+pub(super) struct Run {
+    /// The number of the event that says what came of it.
+    pub event: u64,
+    pub purpose: Purpose,
+    pub tree: TreeId,
+    pub checks: Vec<String>,
+    pub results: Vec<Numbered>,
+    /// What came of it then.
+    pub passed: bool,
+    pub flaky: Vec<String>,
+}
+
+/// A result, and the number of its event.
+#[derive(Clone)]
+pub(super) struct Numbered {
+    pub event: u64,
+    pub result: CheckResult,
+}
+
+/// Which run is asked for; without a task, of the whole.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub tree: &'a TreeId,
+    pub checks: &'a [String],
+    pub task: Option<&'a TaskId>,
+}
+
+/// A run that holds.
+pub(super) struct Judged<'h> {
+    run: &'h Run,
+    /// The checks that are red, each with the waived finding it is red by.
+    pub waived: Vec<(String, &'h Finding)>,
+}
+
+impl Numbered {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "one event is a result")]
+    pub fn of(event: u64, what: &Event) -> Option<Self> {
+        match what {
+            Event::CheckFinished {
+                check,
+                exit_code,
+                signal,
+                timed_out,
+                duration_ms,
+                output,
+                excerpt,
+                strays,
+                again,
+                tally,
+                control,
+                ..
+            } => {
+                let result = CheckResult {
+                    check: check.clone(),
+                    exit_code: *exit_code,
+                    signal: *signal,
+                    timed_out: *timed_out,
+                    duration_ms: *duration_ms,
+                    output: output.clone(),
+                    excerpt: excerpt.clone(),
+                    strays: *strays,
+                    again: *again,
+                    tally: tally.as_deref().cloned(),
+                    control: control.as_deref().cloned(),
+                };
+                Some(Self { event, result })
+            }
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn judge<'h>(history: &'h History, wanted: Wanted<'_>) -> Result<Judged<'h>, String> {
+    let Wanted { tree, checks, task } = wanted;
+    let run = find(history, wanted)
+        .ok_or_else(|| format!("no gate is on record for tree {tree} with {}", checks.join(", ")))?;
+    let summary = run.summary(history);
+    if (summary.passed, &summary.flaky) != (run.passed, &run.flaky) {
+        return Err(format!(
+            "the gate of event {} is on record as {}, but its results are {}",
+            run.event,
+            told(run.passed, &run.flaky),
+            told(summary.passed, &summary.flaky)
+        ));
+    }
+    let excused = |failing: &FailingCheck| {
+        excuse(history, failing, task)
+            .map(|finding| (failing.check.clone(), finding))
+            .ok_or_else(|| format!("check {} on tree {tree}: {}", failing.check, failing.ending))
+    };
+    let waived = summary.failing.iter().map(excused).collect::<Result<Vec<_>, String>>()?;
+    Ok(Judged { run, waived })
+}
+
+fn told(passed: bool, flaky: &[String]) -> String {
+    match (passed, flaky) {
+        (false, _) => "red".to_owned(),
+        (true, []) => "green".to_owned(),
+        (true, flaky) => format!("green at the second try ({})", flaky.join(", ")),
+    }
+}
+
+/// The last run for this purpose; one for the other, where its result was used again.
+pub(super) fn find<'h>(history: &'h History, wanted: Wanted<'_>) -> Option<&'h Run> {
+    let names: BTreeSet<&String> = wanted.checks.iter().collect();
+    let fits = |run: &&Run| {
+        run.purpose != Purpose::Baseline
+            && run.tree == *wanted.tree
+            && run.checks.iter().collect::<BTreeSet<_>>() == names
+    };
+    let purpose = if wanted.task.is_some() { Purpose::Task } else { Purpose::Final };
+    let runs = || history.runs.iter().rev().filter(fits);
+    runs().find(|run| run.purpose == purpose).or_else(|| runs().next())
+}
+
+/// The finding that this red check is, if the operator has waived it.
+pub(super) fn excuse<'h>(
+    history: &'h History,
+    failing: &FailingCheck,
+    task: Option<&TaskId>,
+) -> Option<&'h Finding> {
+    let seen = failing.evidence()?;
+    let same = |finding: &&Finding| {
+        finding.life == Life::Waived
+            && finding.task.as_ref() == task
+            && finding.is_same(Origin::Evidence(seen.rule), &seen.path, &seen.words())
+    };
+    history.state.findings.values().find(same)
+}
+
+impl Run {
+    fn summary(&self, history: &History) -> GateSummary {
+        let results: Vec<CheckResult> = self.results.iter().map(|done| done.result.clone()).collect();
+        GateSummary::of(&history.state.policy().gate, &self.checks, &results)
+    }
+
+    /// What a proof says of each check: its last result, and all that was judged of it.
+    pub fn proofs(&self, history: &History, task: Option<&TaskId>) -> Vec<Check> {
+        let summary = self.summary(history);
+        let of = |name: &String| {
+            let mut runs = self.results.iter().rev().filter(|done| done.result.check == *name);
+            let last = runs.next()?;
+            let first = runs.next().filter(|_| last.result.again);
+            let failing = summary.failing.iter().find(|failing| failing.check == *name);
+            let waived = failing.and_then(|failing| excuse(history, failing, task));
+            Some(Check {
+                check: name.clone(),
+                tree: self.tree.clone(),
+                event: last.event,
+                exit_code: last.result.exit_code,
+                timed_out: last.result.timed_out,
+                duration_ms: last.result.duration_ms,
+                output: last.result.output.clone(),
+                first_try: first.map(|first| Try {
+                    event: first.event,
+                    exit_code: first.result.exit_code,
+                    timed_out: first.result.timed_out,
+                    output: first.result.output.clone(),
+                }),
+                tally: last.result.tally.clone(),
+                control: last.result.control.clone(),
+                red: failing.map_or_else(String::new, |failing| failing.ending.clone()),
+                waived: waived.map(|finding| finding.id.clone()),
+            })
+        };
+        self.checks.iter().filter_map(of).collect()
+    }
+}
+
+impl Judged<'_> {
+    pub fn green(&self) -> usize {
+        self.run.checks.len() - self.waived.len()
+    }
+
+    /// What else was judged than exit codes, for the line of a step.
+    pub fn words(&self) -> Vec<String> {
+        let results = || self.run.results.iter().map(|done| &done.result);
+        let tests: u32 = results().filter(|result| !replaced(self.run, result)).map(tests).sum();
+        let sensitive = |result: &&CheckResult| result.control.as_ref().is_some_and(Control::is_sensitive);
+        let controls = results().filter(sensitive).count();
+        let mut words: Vec<String> = Vec::new();
+        if tests > 0 {
+            words.push(format!("{tests} tests counted"));
+        }
+        match controls {
+            0 => {}
+            1 => words.push("1 control failed as it must".to_owned()),
+            count => words.push(format!("{count} controls failed as they must")),
+        }
+        words.extend(self.run.flaky.iter().map(|check| format!("{check} at the second try")));
+        words.extend(
+            self.waived.iter().map(|(check, finding)| format!("{check} red by {}, waived", finding.id)),
+        );
+        words
+    }
+}
+
+fn replaced(run: &Run, result: &CheckResult) -> bool {
+    !result.again && run.results.iter().any(|done| done.result.again && done.result.check == result.check)
+}
+
+fn tests(result: &CheckResult) -> u32 {
+    match &result.tally {
+        Some(Tally::Counted(counts)) => counts.tests,
+        Some(Tally::Unreadable { .. }) | None => 0,
+    }
+}
