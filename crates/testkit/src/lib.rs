@@ -13,6 +13,7 @@
 
 pub mod alive;
 pub mod capability;
+pub mod denial;
 pub mod fingerprint;
 pub mod poll;
 pub mod repo;
