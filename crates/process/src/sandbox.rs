@@ -28,7 +28,7 @@ pub use attack::act as act_as_attacker;
 pub use network::{Network, PROXY_PORT, hand_out_listener, handover, take_listener};
 pub use proof::{Attempted, Proof};
 pub use reach::Reach;
-pub use remedy::remedy;
+pub use remedy::{Shortfall, remedy, shortfall};
 pub use weaken::{Defence, Weakened};
 
 /// What a program may reach. Every spawn names one.
