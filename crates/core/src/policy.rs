@@ -416,6 +416,30 @@ pub struct ProvenSandbox {
     pub level: SandboxLevel,
     /// Empty for the level `none`, which promises nothing.
     pub stopped: Vec<String>,
+    /// Better levels that were wanted and do not hold there, the best first.
+    #[serde(default)]
+    pub missed: Vec<MissedLevel>,
+}
+
+impl ProvenSandbox {
+    /// For whoever must not find out later that it is less than could be: the reason, and lines of what to do.
+    pub fn warnings(&self) -> Vec<String> {
+        let got = self.level.name();
+        let warning = |missed: &MissedLevel| {
+            let MissedLevel { level, why, remedy } = missed;
+            format!("the sandbox is {got}, not {}: {why}\n{remedy}", level.name())
+        };
+        self.missed.iter().map(warning).collect()
+    }
+}
+
+/// A level that a machine cannot do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MissedLevel {
+    pub level: SandboxLevel,
+    pub why: String,
+    /// The steps by which that machine would have it.
+    pub remedy: String,
 }
 
 /// Which network a program sees.

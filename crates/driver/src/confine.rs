@@ -8,10 +8,12 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use windlass_core::policy::{NetworkKind, NetworkPolicy, ProvenSandbox, SandboxLevel, SandboxPolicy};
+use windlass_core::policy::{
+    MissedLevel, NetworkKind, NetworkPolicy, ProvenSandbox, SandboxLevel, SandboxPolicy,
+};
 use windlass_process::{
-    Confinement, Level, Network, PROXY_PORT, Proof, Reach, Resources, Spawner, ThrowawayTree,
-    proxy_environment, remedy, remove_tree,
+    Confinement, Level, Network, PROXY_PORT, Proof, Reach, Resources, Shortfall, Spawner, ThrowawayTree,
+    proxy_environment, remedy, remove_tree, shortfall,
 };
 
 use crate::setup::Found;
@@ -39,19 +41,25 @@ pub fn prove(policy: &SandboxPolicy, spawner: &Spawner, proofs: &Path) -> Result
         Some(level) => vec![level],
         None => SandboxLevel::ALL.into_iter().rev().collect(),
     };
-    let mut failed = Vec::new();
+    let mut failed: Vec<Proof> = Vec::new();
     for level in wanted.into_iter().filter(|level| *level >= policy.minimum) {
         if level == SandboxLevel::None {
-            return Ok(ProvenSandbox::default());
+            return Ok(ProvenSandbox { missed: missed(&failed), ..ProvenSandbox::default() });
         }
         let proof = test(of_process(level), spawner, proofs);
         if proof.held {
             let stopped = proof.attempts.into_iter().map(|attempt| attempt.what).collect();
-            return Ok(ProvenSandbox { level, stopped });
+            return Ok(ProvenSandbox { level, stopped, missed: missed(&failed) });
         }
         failed.push(proof);
     }
     Err(Unproven { minimum: policy.minimum, failed })
+}
+
+fn missed(failed: &[Proof]) -> Vec<MissedLevel> {
+    let told =
+        |short: Shortfall| MissedLevel { level: of_policy(short.level), why: short.why, remedy: short.steps };
+    failed.iter().filter_map(shortfall).map(told).collect()
 }
 
 /// What each level comes to on this machine. One of them is needed, unless a policy says otherwise.
@@ -84,6 +92,14 @@ fn of_process(level: SandboxLevel) -> Level {
         SandboxLevel::None => Level::None,
         SandboxLevel::Landlock => Level::Landlock,
         SandboxLevel::Namespaces => Level::Namespaces,
+    }
+}
+
+fn of_policy(level: Level) -> SandboxLevel {
+    match level {
+        Level::None => SandboxLevel::None,
+        Level::Landlock => SandboxLevel::Landlock,
+        Level::Namespaces => SandboxLevel::Namespaces,
     }
 }
 

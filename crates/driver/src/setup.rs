@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use windlass_agent::adapter;
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::Creation;
-use windlass_core::policy::{Policy, Role, SandboxLevel, SandboxPolicy};
+use windlass_core::policy::{Policy, ProvenSandbox, Role, SandboxLevel, SandboxPolicy};
 use windlass_core::step::create;
 use windlass_core::task::Plan;
 use windlass_gate::{BadGlob, JunitFiles, MissingFile, Protection, missing_files};
@@ -40,6 +40,8 @@ pub struct Proposed {
     pub policy: Policy,
     pub planned: Planned,
     pub warnings: Vec<String>,
+    /// As it is before the run; each drive of it finds out again.
+    pub sandbox: ProvenSandbox,
     git: Git,
     repository: Repository,
     vault: VaultDir,
@@ -131,9 +133,9 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
     for check in policy.gate.checks.iter().filter(|check| !check.junit.is_empty()) {
         JunitFiles::new(&check.junit)?;
     }
-    let level = check_sandbox(&policy.sandbox, &vault)?;
-    let warnings = warnings(&repository, &policy, (&base, level))?;
-    Ok(Proposed { name, base, policy, planned, warnings, git, repository, vault })
+    let sandbox = check_sandbox(&policy.sandbox, &vault)?;
+    let warnings = warnings(&repository, &policy, (&base, sandbox.level))?;
+    Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, vault })
 }
 
 /// Writes the loop's first record, with its base safe in the vault.
@@ -266,11 +268,11 @@ fn check_files(policy: &Policy, repository: &Repository, base: &CommitId) -> Res
 }
 
 /// Proven on this machine before anything is written.
-fn check_sandbox(policy: &SandboxPolicy, vault: &VaultDir) -> Result<SandboxLevel, SetupError> {
+fn check_sandbox(policy: &SandboxPolicy, vault: &VaultDir) -> Result<ProvenSandbox, SetupError> {
     if let Some(level) = policy.level.exactly().filter(|level| *level < policy.minimum) {
         return Err(SetupError::BelowMinimum { level, minimum: policy.minimum });
     }
-    Ok(prove(policy, &Spawner::new(), &vault.proofs())?.level)
+    Ok(prove(policy, &Spawner::new(), &vault.proofs())?)
 }
 
 fn warnings(

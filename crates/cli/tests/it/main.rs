@@ -26,6 +26,7 @@ mod crash;
 mod crash_kills;
 mod crash_points;
 mod damaged_store;
+mod denied;
 mod disk_full;
 mod final_phases;
 mod gate;
