@@ -19,6 +19,7 @@ pub mod poll;
 pub mod repo;
 pub mod scratch;
 pub mod sim;
+pub mod stand_in;
 pub mod tidy;
 
 pub use fingerprint::{Fingerprint, fingerprint};
