@@ -13,6 +13,7 @@ pub mod clock;
 pub mod confine;
 pub mod drive;
 pub mod drive_loop;
+mod engine;
 mod home;
 pub mod journal;
 pub mod machine;

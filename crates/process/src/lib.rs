@@ -42,7 +42,7 @@ mod warden;
 mod wire;
 
 pub use container::{
-    Client, ClientError, CommandLine, Container, ContainerError, Engine,
+    Client, ClientError, CommandLine, Container, ContainerError, Engine, Image,
     command_line as container_command_line,
 };
 pub use finished::{Capture, Containment, Exit, Finished};

@@ -22,6 +22,7 @@ mod bad_input;
 mod bad_surroundings;
 mod bystanders;
 mod confined;
+mod container;
 mod crash;
 mod crash_kills;
 mod crash_points;

@@ -100,11 +100,16 @@ fn advise(proof: &Proof, host: &Host) -> Shortfall {
     let steps = match proof.level {
         Level::None => "Level none confines nothing; ask for landlock or namespaces.".to_owned(),
         Level::Landlock => for_landlock(host),
+        Level::Container => FOR_CONTAINER.to_owned(),
         Level::Namespaces if proof.refused.is_some() => for_namespaces(host, &why),
         Level::Namespaces => "Report this: the level was made, and did not hold.".to_owned(),
     };
     Shortfall { level: proof.level, why, steps }
 }
+
+const FOR_CONTAINER: &str = "Look at how the engine is set up: `docker info` or `podman info`, and that a container of the \
+                             image can be started by this user. Or use a level of windlass's own: sandbox.level = \
+                             \"auto\".";
 
 fn broken(proof: &Proof) -> String {
     let broken = proof.attempts.iter().filter(|attempt| !attempt.held);
