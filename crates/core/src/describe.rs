@@ -7,6 +7,7 @@ use crate::event::{AttemptFinished, Event, Novelty, ReviewRecorded, TreeRecorded
 use crate::finding::Finding;
 use crate::id::TaskId;
 use crate::input::AttemptEnd;
+use crate::policy::ProvenSandbox;
 use crate::tally::Tally;
 
 impl fmt::Display for Event {
@@ -14,9 +15,9 @@ impl fmt::Display for Event {
         match self {
             Self::LoopCreated(c) => write!(f, "loop {} created: {} tasks", c.name, c.plan.tasks.len()),
             Self::RunStarted { run, asked } => {
-                write!(f, "run {run} started, sandbox {}", asked.sandbox.level.name())
+                write!(f, "run {run} started, sandbox {}", sandbox(&asked.sandbox))
             }
-            Self::RunResumed { run, .. } => write!(f, "run {run} goes on"),
+            Self::RunResumed { run, asked } => resumed(f, *run, &asked.sandbox),
             Self::RunRestarted { run } => write!(f, "run {run} opened"),
             Self::IterationOpened { iteration, task, .. } => {
                 write!(f, "iteration {iteration} opened: {}", name(task.as_ref()))
@@ -168,6 +169,17 @@ fn review_recorded(f: &mut fmt::Formatter<'_>, review: &ReviewRecorded) -> fmt::
 fn finding_opened(f: &mut fmt::Formatter<'_>, finding: &Finding) -> fmt::Result {
     let severity = finding.severity.name();
     write!(f, "finding {} ({severity}) {}: {}", finding.id, finding.file, finding.description)
+}
+
+fn resumed(f: &mut fmt::Formatter<'_>, run: u32, proven: &ProvenSandbox) -> fmt::Result {
+    write!(f, "run {run} goes on")?;
+    if proven.missed.is_empty() { Ok(()) } else { write!(f, ", sandbox {}", sandbox(proven)) }
+}
+
+/// The level, and why it is not a better one.
+fn sandbox(proven: &ProvenSandbox) -> String {
+    let missed = proven.missed.iter().map(|missed| format!(", not {}: {}", missed.level.name(), missed.why));
+    proven.level.name().to_owned() + &missed.collect::<String>()
 }
 
 fn name(task: Option<&TaskId>) -> &str {

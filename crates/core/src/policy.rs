@@ -324,6 +324,10 @@ impl FinishPolicy {
 #[serde(default)]
 pub struct SandboxPolicy {
     pub level: WantedLevel,
+    /// For the level `container`: what agents and checks run in.
+    pub image: String,
+    /// For the level `container`: who runs it.
+    pub engine: WantedEngine,
     /// What must be proven on the machine before anything is run on it.
     pub minimum: SandboxLevel,
     /// Paths agents and checks may read beside the system and the toolchains.
@@ -339,6 +343,8 @@ impl Default for SandboxPolicy {
     fn default() -> Self {
         Self {
             level: WantedLevel::Auto,
+            image: String::new(),
+            engine: WantedEngine::Auto,
             minimum: SandboxLevel::Landlock,
             extra_read: Vec::new(),
             extra_write: Vec::new(),
@@ -369,16 +375,40 @@ pub enum SandboxLevel {
     None,
     Landlock,
     Namespaces,
+    Container,
 }
 
 impl SandboxLevel {
-    pub const ALL: [Self; 3] = [Self::None, Self::Landlock, Self::Namespaces];
+    /// Those that need nothing but the machine, the best last.
+    pub const OWN: [Self; 3] = [Self::None, Self::Landlock, Self::Namespaces];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Landlock => "landlock",
             Self::Namespaces => "namespaces",
+            Self::Container => "container",
+        }
+    }
+}
+
+/// Whose containers are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WantedEngine {
+    /// The first that answers.
+    #[default]
+    Auto,
+    Docker,
+    Podman,
+}
+
+impl WantedEngine {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Docker => "docker",
+            Self::Podman => "podman",
         }
     }
 }
@@ -386,12 +416,13 @@ impl SandboxLevel {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WantedLevel {
-    /// The best that can be proven.
+    /// The best of windlass's own that can be proven.
     #[default]
     Auto,
     None,
     Landlock,
     Namespaces,
+    Container,
 }
 
 impl WantedLevel {
@@ -402,6 +433,7 @@ impl WantedLevel {
             Self::None => Some(SandboxLevel::None),
             Self::Landlock => Some(SandboxLevel::Landlock),
             Self::Namespaces => Some(SandboxLevel::Namespaces),
+            Self::Container => Some(SandboxLevel::Container),
         }
     }
 
@@ -416,6 +448,33 @@ pub struct ProvenSandbox {
     pub level: SandboxLevel,
     /// Empty for the level `none`, which promises nothing.
     pub stopped: Vec<String>,
+    /// Better levels that were wanted and do not hold there, the best first.
+    #[serde(default)]
+    pub missed: Vec<MissedLevel>,
+    /// For the level `container`: the engine, its version and the image, in words.
+    #[serde(default)]
+    pub engine: String,
+}
+
+impl ProvenSandbox {
+    /// For whoever must not find out later that it is less than could be: the reason, and lines of what to do.
+    pub fn warnings(&self) -> Vec<String> {
+        let got = self.level.name();
+        let warning = |missed: &MissedLevel| {
+            let MissedLevel { level, why, remedy } = missed;
+            format!("the sandbox is {got}, not {}: {why}\n{remedy}", level.name())
+        };
+        self.missed.iter().map(warning).collect()
+    }
+}
+
+/// A level that a machine cannot do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MissedLevel {
+    pub level: SandboxLevel,
+    pub why: String,
+    /// The steps by which that machine would have it.
+    pub remedy: String,
 }
 
 /// Which network a program sees.

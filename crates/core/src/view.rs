@@ -10,7 +10,7 @@ use crate::event::{Phase, ReviewRecorded};
 use crate::finding::{Finding, Severity};
 use crate::id::{CommitId, LoopName, TaskId, TreeId};
 use crate::outcome::{Outcome, Reason};
-use crate::policy::{Role, SandboxLevel};
+use crate::policy::{MissedLevel, Role, SandboxLevel};
 use crate::state::{Lifecycle, State, TaskState, TaskStatus};
 use crate::time::{Millis, Timestamp};
 use crate::usage::{Ledger, Usage};
@@ -44,6 +44,9 @@ pub struct View {
     pub agents: BTreeMap<Role, AgentView>,
     /// How its programs were confined in the last drive, as proven on the machine.
     pub sandbox: SandboxLevel,
+    /// Better levels that were wanted and do not hold on the machine.
+    #[serde(default)]
+    pub sandbox_missed: Vec<MissedLevel>,
     /// No check proves what is done.
     pub unchecked: bool,
     /// Something is done that no reviewer accepted.
@@ -197,6 +200,7 @@ impl View {
             workspace: creation.workspace.clone(),
             agents: [Role::Author, Role::Reviewer, Role::Finisher].map(agent).into_iter().collect(),
             sandbox: state.run.asked.sandbox.level,
+            sandbox_missed: state.run.asked.sandbox.missed.clone(),
             unchecked: policy.gate.checks.is_empty() || done.iter().any(|task| !task.checked),
             unreviewed: done.iter().any(|task| !task.reviewed),
             active_task: state.current.as_ref().and_then(|current| current.task.clone()),

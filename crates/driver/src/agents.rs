@@ -78,9 +78,9 @@ pub fn probe(
     live: &(dyn Fn(Live) + Sync),
 ) -> Result<Told, String> {
     let spawner = Spawner::new();
-    let proven = prove(&policy.sandbox, &spawner, &scratch.join("proofs"))
+    let proven = prove(&policy.sandbox, &spawner, (surroundings, &scratch.join("proofs")))
         .map_err(|error| format!("{error}\n{}", error.hints().join("\n")))?;
-    let confine = Confine::new(proven.level, &policy.sandbox, surroundings);
+    let confine = Confine::new(&proven, &policy.sandbox, surroundings);
     let called = adapter(agent).map_err(|error| error.to_string())?;
     called.check(agent, &surroundings.project, &confine.path).map_err(|error| error.to_string())?;
     let failed = |error: std::io::Error| format!("{}: {error}", scratch.display());

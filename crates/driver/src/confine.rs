@@ -1,82 +1,170 @@
 //! What agents and checks may reach on this machine, and how it is proven that
 //! they reach nothing else.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use windlass_core::policy::{NetworkKind, NetworkPolicy, ProvenSandbox, SandboxLevel, SandboxPolicy};
+use windlass_core::policy::{
+    MissedLevel, NetworkKind, NetworkPolicy, ProvenSandbox, SandboxLevel, SandboxPolicy, WantedLevel,
+};
 use windlass_process::{
-    Confinement, Level, Network, PROXY_PORT, Proof, Reach, Resources, Spawner, ThrowawayTree,
-    proxy_environment, remedy, remove_tree,
+    Confinement, Image, Level, Network, PROXY_PORT, Proof, Reach, Resources, Shortfall, Spawner,
+    ThrowawayTree, proxy_environment, remedy, remove_tree, shortfall,
 };
 
-use crate::setup::Found;
+use crate::engine::{self, Found, NoEngine};
+use crate::setup::Found as Looked;
 use crate::surroundings::Surroundings;
 
 /// A machine that cannot do what the policy asks for.
 #[derive(Debug, thiserror::Error)]
-#[error("this machine does not reach sandbox.minimum = {:?}; nothing was started", minimum.name())]
-pub struct Unproven {
-    pub minimum: SandboxLevel,
-    /// Every level that was tried, the best first.
-    failed: Vec<Proof>,
+pub enum Unproven {
+    #[error("this machine does not reach {asked}; nothing was started")]
+    Levels {
+        /// The key and its value.
+        asked: String,
+        /// Every level that was tried, the best first.
+        failed: Vec<Proof>,
+    },
+    #[error("sandbox.level = \"container\" cannot be had: {0}; nothing was started")]
+    Engine(#[from] NoEngine),
 }
 
 impl Unproven {
     /// What to do, for each level that would have been enough.
     pub fn hints(&self) -> Vec<String> {
-        self.failed.iter().map(remedy).collect()
+        match self {
+            Self::Levels { failed, .. } => failed.iter().map(remedy).collect(),
+            Self::Engine(missing) => missing.hints(),
+        }
     }
+}
+
+/// What a machine was shown to do, and what it takes to do it.
+pub struct Standing {
+    pub proven: ProvenSandbox,
+    image: Option<Image>,
 }
 
 /// Finds the level to run at, by attack; never one below the minimum.
-pub fn prove(policy: &SandboxPolicy, spawner: &Spawner, proofs: &Path) -> Result<ProvenSandbox, Unproven> {
-    let wanted = match policy.level.exactly() {
+pub fn prove(
+    policy: &SandboxPolicy,
+    spawner: &Spawner,
+    (surroundings, proofs): (&Surroundings, &Path),
+) -> Result<Standing, Unproven> {
+    if policy.level == WantedLevel::Container {
+        return prove_container(policy, spawner, (surroundings, proofs));
+    }
+    let exactly = policy.level.exactly();
+    let wanted = match exactly {
         Some(level) => vec![level],
-        None => SandboxLevel::ALL.into_iter().rev().collect(),
+        None => SandboxLevel::OWN.into_iter().rev().collect(),
     };
-    let mut failed = Vec::new();
+    let mut failed: Vec<Proof> = Vec::new();
     for level in wanted.into_iter().filter(|level| *level >= policy.minimum) {
         if level == SandboxLevel::None {
-            return Ok(ProvenSandbox::default());
+            let proven = ProvenSandbox { missed: missed(&failed), ..ProvenSandbox::default() };
+            return Ok(Standing { proven, image: None });
         }
         let proof = test(of_process(level), spawner, proofs);
         if proof.held {
-            let stopped = proof.attempts.into_iter().map(|attempt| attempt.what).collect();
-            return Ok(ProvenSandbox { level, stopped });
+            let proven = ProvenSandbox { missed: missed(&failed), ..proven(level, proof) };
+            return Ok(Standing { proven, image: None });
         }
         failed.push(proof);
     }
-    Err(Unproven { minimum: policy.minimum, failed })
+    let asked = match exactly.filter(|level| *level > policy.minimum) {
+        Some(level) => format!("sandbox.level = {:?}", level.name()),
+        None => format!("sandbox.minimum = {:?}", policy.minimum.name()),
+    };
+    Err(Unproven::Levels { asked, failed })
 }
 
-/// What each level comes to on this machine. One of them is needed, unless a policy says otherwise.
-pub fn examine(spawner: &Spawner, scratch: &Path) -> Vec<Found> {
+/// Each time anew: an engine and its settings may change while a machine runs.
+fn prove_container(
+    policy: &SandboxPolicy,
+    spawner: &Spawner,
+    (surroundings, proofs): (&Surroundings, &Path),
+) -> Result<Standing, Unproven> {
+    let Found { image, words } = engine::find(policy, surroundings)?;
+    let proof = spawner.prove_container(&image, scratch(proofs));
+    if !proof.held {
+        return Err(Unproven::Levels {
+            asked: "sandbox.level = \"container\"".to_owned(),
+            failed: vec![proof],
+        });
+    }
+    let proven = ProvenSandbox { engine: words, ..proven(SandboxLevel::Container, proof) };
+    Ok(Standing { proven, image: Some(image) })
+}
+
+fn proven(level: SandboxLevel, proof: Proof) -> ProvenSandbox {
+    let stopped = proof.attempts.into_iter().map(|attempt| attempt.what).collect();
+    ProvenSandbox { level, stopped, ..ProvenSandbox::default() }
+}
+
+fn missed(failed: &[Proof]) -> Vec<MissedLevel> {
+    let told =
+        |short: Shortfall| MissedLevel { level: of_policy(short.level), why: short.why, remedy: short.steps };
+    failed.iter().filter_map(shortfall).map(told).collect()
+}
+
+/// What each level comes to on this machine. One of windlass's own is needed, unless a policy says otherwise.
+pub fn examine(
+    policy: &SandboxPolicy,
+    spawner: &Spawner,
+    (surroundings, scratch): (&Surroundings, &Path),
+) -> Vec<Looked> {
     let proofs = [Level::Namespaces, Level::Landlock].map(|level| spawner.prove(level, scratch));
     let none_held = proofs.iter().all(|proof| !proof.held);
-    let row = |proof: &Proof| Found {
+    let in_container = policy.level == WantedLevel::Container;
+    let row = |proof: &Proof| Looked {
         what: format!("sandbox {}", proof.level.name()),
         ok: proof.held,
-        needed: none_held,
+        needed: none_held && !in_container,
         detail: match proof.held {
             true => format!("{} attacks tried, all stopped", proof.attempts.len()),
             false => remedy(proof),
         },
     };
-    proofs.iter().map(row).collect()
+    let mut rows: Vec<Looked> = proofs.iter().map(row).collect();
+    rows.push(examine_container(policy, spawner, (surroundings, scratch)));
+    rows
+}
+
+fn examine_container(
+    policy: &SandboxPolicy,
+    spawner: &Spawner,
+    (surroundings, scratch): (&Surroundings, &Path),
+) -> Looked {
+    let needed = policy.level == WantedLevel::Container;
+    let (ok, detail) = match engine::find(policy, surroundings) {
+        Ok(Found { image, words }) => match spawner.prove_container(&image, scratch) {
+            proof if proof.held => {
+                (true, format!("{words}: {} attacks tried, all stopped", proof.attempts.len()))
+            }
+            proof => (false, remedy(&proof)),
+        },
+        Err(missing) => (false, format!("{missing}\n{}", missing.hints().join("\n"))),
+    };
+    Looked { what: "sandbox container".to_owned(), ok, needed, detail }
 }
 
 /// Remembered where there is a state directory already: asking must not make one.
 fn test(level: Level, spawner: &Spawner, proofs: &Path) -> Proof {
-    let known = proofs.parent().is_some_and(Path::is_dir) && std::fs::create_dir_all(proofs).is_ok();
-    match known {
-        true => spawner.prove_once(level, proofs, &proofs.join("proven.json")),
-        false => spawner.prove(level, Path::new("/tmp")),
+    match scratch(proofs) {
+        known if known == proofs => spawner.prove_once(level, proofs, &proofs.join("proven.json")),
+        elsewhere => spawner.prove(level, elsewhere),
     }
+}
+
+fn scratch(proofs: &Path) -> &Path {
+    let known = proofs.parent().is_some_and(Path::is_dir) && std::fs::create_dir_all(proofs).is_ok();
+    if known { proofs } else { Path::new("/tmp") }
 }
 
 fn of_process(level: SandboxLevel) -> Level {
@@ -84,6 +172,16 @@ fn of_process(level: SandboxLevel) -> Level {
         SandboxLevel::None => Level::None,
         SandboxLevel::Landlock => Level::Landlock,
         SandboxLevel::Namespaces => Level::Namespaces,
+        SandboxLevel::Container => Level::Container,
+    }
+}
+
+fn of_policy(level: Level) -> SandboxLevel {
+    match level {
+        Level::None => SandboxLevel::None,
+        Level::Landlock => SandboxLevel::Landlock,
+        Level::Namespaces => SandboxLevel::Namespaces,
+        Level::Container => SandboxLevel::Container,
     }
 }
 
@@ -92,6 +190,7 @@ fn of_process(level: SandboxLevel) -> Level {
 #[derive(Clone, Debug)]
 pub struct Confine {
     level: Level,
+    image: Option<Image>,
     reach: Reach,
     env: Vec<(OsString, OsString)>,
     /// Resolving it takes hundreds of system calls, so once.
@@ -154,26 +253,37 @@ impl Own {
 }
 
 impl Confine {
-    pub fn new(level: SandboxLevel, policy: &SandboxPolicy, surroundings: &Surroundings) -> Self {
-        let mut reach = Reach::system();
-        let toolchains = surroundings.toolchains();
-        let path = surroundings.clean_path();
+    pub fn new(standing: &Standing, policy: &SandboxPolicy, surroundings: &Surroundings) -> Self {
+        let level = of_process(standing.proven.level);
+        let mut confine = Self {
+            level,
+            image: standing.image.clone(),
+            reach: Reach::default(),
+            env: Vec::new(),
+            path: OsString::new(),
+            resources: resources(policy),
+            variables: policy.env.clone(),
+        };
+        // An image has a system and toolchains of its own, and its own PATH.
+        if level != Level::Container {
+            confine.reach = Reach::system();
+            confine.lend_toolchains(surroundings);
+        }
         let absolute = |path: &String| surroundings.project.join(expand(path, surroundings));
-        reach.read.extend(std::env::split_paths(&path).filter(|dir| dir.is_absolute()));
+        confine.reach.read.extend(policy.extra_read.iter().map(absolute));
+        confine.reach.write.extend(policy.extra_write.iter().map(absolute));
+        confine
+    }
+
+    fn lend_toolchains(&mut self, surroundings: &Surroundings) {
+        let toolchains = surroundings.toolchains();
+        self.path = surroundings.clean_path();
+        let reach = &mut self.reach;
+        reach.read.extend(std::env::split_paths(&self.path).filter(|dir| dir.is_absolute()));
         reach.read.extend(toolchains.iter().map(|(_, dir)| dir.clone()));
         reach.hide.extend(toolchains.iter().flat_map(|(_, dir)| SECRETS.map(|secret| dir.join(secret))));
-        reach.read.extend(policy.extra_read.iter().map(absolute));
-        reach.write.extend(policy.extra_write.iter().map(absolute));
-        let env = toolchains.into_iter().filter_map(|(name, dir)| Some((name?.into(), dir.into()))).collect();
-        let asked = &policy.resources;
-        let resources = Resources {
-            memory: asked.memory_bytes,
-            processes: asked.processes,
-            open_files: asked.open_files,
-            file_size: asked.file_bytes,
-            workspace_bytes: asked.workspace_bytes,
-        };
-        Self { level: of_process(level), reach, env, path, resources, variables: policy.env.clone() }
+        self.env =
+            toolchains.into_iter().filter_map(|(name, dir)| Some((name?.into(), dir.into()))).collect();
     }
 
     pub fn is_on(&self) -> bool {
@@ -182,7 +292,7 @@ impl Confine {
 
     /// Whether a tree that is thrown away can be had at this level.
     pub fn may_have_tree(&self) -> bool {
-        self.level != Level::Landlock
+        !matches!(self.level, Level::Landlock | Level::Container)
     }
 
     pub fn confinement(&self, network: &NetworkPolicy, own: &Own) -> Confinement {
@@ -199,7 +309,20 @@ impl Confine {
             let writable = reach.write.clone();
             reach.read.retain(|path| !writable.iter().any(|dir| path.starts_with(dir)));
         }
-        Confinement { level: self.level, reach, network: network_of(network), tree: own.tree.clone() }
+        if self.level == Level::Container {
+            // A program of the host in the place of one of the image's would find none of its libraries.
+            let system = Reach::system().read;
+            reach.read.retain(|path| {
+                policy_names(&self.reach, path) || !system.iter().any(|dir| path.starts_with(dir))
+            });
+        }
+        Confinement {
+            level: self.level,
+            reach,
+            network: network_of(network),
+            tree: own.tree.clone(),
+            image: self.image.clone(),
+        }
     }
 
     /// The environment of a program: the operator's own home is not in it.
@@ -215,6 +338,9 @@ impl Confine {
             env.retain(|(name, _)| !OF_THE_HOME.iter().any(|own| name == own));
             env.retain(|(name, _)| !self.env.iter().any(|(set, _)| set == name));
             env.extend(self.env.iter().cloned());
+            if self.level == Level::Container {
+                env.retain(|(variable, _)| !is_of_the_host(variable, &named));
+            }
             env.push(("HOME".into(), own.home().into()));
             env.push(("TMPDIR".into(), own.scratch().into()));
             if network.meant() == NetworkKind::Allow {
@@ -222,6 +348,30 @@ impl Confine {
             }
         }
         env
+    }
+}
+
+fn policy_names(reach: &Reach, path: &Path) -> bool {
+    reach.read.iter().any(|named| named == path)
+}
+
+/// Most of what a host lends are places on it, which an image does not have.
+fn is_of_the_host(variable: &OsStr, named: &[String]) -> bool {
+    const PLACELESS: [&str; 6] = ["USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TERM"];
+    let Some(variable) = variable.to_str() else { return true };
+    !(PLACELESS.contains(&variable)
+        || variable.starts_with("LC_")
+        || named.iter().any(|name| name == variable))
+}
+
+fn resources(policy: &SandboxPolicy) -> Resources {
+    let asked = &policy.resources;
+    Resources {
+        memory: asked.memory_bytes,
+        processes: asked.processes,
+        open_files: asked.open_files,
+        file_size: asked.file_bytes,
+        workspace_bytes: asked.workspace_bytes,
     }
 }
 
@@ -247,3 +397,6 @@ fn expand(path: &str, surroundings: &Surroundings) -> PathBuf {
         (Some(_), None) | (None, _) => PathBuf::from(path),
     }
 }
+
+#[cfg(test)]
+mod tests;

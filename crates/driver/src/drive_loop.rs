@@ -153,8 +153,8 @@ pub(crate) fn workshop(
     }
     let space = Space::new(&order.vault.space(&order.name), &order.vault.cache_file(&order.name, "stat"));
     let spawner = Spawner::new();
-    let proven = prove(&policy.sandbox, &spawner, &order.vault.proofs())?;
-    let confine = Confine::new(proven.level, &policy.sandbox, &surroundings);
+    let standing = prove(&policy.sandbox, &spawner, (&surroundings, &order.vault.proofs()))?;
+    let confine = Confine::new(&standing, &policy.sandbox, &surroundings);
     let redactor = surroundings.redactor(policy);
     let overlay =
         confine.may_have_tree() && spawner.probe(&checkout).overlay && !surroundings.is_weak(Defence::Layer);
@@ -171,7 +171,7 @@ pub(crate) fn workshop(
         surroundings,
         shell,
         confine,
-        proven,
+        proven: standing.proven,
         texts,
         space: Mutex::new(SpaceDesk { space, touched: true }),
         checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),

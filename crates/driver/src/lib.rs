@@ -14,6 +14,7 @@ pub mod clock;
 pub mod confine;
 pub mod drive;
 pub mod drive_loop;
+mod engine;
 mod ground;
 mod home;
 pub mod journal;

@@ -3,10 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_agent::adapter;
+use windlass_agent::{Unusable, adapter};
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::Creation;
-use windlass_core::policy::{Policy, Role, SandboxLevel, SandboxPolicy};
+use windlass_core::policy::{
+    NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel, SandboxPolicy, WantedLevel,
+};
 use windlass_core::step::create;
 use windlass_core::task::Plan;
 use windlass_gate::{BadGlob, JunitFiles, MissingFile, Protection, missing_files};
@@ -40,6 +42,8 @@ pub struct Proposed {
     pub policy: Policy,
     pub planned: Planned,
     pub warnings: Vec<String>,
+    /// As it is before the run; each drive of it finds out again.
+    pub sandbox: ProvenSandbox,
     git: Git,
     repository: Repository,
     vault: VaultDir,
@@ -61,6 +65,12 @@ pub enum SetupError {
     Glob(#[from] BadGlob),
     #[error("sandbox.level = {:?} is below sandbox.minimum = {:?}", level.name(), minimum.name())]
     BelowMinimum { level: SandboxLevel, minimum: SandboxLevel },
+    #[error("sandbox.level = \"container\" needs an image: sandbox.image is not set")]
+    NoImage,
+    #[error(
+        "a list of allowed hosts does not work at level container: use network = \"none\" or \"open\", or level namespaces"
+    )]
+    AllowList,
     #[error(transparent)]
     Sandbox(#[from] Unproven),
     #[error("the base {base} cannot be brought into the vault: {source}")]
@@ -98,8 +108,13 @@ impl SetupError {
                 "or take sandbox.level out: the best level this machine has is used".to_owned(),
             ],
             Self::Sandbox(unproven) => unproven.hints(),
+            Self::NoImage => vec![
+                "set sandbox.image in windlass.toml to an image that has what your agents and checks need"
+                    .to_owned(),
+            ],
             Self::NotInBase(missing) => vec![format!("git add {} && git commit", missing.file)],
-            Self::Shell(_)
+            Self::AllowList
+            | Self::Shell(_)
             | Self::Git(_)
             | Self::Repository(_)
             | Self::Glob(_)
@@ -131,9 +146,9 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
     for check in policy.gate.checks.iter().filter(|check| !check.junit.is_empty()) {
         JunitFiles::new(&check.junit)?;
     }
-    let level = check_sandbox(&policy.sandbox, &vault)?;
-    let warnings = warnings(&repository, &policy, (&base, level))?;
-    Ok(Proposed { name, base, policy, planned, warnings, git, repository, vault })
+    let sandbox = check_sandbox(&policy, &vault, &surroundings)?;
+    let warnings = warnings(&repository, &policy, (&base, sandbox.level))?;
+    Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, vault })
 }
 
 /// Writes the loop's first record, with its base safe in the vault.
@@ -213,7 +228,7 @@ pub struct Found {
     pub detail: String,
 }
 
-pub fn examine(surroundings: &Surroundings, scratch: &Path) -> Vec<Found> {
+pub fn examine(policy: &SandboxPolicy, surroundings: &Surroundings, scratch: &Path) -> Vec<Found> {
     let git = locate_git(surroundings);
     let detail = match &git {
         Ok(git) => format!("{} {}.{}", git.program().display(), git.version().0, git.version().1),
@@ -221,7 +236,7 @@ pub fn examine(surroundings: &Surroundings, scratch: &Path) -> Vec<Found> {
     };
     let git = Found { what: "git".into(), ok: git.is_ok(), needed: true, detail };
     let spawner = Spawner::new();
-    let levels = confine::examine(&spawner, scratch);
+    let levels = confine::examine(policy, &spawner, (surroundings, scratch));
     let can = spawner.probe(scratch);
     let namespace = if can.pid_namespace {
         "an attempt's processes cannot outlive it".to_owned()
@@ -251,7 +266,11 @@ fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), Setu
         let unusable = |why: String| SetupError::NoSuchAgent { role: role.name(), why };
         let agent = policy.agent_for(role);
         let called = adapter(agent).map_err(|error| unusable(error.to_string()))?;
-        called.check(agent, &surroundings.project, &path).map_err(|error| unusable(error.to_string()))?;
+        match called.check(agent, &surroundings.project, &path) {
+            // It is for the image to have it.
+            Err(Unusable::NotInPath { .. }) if policy.sandbox.level == WantedLevel::Container => {}
+            checked => checked.map_err(|error| unusable(error.to_string()))?,
+        }
     }
     Ok(())
 }
@@ -266,11 +285,32 @@ fn check_files(policy: &Policy, repository: &Repository, base: &CommitId) -> Res
 }
 
 /// Proven on this machine before anything is written.
-fn check_sandbox(policy: &SandboxPolicy, vault: &VaultDir) -> Result<SandboxLevel, SetupError> {
+fn check_sandbox(
+    whole: &Policy,
+    vault: &VaultDir,
+    surroundings: &Surroundings,
+) -> Result<ProvenSandbox, SetupError> {
+    let policy = &whole.sandbox;
     if let Some(level) = policy.level.exactly().filter(|level| *level < policy.minimum) {
         return Err(SetupError::BelowMinimum { level, minimum: policy.minimum });
     }
-    Ok(prove(policy, &Spawner::new(), &vault.proofs())?.level)
+    if policy.level == WantedLevel::Container {
+        check_container(whole)?;
+    }
+    Ok(prove(policy, &Spawner::new(), (surroundings, &vault.proofs()))?.proven)
+}
+
+/// What no machine can do about it.
+fn check_container(policy: &Policy) -> Result<(), SetupError> {
+    if policy.sandbox.image.is_empty() {
+        return Err(SetupError::NoImage);
+    }
+    let networks =
+        [Role::Author, Role::Reviewer, Role::Finisher].map(|role| policy.agent_for(role).network.meant());
+    match networks.into_iter().chain([policy.gate.network.meant()]).any(|kind| kind == NetworkKind::Allow) {
+        true => Err(SetupError::AllowList),
+        false => Ok(()),
+    }
 }
 
 fn warnings(

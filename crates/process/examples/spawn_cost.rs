@@ -37,7 +37,7 @@ fn measure(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
     println!("{found:?}, {rounds} rounds");
     let tree = ThrowawayTree { lower: made("l")?, at: made("a")?, upper: made("u")?, hide: vec![made("l")?] };
     let reach = Reach { write: vec![made("work")?], scratch: Some(made("tmp")?), ..Reach::system() };
-    let at = |level, network| Confinement { level, reach: reach.clone(), network, tree: None };
+    let at = |level, network| Confinement { level, reach: reach.clone(), network, tree: None, image: None };
     let subreaper = spawner.clone().contained_by(Containment::Subreaper);
     let mut ways: Vec<(&str, &Spawner, Confinement)> = vec![("subreaper", &subreaper, Confinement::none())];
     if found.pid_namespace {

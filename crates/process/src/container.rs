@@ -1,8 +1,8 @@
 //! The level *container*: a program inside docker or podman, in an image that the policy names.
 //!
 //! [`command_line`] only writes a command line; a warden runs it as it runs any program. The engine's client
-//! dies with its warden, the container does not: whoever ran one calls [`Client::end`] afterwards, with the
-//! same name, and is told when it is gone.
+//! dies with its warden, the container does not: the warden calls [`Client::end`] afterwards, and recovery does
+//! where the warden was killed.
 //!
 //! The program's environment goes through a file. As `--env NAME` it would have to be the client's own
 //! environment too, and a `HOME` of the agent's would let it configure the client; in the command line every
@@ -15,15 +15,25 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub use client::{Client, ClientError};
+use serde::{Deserialize, Serialize};
 
 use crate::program::Program;
 use crate::resources::Resources;
 use crate::sandbox::{Network, Reach};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Engine {
     Docker,
     Podman,
+}
+
+/// An image, and the client of the engine that has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Image {
+    pub client: Client,
+    /// By its id, so that what was proven is what is run.
+    pub id: String,
 }
 
 /// One program in one container.

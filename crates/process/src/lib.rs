@@ -7,7 +7,7 @@
 //! [`end_leftovers`] is the other half: after a crash it makes sure that nothing of an old attempt is alive.
 //!
 //! A [`Confinement`] says what the program may reach and how it is kept to that; [`Spawner::prove`] finds out by
-//! attack whether a [`Level`] holds on this machine, and [`remedy`] says what to do where it does not.
+//! attack whether a [`Level`] holds on this machine, and [`shortfall`] says what to do where it does not.
 //!
 //! Not here: what is run and why (agent, gate, workspace), what its output means, retries, and which level is
 //! good enough. Nothing is inherited by a program but the environment it is given. Linux only, 5.9 or newer:
@@ -42,7 +42,7 @@ mod warden;
 mod wire;
 
 pub use container::{
-    Client, ClientError, CommandLine, Container, ContainerError, Engine,
+    Client, ClientError, CommandLine, Container, ContainerError, Engine, Image,
     command_line as container_command_line,
 };
 pub use finished::{Capture, Containment, Exit, Finished};
@@ -52,7 +52,9 @@ pub use record::{ATTEMPT_VARIABLE, clear_attempt};
 pub use recover::{EndedAttempt, Ending, Leftovers, LeftoversError, end_leftovers};
 pub use resources::{Resources, Trip};
 pub use running::{Canceller, Running};
-pub use sandbox::{Attempted, Confinement, Level, Network, PROXY_PORT, Proof, Reach, remedy};
+pub use sandbox::{
+    Attempted, Confinement, Level, Network, PROXY_PORT, Proof, Reach, Shortfall, remedy, shortfall,
+};
 pub use seatbelt::{ProfileError, command_line as seatbelt_command_line, profile as seatbelt_profile};
 pub use spawner::{Capabilities, Spawner, StartError};
 pub use warden::{WARDEN_ARG, warden_main};

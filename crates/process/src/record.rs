@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::container::Client;
 use crate::procfs::{self, ProcessId};
 use crate::program::remove_tree;
 
@@ -22,6 +23,16 @@ pub struct Record {
     /// The namespace's init, or the program itself where there is no namespace.
     pub leader: ProcessId,
     pub marker: String,
+    /// What does not die with the processes above.
+    #[serde(default)]
+    pub container: Option<NamedContainer>,
+}
+
+/// A container that a client may have started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedContainer {
+    pub client: Client,
+    pub name: String,
 }
 
 impl Record {

@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::procfs::{self, ProcessId};
-use crate::record::{self, ATTEMPT_VARIABLE, Record};
+use crate::record::{self, ATTEMPT_VARIABLE, NamedContainer, Record};
 use crate::sweep::sweep;
 
 /// For the processes that must be killed to be gone, after the patience with those that end by themselves.
 const KILLING: Duration = Duration::from_secs(10);
+
+/// For an engine to end a container.
+pub const ENGINE_PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
@@ -89,6 +92,9 @@ pub fn end_recorded(record: &Record, deadline: Instant) -> io::Result<Killed> {
         Ok(found.into_iter().collect())
     })?;
     let warden = sweep(deadline, || Ok(members(record, &entry)?.into_iter().collect()))?;
+    if let Some(NamedContainer { client, name }) = &record.container {
+        client.end(name, ENGINE_PATIENCE).map_err(io::Error::other)?;
+    }
     let pids = |of: &dyn Fn(&crate::sweep::Swept) -> Vec<ProcessId>| {
         let unique: BTreeSet<i32> = [&below, &warden].into_iter().flat_map(of).map(|id| id.pid).collect();
         unique.into_iter().collect::<Vec<i32>>()

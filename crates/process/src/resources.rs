@@ -96,11 +96,12 @@ pub struct Guard {
 }
 
 impl Guard {
-    pub fn new(program: &Program) -> Guard {
+    /// `cwd` is where the program works, also if somebody else is started in its place.
+    pub fn new(program: &Program, cwd: PathBuf) -> Guard {
         let resources = program.limits.resources;
         let (dir, carrier) = match &program.confinement.tree {
             Some(tree) => (tree.changes(), tree.upper.clone()),
-            None => (program.cwd.clone(), program.cwd.clone()),
+            None => (cwd.clone(), cwd),
         };
         let group = Group::make(&resources);
         let now = Instant::now();

@@ -22,13 +22,14 @@ use std::path::Path;
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
+use crate::container::Image;
 use crate::program::ThrowawayTree;
 use crate::sys;
 pub use attack::act as act_as_attacker;
 pub use network::{Network, PROXY_PORT, hand_out_listener, handover, take_listener};
 pub use proof::{Attempted, Proof};
 pub use reach::Reach;
-pub use remedy::remedy;
+pub use remedy::{Shortfall, remedy, shortfall};
 pub use weaken::{Defence, Weakened};
 
 /// What a program may reach. Every spawn names one.
@@ -37,8 +38,10 @@ pub struct Confinement {
     pub level: Level,
     pub reach: Reach,
     pub network: Network,
-    /// Needs namespaces, so [`Level::Landlock`] cannot have one.
+    /// Needs namespaces of ours, so [`Level::Landlock`] and [`Level::Container`] cannot have one.
     pub tree: Option<ThrowawayTree>,
+    /// What [`Level::Container`] runs a program in; nothing else has one.
+    pub image: Option<Image>,
 }
 
 /// How a program is kept to its reach; a later level keeps more from it.
@@ -51,11 +54,19 @@ pub enum Level {
     Landlock,
     /// It sees nothing but its reach.
     Namespaces,
+    /// It sees an image and its reach, and is kept there by an engine.
+    Container,
 }
 
 impl Confinement {
     pub fn none() -> Confinement {
-        Confinement { level: Level::None, reach: Reach::default(), network: Network::Open, tree: None }
+        Confinement {
+            level: Level::None,
+            reach: Reach::default(),
+            network: Network::Open,
+            tree: None,
+            image: None,
+        }
     }
 
     /// Only the throwaway tree, if there is one.
@@ -70,6 +81,7 @@ impl Level {
             Level::None => "none",
             Level::Landlock => "landlock",
             Level::Namespaces => "namespaces",
+            Level::Container => "container",
         }
     }
 }
@@ -89,9 +101,9 @@ pub struct Ready {
 }
 
 impl Enclosure {
-    /// `None` at [`Level::None`].
+    /// `None` at [`Level::None`]. A program in a container is confined by whoever runs it there.
     pub fn prepare(confinement: &Confinement, weakened: &Weakened) -> Result<Option<Enclosure>, String> {
-        if confinement.level == Level::None {
+        if matches!(confinement.level, Level::None | Level::Container) {
             return Ok(None);
         }
         refuse_impossible(confinement)?;

@@ -4,6 +4,7 @@
 //! still lives; say go; watch; end the tree; put the output in order; remove the record; answer; leave.
 
 mod capture;
+mod housed;
 mod launch;
 mod namespace;
 mod outlet;
@@ -23,11 +24,13 @@ use rustix::process::{DumpableBehavior, getpid, getppid, set_child_subreaper, se
 
 use crate::finished::{Containment, Exit};
 use crate::procfs::{self, ProcessId};
+use crate::program::Program;
 use crate::record::{self, Record};
 use crate::resources::Guard;
 use crate::sandbox::{Defence, Weakened};
 use crate::sys;
 use crate::wire::{self, Asked, Kept, Outcome, Request};
+use housed::Housed;
 use launch::Launched;
 use outlet::Outlet;
 use terminate::Left;
@@ -115,24 +118,31 @@ fn take_pipes() -> io::Result<(File, File)> {
     Ok((control, result))
 }
 
-fn stand_over(request: Request, control: File) -> Outcome {
+fn stand_over(mut request: Request, control: File) -> Outcome {
     // Before a program is contained, all that can be said is what was asked for.
     let containment = match request.containment {
         Asked::Exactly(containment) => containment,
         Asked::Best => Containment::Subreaper,
     };
-    let (lock, guard, launched) = match prepare(&request) {
+    let Prepared { lock, guard, launched, housed } = match prepare(&mut request) {
         Ok(prepared) => prepared,
         Err(why) => return without_program(Exit::NotStarted { why }, containment),
     };
     // Nobody else of this user may look into a warden, whose result pipe decides what is believed.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
-    let outcome = run(request, control, guard, launched);
+    let outcome = run(request, control, guard, (launched, housed));
     drop(lock);
     outcome
 }
 
-fn prepare(request: &Request) -> Result<(File, Guard, Launched), String> {
+struct Prepared {
+    lock: File,
+    guard: Guard,
+    launched: Launched,
+    housed: Option<Housed>,
+}
+
+fn prepare(request: &mut Request) -> Result<Prepared, String> {
     let dir = &request.program.dir;
     let path = record::lock_path(dir);
     let lock = File::options().write(true).create(true).truncate(false).open(&path);
@@ -140,10 +150,12 @@ fn prepare(request: &Request) -> Result<(File, Guard, Launched), String> {
         .and_then(record::try_lock)
         .map_err(|error| format!("cannot lock {}: {error}", path.display()))?;
     let lock = lock.ok_or_else(|| format!("{} is locked: the attempt has a warden", path.display()))?;
+    let cwd = request.program.cwd.clone();
+    let housed = Housed::wrap(request)?;
     // Before a namespace is entered: a group is made with the rights this user has outside.
-    let guard = Guard::new(&request.program);
+    let guard = Guard::new(&request.program, cwd);
     match launch::launch(request, &guard, &lock) {
-        Ok(launched) => Ok((lock, guard, launched)),
+        Ok(launched) => Ok(Prepared { lock, guard, launched, housed }),
         Err(why) => {
             guard.finish(&Exit::Cancelled);
             Err(why)
@@ -152,12 +164,17 @@ fn prepare(request: &Request) -> Result<(File, Guard, Launched), String> {
 }
 
 /// Writes the record, starts the program if there is still someone to start it for, and sees it through.
-fn run(mut request: Request, control: File, mut guard: Guard, launched: Launched) -> Outcome {
+fn run(
+    mut request: Request,
+    control: File,
+    mut guard: Guard,
+    (launched, housed): (Launched, Option<Housed>),
+) -> Outcome {
     let Launched { tree, go, stdin, stdout, stderr, report, outlet } = launched;
     let containment = tree.containment;
     let program = &mut request.program;
     let begin = || -> Result<Watch, String> {
-        write_record(program, tree.leader.as_raw_pid()).map_err(|error| {
+        write_record(program, tree.leader.as_raw_pid(), housed.as_ref()).map_err(|error| {
             format!("cannot write {}: {error}", record::record_path(&program.dir).display())
         })?;
         guard.adopt(tree.leader)?;
@@ -193,10 +210,13 @@ fn run(mut request: Request, control: File, mut guard: Guard, launched: Launched
         eprintln!("cannot end the tree of {}: {error}", program.dir.display());
         terminate::Ended { stray_count: 0, survivor_count: 1 }
     });
+    // Once nobody is left to be reaped: podman's containers are children of its client.
+    let left_in_engine = housed.as_ref().map_or(0, Housed::end);
     let duration = started.elapsed();
     let (stdout, stderr) = watch.finish();
     let (trips, left_in_group) = guard.finish(&exit);
-    let survivor_count = ended.survivor_count.max(left_in_group);
+    let survivor_count = ended.survivor_count.max(left_in_group).max(left_in_engine);
+    let exit = housed.as_ref().map_or(exit.clone(), |housed| housed.exit(exit, &program.dir));
     if survivor_count == 0 {
         Record::remove(&program.dir).ok();
     }
@@ -205,7 +225,8 @@ fn run(mut request: Request, control: File, mut guard: Guard, launched: Launched
         stdout,
         stderr,
         duration,
-        stray_count: ended.stray_count,
+        // Beside a client there are helpers of the engine's, and nothing of the program's.
+        stray_count: if housed.is_some() { 0 } else { ended.stray_count },
         survivor_count,
         containment,
         trips,
@@ -213,7 +234,7 @@ fn run(mut request: Request, control: File, mut guard: Guard, launched: Launched
     }
 }
 
-fn write_record(program: &crate::Program, leader: i32) -> io::Result<()> {
+fn write_record(program: &Program, leader: i32, housed: Option<&Housed>) -> io::Result<()> {
     let of =
         |pid| ProcessId::of(pid).ok_or_else(|| io::Error::other(format!("process {pid} is not in /proc")));
     let record = Record {
@@ -221,6 +242,7 @@ fn write_record(program: &crate::Program, leader: i32) -> io::Result<()> {
         boot_id: procfs::boot_id()?,
         leader: of(leader)?,
         marker: program.marker.clone(),
+        container: housed.map(Housed::named),
     };
     record.write(&program.dir)
 }

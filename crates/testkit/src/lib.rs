@@ -13,11 +13,13 @@
 
 pub mod alive;
 pub mod capability;
+pub mod denial;
 pub mod fingerprint;
 pub mod poll;
 pub mod repo;
 pub mod scratch;
 pub mod sim;
+pub mod stand_in;
 pub mod tidy;
 
 pub use fingerprint::{Fingerprint, fingerprint};

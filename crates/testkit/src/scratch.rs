@@ -65,6 +65,16 @@ impl Scratch {
         scratch
     }
 
+    /// With a copy of the binary in this home, for a user who may not reach the original.
+    #[track_caller]
+    pub fn with_own_binary(mut self) -> Self {
+        let copy = self.path().join("windlass");
+        fs::copy(&self.binary, &copy)
+            .unwrap_or_else(|error| panic!("copy {}: {error}", self.binary.display()));
+        self.binary = copy;
+        self
+    }
+
     pub fn path(&self) -> &Path {
         self.dir.path()
     }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use windlass_driver::setup::{self, Found};
 
+use super::configure;
 use crate::args::Json;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
@@ -24,7 +25,11 @@ pub fn doctor(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
     let directory = wish.directory()?;
     let scratch = tempfile::tempdir().or_error()?;
-    for Found { what, ok, needed, detail } in setup::examine(&surroundings(&directory), scratch.path()) {
+    let top = wish.place().map_or(directory.clone(), |place| place.project.top);
+    // A policy that cannot be read is for `run` to refuse.
+    let policy = configure::load(&top, None, Vec::new()).map(|resolved| resolved.policy).unwrap_or_default();
+    let found = setup::examine(&policy.sandbox, &surroundings(&directory), scratch.path());
+    for Found { what, ok, needed, detail } in found {
         rows.push(Row { what, ok, needed, detail });
     }
     match wish.place() {

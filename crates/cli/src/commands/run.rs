@@ -208,8 +208,8 @@ fn preview(proposed: &Proposed) -> String {
     for check in &proposed.policy.gate.checks {
         page.push_str(&format!("  check  {}  {}\n", check.name, text::clean(&check.run)));
     }
-    for warning in &proposed.warnings {
-        page.push_str(&format!("  warning: {warning}\n"));
+    for warning in proposed.warnings.iter().chain(&proposed.sandbox.warnings()) {
+        page.push_str(&format!("  warning: {}\n", text::clean_lines(warning, "           ")));
     }
     page
 }

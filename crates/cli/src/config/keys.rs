@@ -3,7 +3,7 @@
 
 use windlass_core::nearest::nearest;
 use windlass_core::policy::{
-    AgentPolicy, LandRule, NetworkKind, Policy, Rejected, Role, SandboxLevel, WantedLevel,
+    AgentPolicy, LandRule, NetworkKind, Policy, Rejected, Role, SandboxLevel, WantedEngine, WantedLevel,
 };
 
 use super::agent_keys::AGENT_KEYS;
@@ -317,9 +317,28 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
                 ("namespaces", |p| p.sandbox.level = WantedLevel::Namespaces),
                 ("landlock", |p| p.sandbox.level = WantedLevel::Landlock),
                 ("none", |p| p.sandbox.level = WantedLevel::None),
+                ("container", |p| p.sandbox.level = WantedLevel::Container),
             ],
-            later: &["container"],
+            later: &[],
             shown: |p| p.sandbox.level.name(),
+        }),
+    },
+    Key {
+        name: "sandbox.image",
+        doc: "The image that the level \"container\" runs agents and checks in; the engine must have it.",
+        field: Field::Text(|p| &mut p.sandbox.image),
+    },
+    Key {
+        name: "sandbox.engine",
+        doc: "Who runs the containers of the level \"container\"; \"auto\" is the first that answers.",
+        field: Field::Choice(Choice {
+            options: &[
+                ("auto", |p| p.sandbox.engine = WantedEngine::Auto),
+                ("docker", |p| p.sandbox.engine = WantedEngine::Docker),
+                ("podman", |p| p.sandbox.engine = WantedEngine::Podman),
+            ],
+            later: &[],
+            shown: |p| p.sandbox.engine.name(),
         }),
     },
     Key {

@@ -492,13 +492,22 @@ fn what_this_version_cannot_do_is_said_so() {
         );
     }
     refused(
-        "[sandbox]\nlevel = \"container\"\nminimum = \"container\"\n[land]\nrule = \"merge\"\n[agent]\nuse = \"acp\"\n",
+        "[sandbox]\nlevel = \"auto\"\nminimum = \"container\"\n[land]\nrule = \"merge\"\n[agent]\nuse = \"acp\"\n",
         &[
-            "2:9 `sandbox.level = \"container\"` is not available in this version of windlass | known here: \"auto\", \"namespaces\", \"landlock\", \"none\"",
             "3:11 `sandbox.minimum = \"container\"` is not available in this version of windlass | known here: \"namespaces\", \"landlock\", \"none\"",
             "5:8 `land.rule = \"merge\"` is not available in this version of windlass | known here: \"branch\"",
             "7:7 `agent.use = \"acp\"` is not available in this version of windlass | known here: \"codex\", \"claude\", \"opencode\", \"gemini\", \"qwen\", \"command\", \"scripted\"",
         ],
+    );
+}
+
+#[test]
+fn a_container_has_an_image_and_an_engine() {
+    let text = "[sandbox]\nlevel = \"container\"\nimage = \"team/agent:1\"\nengine = \"podman\"\n";
+    let sandbox = resolved(text).policy.sandbox;
+    assert_eq!(
+        (sandbox.level, sandbox.image.as_str(), sandbox.engine.name()),
+        (WantedLevel::Container, "team/agent:1", "podman")
     );
 }
 

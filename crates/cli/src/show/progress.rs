@@ -62,6 +62,9 @@ impl Progress {
 impl Observer for Progress {
     fn decided(&mut self, state: &State, decision: &Decision) {
         for event in &decision.events {
+            for warning in warnings(event) {
+                self.warned(&warning);
+            }
             if let Some((told, colour)) = told(event) {
                 let line = format!("{}  {told}", text::clock(decision.at));
                 let line = if self.live { fit(&line, width()) } else { text::clean(&line) };
@@ -79,7 +82,7 @@ impl Observer for Progress {
     }
 
     fn warned(&mut self, text: &str) {
-        self.line(&format!("warning: {}", text::clean(text)));
+        self.line(&format!("warning: {}", text::clean_lines(text, "         ")));
     }
 
     fn heard(&mut self, live: &Live) {
@@ -134,6 +137,15 @@ fn doing(state: &State) -> String {
     let tokens = state.ledger.total.tokens();
     let tokens = if tokens == 0 { String::new() } else { format!("  {tokens} tokens") };
     format!("{phase}{task}  iteration {}{of}{tokens}", state.run.iterations)
+}
+
+/// What a drive found out about its machine when it began.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
+fn warnings(event: &Event) -> Vec<String> {
+    match event {
+        Event::RunStarted { asked, .. } | Event::RunResumed { asked, .. } => asked.sandbox.warnings(),
+        _ => Vec::new(),
+    }
 }
 
 /// The events a person follows a drive by; `windlass log` has all of them.

@@ -41,7 +41,7 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         0 => "nothing was confined".to_owned(),
         attacks => format!("proven by {attacks} attacks that failed"),
     };
-    vec![
+    let mut facts = vec![
         ("base", record.base.commit.to_string()),
         ("commit", landed(|at| at.commit.as_str())),
         ("tree", landed(|at| at.tree.as_str())),
@@ -50,7 +50,15 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
         ("protected", record.protected.hash.clone()),
         ("log", record.head.clone()),
         ("sandbox", format!("{} ({tested})", record.sandbox.level.name())),
-    ]
+    ];
+    facts.extend(
+        record
+            .sandbox
+            .missed
+            .iter()
+            .map(|missed| ("", format!("not {}: {}", missed.level.name(), missed.why))),
+    );
+    facts
 }
 
 fn evidence(page: &mut String, record: &Record) {

@@ -12,6 +12,12 @@ pub fn clean(text: &str) -> String {
     plain(text).replace(['\n', '\t'], " ").replace([OPEN, CLOSE], "")
 }
 
+/// The same for lines to be copied by hand: each stays whole, and all but the first begin with `margin`.
+pub fn clean_lines(text: &str, margin: &str) -> String {
+    let lines: Vec<String> = text.lines().map(clean).collect();
+    lines.join(&format!("\n{margin}"))
+}
+
 /// At most `width` columns, the cut shown.
 pub fn fit(text: &str, width: usize) -> String {
     // Of an endless line, no more than could be shown; what takes no column is bounded too.
@@ -72,6 +78,11 @@ mod tests {
     #[test]
     fn nothing_an_agent_says_moves_the_cursor() {
         assert_eq!(clean("a\u{1b}[2Jb\u{202e}d\ne"), "abd e");
+    }
+
+    #[test]
+    fn lines_to_be_copied_stay_whole_and_safe() {
+        assert_eq!(clean_lines("do\n  a\u{1b}[2J\n", "> "), "do\n>   a");
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use windlass_core::finding::Finding;
 use windlass_core::outcome::OutcomeKind;
+use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::{Status, TaskView, UsageView, View};
 
-use super::text::{Colour, fit, paint, width};
+use super::text::{Colour, clean_lines, fit, paint, width};
 
 /// Everything a person asks about one loop, and what to type next.
 pub fn status(view: &View) -> String {
@@ -24,6 +25,10 @@ pub fn page(view: &View) -> String {
     let _ = writeln!(page, "  {:<10}{}", "branch", branch(view));
     if view.started_at.is_some() {
         let _ = writeln!(page, "  {:<10}{}", "sandbox", view.sandbox.name());
+        for MissedLevel { level, why, remedy } in &view.sandbox_missed {
+            let warning = format!("not {}: {why}\n{remedy}", level.name());
+            let _ = writeln!(page, "  {:<10}{}", "warning", clean_lines(&warning, "            "));
+        }
     }
     for line in notes(view) {
         let _ = writeln!(page, "  {}", fit(&line, width.saturating_sub(2)));

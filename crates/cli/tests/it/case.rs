@@ -46,8 +46,10 @@ pub struct Setup {
     agent_keys: String,
     checks: String,
     review: String,
-    /// The level, and the minimum too.
+    /// The level, and the minimum too unless there is another.
     level: String,
+    minimum: Option<String>,
+    sandbox_keys: String,
     more: String,
     tasks: usize,
     home: Option<Scratch>,
@@ -87,6 +89,8 @@ impl Setup {
             checks: "[[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\n".to_owned(),
             review: "tasks = false\nfinal = false\n".to_owned(),
             level: std::env::var("WINDLASS_TEST_LEVEL").unwrap_or_else(|_| "none".to_owned()),
+            minimum: None,
+            sandbox_keys: String::new(),
             more: String::new(),
             tasks: 0,
             home: None,
@@ -96,6 +100,17 @@ impl Setup {
     /// At this level whatever the others run at.
     pub fn level(mut self, level: &str) -> Self {
         self.level = level.to_owned();
+        self
+    }
+
+    pub fn minimum(mut self, level: &str) -> Self {
+        self.minimum = Some(level.to_owned());
+        self
+    }
+
+    /// Further lines of `[sandbox]`.
+    pub fn sandbox_keys(mut self, lines: &str) -> Self {
+        self.sandbox_keys.push_str(lines);
         self
     }
 
@@ -178,9 +193,10 @@ impl Setup {
     }
 
     fn policy(&self, side: &Path) -> String {
-        let Self { timeout, agent_keys, checks, review, level, more, .. } = self;
+        let Self { timeout, agent_keys, checks, review, level, sandbox_keys, more, .. } = self;
         let side = side.display();
-        let minimum = if level == "auto" { "landlock" } else { level };
+        let usual = if level == "auto" { "landlock" } else { level };
+        let minimum = self.minimum.as_deref().unwrap_or(usual);
         format!(
             r#"[agent]
 use = "command"
@@ -201,6 +217,7 @@ protect = ["test.sh"]
 level = "{level}"
 minimum = "{minimum}"
 extra_write = ["{side}"]
+{sandbox_keys}
 {more}"#
         )
     }

@@ -110,7 +110,7 @@ fn confinement(settings: &BTreeMap<String, String>, tree: Option<ThrowawayTree>)
         "allow" => Network::Allow(Vec::new()),
         _ => return None,
     };
-    Some(Confinement { level, reach, network, tree })
+    Some(Confinement { level, reach, network, tree, image: None })
 }
 
 fn level(name: &str) -> Option<Level> {

@@ -10,17 +10,21 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{ContainerError, Engine, check_name};
+use serde::{Deserialize, Serialize};
+
+use super::{ContainerError, Engine, check_image, check_name};
+use crate::program::os_path;
 
 /// What is kept of what it prints.
 const MOST_OUTPUT: usize = 64 * 1024;
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A client that may or may not have an engine behind it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Client {
     pub engine: Engine,
     /// Absolute, and outside of anything an agent can write.
+    #[serde(with = "os_path")]
     pub program: PathBuf,
     /// The operator's, as far as the client needs it: HOME, XDG_RUNTIME_DIR, DOCKER_HOST, …
     pub env: Vec<(OsString, OsString)>,
@@ -34,6 +38,8 @@ pub enum ClientError {
     Late { program: PathBuf, after: Duration },
     #[error("{program} has no engine behind it: {said}")]
     NoEngine { program: PathBuf, said: String },
+    #[error("{engine} has no image {image}: {said}")]
+    NoImage { engine: &'static str, image: String, said: String },
     #[error("the container {name} may still run: {said}")]
     Alive { name: String, said: String },
     #[error(transparent)]
@@ -60,6 +66,18 @@ impl Client {
             return Ok(version.lines().next().unwrap_or(version).to_owned());
         }
         Err(ClientError::NoEngine { program: self.program.clone(), said: said.in_short() })
+    }
+
+    /// The id of an image that the engine has; nothing is pulled.
+    pub fn image(&self, image: &str, patience: Duration) -> Result<String, ClientError> {
+        check_image(image)?;
+        let said = self.run(&["image", "inspect", "--format", "{{.Id}}", image], patience)?;
+        let id = said.stdout.trim();
+        if said.success && check_image(id).is_ok() {
+            return Ok(id.to_owned());
+        }
+        let engine = self.engine.name();
+        Err(ClientError::NoImage { engine, image: image.to_owned(), said: said.in_short() })
     }
 
     /// Kills and removes the container, and returns only when the engine says that there is none.
@@ -223,6 +241,21 @@ mod tests {
             assert!(matches!(hung.probe(short), Err(ClientError::Late { .. })), "{script}");
             assert!(began.elapsed() < Duration::from_secs(10));
         }
+    }
+
+    #[test]
+    fn an_image_is_known_by_its_id() {
+        let dir = tempfile::tempdir().unwrap();
+        let docker = client(dir.path(), Engine::Docker, "echo sha256:ab12");
+        assert_eq!(docker.image("team/agent:1", PATIENCE).unwrap(), "sha256:ab12");
+        let asked = std::fs::read_to_string(dir.path().join("asked")).unwrap();
+        assert_eq!(asked, "image inspect --format {{.Id}} team/agent:1\n");
+        let absent = client(dir.path(), Engine::Podman, "echo 'no such image' >&2; exit 125");
+        let error = absent.image("agent", PATIENCE).unwrap_err().to_string();
+        assert_eq!(error, "podman has no image agent: no such image");
+        let strange = client(dir.path(), Engine::Docker, "echo '[]'");
+        assert!(matches!(strange.image("agent", PATIENCE), Err(ClientError::NoImage { .. })));
+        assert!(matches!(strange.image("--all", PATIENCE), Err(ClientError::Name(_))));
     }
 
     #[test]

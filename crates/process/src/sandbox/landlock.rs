@@ -153,14 +153,32 @@ pub fn check_version(version: i32) -> Result<(), String> {
     match version {
         LEAST_VERSION.. => Ok(()),
         1.. => Err(format!(
-            "Landlock is of version {version} in this kernel; version {LEAST_VERSION} (Linux 6.12) is the first that keeps a \
-             program from signalling others"
+            "Landlock is of version {version} in this kernel and cannot keep a program from {}; version {LEAST_VERSION} \
+             (Linux 6.12) is the first that can",
+            unstopped(version)
         )),
         _ if version == -libc::EOPNOTSUPP => {
             Err("Landlock is in this kernel, but was not switched on when it started".to_owned())
         }
-        _ => Err("this kernel has no Landlock".to_owned()),
+        _ => Err(format!(
+            "there is no Landlock: its system call gives {}",
+            std::io::Error::from_raw_os_error(version.saturating_neg())
+        )),
     }
+}
+
+/// What a version that is too old lets through. The first also refuses to move files between directories,
+/// which is no hole.
+fn unstopped(version: i32) -> String {
+    let since = [
+        (3, "emptying files it may not write"),
+        (4, "using TCP"),
+        (5, "driving devices"),
+        (6, "signalling others and reaching abstract Unix sockets"),
+    ];
+    let holes: Vec<&str> =
+        since.into_iter().filter(|(first, _)| version < *first).map(|(_, hole)| hole).collect();
+    holes.join(", ")
 }
 
 fn refuse_exceptions(plan: &Plan, place: &Place) -> Result<(), String> {
@@ -209,4 +227,35 @@ fn expand(plan: &Plan, place: &Place, grants: &mut Vec<(PathBuf, Grant)>) -> Res
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_that_is_too_old_says_what_it_lets_through() {
+        let first = "Landlock is of version 1 in this kernel and cannot keep a program from emptying files it may not \
+                     write, using TCP, driving devices, signalling others and reaching abstract Unix sockets; version 6 \
+                     (Linux 6.12) is the first that can";
+        assert_eq!(check_version(1), Err(first.to_owned()));
+        let said = |version| check_version(version).unwrap_err();
+        assert_eq!(said(2), first.replace("version 1", "version 2"));
+        assert!(said(3).contains("cannot keep a program from using TCP, driving devices, signalling others"));
+        assert!(said(4).contains("cannot keep a program from driving devices, signalling others"));
+        assert!(said(5).contains("cannot keep a program from signalling others and reaching abstract"));
+        assert_eq!((check_version(LEAST_VERSION), check_version(99)), (Ok(()), Ok(())));
+    }
+
+    #[test]
+    fn no_landlock_says_what_the_kernel_said() {
+        let said = |version| check_version(version).unwrap_err();
+        assert!(said(-libc::EOPNOTSUPP).contains("was not switched on"));
+        let absent = said(-libc::ENOSYS);
+        assert_eq!(
+            absent,
+            "there is no Landlock: its system call gives Function not implemented (os error 38)"
+        );
+        assert!(said(-libc::EPERM).ends_with("Operation not permitted (os error 1)"));
+    }
 }

@@ -1,5 +1,6 @@
 //! Whether a level holds on this machine: found out by attack, not by asking for versions.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -11,6 +12,7 @@ use std::time::Duration;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
 
+use crate::container::Image;
 use crate::finished::{Containment, Exit};
 use crate::procfs::ProcessId;
 use crate::program::{Limits, Program};
@@ -52,20 +54,32 @@ impl Spawner {
     /// Runs a program of ours at `level`, with no network, that tries to get out; then looks what it did.
     /// `scratch` is an existing directory, which is left as it was.
     pub fn prove(&self, level: Level, scratch: &Path) -> Proof {
-        let proven = self.in_probe_dir(scratch, |place| self.prove_at(level, place));
+        self.prove_in(level, None, scratch)
+    }
+
+    /// The same attacks, from inside a container of this image.
+    pub fn prove_container(&self, image: &Image, scratch: &Path) -> Proof {
+        self.prove_in(Level::Container, Some(image), scratch)
+    }
+
+    fn prove_in(&self, level: Level, image: Option<&Image>, scratch: &Path) -> Proof {
+        let proven = self.in_probe_dir(scratch, |place| self.prove_at((level, image), place));
         proven.unwrap_or_else(|error| {
             let why = format!("cannot prepare a test of the level in {}: {error}", scratch.display());
             Proof::refused(level, why)
         })
     }
 
-    fn prove_at(&self, level: Level, place: &Path) -> io::Result<Proof> {
+    fn prove_at(&self, (level, image): (Level, Option<&Image>), place: &Path) -> io::Result<Proof> {
         let ground = Ground::lay(place)?;
-        let program = self.attacker(level, &ground)?;
+        let mut program = self.attacker(level, &ground)?;
+        if let Some(image) = image {
+            housed(&mut program, image, place)?;
+        }
         // Only without a PID namespace does an unconfined program see the supervisor it attacks.
         let spawner = match level {
             Level::None => self.clone().contained_by(Containment::Subreaper),
-            Level::Landlock | Level::Namespaces => self.clone(),
+            Level::Landlock | Level::Namespaces | Level::Container => self.clone(),
         };
         let finished = spawner.start_with_every_defence(&program).map_err(io::Error::other)?.wait();
         let why = match finished.exit {
@@ -90,7 +104,7 @@ impl Spawner {
     fn attacker(&self, level: Level, ground: &Ground) -> io::Result<Program> {
         let binary = self.own_binary(&ground.place)?;
         let targets = &ground.targets;
-        let mut reach = Reach::system();
+        let mut reach = if level == Level::Container { Reach::default() } else { Reach::system() };
         reach.read.extend([binary.clone(), targets.shared.clone()]);
         reach.write.push(targets.work.clone());
         reach.hide.extend(["hidden-file", "hidden"].map(|name| targets.shared.join(name)));
@@ -101,7 +115,7 @@ impl Spawner {
             env: Vec::new(),
             stdin: serde_json::to_vec(targets)?,
             limits: Limits { wall: PROOF_LIMIT, ..Limits::none(1 << 20) },
-            confinement: Confinement { level, reach, network: Network::None, tree: None },
+            confinement: Confinement { level, reach, network: Network::None, tree: None, image: None },
             dir: ground.place.join("attempt"),
             marker: format!("proof {}", ground.place.display()),
         })
@@ -116,6 +130,39 @@ impl Spawner {
             Ok(copy)
         })
     }
+}
+
+/// An image need not have the C library that this binary is linked with, so the attacker brings its own.
+fn housed(program: &mut Program, image: &Image, place: &Path) -> io::Result<()> {
+    program.confinement.image = Some(image.clone());
+    let dir = place.join("libraries");
+    std::fs::create_dir(&dir)?;
+    let mut loader = None;
+    for library in libraries()? {
+        let Some(name) = library.file_name() else { continue };
+        std::fs::copy(&library, dir.join(name))?;
+        if name.as_encoded_bytes().starts_with(b"ld-") {
+            loader = Some(dir.join(name));
+        }
+    }
+    if let Some(loader) = loader {
+        let first = [loader.into_os_string(), "--library-path".into(), dir.clone().into_os_string()];
+        program.argv.splice(0..0, first);
+    }
+    program.confinement.reach.read.push(dir);
+    Ok(())
+}
+
+/// What this process is made of, beside its binary.
+fn libraries() -> io::Result<BTreeSet<PathBuf>> {
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    let mapped = maps.lines().filter_map(|line| line.find('/').map(|at| PathBuf::from(&line[at..])));
+    let is_library = |path: &PathBuf| {
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
+    };
+    Ok(mapped.filter(is_library).filter(|path| path.is_file()).collect())
 }
 
 /// What is planted for one proof.

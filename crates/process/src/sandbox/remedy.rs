@@ -1,5 +1,6 @@
 //! What to do on this very host so that a level holds.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::sandbox::{Level, Proof};
@@ -10,12 +11,29 @@ const NAMESPACES_SINCE: (u32, u32) = (5, 12);
 const LANDLOCK_SINCE: (u32, u32) = (5, 13);
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 
-/// For a proof that did not hold: why, and the exact steps on this host. Empty for one that held.
-pub fn remedy(proof: &Proof) -> String {
-    if proof.held {
-        return String::new();
+/// Why a level does not hold here, and what would have to be done about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortfall {
+    pub level: Level,
+    pub why: String,
+    /// The exact steps on this host, in lines.
+    pub steps: String,
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "level {} does not hold here: {}\n{}", self.level.name(), self.why, self.steps)
     }
-    advise(proof, &Host::look())
+}
+
+/// For a proof that did not hold.
+pub fn shortfall(proof: &Proof) -> Option<Shortfall> {
+    (!proof.held).then(|| advise(proof, &Host::look()))
+}
+
+/// The same in words. Empty for a proof that held.
+pub fn remedy(proof: &Proof) -> String {
+    shortfall(proof).map_or_else(String::new, |shortfall| shortfall.to_string())
 }
 
 /// What decides whether a level can be made, as far as a program may look.
@@ -25,6 +43,8 @@ struct Host {
     is_root: bool,
     effective_capabilities: u64,
     is_container: bool,
+    /// A system call filter of somebody else's is over this process.
+    is_filtered: bool,
     /// Of `user.max_user_namespaces`, `kernel.unprivileged_userns_clone` and
     /// `kernel.apparmor_restrict_unprivileged_userns`, where the kernel has them.
     max_user_namespaces: Option<u64>,
@@ -43,6 +63,7 @@ impl Host {
         let status = text("/proc/self/status").unwrap_or_default();
         let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
         let of_containers = ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io"];
+        let filter = status.lines().find_map(|line| line.strip_prefix("Seccomp:"));
         let groups = text("/proc/self/cgroup").unwrap_or_default();
         Host {
             kernel: text("/proc/sys/kernel/osrelease").unwrap_or_default(),
@@ -52,6 +73,7 @@ impl Host {
                 .unwrap_or(0),
             is_container: of_containers.iter().any(|path| std::path::Path::new(path).exists())
                 || ["docker", "kubepods", "libpod", "lxc"].iter().any(|name| groups.contains(name)),
+            is_filtered: filter.is_some_and(|mode| mode.trim() == "2"),
             max_user_namespaces: number("/proc/sys/user/max_user_namespaces"),
             unprivileged_userns_clone: number("/proc/sys/kernel/unprivileged_userns_clone"),
             apparmor_restricts: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
@@ -70,20 +92,24 @@ impl Host {
     }
 }
 
-fn advise(proof: &Proof, host: &Host) -> String {
+fn advise(proof: &Proof, host: &Host) -> Shortfall {
     let why = match &proof.refused {
         Some(why) => why.clone(),
         None => broken(proof),
     };
-    let level = proof.level.name();
     let steps = match proof.level {
         Level::None => "Level none confines nothing; ask for landlock or namespaces.".to_owned(),
         Level::Landlock => for_landlock(host),
+        Level::Container => FOR_CONTAINER.to_owned(),
         Level::Namespaces if proof.refused.is_some() => for_namespaces(host, &why),
         Level::Namespaces => "Report this: the level was made, and did not hold.".to_owned(),
     };
-    format!("level {level} does not hold here: {why}\n{steps}")
+    Shortfall { level: proof.level, why, steps }
 }
+
+const FOR_CONTAINER: &str = "Look at how the engine is set up: `docker info` or `podman info`, and that a container of the \
+                             image can be started by this user. Or use a level of windlass's own: sandbox.level = \
+                             \"auto\".";
 
 fn broken(proof: &Proof) -> String {
     let broken = proof.attempts.iter().filter(|attempt| !attempt.held);
@@ -103,8 +129,9 @@ fn for_namespaces(host: &Host, why: &str) -> String {
     }
     if host.is_root {
         return match host.effective_capabilities & CAP_SYS_ADMIN {
-            0 => container_without("CAP_SYS_ADMIN"),
-            _ => kernel_refused(host),
+            0 if host.is_container => container_without("CAP_SYS_ADMIN"),
+            0 => ROOT_IN_NAME_ONLY.to_owned(),
+            _ => refused_by_others(host, "namespaces"),
         };
     }
     if host.max_user_namespaces == Some(0) {
@@ -116,8 +143,25 @@ fn for_namespaces(host: &Host, why: &str) -> String {
     if host.apparmor_restricts == Some(1) {
         return apparmor_profile(host);
     }
-    if host.is_container { container_without("user namespaces") } else { kernel_refused(host) }
+    refused_by_others(host, "user namespaces")
 }
+
+/// When no setting of the kernel explains it.
+fn refused_by_others(host: &Host, what: &str) -> String {
+    if host.is_container {
+        container_without(what)
+    } else if host.is_filtered {
+        FILTERED.to_owned()
+    } else {
+        kernel_refused(host)
+    }
+}
+
+const ROOT_IN_NAME_ONLY: &str = "windlass runs as root and has no CAP_SYS_ADMIN: whoever started it took that away. \
+                                 Start it with all capabilities of root, or as an ordinary user.";
+
+const FILTERED: &str = "windlass was started under a system call filter that refuses it: of another sandbox, or of a \
+                        service manager (systemd: RestrictNamespaces=, SystemCallFilter=). Start it outside of that.";
 
 fn for_landlock(host: &Host) -> String {
     if host.version() < LANDLOCK_SINCE {
@@ -127,8 +171,8 @@ fn for_landlock(host: &Host) -> String {
         1.. if host.version() < (6, 12) => newer_kernel(host, (6, 12)),
         1.. => "Report this: the kernel has what the level needs.".to_owned(),
         version if version == -libc::EOPNOTSUPP => switch_on_landlock(host),
-        version if version == -libc::EPERM => container_without("Landlock's system calls"),
-        _ if host.is_container => container_without("Landlock's system calls"),
+        _ if host.is_container => container_without("system calls of Landlock"),
+        _ if host.is_filtered => FILTERED.to_owned(),
         _ => format!(
             "The kernel {} was built without it. Use one built with CONFIG_SECURITY_LANDLOCK=y and \"landlock\" in \
              CONFIG_LSM, as those of Debian, Ubuntu, Fedora and Arch are.",
@@ -150,17 +194,13 @@ fn sysctl(name: &str, value: &str) -> String {
 
 /// A profile that allows what it names and confines nothing else, as distributions ship for browsers.
 fn apparmor_profile(host: &Host) -> String {
-    let binary = host.binary.display();
+    // One line for each file, so that it can be copied from wherever it is shown.
+    let binary = host.binary.display().to_string().replace('\'', r"'\''");
     format!(
         "AppArmor keeps programs without a profile from making user namespaces \
          (kernel.apparmor_restrict_unprivileged_userns=1). To give windlass one:\n  \
-         sudo tee /etc/apparmor.d/windlass <<'EOF'\n\
-         abi <abi/4.0>,\n\
-         include <tunables/global>\n\
-         profile windlass \"{binary}\" flags=(unconfined) {{\n  \
-         userns,\n\
-         }}\n\
-         EOF\n  \
+         printf '%s\\n' 'abi <abi/4.0>,' 'include <tunables/global>' \
+         'profile windlass \"{binary}\" flags=(unconfined) {{ userns, }}' | sudo tee /etc/apparmor.d/windlass\n  \
          sudo apparmor_parser -r /etc/apparmor.d/windlass"
     )
 }
@@ -195,7 +235,7 @@ mod tests {
 
     fn said(level: Level, why: &str, host: Host) -> String {
         let proof = Proof { level, held: false, refused: Some(why.to_owned()), attempts: Vec::new() };
-        advise(&proof, &host)
+        advise(&proof, &host).to_string()
     }
 
     fn laptop() -> Host {
@@ -219,8 +259,8 @@ mod tests {
         assert!(text.contains("sudo sysctl kernel.unprivileged_userns_clone=1"), "{text}");
         let host = Host { apparmor_restricts: Some(1), unprivileged_userns_clone: Some(1), ..laptop() };
         let text = said(Level::Namespaces, why, host);
-        let profile =
-            "profile windlass \"/home/ada/.cargo/bin/windlass\" flags=(unconfined) {\n  userns,\n}\nEOF\n";
+        let profile = "'profile windlass \"/home/ada/.cargo/bin/windlass\" flags=(unconfined) { userns, }' | sudo tee \
+             /etc/apparmor.d/windlass\n";
         assert!(
             text.contains(profile) && text.contains("apparmor_parser -r /etc/apparmor.d/windlass"),
             "{text}"
@@ -238,6 +278,24 @@ mod tests {
         assert!(text.contains("systempaths=unconfined"), "{text}");
         let text = said(Level::Namespaces, why, laptop());
         assert!(text.contains("6.8.0-45-generic") && text.contains("dmesg"), "{text}");
+    }
+
+    #[test]
+    fn a_filter_of_others_is_told_apart_from_the_kernel() {
+        let why = "no PID namespace: Operation not permitted (os error 1)";
+        let host = Host { is_filtered: true, kernel: "6.14.2".to_owned(), ..laptop() };
+        assert!(said(Level::Namespaces, why, host.clone()).ends_with(FILTERED));
+        let root = Host { is_root: true, effective_capabilities: CAP_SYS_ADMIN, ..host.clone() };
+        assert!(said(Level::Namespaces, why, root.clone()).ends_with(FILTERED));
+        let powerless = Host { effective_capabilities: 0, ..root };
+        assert!(said(Level::Namespaces, why, powerless).ends_with(ROOT_IN_NAME_ONLY));
+        let absent = Host { landlock_version: -libc::ENOSYS, ..host.clone() };
+        assert!(said(Level::Landlock, "x", absent.clone()).ends_with(FILTERED));
+        let contained = Host { is_container: true, ..absent };
+        assert!(said(Level::Landlock, "x", contained).contains("has no system calls of Landlock"));
+        // What the operator can change comes first.
+        let switched_off = Host { max_user_namespaces: Some(0), ..host };
+        assert!(said(Level::Namespaces, why, switched_off).contains("user.max_user_namespaces=15000"));
     }
 
     #[test]
@@ -268,12 +326,12 @@ mod tests {
         let attempt = |what: &str, held| Attempted { what: what.to_owned(), held, detail: "how".to_owned() };
         let attempts = vec![attempt("read a secret", false), attempt("write", true)];
         let proof = Proof { level: Level::Landlock, held: false, refused: None, attempts };
-        assert!(advise(&proof, &laptop()).contains("a program could read a secret (how)\n"));
+        assert!(advise(&proof, &laptop()).to_string().contains("a program could read a secret (how)\n"));
     }
 
     #[test]
     fn a_level_that_holds_needs_no_remedy() {
         let proof = Proof { level: Level::Landlock, held: true, refused: None, attempts: Vec::new() };
-        assert_eq!(remedy(&proof), "");
+        assert_eq!(shortfall(&proof), None);
     }
 }

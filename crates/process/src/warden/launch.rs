@@ -110,6 +110,10 @@ fn contain(request: &Request) -> Result<Contained, String> {
             contain_in_namespaces(&request.weakened)
                 .map_err(|error| format!("no confinement at level namespaces: {error}"))
         }
+        (Level::Container, _) => {
+            Err("a program in a container is started by the engine's client, which is not confined"
+                .to_owned())
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 mod capture;
 mod confined;
 mod ending;
+mod housed;
 mod leftovers;
 mod levels;
 mod limits;

@@ -1,0 +1,147 @@
+use std::path::Path;
+
+use windlass_core::policy::ResourcePolicy;
+use windlass_process::{Client, Container, ContainerError, Engine, Limits, Program, container_command_line};
+
+use super::*;
+
+fn surroundings() -> Surroundings {
+    let vars =
+        [("HOME", "/home/ada"), ("PATH", "/usr/bin"), ("CARGO_HOME", "/usr"), ("LANG", "C"), ("KEY", "k")];
+    let vars = vars.map(|(name, value)| (name.into(), value.into())).into();
+    Surroundings { vars, project: "/home/ada/project".into(), state: "/state".into() }
+}
+
+fn confine(policy: &SandboxPolicy) -> Confine {
+    let client = Client { engine: Engine::Docker, program: "/usr/bin/docker".into(), env: Vec::new() };
+    let image = Some(Image { client, id: "sha256:ab12".to_owned() });
+    let proven = ProvenSandbox { level: SandboxLevel::Container, ..ProvenSandbox::default() };
+    Confine::new(&Standing { proven, image }, policy, &surroundings())
+}
+
+/// What the engine is asked for, from its network to its working directory.
+fn asked(confine: &Confine, network: NetworkPolicy, own: &Own) -> Result<Vec<String>, ContainerError> {
+    let confinement = confine.confinement(&network, own);
+    let program = Program {
+        argv: vec!["sh".into()],
+        cwd: "/state/space".into(),
+        env: Vec::new(),
+        stdin: Vec::new(),
+        limits: Limits { resources: confine.resources, ..Limits::none(1) },
+        dir: "/state/attempts/author".into(),
+        marker: "m".to_owned(),
+        confinement: confinement.clone(),
+    };
+    let line = container_command_line(&Container {
+        engine: Engine::Docker,
+        image: "sha256:ab12",
+        name: "n",
+        user: (1000, 1000),
+        program: &program,
+        reach: &confinement.reach,
+        network: &confinement.network,
+    })?;
+    let words = line.argv.iter().map(|word| word.to_string_lossy().into_owned());
+    let kept = ["--network", "--memory", "--pids", "--ulimit", "--mount", "--workdir"];
+    Ok(words.filter(|word| kept.iter().any(|flag| word.starts_with(flag))).collect())
+}
+
+fn own(read: &[&str], write: &[&str]) -> Own {
+    let all = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
+    Own { read: all(read), write: all(write), ..Own::at("/state/own".into()) }
+}
+
+fn network(kind: NetworkKind) -> NetworkPolicy {
+    NetworkPolicy { kind, allow: Vec::new() }
+}
+
+#[test]
+fn an_author_may_change_its_workspace_within_its_limits() {
+    let resources = ResourcePolicy {
+        memory_bytes: 1 << 30,
+        processes: 100,
+        open_files: 1024,
+        file_bytes: 1 << 20,
+        workspace_bytes: 1,
+    };
+    let policy =
+        SandboxPolicy { resources, extra_read: vec!["~/models".to_owned()], ..SandboxPolicy::default() };
+    // A program of this machine is left out: an image has its own.
+    let own = own(&["/usr/bin/env", "/home/ada/agent.sh"], &["/state/report", "/state/space"]);
+    assert_eq!(
+        asked(&confine(&policy), network(NetworkKind::Open), &own).unwrap(),
+        [
+            "--ulimit=core=0:0",
+            "--memory=1073741824",
+            "--memory-swap=1073741824",
+            "--pids-limit=101",
+            "--ulimit=nofile=1024:1024",
+            "--ulimit=fsize=1048576:1048576",
+            "--mount=type=bind,source=/home/ada/agent.sh,target=/home/ada/agent.sh,readonly",
+            "--mount=type=bind,source=/home/ada/models,target=/home/ada/models,readonly",
+            "--mount=type=bind,source=/state/own/home,target=/state/own/home",
+            "--mount=type=bind,source=/state/own/scratch,target=/state/own/scratch",
+            "--mount=type=bind,source=/state/report,target=/state/report",
+            "--mount=type=bind,source=/state/space,target=/state/space",
+            "--workdir=/state/space",
+        ]
+    );
+}
+
+#[test]
+fn a_reviewer_may_only_read_it() {
+    let own = own(&["/state/space"], &["/state/report"]);
+    assert_eq!(
+        asked(&confine(&SandboxPolicy::default()), network(NetworkKind::None), &own).unwrap(),
+        [
+            "--network=none",
+            "--ulimit=core=0:0",
+            "--mount=type=bind,source=/state/own/home,target=/state/own/home",
+            "--mount=type=bind,source=/state/own/scratch,target=/state/own/scratch",
+            "--mount=type=bind,source=/state/report,target=/state/report",
+            "--mount=type=bind,source=/state/space,target=/state/space,readonly",
+            "--workdir=/state/space",
+        ]
+    );
+}
+
+#[test]
+fn a_gate_has_its_checkout_and_no_layer() {
+    let confine = confine(&SandboxPolicy::default());
+    assert!(!confine.may_have_tree());
+    let own = own(&[], &["/state/checkout/clean"]);
+    assert_eq!(
+        asked(&confine, network(NetworkKind::Loopback), &own).unwrap(),
+        [
+            "--network=none",
+            "--ulimit=core=0:0",
+            "--mount=type=bind,source=/state/checkout/clean,target=/state/checkout/clean",
+            "--mount=type=bind,source=/state/own/home,target=/state/own/home",
+            "--mount=type=bind,source=/state/own/scratch,target=/state/own/scratch",
+            "--workdir=/state/space",
+        ]
+    );
+}
+
+#[test]
+fn a_list_of_hosts_is_refused() {
+    let allow = NetworkPolicy { kind: NetworkKind::Open, allow: vec!["a.org:443".to_owned()] };
+    let refused = asked(&confine(&SandboxPolicy::default()), allow, &own(&[], &[]));
+    assert_eq!(refused, Err(ContainerError::AllowList));
+}
+
+#[test]
+fn nothing_that_leads_to_a_place_of_the_host_is_lent_to_an_image() {
+    let policy = SandboxPolicy { env: vec!["KEY".to_owned()], ..SandboxPolicy::default() };
+    let lent = confine(&policy).lend(&surroundings(), (&[], &network(NetworkKind::Open)), &own(&[], &[]));
+    let lent: Vec<_> = lent.iter().map(|(name, value)| (name.to_str(), Path::new(value))).collect();
+    assert_eq!(
+        lent,
+        [
+            (Some("KEY"), Path::new("k")),
+            (Some("LANG"), Path::new("C")),
+            (Some("HOME"), Path::new("/state/own/home")),
+            (Some("TMPDIR"), Path::new("/state/own/scratch")),
+        ]
+    );
+}
