@@ -8,6 +8,7 @@ mod launch;
 mod namespace;
 mod outlet;
 mod overlay;
+mod pulse;
 mod report;
 mod terminate;
 mod watch;
@@ -194,6 +195,7 @@ fn run(mut request: Request, control: File, mut guard: Guard, launched: Launched
         terminate::Ended { stray_count: 0, survivor_count: 1 }
     });
     let duration = started.elapsed();
+    let stall = watch.stall();
     let (stdout, stderr) = watch.finish();
     let (trips, left_in_group) = guard.finish(&exit);
     let survivor_count = ended.survivor_count.max(left_in_group);
@@ -209,6 +211,7 @@ fn run(mut request: Request, control: File, mut guard: Guard, launched: Launched
         survivor_count,
         containment,
         trips,
+        stall,
         peak_kib: procfs::own_peak_kib().unwrap_or(0),
     }
 }
@@ -235,6 +238,7 @@ fn without_program(exit: Exit, containment: Containment) -> Outcome {
         survivor_count: 0,
         containment,
         trips: Vec::new(),
+        stall: None,
         peak_kib: procfs::own_peak_kib().unwrap_or(0),
     }
 }
