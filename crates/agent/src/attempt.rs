@@ -85,9 +85,10 @@ fn told(call: &Call<'_>, finished: Finished, heard: Heard) -> Told {
     };
     let trips: Vec<&str> = finished.trips.iter().map(|trip| trip.words()).collect();
     let refused = finished.refusals.iter().map(|refusal| format!("no connection to {refusal}"));
+    let stalled = finished.stall.map(|stall| stall.to_string());
     Told {
         end: failure::class(&finished.exit, call.wall.source, &trips),
-        notes: trips.iter().map(|words| (*words).to_owned()).chain(refused).collect(),
+        notes: trips.iter().map(|words| (*words).to_owned()).chain(refused).chain(stalled).collect(),
         report: heard.report,
         unread: heard.unread,
         usage: heard.usage,
