@@ -125,10 +125,11 @@ pub fn told(finished: Finished, heard: Heard, end: AttemptEnd) -> Told {
     };
     let trips: Vec<String> = trips(&finished).into_iter().map(str::to_owned).collect();
     let refused = finished.refusals.iter().map(|refusal| format!("no connection to {refusal}"));
+    let stalled = finished.stall.map(|stall| stall.to_string());
     Told {
         agent: String::new(),
         end,
-        notes: trips.into_iter().chain(refused).collect(),
+        notes: trips.into_iter().chain(refused).chain(stalled).collect(),
         report: heard.report,
         unread: heard.unread,
         usage: heard.usage,

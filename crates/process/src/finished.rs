@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::activity::Stall;
 use crate::resources::Trip;
 
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct Finished {
     pub containment: Containment,
     /// Resource limits that were reached, each once.
     pub trips: Vec<Trip>,
+    /// What was seen of a program that reached the silence limit.
+    pub stall: Option<Stall>,
     /// What its proxy refused, in words; the first of them.
     pub refusals: Vec<String>,
     /// The warden's own peak memory: flat, whatever the program prints.

@@ -24,6 +24,7 @@ compile_error!(
     "windlass-process needs Linux: it proves that an attempt is dead by a PID namespace or a subreaper"
 );
 
+mod activity;
 mod container;
 mod finished;
 mod procfs;
@@ -41,6 +42,7 @@ mod sys;
 mod warden;
 mod wire;
 
+pub use activity::Stall;
 pub use container::{
     Client, ClientError, CommandLine, Container, ContainerError, Engine, Image,
     command_line as container_command_line,

@@ -18,6 +18,10 @@ pub struct ProcessId {
 pub struct Stat {
     pub id: ProcessId,
     pub parent: i32,
+    /// CPU time of all its threads.
+    pub own_ticks: u64,
+    /// CPU time of the children it has waited for, and of theirs.
+    pub reaped_ticks: u64,
     state: u8,
 }
 
@@ -73,11 +77,17 @@ pub fn everyone() -> io::Result<Vec<Stat>> {
     Ok(found)
 }
 
-/// Children, their children and so on, living only. A dead process has no children: they were re-parented.
+/// The living among [`descendants`].
+pub fn living_descendants(ancestor: i32) -> io::Result<Vec<ProcessId>> {
+    Ok(descendants(ancestor)?.into_iter().filter(Stat::is_living).map(|stat| stat.id).collect())
+}
+
+/// Children, their children and so on, each after its parent. A dead process has no children: they were
+/// re-parented.
 ///
 /// The kernel's own lists of children are followed where it keeps them: a look at every process takes longer
 /// than a short-lived one lives, and a chain of those would never be caught.
-pub fn living_descendants(ancestor: i32) -> io::Result<Vec<ProcessId>> {
+pub fn descendants(ancestor: i32) -> io::Result<Vec<Stat>> {
     let Some(first) = children(ancestor) else {
         return Ok(descendants_among(&everyone()?, ancestor));
     };
@@ -86,7 +96,7 @@ pub fn living_descendants(ancestor: i32) -> io::Result<Vec<ProcessId>> {
     let mut pending = first;
     while let Some(pid) = pending.pop() {
         if seen.insert(pid) {
-            found.extend(stat(pid).filter(Stat::is_living).map(|stat| stat.id));
+            found.extend(stat(pid));
             pending.extend(children(pid).unwrap_or_default());
         }
     }
@@ -103,7 +113,7 @@ fn children(pid: i32) -> Option<Vec<i32>> {
     Some(found)
 }
 
-pub fn descendants_among(everyone: &[Stat], ancestor: i32) -> Vec<ProcessId> {
+pub fn descendants_among(everyone: &[Stat], ancestor: i32) -> Vec<Stat> {
     let mut children: BTreeMap<i32, Vec<&Stat>> = BTreeMap::new();
     for stat in everyone {
         children.entry(stat.parent).or_default().push(stat);
@@ -115,7 +125,7 @@ pub fn descendants_among(everyone: &[Stat], ancestor: i32) -> Vec<ProcessId> {
         for child in children.get(&parent).into_iter().flatten() {
             if seen.insert(child.id.pid) {
                 pending.push(child.id.pid);
-                found.extend(child.is_living().then_some(child.id));
+                found.push(**child);
             }
         }
     }
@@ -147,8 +157,14 @@ fn parse_stat(pid: i32, text: &[u8]) -> Option<Stat> {
     let fields: Vec<&str> = std::str::from_utf8(&text[after_name..]).ok()?.split_ascii_whitespace().collect();
     let state = *fields.first()?.as_bytes().first()?;
     let parent = fields.get(1)?.parse().ok()?;
-    let start_time = fields.get(19)?.parse().ok()?;
-    Some(Stat { id: ProcessId { pid, start_time }, parent, state })
+    let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    Some(Stat {
+        id: ProcessId { pid, start_time: number(19)? },
+        parent,
+        own_ticks: number(11)? + number(12)?,
+        reaped_ticks: number(13)? + number(14)?,
+        state,
+    })
 }
 
 #[cfg(test)]
@@ -157,9 +173,10 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
-        let text = b"7 (a) Z (b)) S 3 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
+        let text = b"7 (a) Z (b)) S 3 7 7 0 -1 0 0 0 0 0 10 1 200 2 20 0 1 0 4711 0 0";
         let stat = parse_stat(7, text).unwrap();
         assert_eq!((stat.id, stat.parent), (ProcessId { pid: 7, start_time: 4711 }, 3));
+        assert_eq!((stat.own_ticks, stat.reaped_ticks), (11, 202));
         assert!(stat.is_living());
     }
 

@@ -36,7 +36,7 @@ pub struct Program {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     pub wall: Duration,
-    /// No byte on stdout or stderr for this long.
+    /// No new output, hardly any CPU and no file written, by any process of the tree, for this long.
     pub silence: Duration,
     /// Between SIGTERM and SIGKILL.
     pub grace: Duration,

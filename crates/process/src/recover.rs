@@ -112,7 +112,8 @@ fn members(record: &Record, entry: &[u8]) -> io::Result<BTreeSet<ProcessId>> {
     for stat in everyone.iter().filter(|stat| stat.is_living() && stat.id.pid != this) {
         if stat.id == record.warden || stat.id == record.leader {
             found.insert(stat.id);
-            found.extend(procfs::descendants_among(&everyone, stat.id.pid));
+            let below = procfs::descendants_among(&everyone, stat.id.pid);
+            found.extend(below.iter().filter(|stat| stat.is_living()).map(|stat| stat.id));
         } else if procfs::was_given(stat.id.pid, entry) {
             found.insert(stat.id);
         }

@@ -162,6 +162,16 @@ impl Guard {
         }
     }
 
+    /// Whether the kernel counts the CPU time of the whole tree.
+    pub fn counts_cpu(&self) -> bool {
+        self.group.counts_cpu()
+    }
+
+    /// As the kernel counted it, the dead included.
+    pub fn cpu(&self) -> Option<Duration> {
+        self.group.cpu()
+    }
+
     /// Kills everything in the group, at once. Whoever is not in one is for others to end.
     pub fn kill(&self) {
         self.group.kill();

@@ -174,6 +174,7 @@ impl Running {
             survivor_count,
             containment: Containment::Subreaper,
             trips: Vec::new(),
+            stall: None,
             peak_kib: 0,
         })
     }
@@ -195,6 +196,7 @@ impl Running {
             survivor_count: outcome.survivor_count,
             containment: outcome.containment,
             trips: outcome.trips,
+            stall: outcome.stall,
             refusals: refusals(&self.dir),
             warden_peak_kib: outcome.peak_kib,
         }

@@ -9,6 +9,7 @@ mod launch;
 mod namespace;
 mod outlet;
 mod overlay;
+mod pulse;
 mod report;
 mod terminate;
 mod watch;
@@ -213,6 +214,7 @@ fn run(
     // Once nobody is left to be reaped: podman's containers are children of its client.
     let left_in_engine = housed.as_ref().map_or(0, Housed::end);
     let duration = started.elapsed();
+    let stall = watch.stall();
     let (stdout, stderr) = watch.finish();
     let (trips, left_in_group) = guard.finish(&exit);
     let survivor_count = ended.survivor_count.max(left_in_group).max(left_in_engine);
@@ -230,6 +232,7 @@ fn run(
         survivor_count,
         containment,
         trips,
+        stall,
         peak_kib: procfs::own_peak_kib().unwrap_or(0),
     }
 }
@@ -257,6 +260,7 @@ fn without_program(exit: Exit, containment: Containment) -> Outcome {
         survivor_count: 0,
         containment,
         trips: Vec::new(),
+        stall: None,
         peak_kib: procfs::own_peak_kib().unwrap_or(0),
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::activity::Stall;
 use crate::finished::{Containment, Exit};
 use crate::program::Program;
 use crate::resources::Trip;
@@ -39,6 +40,7 @@ pub struct Outcome {
     pub survivor_count: u32,
     pub containment: Containment,
     pub trips: Vec<Trip>,
+    pub stall: Option<Stall>,
     pub peak_kib: u64,
 }
 

@@ -127,7 +127,9 @@ fn a_turn_ends_at_its_limits() {
 
     let mut silent = Stage::shell("echo once; sleep 600");
     silent.policy.silence = Millis(300);
-    assert_eq!(silent.call().end, AttemptEnd::Stalled);
+    let told = silent.call();
+    assert_eq!(told.end, AttemptEnd::Stalled);
+    assert!(told.notes[0].starts_with("no output for ") && told.notes[0].contains(", CPU "), "{told:?}");
 }
 
 #[test]

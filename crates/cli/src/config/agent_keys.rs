@@ -50,7 +50,7 @@ pub static AGENT_KEYS: &[Key<AgentPolicy>] = &[
     },
     Key {
         name: "silence",
-        doc: "How long an attempt may print nothing before it counts as stalled.",
+        doc: "How long an attempt may do nothing before it counts as stalled: print nothing new, use hardly any CPU, write no file.",
         field: Field::Span(|agent| &mut agent.silence),
     },
     Key {

@@ -19,6 +19,10 @@ fn hanging_in_silence_is_stalled() {
     let ends: Vec<_> =
         seen.log.of("attempt_finished").iter().map(|line| line["end"]["kind"].clone()).collect();
     assert_eq!(ends, ["stalled", "stalled", "stalled"]);
+    for finished in seen.log.of("attempt_finished") {
+        let note = finished["notes"][0].as_str().unwrap_or_default();
+        assert!(note.starts_with("no output for ") && note.ends_with(" %, no file written"), "{finished}");
+    }
     assert_eq!(seen.log.count("iteration_opened"), 1, "the phase is tried again in the same iteration");
     assert!(begun.elapsed() < Duration::from_secs(20), "within the limits: {:?}", begun.elapsed());
 }
@@ -49,9 +53,36 @@ fn a_spinner_is_stalled_when_its_time_is_up() {
 }
 
 #[test]
+fn a_spinner_and_a_heartbeat_are_silence() {
+    let script = "i=0\nwhile :; do i=$((i + 1)); printf '\\r| thinking'; echo \"still working (${i}s)\" >&2; sleep 0.1; done";
+    let case = Setup::new(script)
+        .agent_keys("silence = \"900ms\"\ngrace = \"200ms\"")
+        .limits("max_stalls = 2")
+        .ready();
+    let seen = case.run();
+    seen.blocked("stalled");
+    for finished in seen.log.of("attempt_finished") {
+        assert_eq!(finished["end"]["kind"], "stalled", "{finished}");
+        let note = finished["notes"][0].as_str().unwrap_or_default();
+        assert!(note.starts_with("no new output for "), "{finished}");
+    }
+}
+
+#[test]
+fn working_without_a_word_is_never_a_stall() {
+    let script = "timeout 3 sh -c 'while :; do :; done'\n\
+                  for i in 1 2 3 4 5 6 7 8; do echo $i >>answer.txt; sleep 0.3; done\n\
+                  echo 42 >answer.txt\ncomplete";
+    let seen = Setup::new(script).agent_keys("silence = \"1200ms\"").ready().run();
+    seen.completed();
+    assert_eq!(seen.log.count("stall_counted"), 0);
+}
+
+#[test]
 fn slow_but_active_is_never_a_stall() {
-    let script = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.3; done\necho 42 >answer.txt\ncomplete";
-    let seen = Setup::new(script).agent_keys("silence = \"1500ms\"").ready().run();
+    let words = "one two three four five six seven eight";
+    let script = format!("for i in {words}; do echo $i; sleep 0.3; done\necho 42 >answer.txt\ncomplete");
+    let seen = Setup::new(&script).agent_keys("silence = \"1500ms\"").ready().run();
     seen.completed();
     assert_eq!(seen.log.count("stall_counted"), 0);
 }

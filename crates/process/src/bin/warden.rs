@@ -65,7 +65,12 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         cwd,
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         stdin: Vec::new(),
-        limits: Limits { wall: Duration::from_secs(60), resources, ..Limits::none(1 << 20) },
+        limits: Limits {
+            wall: Duration::from_secs(60),
+            silence: Duration::from_millis(number("silence_ms")),
+            resources,
+            ..Limits::none(1 << 20)
+        },
         confinement,
         marker: settings.get("marker").cloned().unwrap_or_default(),
         dir,
@@ -88,6 +93,7 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     println!("strays={} survivors={}", finished.stray_count, finished.survivor_count);
     println!("discarded={discarded:?}");
     println!("trips={:?}", finished.trips);
+    println!("stall={}", finished.stall.map(|stall| stall.to_string()).unwrap_or_default());
     println!("duration={:?} warden_peak_kib={}", finished.duration, finished.warden_peak_kib);
     ExitCode::SUCCESS
 }

@@ -109,6 +109,17 @@ impl Group {
         self.processes.is_some()
     }
 
+    /// Every group of version 2 counts its CPU time, whatever its controllers.
+    pub fn counts_cpu(&self) -> bool {
+        self.killer.as_ref().is_some_and(|dir| dir.join("cpu.stat").exists())
+    }
+
+    pub fn cpu(&self) -> Option<Duration> {
+        let text = std::fs::read_to_string(self.killer.as_ref()?.join("cpu.stat")).ok()?;
+        let used = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+        Some(Duration::from_micros(used.trim().parse().ok()?))
+    }
+
     pub fn join(&self, leader: Pid) -> Result<(), String> {
         let pid = leader.as_raw_pid().to_string();
         self.made.iter().try_for_each(|dir| {

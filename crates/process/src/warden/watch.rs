@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
+use crate::activity::{Source, Stall};
 use crate::finished::Exit;
 use crate::program::{Limits, Program};
 use crate::record;
 use crate::resources::Guard;
 use crate::sys;
 use crate::warden::capture::Keeper;
+use crate::warden::pulse::Pulse;
 use crate::warden::report::{Report, Reports};
 use crate::warden::terminate::{Left, ProcessTree, reap_all};
 use crate::wire::{CANCEL, Kept};
@@ -39,7 +41,9 @@ pub struct Watch {
     stdout: Stream,
     stderr: Stream,
     buffer: Vec<u8>,
-    last_output: Instant,
+    /// `None`: silence is not limited.
+    pulse: Option<Pulse>,
+    stall: Option<Stall>,
     tripped: Option<Tripped>,
 }
 
@@ -77,7 +81,8 @@ impl Watch {
             stdout: stream(pipes.stdout, record::stdout_path(&program.dir))?,
             stderr: stream(pipes.stderr, record::stderr_path(&program.dir))?,
             buffer: vec![0; READ_SIZE],
-            last_output: Instant::now(),
+            pulse: Pulse::of(program, Instant::now()),
+            stall: None,
             tripped: None,
         })
     }
@@ -90,7 +95,6 @@ impl Watch {
 
     /// Returns when the program has ended, or must be killed.
     pub fn until_the_end(&mut self, tree: &ProcessTree, guard: &mut Guard, started: Instant) -> (Exit, Left) {
-        self.last_output = started;
         self.write_stdin();
         loop {
             if let Some(end) = self.end_of_program(tree) {
@@ -98,7 +102,7 @@ impl Watch {
             }
             let now = Instant::now();
             if self.tripped.is_none()
-                && let Some(exit) = self.overdue(started, now)
+                && let Some(exit) = self.overdue(started, now).or_else(|| self.stalled(tree, guard))
             {
                 self.trip(exit, tree, now);
             }
@@ -113,6 +117,11 @@ impl Watch {
             }
             self.turn(tree, self.next_deadline(started, guard.due()));
         }
+    }
+
+    /// What was seen of a program that was ended for its silence.
+    pub fn stall(&self) -> Option<Stall> {
+        self.stall
     }
 
     /// What is still in the pipes, then the files in order.
@@ -161,10 +170,15 @@ impl Watch {
     }
 
     fn read_output(&mut self, stdout: bool, stderr: bool) {
-        let heard =
-            (stdout && self.stdout.read(&mut self.buffer)) | (stderr && self.stderr.read(&mut self.buffer));
-        if heard {
-            self.last_output = Instant::now();
+        let streams =
+            [(stdout, &mut self.stdout, Source::Stdout), (stderr, &mut self.stderr, Source::Stderr)];
+        for (ready, stream, source) in streams {
+            if ready
+                && let Some(bytes) = stream.read(&mut self.buffer)
+                && let Some(pulse) = &mut self.pulse
+            {
+                pulse.hear(source, bytes);
+            }
         }
     }
 
@@ -224,43 +238,38 @@ impl Watch {
     }
 
     fn overdue(&self, started: Instant, now: Instant) -> Option<Exit> {
-        let passed = |limit: Duration, since: Instant| !limit.is_zero() && now >= since + limit;
-        if passed(self.limits.wall, started) {
-            Some(Exit::TimedOut)
-        } else if passed(self.limits.silence, self.last_output) {
-            Some(Exit::Stalled)
-        } else {
-            None
-        }
+        let wall = self.limits.wall;
+        (!wall.is_zero() && now >= started + wall).then_some(Exit::TimedOut)
+    }
+
+    fn stalled(&mut self, tree: &ProcessTree, guard: &Guard) -> Option<Exit> {
+        self.stall = self.pulse.as_mut()?.look(tree, guard);
+        self.stall.map(|_| Exit::Stalled)
     }
 
     fn next_deadline(&self, started: Instant, look: Option<Instant>) -> Option<Instant> {
-        let at = |limit: Duration, since: Instant| (!limit.is_zero()).then(|| since + limit);
+        let wall = (!self.limits.wall.is_zero()).then(|| started + self.limits.wall);
         match &self.tripped {
             Some(tripped) => Some(tripped.kill_at),
-            None => at(self.limits.wall, started)
-                .into_iter()
-                .chain(at(self.limits.silence, self.last_output))
-                .chain(look)
-                .min(),
+            None => wall.into_iter().chain(self.pulse.as_ref().map(Pulse::due)).chain(look).min(),
         }
     }
 }
 
 impl Stream {
-    /// Whether anything was printed.
-    fn read(&mut self, buffer: &mut [u8]) -> bool {
-        let Some(pipe) = &self.pipe else { return false };
+    /// What was printed.
+    fn read<'a>(&mut self, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+        let pipe = self.pipe.as_ref()?;
         match rustix::io::read(pipe, &mut *buffer) {
             Ok(0) => self.pipe = None,
             Ok(size) => {
                 self.keeper.take(&buffer[..size]);
-                return true;
+                return Some(&buffer[..size]);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.pipe = None,
         }
-        false
+        None
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Ground {
 /// How a program ended, as the supervisor printed it, then what the program itself printed.
 pub struct Ran {
     pub exit: String,
+    /// What was seen of one that stalled.
+    pub stall: String,
     pub text: String,
 }
 
@@ -119,9 +121,9 @@ impl Ground {
             "{:?}",
             carriers(&program.marker)
         );
-        let exit = printed.lines().find_map(|line| line.strip_prefix("exit=")).unwrap().to_owned();
+        let told = |key| printed.lines().find_map(|line| line.strip_prefix(key)).unwrap().to_owned();
         let of = |name| std::fs::read_to_string(program.dir.join(name)).unwrap_or_default();
-        Ran { exit, text: format!("{}{}", of("stdout"), of("stderr")) }
+        Ran { exit: told("exit="), stall: told("stall="), text: format!("{}{}", of("stdout"), of("stderr")) }
     }
 
     /// A supervisor that can be killed.

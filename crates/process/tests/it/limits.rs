@@ -37,13 +37,26 @@ fn a_silent_program_stalls() {
 }
 
 #[test]
-fn a_spinner_is_not_silent_but_hits_the_wall() {
+fn what_keeps_working_hits_the_wall() {
     let stage = Stage::new();
     for containment in containments() {
-        let spinner = stage.shell("while :; do printf . >&2; sleep 0.02; done");
-        let finished = run(&limited(spinner, 2000, 1700), containment);
-        assert_eq!(finished.exit, Exit::TimedOut);
-        assert!(finished.stderr.total_bytes > 5);
+        let finished = run(&limited(stage.shell("while :; do :; done"), 2000, 700), containment);
+        assert_eq!((finished.exit, finished.stall), (Exit::TimedOut, None));
+    }
+}
+
+#[test]
+fn what_stalled_is_told() {
+    let stage = Stage::new();
+    for containment in containments() {
+        let spinner = stage.shell("while :; do printf . >&2; sleep 0.1; done");
+        let finished = run(&limited(spinner, 60_000, 700), containment);
+        assert_eq!(finished.exit, Exit::Stalled);
+        assert!(finished.stderr.total_bytes > 1);
+        let stall = finished.stall.unwrap();
+        assert!(stall.repeated_itself && stall.cpu_permille < 100, "{stall:?}");
+        assert!(stall.silent_for >= Duration::from_millis(700), "{stall:?}");
+        assert!(stall.to_string().starts_with("no new output for "), "{stall}");
     }
 }
 
@@ -155,6 +168,25 @@ fn closed_outputs_neither_end_nor_spin() {
         });
         assert_eq!(waiting.join().unwrap().exit, Exit::TimedOut);
         assert!(ticks < 40, "the warden used {ticks} ticks of two seconds of waiting");
+    }
+}
+
+#[test]
+fn looking_for_activity_costs_next_to_nothing() {
+    let stage = Stage::new();
+    for containment in containments() {
+        let program =
+            limited(stage.shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 60 & done; wait"), 0, 2000);
+        let running = spawner(containment).start(&program).unwrap();
+        let warden = running.warden_pid();
+        let waiting = std::thread::spawn(move || running.wait());
+        let mut ticks = 0;
+        eventually("the end of its patience", || {
+            ticks = cpu_ticks(warden).unwrap_or(ticks);
+            waiting.is_finished()
+        });
+        assert_eq!(waiting.join().unwrap().exit, Exit::Stalled);
+        assert!(ticks < 20, "the warden used {ticks} ticks of two seconds");
     }
 }
 

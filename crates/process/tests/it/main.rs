@@ -13,6 +13,7 @@ mod ordinary_user;
 mod proving;
 mod refused_calls;
 mod resources;
+mod silence;
 mod stage;
 mod starting;
 mod throwaway;
