@@ -69,11 +69,12 @@ fn compared(record: &Record, result: &CheckResult) -> Again {
 
 fn verdict(record: &Record, again: &[Again]) -> Result<String, String> {
     for check in &record.gate.checks {
-        let Some(now) = again.iter().find(|now| now.check == *check) else {
+        let mut runs = again.iter().filter(|now| now.check == *check).peekable();
+        if runs.peek().is_none() {
             return Err(format!("check {check} was not run again"));
-        };
+        }
         let words = |code: Option<i32>| code.map_or("no exit code".to_owned(), |code| format!("exit {code}"));
-        if now.timed_out || now.exit_code != now.recorded {
+        if let Some(now) = runs.find(|now| now.timed_out || now.exit_code != now.recorded) {
             let ending = if now.timed_out { "timed out".to_owned() } else { words(now.exit_code) };
             return Err(format!("check {check}, run again: {ending}; recorded: {}", words(now.recorded)));
         }
