@@ -18,7 +18,7 @@ use windlass_workspace::{
 };
 
 use crate::clock;
-use crate::confine::{self, Unproven, prove};
+use crate::confine::{self, Exposed, Unproven, check_records, prove};
 use crate::journal::{Journal, JournalError};
 use crate::surroundings::{NoShell, Surroundings};
 
@@ -62,6 +62,8 @@ pub enum SetupError {
     #[error("sandbox.level = {:?} is below sandbox.minimum = {:?}", level.name(), minimum.name())]
     BelowMinimum { level: SandboxLevel, minimum: SandboxLevel },
     #[error(transparent)]
+    Exposed(#[from] Exposed),
+    #[error(transparent)]
     Sandbox(#[from] Unproven),
     #[error("the base {base} cannot be brought into the vault: {source}")]
     Import { base: CommitId, source: VaultError },
@@ -84,6 +86,11 @@ impl SetupError {
         matches!(self, Self::Sandbox(_))
     }
 
+    /// The key of the policy that has to be mended, where it is one.
+    pub fn key(&self) -> Option<&'static str> {
+        matches!(self, Self::Exposed(_)).then_some("sandbox.extra_write")
+    }
+
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::NoSuchAgent { role, .. } => vec![format!(
@@ -97,6 +104,7 @@ impl SetupError {
                 format!("to run with less, set sandbox.minimum = {:?} too", level.name()),
                 "or take sandbox.level out: the best level this machine has is used".to_owned(),
             ],
+            Self::Exposed(exposed) => exposed.hints(),
             Self::Sandbox(unproven) => unproven.hints(),
             Self::NotInBase(missing) => vec![format!("git add {} && git commit", missing.file)],
             Self::Shell(_)
@@ -123,6 +131,7 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
     };
     repository.require_complete(&base)?;
     check_agents(&policy, &surroundings)?;
+    check_records(&policy.sandbox, &surroundings)?;
     check_files(&policy, &repository, &base)?;
     for task in &planned.tasks {
         let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();
