@@ -32,6 +32,8 @@ const LEVELS: [&str; 2] = ["namespaces", "landlock"];
 const NOBODY: u32 = 65_534;
 /// Says that this process plays for another, and where the results go.
 const PLAYER: &str = "WINDLASS_HOSTILE_PLAYER";
+/// A stage with a very deep directory in it is removed by calls as deep.
+const DEEP: usize = 256 << 20;
 const PAGE: &str = "docs/hostile.md";
 const NO_LEVEL: &str = "this machine proves no level but none: `windlass doctor` says why";
 
@@ -120,14 +122,14 @@ fn play_all(asked: &Hostile, binaries: &Binaries, levels: &[&'static str]) -> Ve
     // By far the longest, so it begins first.
     jobs.sort_by_key(|(case, _)| case.id != "H51");
     // With two levels and two users these are 1,000 in all.
-    let kills = if asked.extent == Extent::Full { 250 } else { 40 };
+    let (kills, files) = if asked.extent == Extent::Full { (250, 200_000) } else { (40, 30_000) };
     let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     // A broken fixture panics with its reason, which becomes the case's result.
     std::panic::set_hook(Box::new(|_| {}));
     let player = || {
         while let Some((case, level)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (plain, weakened) = (binaries.plain.clone(), binaries.weakened.clone());
-            let setting = Setting { level, kills, plain, weakened };
+            let setting = Setting { level, kills, files, plain, weakened };
             let row = row(case, &setting);
             println!("{}", row.line());
             rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(row);
@@ -135,7 +137,8 @@ fn play_all(asked: &Hostile, binaries: &Binaries, levels: &[&'static str]) -> Ve
     };
     std::thread::scope(|scope| {
         for _ in 0..asked.players {
-            scope.spawn(player);
+            let player = std::thread::Builder::new().stack_size(DEEP).spawn_scoped(scope, player);
+            player.expect("there is room for a few threads");
         }
     });
     drop(std::panic::take_hook());
