@@ -1,13 +1,13 @@
 //! What was asked for.
 
 pub const USAGE: &str = "\
-cargo xtask test [--full]     set up, lint, and run every test
+cargo xtask test [--full]     set up, lint, run every test, and play the hostile agents
 cargo xtask lint              formatting, clippy, licences
 cargo xtask bench [NAME …] [--rounds N] [--rebaseline]
                               measure, and write docs/benchmarks.md; with names, only those, and only print
 cargo xtask hostile [--full] [--case ID …] [--players N] [--print]
                               play the hostile agents, and write docs/hostile.md; with cases, only those, and only print
-cargo xtask ci [--full]       test, play the hostile agents, and compare instruction counts
+cargo xtask ci [--full]       test, and compare instruction counts
 
 --full         the large matrices too
 --rebaseline   accept the instruction counts of this machine";

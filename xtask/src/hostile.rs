@@ -20,17 +20,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context as _, Result, ensure};
 
 use crate::args::{Extent, Hostile};
+use crate::binaries;
 use crate::stages::Stages;
 use crate::surroundings::{Surroundings, home_variables};
+use crate::tally::Tally;
 use case::{Setting, Verdict};
-use table::{Cell, Row};
+use table::{Cell, Count, Row};
 
 /// The best first.
 const LEVELS: [&str; 2] = ["namespaces", "landlock"];
 const NOBODY: u32 = 65_534;
 /// Says that this process plays for another, and where the results go.
 const PLAYER: &str = "WINDLASS_HOSTILE_PLAYER";
+/// A stage with a very deep directory in it is removed by calls as deep.
+const DEEP: usize = 256 << 20;
 const PAGE: &str = "docs/hostile.md";
+const NO_LEVEL: &str = "this machine proves no level but none: `windlass doctor` says why";
 
 pub fn run(asked: &Hostile) -> Result<ExitCode> {
     if let Some(results) = std::env::var_os(PLAYER) {
@@ -38,22 +43,47 @@ pub fn run(asked: &Hostile) -> Result<ExitCode> {
     }
     let around = Surroundings::new()?;
     let binaries = Binaries::build(&around)?;
-    let levels = levels(&binaries, asked.extent)?;
-    let mut rows = play_all(asked, &binaries, &levels);
-    if asked.extent == Extent::Full && rustix::process::geteuid().is_root() {
-        rows.extend(play_as_ordinary_user(asked, &binaries)?);
+    let levels = levels(&binaries, asked.extent);
+    ensure!(!levels.is_empty(), "{NO_LEVEL}");
+    let rows = rows(asked, &binaries, &levels)?;
+    let count = told(&rows);
+    if asked.cases.is_empty() && !asked.only_print {
+        fs::write(around.root.join(PAGE), table::page(&rows)).with_context(|| format!("write {PAGE}"))?;
     }
-    rows.sort_by_key(|row| (order(&row.id), row.level.clone(), row.user.clone()));
-    finish(&around, asked, &rows)
+    println!("{} not run", count.not_run);
+    println!("{} passed, {} failed", count.passed, count.failed);
+    Ok(if count.failed == 0 && !rows.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The best level as the current user, as one stage of several.
-pub fn stage(stages: &mut Stages) {
-    stages.run("hostile agents", |_| {
-        let asked = Hostile { extent: Extent::Usual, cases: Vec::new(), players: 3, only_print: true };
-        ensure!(run(&asked)? == ExitCode::SUCCESS, "some got through, or were not shown to work");
+/// One stage of several, its cases counted with the tests. The page stays as it is.
+pub fn stage(around: &Surroundings, stages: &mut Stages, extent: Extent) {
+    stages.run("hostile agents", |stages| {
+        let asked = Hostile { extent, cases: Vec::new(), players: 3, only_print: true };
+        let binaries = Binaries::build(around)?;
+        let levels = levels(&binaries, extent);
+        if levels.is_empty() {
+            stages.not_run("hostile agents", NO_LEVEL);
+            return Ok(());
+        }
+        let rows = rows(&asked, &binaries, &levels)?;
+        let count = told(&rows);
+        for line in table::not_run(&rows) {
+            stages.not_run("hostile agents", &line);
+        }
+        stages.add(Tally { passed: count.passed, failed: count.failed });
+        ensure!(count.failed == 0, "{} got through, or were not shown to work", count.failed);
         Ok(())
     });
+}
+
+/// In the order of the table.
+fn rows(asked: &Hostile, binaries: &Binaries, levels: &[&'static str]) -> Result<Vec<Row>> {
+    let mut rows = play_all(asked, binaries, levels);
+    if asked.extent == Extent::Full && rustix::process::geteuid().is_root() {
+        rows.extend(play_as_ordinary_user(asked, binaries)?);
+    }
+    rows.sort_by_key(|row| (order(&row.id), row.level.clone(), row.user.clone()));
+    Ok(rows)
 }
 
 struct Binaries {
@@ -63,29 +93,19 @@ struct Binaries {
 
 impl Binaries {
     fn build(around: &Surroundings) -> Result<Self> {
-        let build = |args: &[&str]| {
-            let mut build = around.cargo(["build", "--package", "windlass", "--bin", "windlass", "--locked"]);
-            build.args(args);
-            let status = build.status().with_context(|| format!("start {build:?}"))?;
-            ensure!(status.success(), "{build:?}: {status}");
-            Ok(())
-        };
-        let apart = around.target.join("weaken");
-        build(&["--features", "weaken", "--target-dir", &apart.display().to_string()])?;
-        build(&[])?;
-        Ok(Self { plain: around.target.join("debug/windlass"), weakened: apart.join("debug/windlass") })
+        let weakened = binaries::weakened(around)?;
+        Ok(Self { weakened, plain: binaries::plain(around)? })
     }
 }
 
 /// The best level that this machine proves; all that it does with `--full`.
-fn levels(binaries: &Binaries, extent: Extent) -> Result<Vec<&'static str>> {
+fn levels(binaries: &Binaries, extent: Extent) -> Vec<&'static str> {
     let proven: Vec<&str> = LEVELS.into_iter().filter(|level| is_proven(binaries, level)).collect();
-    ensure!(!proven.is_empty(), "this machine proves no level but none: `windlass doctor` says why");
     for level in LEVELS.iter().filter(|level| !proven.contains(level)) {
         println!("not run: level {level}: this machine does not prove it");
     }
     let wanted = if extent == Extent::Full { proven.len() } else { 1 };
-    Ok(proven.into_iter().take(wanted).collect())
+    proven.into_iter().take(wanted).collect()
 }
 
 fn is_proven(binaries: &Binaries, level: &'static str) -> bool {
@@ -102,14 +122,14 @@ fn play_all(asked: &Hostile, binaries: &Binaries, levels: &[&'static str]) -> Ve
     // By far the longest, so it begins first.
     jobs.sort_by_key(|(case, _)| case.id != "H51");
     // With two levels and two users these are 1,000 in all.
-    let kills = if asked.extent == Extent::Full { 250 } else { 40 };
+    let (kills, files) = if asked.extent == Extent::Full { (250, 200_000) } else { (40, 30_000) };
     let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     // A broken fixture panics with its reason, which becomes the case's result.
     std::panic::set_hook(Box::new(|_| {}));
     let player = || {
         while let Some((case, level)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (plain, weakened) = (binaries.plain.clone(), binaries.weakened.clone());
-            let setting = Setting { level, kills, plain, weakened };
+            let setting = Setting { level, kills, files, plain, weakened };
             let row = row(case, &setting);
             println!("{}", row.line());
             rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(row);
@@ -117,7 +137,8 @@ fn play_all(asked: &Hostile, binaries: &Binaries, levels: &[&'static str]) -> Ve
     };
     std::thread::scope(|scope| {
         for _ in 0..asked.players {
-            scope.spawn(player);
+            let player = std::thread::Builder::new().stack_size(DEEP).spawn_scoped(scope, player);
+            player.expect("there is room for a few threads");
         }
     });
     drop(std::panic::take_hook());
@@ -179,7 +200,7 @@ fn play_as_ordinary_user(asked: &Hostile, binaries: &Binaries) -> Result<Vec<Row
 fn play_for_another(asked: &Hostile, results: &Path) -> Result<ExitCode> {
     let place = std::env::current_exe()?.parent().context("a program lies somewhere")?.to_owned();
     let binaries = Binaries { plain: place.join("windlass"), weakened: place.join("windlass-weakened") };
-    let levels = levels(&binaries, asked.extent)?;
+    let levels = levels(&binaries, asked.extent);
     let rows = play_all(asked, &binaries, &levels);
     fs::write(results, serde_json::to_string(&rows)?)?;
     Ok(ExitCode::SUCCESS)
@@ -190,8 +211,8 @@ fn order(id: &str) -> usize {
     cases::all().iter().position(|case| case.id == id).unwrap_or(usize::MAX)
 }
 
-fn finish(around: &Surroundings, asked: &Hostile, rows: &[Row]) -> Result<ExitCode> {
-    let count = table::count(rows);
+/// Says what went wrong and what could not be played.
+fn told(rows: &[Row]) -> Count {
     println!();
     for failure in rows.iter().flat_map(Row::failures) {
         println!("FAILED: {failure}\n");
@@ -199,10 +220,5 @@ fn finish(around: &Surroundings, asked: &Hostile, rows: &[Row]) -> Result<ExitCo
     for line in table::not_run(rows) {
         println!("not run: {line}");
     }
-    if asked.cases.is_empty() && !asked.only_print {
-        fs::write(around.root.join(PAGE), table::page(rows)).with_context(|| format!("write {PAGE}"))?;
-    }
-    println!("{} not run", count.not_run);
-    println!("{} passed, {} failed", count.passed, count.failed);
-    Ok(if count.failed == 0 && !rows.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    table::count(rows)
 }

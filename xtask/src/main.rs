@@ -11,6 +11,7 @@
 
 mod args;
 mod bench;
+mod binaries;
 mod hostile;
 mod licence;
 mod lint;
@@ -55,7 +56,6 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Test { extent } => in_stages(|around, stages| test(around, stages, extent)),
         Task::Ci { extent } => in_stages(|around, stages| {
             test(around, stages, extent);
-            hostile::stage(stages);
             bench::instructions(around, stages, bench::Baseline::Compare);
         }),
     }
@@ -73,4 +73,5 @@ fn test(around: &Surroundings, stages: &mut Stages, extent: args::Extent) {
     lint::run(around, stages);
     suite::run(around, stages, extent);
     ordinary_user::run(around, stages, extent);
+    hostile::stage(around, stages, extent);
 }

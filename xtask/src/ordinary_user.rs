@@ -16,8 +16,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::args::Extent;
+use crate::binaries;
 use crate::stages::Stages;
-use crate::suite;
 use crate::surroundings::{Surroundings, home_variables};
 use crate::tally::Runner;
 
@@ -100,8 +100,8 @@ impl Place {
             command.env("WINDLASS_TEST_BIN", self.bring(&binary)?);
         }
         for (variable, name, binary) in [
-            ("WINDLASS_FAILPOINTS_BIN", "windlass-failpoints", suite::failpoints_binary(around)),
-            ("WINDLASS_WEAKENED_BIN", "windlass-weakened", suite::weakened_binary(around)),
+            ("WINDLASS_FAILPOINTS_BIN", "windlass-failpoints", binaries::failpoints_path(around)),
+            ("WINDLASS_WEAKENED_BIN", "windlass-weakened", binaries::weakened_path(around)),
         ] {
             if binary.is_file() {
                 let copy = self.dir.path().join(name);

@@ -72,6 +72,11 @@ impl Stages {
         if status.success() { Ok(()) } else { bail!("{status}") }
     }
 
+    /// What a stage counted itself.
+    pub fn add(&mut self, counted: Tally) {
+        self.tally.add(counted);
+    }
+
     /// Something that could not be run here, and why.
     pub fn not_run(&mut self, what: &str, why: &str) {
         println!("not run: {what}: {why}");
@@ -126,6 +131,11 @@ mod tests {
         assert_eq!(stages.failed(), 2);
         stages.tests("red", shell("echo 'test result: x. 1 passed; 4 failed'; exit 101"), Runner::Libtest);
         assert_eq!((stages.tally.passed, stages.failed()), (1, 5));
+        stages.run("counts for itself", |stages| {
+            stages.add(Tally { passed: 7, failed: 2 });
+            bail!("2 got through")
+        });
+        assert_eq!((stages.tally.passed, stages.failed()), (8, 7));
         assert_eq!(stages.finish(&[]), ExitCode::FAILURE);
     }
 }

@@ -172,7 +172,7 @@ impl GateSummary {
         let mut failing: Vec<FailingCheck> = counted(gate, results)
             .filter_map(|result| {
                 let short = match gate.check(&result.check) {
-                    Some(asked) => result.whole_shortfall(asked)?,
+                    Some(asked) => shortfall_among(results, result, asked)?,
                     None => Shortfall { words: "is no check of this gate".to_owned(), rule: None },
                 };
                 Some(FailingCheck {
@@ -184,13 +184,17 @@ impl GateSummary {
             })
             .collect();
         if failing.is_empty() {
-            let missing = checks.iter().filter(|check| !results.iter().any(|result| result.check == **check));
-            failing.extend(missing.map(|check| FailingCheck {
-                check: check.clone(),
-                ending: "was not run".to_owned(),
-                excerpt: String::new(),
-                rule: None,
-            }));
+            let missing = checks.iter().filter_map(|check| {
+                let ran = results.iter().filter(|result| result.check == *check).count();
+                let wanted = gate.check(check).map_or(1, |asked| asked.repeat.max(1) as usize);
+                let ending = match ran {
+                    0 => "was not run".to_owned(),
+                    ran if ran < wanted => format!("was run {ran} of {wanted} times"),
+                    _ => return None,
+                };
+                Some(FailingCheck { check: check.clone(), ending, excerpt: String::new(), rule: None })
+            });
+            failing.extend(missing);
         }
         let red = |check: &String| failing.iter().any(|failing| failing.check == *check);
         let flaky = results.iter().filter(|result| result.again).map(|result| result.check.clone());
@@ -208,6 +212,24 @@ impl GateSummary {
         let flaky = self.flaky.iter().map(|check| Evidence::new(Rule::FlakyCheck, check.clone()));
         red.chain(flaky).collect()
     }
+}
+
+/// Why one run of a check is red. Of a check that is repeated only the last run
+/// has a control, and red after green is a check that cannot be relied on.
+fn shortfall_among(results: &[CheckResult], result: &CheckResult, asked: &CheckPolicy) -> Option<Shortfall> {
+    if asked.repeat < 2 {
+        return result.whole_shortfall(asked);
+    }
+    let runs: Vec<&CheckResult> = results.iter().filter(|other| other.check == result.check).collect();
+    let at = runs.iter().position(|run| std::ptr::eq(*run, result))?;
+    let is_last = at + 1 == runs.len();
+    let short = if is_last { result.whole_shortfall(asked) } else { result.shortfall(asked) }?;
+    if !runs[..at].iter().any(|run| run.shortfall(asked).is_none()) || short.rule.is_some() {
+        return Some(short);
+    }
+    let words =
+        format!("{} at run {} of {}, green before on the same tree", short.words, at + 1, asked.repeat);
+    Some(Shortfall { words, rule: Some(Rule::FlakyCheck) })
 }
 
 /// A second run speaks for its check only where the policy allows one.

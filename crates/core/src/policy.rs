@@ -258,6 +258,10 @@ pub struct CheckPolicy {
     /// How often a red check is run again: never, or once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retry: u32,
+    /// How often it is run, on a clean checkout each time; every run must be
+    /// green. 0 is once, as 1 is.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeat: u32,
     /// It goes on in the tree that the check before it left.
     #[serde(default, skip_serializing_if = "is_false")]
     pub chain: bool,

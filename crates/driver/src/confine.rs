@@ -50,6 +50,47 @@ pub struct Standing {
     image: Option<Image>,
 }
 
+/// A policy under which agents could write what windlass believes.
+#[derive(Debug, thiserror::Error)]
+#[error("`sandbox.extra_write` names {named:?}, by which agents could change windlass's own records in {}", state.display())]
+pub struct Exposed {
+    /// As the policy has it.
+    pub named: String,
+    pub state: PathBuf,
+}
+
+impl Exposed {
+    pub fn hints(&self) -> Vec<String> {
+        vec![
+            "name only the directories that agents need, none with the records in it or below them"
+                .to_owned(),
+            "or keep the records elsewhere, with --state-dir or WINDLASS_STATE_DIR".to_owned(),
+        ]
+    }
+}
+
+/// Looks through symbolic links: it is the same directory by any name.
+pub fn check_records(policy: &SandboxPolicy, surroundings: &Surroundings) -> Result<(), Exposed> {
+    let state = resolved(&surroundings.state);
+    let overlaps = |named: &&String| {
+        let place = resolved(&surroundings.project.join(expand(named, surroundings)));
+        state.starts_with(&place) || place.starts_with(&state)
+    };
+    match policy.extra_write.iter().find(overlaps) {
+        Some(named) => Err(Exposed { named: named.clone(), state: surroundings.state.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// What exists of a path without links, and the rest as it is written.
+fn resolved(path: &Path) -> PathBuf {
+    let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    match found {
+        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
+        None => path.to_owned(),
+    }
+}
+
 /// Finds the level to run at, by attack; never one below the minimum.
 pub fn prove(
     policy: &SandboxPolicy,

@@ -18,7 +18,7 @@ use windlass_store::{BlobError, Fault, LockError, LoopLock, OpenError, Reader, S
 use windlass_workspace::{Checkout, Space};
 
 use crate::clock::{self, Clock};
-use crate::confine::{Confine, Unproven, prove};
+use crate::confine::{Confine, Exposed, Unproven, check_records, prove};
 use crate::drive::{Drive, DriveError, Ended};
 use crate::ground::{Ground, GroundError};
 use crate::journal::{Journal, JournalError};
@@ -64,6 +64,8 @@ pub enum DriveLoopError {
     #[error("{path}: {source}")]
     File { path: String, source: std::io::Error },
     #[error(transparent)]
+    Exposed(#[from] Exposed),
+    #[error(transparent)]
     Sandbox(#[from] Unproven),
     #[error("the disk is full; everything acknowledged is saved ({0})")]
     DiskFull(String),
@@ -80,6 +82,7 @@ impl DriveLoopError {
             Self::Lock(LockError::Held { .. }) => {
                 vec!["another process drives this loop; `windlass status` shows it".to_owned()]
             }
+            Self::Exposed(exposed) => exposed.hints(),
             Self::Sandbox(unproven) => unproven.hints(),
             Self::DiskFull(_) => {
                 vec!["free some space, then `windlass resume` and `windlass run`".to_owned()]
@@ -153,6 +156,7 @@ pub(crate) fn workshop(
     }
     let space = Space::new(&order.vault.space(&order.name), &order.vault.cache_file(&order.name, "stat"));
     let spawner = Spawner::new();
+    check_records(&policy.sandbox, &surroundings)?;
     let standing = prove(&policy.sandbox, &spawner, (&surroundings, &order.vault.proofs()))?;
     let confine = Confine::new(&standing, &policy.sandbox, &surroundings);
     let redactor = surroundings.redactor(policy);

@@ -20,7 +20,7 @@ use windlass_workspace::{
 };
 
 use crate::clock;
-use crate::confine::{self, Unproven, prove};
+use crate::confine::{self, Exposed, Unproven, check_records, prove};
 use crate::journal::{Journal, JournalError};
 use crate::surroundings::{NoShell, Surroundings};
 
@@ -72,6 +72,8 @@ pub enum SetupError {
     )]
     AllowList,
     #[error(transparent)]
+    Exposed(#[from] Exposed),
+    #[error(transparent)]
     Sandbox(#[from] Unproven),
     #[error("the base {base} cannot be brought into the vault: {source}")]
     Import { base: CommitId, source: VaultError },
@@ -94,6 +96,11 @@ impl SetupError {
         matches!(self, Self::Sandbox(_))
     }
 
+    /// The key of the policy that has to be mended, where it is one.
+    pub fn key(&self) -> Option<&'static str> {
+        matches!(self, Self::Exposed(_)).then_some("sandbox.extra_write")
+    }
+
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::NoSuchAgent { role, .. } => vec![format!(
@@ -107,6 +114,7 @@ impl SetupError {
                 format!("to run with less, set sandbox.minimum = {:?} too", level.name()),
                 "or take sandbox.level out: the best level this machine has is used".to_owned(),
             ],
+            Self::Exposed(exposed) => exposed.hints(),
             Self::Sandbox(unproven) => unproven.hints(),
             Self::NoImage => vec![
                 "set sandbox.image in windlass.toml to an image that has what your agents and checks need"
@@ -138,6 +146,7 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
     };
     repository.require_complete(&base)?;
     check_agents(&policy, &surroundings)?;
+    check_records(&policy.sandbox, &surroundings)?;
     check_files(&policy, &repository, &base)?;
     for task in &planned.tasks {
         let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();

@@ -4,10 +4,10 @@
 //! process has rlimits, and the warden counts the tree from outside: it ends one that is over, but sees only
 //! what lasts longer than its look. What that means:
 //!
-//! - `memory` without a cgroup is RLIMIT_AS, the *address space* of each process, and the memory in use of
-//!   the tree as the warden sees it. A program that asks for too much at once is told so by the kernel, and
-//!   nobody else hears of it. Runtimes that reserve far more than they use (V8, Go, the JVM) need a
-//!   generous limit there.
+//! - `memory` without a cgroup is the warden's count of what the tree uses, files apart. Between its looks
+//!   RLIMIT_DATA bounds what each process may ask for, with a wide margin: a process that grows meets the
+//!   warden first, which ends the tree and says why. A quick one that ends badly is named by its peak. Who
+//!   asks at once for more than the margin is told so by the kernel, and nobody else hears of it.
 //! - `processes` counts threads too. Without a cgroup it is the warden's count, and between its looks
 //!   RLIMIT_NPROC, with a margin since the kernel counts it per user. That one does not apply to root at all.
 //! - `workspace_bytes` is always the warden's count. As an ordinary user it does not see into a directory
@@ -25,8 +25,9 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::finished::{Containment, Exit};
-use crate::procfs;
+use crate::procfs::{self, ProcessId};
 use crate::program::Program;
+use crate::sys;
 use cgroup::Group;
 use rlimit::Covered;
 pub use rlimit::Rlimits;
@@ -36,7 +37,7 @@ use tally::{Progress, Tally};
 /// Zero switches a limit off. Core files are never written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
-    /// Bytes, of the whole tree where there is a cgroup, of each process elsewhere. Never swapped.
+    /// Bytes of the whole tree. What is swapped out counts too, or with a cgroup does not happen.
     pub memory: u64,
     /// Threads included.
     pub processes: u64,
@@ -75,6 +76,8 @@ impl Trip {
 /// Looks cost at most one part in this many of the time.
 const SHARE: u32 = 20;
 const SAMPLE_PAUSE: Duration = Duration::from_millis(20);
+/// For a tree that has a good part of its memory: one core fills some 100 MB in the usual pause.
+const CLOSE_PAUSE: Duration = Duration::from_millis(4);
 const TALLY_PAUSE: Duration = Duration::from_millis(200);
 /// The longest the warden counts files before it turns to its other duties.
 const SLICE: Duration = Duration::from_millis(10);
@@ -88,6 +91,10 @@ pub struct Guard {
     carrier: PathBuf,
     trips: Vec<Trip>,
     next_sample: Option<Instant>,
+    sample_pause: Duration,
+    /// The most of one process, over all looks.
+    most_asked: u64,
+    most_of_files: u64,
     next_tally: Option<Instant>,
     tally: Option<Tally>,
     /// Free bytes of the file system when the last look began that saw all of the tree.
@@ -110,6 +117,9 @@ impl Guard {
             || resources.open_files > 0;
         Guard {
             next_sample: uncovered.then(|| now + SAMPLE_PAUSE),
+            sample_pause: SAMPLE_PAUSE,
+            most_asked: 0,
+            most_of_files: 0,
             next_tally: (resources.workspace_bytes > 0).then(|| now + TALLY_PAUSE),
             tally: None,
             free_before: tally::free_bytes(&carrier),
@@ -145,7 +155,7 @@ impl Guard {
         let mut over = false;
         if self.next_sample.is_some_and(|next| next <= now) {
             over |= self.sample(leader, containment);
-            self.next_sample = Some(pause_after(now, SAMPLE_PAUSE));
+            self.next_sample = Some(pause_after(now, self.sample_pause));
         }
         if self.next_tally.is_some_and(|next| next <= now) {
             over |= self.tally(Some(SLICE));
@@ -186,6 +196,9 @@ impl Guard {
         if self.resources.file_size > 0 && ended_by_file_size(exit) {
             self.note(Trip::FileSize);
         }
+        if self.counts_memory() && *exit != Exit::Code(0) && self.had_too_much() {
+            self.note(Trip::Memory);
+        }
         self.look_last();
         if survivors == 0 {
             self.group.remove();
@@ -210,13 +223,39 @@ impl Guard {
         if limits.open_files > 0 && sample.most_open_files >= limits.open_files {
             self.note(Trip::OpenFiles);
         }
+        over | self.weigh(&sample, &living)
+    }
+
+    /// Whether the tree uses more memory than it may.
+    fn weigh(&mut self, sample: &Sample, living: &[ProcessId]) -> bool {
+        if !self.counts_memory() {
+            return false;
+        }
+        let limit = self.resources.memory;
+        self.most_asked = self.most_asked.max(sample.most_asked);
+        self.most_of_files = self.most_of_files.max(sample.most_of_files);
+        self.sample_pause = if sample.memory > limit / 4 { CLOSE_PAUSE } else { SAMPLE_PAUSE };
         // The quick count takes pages that several processes share for as many; the slow one decides.
-        let memory = limits.memory > 0 && !self.group.limits_memory();
-        if memory && sample.memory > limits.memory && sample::exact_memory(&living) > limits.memory {
+        let over = sample.memory > limit && sample::exact_memory(living) > limit;
+        if over {
             self.note(Trip::Memory);
-            over = true;
         }
         over
+    }
+
+    fn counts_memory(&self) -> bool {
+        self.resources.memory > 0 && !self.group.limits_memory()
+    }
+
+    /// Once all are reaped: by the peak of a process, or by how near one came to what it may ask for. It may
+    /// have grown and ended between two looks.
+    fn had_too_much(&self) -> bool {
+        let limit = self.resources.memory;
+        let most = rlimit::most_asked(limit);
+        // A peak has files in it, which are no use of memory; where there were many it says nothing.
+        let few_files = self.most_of_files < limit / 4;
+        let peak = sys::peak_of_children().saturating_sub(self.most_of_files);
+        few_files && peak > limit || self.most_asked >= most - most / 8
     }
 
     /// Counts on, for as long as it may.

@@ -33,6 +33,16 @@ impl Drop for ExitOnUnwind {
     }
 }
 
+/// Bytes of memory, files included, that the largest of our reaped descendants had at its peak. Whom nobody
+/// waited for is not among them.
+pub fn peak_of_children() -> u64 {
+    // SAFETY: all zeroes are a value of this type.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel fills a structure of ours.
+    let asked = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) };
+    if asked == 0 { usage.ru_maxrss as u64 * 1024 } else { 0 }
+}
+
 /// Ends this process without running anything of the parent's that was copied by fork.
 pub fn exit_now(code: i32) -> ! {
     // SAFETY: `_exit` touches no memory.

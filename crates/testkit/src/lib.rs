@@ -24,4 +24,4 @@ pub mod tidy;
 
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use repo::Repo;
-pub use scratch::{Ran, Scratch};
+pub use scratch::{Ran, Running, Scratch};

@@ -62,6 +62,8 @@ pub struct Setting {
     pub level: &'static str,
     /// How often windlass is killed in H51.
     pub kills: usize,
+    /// How many files the agent of H34b makes.
+    pub files: usize,
     pub plain: std::path::PathBuf,
     pub weakened: std::path::PathBuf,
 }

@@ -319,13 +319,13 @@ impl Scene {
     /// Everything that no agent may change, but for the project, which has a picture of its own.
     fn picture(&self) -> Picture {
         let mut taken = Picture::new();
-        for root in [self.repo.beside("outside"), self.repo.beside("other"), self.repo.beside("side")] {
-            picture_of(&root, &mut taken);
-        }
-        picture_of(&self.home.home(), &mut taken);
         // windlass's own records; that they are sound is asked of windlass.
         let own = self.home.state();
-        taken.retain(|path, _| !path.starts_with(&own) && path != &own);
+        let mut picture_of = |root: &Path| picture_of(root, &own, &mut taken);
+        for root in [self.repo.beside("outside"), self.repo.beside("other"), self.repo.beside("side")] {
+            picture_of(&root);
+        }
+        picture_of(&self.home.home());
         taken
     }
 
@@ -381,7 +381,10 @@ fn put(path: &Path, text: &str) {
     fs::write(path, text).unwrap_or_else(|error| panic!("write {}: {error}", path.display()));
 }
 
-fn picture_of(path: &Path, into: &mut Picture) {
+fn picture_of(path: &Path, but: &Path, into: &mut Picture) {
+    if path == but {
+        return;
+    }
     let Ok(found) = fs::symlink_metadata(path) else { return };
     let content = if found.is_symlink() {
         format!("{:?}", fs::read_link(path).ok())
@@ -393,7 +396,7 @@ fn picture_of(path: &Path, into: &mut Picture) {
     into.insert(path.to_owned(), format!("{:o} {content}", found.mode()));
     if found.is_dir() {
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            picture_of(&entry.path(), into);
+            picture_of(&entry.path(), but, into);
         }
     }
 }

@@ -162,7 +162,7 @@ fn propose(place: &Place, asked: &Run, target: &Target) -> Result<Proposed, Fail
             failure.hint("`windlass init` writes a windlass.toml")
         }
     })?;
-    let policy = resolved.policy;
+    let (policy, written) = (resolved.policy, resolved.origins);
     let planned = plan(place, asked, target, &policy.plan.source)?;
     let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
     planned.check_names(&checks).map_err(bad_plan)?;
@@ -176,7 +176,9 @@ fn propose(place: &Place, asked: &Run, target: &Target) -> Result<Proposed, Fail
     };
     setup::propose(founding).map_err(|error| {
         let kind = if error.is_of_the_machine() { Kind::Error } else { Kind::Usage };
-        Failure { kind, hints: error.hints(), message: error.to_string() }
+        let at = error.key().and_then(|key| written.get(key));
+        let place = at.map(|at| format!("{}:{}:{}: ", at.layer.name, at.line, at.column)).unwrap_or_default();
+        Failure { kind, hints: error.hints(), message: format!("{place}{error}") }
     })
 }
 

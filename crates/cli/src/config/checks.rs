@@ -20,6 +20,7 @@ pub struct CheckDraft {
     junit: String,
     control: String,
     retry: u32,
+    repeat: u32,
     chain: bool,
 }
 
@@ -68,6 +69,11 @@ pub static CHECK_KEYS: &[Key<CheckDraft>] = &[
         field: Field::AtMostOne(|check| &mut check.retry),
     },
     Key {
+        name: "repeat",
+        doc: "Runs a green check this many times in all, each on a clean checkout; the first red run makes it red, and where it follows a green one it is a warning.",
+        field: Field::Limit(|check| &mut check.repeat),
+    },
+    Key {
         name: "chain",
         doc: "Goes on in the tree that the check before it left, instead of a clean checkout.",
         field: Field::Flag(|check| &mut check.chain),
@@ -114,6 +120,7 @@ pub fn put(gate: &mut GatePolicy, drafts: Vec<CheckDraft>) {
         junit: draft.junit,
         control: draft.control,
         retry: draft.retry,
+        repeat: draft.repeat,
         chain: draft.chain,
     };
     gate.checks = drafts.into_iter().map(filled).collect();
@@ -122,7 +129,8 @@ pub fn put(gate: &mut GatePolicy, drafts: Vec<CheckDraft>) {
 pub fn show(checks: &[CheckPolicy]) -> String {
     let mut plain = CheckDraft::default();
     let mut is_usual = |key: &Key<CheckDraft>, shown: &str| {
-        matches!(key.name, "junit" | "control" | "retry" | "chain") && key.field.show(&mut plain) == shown
+        matches!(key.name, "junit" | "control" | "retry" | "repeat" | "chain")
+            && key.field.show(&mut plain) == shown
     };
     let mut one = |check: &CheckPolicy| {
         let keys = CHECK_KEYS.iter().map(|key| (key, show_key(check, key)));
@@ -143,6 +151,7 @@ pub fn show_key(check: &CheckPolicy, key: &Key<CheckDraft>) -> String {
         junit: check.junit.clone(),
         control: check.control.clone(),
         retry: check.retry,
+        repeat: check.repeat,
         chain: check.chain,
     };
     key.field.show(&mut draft)
@@ -191,14 +200,25 @@ fn read_one(table: &DeTable<'_>, whole: &Value<'_>) -> Result<ReadCheck, Vec<Fau
             });
         }
     }
-    if draft.chain && draft.retry > 0 {
-        faults.push(Fault {
-            span: place("retry"),
-            message: "a check of a chain cannot be run again: that needs a clean checkout".to_owned(),
-            help: "remove `retry`, or `chain`".to_owned(),
-        });
-    }
+    faults.extend(at_odds(&draft, place));
     if faults.is_empty() { Ok((draft, place("name"))) } else { Err(faults) }
+}
+
+/// Keys that cannot be had together.
+fn at_odds(draft: &CheckDraft, place: impl Fn(&str) -> std::ops::Range<usize>) -> Vec<Fault> {
+    let fault = |key: &str, message: &str, other: &str| Fault {
+        span: place(key),
+        message: message.to_owned(),
+        help: format!("remove `{key}`, or `{other}`"),
+    };
+    let again = "a check of a chain cannot be run again: that needs a clean checkout";
+    let both = "a check that must be green every time cannot be tried once more when it is red";
+    let faults = [
+        (draft.chain && draft.retry > 0).then(|| fault("retry", again, "chain")),
+        (draft.chain && draft.repeat > 1).then(|| fault("repeat", again, "chain")),
+        (draft.retry > 0 && draft.repeat > 1).then(|| fault("retry", both, "repeat")),
+    ];
+    faults.into_iter().flatten().collect()
 }
 
 fn nothing_before(table: &DeTable<'_>, whole: &Value<'_>) -> Fault {

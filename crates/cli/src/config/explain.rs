@@ -108,7 +108,7 @@ fn describe(name: &str) -> Option<KeyDoc> {
     let name_owned = name.to_owned();
     if let Some(key) = check_key(name) {
         let default = match key.name {
-            "when" | "junit" | "control" | "retry" | "chain" => {
+            "when" | "junit" | "control" | "retry" | "repeat" | "chain" => {
                 Some(key.field.show(&mut CheckDraft::default()))
             }
             _ => None,

@@ -371,7 +371,7 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
     },
     Key {
         name: "sandbox.memory",
-        doc: "Memory of one attempt or check, all its processes together where the machine can count them so.",
+        doc: "Memory in use of one attempt or check, all its processes together.",
         field: Field::Bytes(|p| &mut p.sandbox.resources.memory_bytes),
     },
     Key {

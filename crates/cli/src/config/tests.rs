@@ -288,7 +288,7 @@ fn unknown_keys_get_the_nearest() {
         "[[gate.check]]\nname = \"a\"\nrunn = \"x\"\n[[gate.check]]\nname = \"b\"\ncolour = 1\n",
         &[
             "3:1 unknown key `gate.check.runn` | did you mean `run`?",
-            "6:1 unknown key `gate.check.colour` | a check has: name, run, when, timeout, junit, control, retry, chain",
+            "6:1 unknown key `gate.check.colour` | a check has: name, run, when, timeout, junit, control, retry, repeat, chain",
         ],
     );
 }
@@ -681,6 +681,18 @@ fn what_cannot_harden_a_check_is_refused_at_its_place() {
     refused(
         &check("retry = 2"),
         &[&format!("4:9 `gate.check.retry` must be a whole number from 0 to 1 | {retry}")],
+    );
+    refused(
+        &check("repeat = 5\nretry = 1"),
+        &[
+            "5:9 a check that must be green every time cannot be tried once more when it is red | remove `retry`, or `repeat`",
+        ],
+    );
+    refused(
+        &format!("{}{}", check(""), "[[gate.check]]\nname = \"b\"\nrun = \"b\"\nchain = true\nrepeat = 2\n"),
+        &[
+            "9:10 a check of a chain cannot be run again: that needs a clean checkout | remove `repeat`, or `chain`",
+        ],
     );
     refused(
         &check("retry = true"),

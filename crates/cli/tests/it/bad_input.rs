@@ -250,6 +250,28 @@ fn a_sandbox_below_its_own_minimum() {
 }
 
 #[test]
+fn records_that_agents_could_write() {
+    let above = |case: &Case| case.home.path().to_owned();
+    let within = |case: &Case| case.home.state().join("windlass/vaults");
+    let by_a_link = |case: &Case| {
+        let link = case.side().join("link");
+        std::os::unix::fs::symlink(case.home.path(), &link).unwrap();
+        link
+    };
+    let places: [&dyn Fn(&Case) -> std::path::PathBuf; 3] = [&above, &within, &by_a_link];
+    for place in places {
+        let mut named = String::new();
+        let case = with(|case| {
+            named = place(case).display().to_string();
+            let side = case.side().display().to_string();
+            edit(case, &format!("extra_write = [\"{side}\"]"), &format!("extra_write = [\"{named}\"]"));
+        });
+        let state = case.home.state().join("windlass").display().to_string();
+        refused(&case, &["windlass.toml:", "sandbox.extra_write", &named, &state, "--state-dir"]);
+    }
+}
+
+#[test]
 fn a_name_that_is_no_name() {
     let case = Setup::new(HONEST).ready();
     for name in ["../up", "a b", "", "-x", ".hidden", "x.lock", "a..b"] {

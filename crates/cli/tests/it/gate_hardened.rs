@@ -340,3 +340,31 @@ fn what_a_reviewer_changes_is_told_with_its_diff() {
     assert!(found["diff"].as_str().unwrap().contains("+I fixed it"));
     assert!(!case.landed("README.md").contains("I fixed it"));
 }
+
+/// Green two times, which is enough for the task and for the end, and red from then on.
+#[test]
+fn a_repeated_check_is_green_only_if_every_run_is() {
+    for (repeat, completes) in [("repeat = 3\n", false), ("", true)] {
+        let case = Setup::new(HONEST)
+            .checks(&format!("[[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\n{repeat}"))
+            .limits("max_task_failures = 1\nmax_no_progress = 1")
+            .ready();
+        let runs = case.side().join("runs").display().to_string();
+        case.repo.file(
+            "test.sh",
+            format!("test \"$(cat answer.txt)\" = 42 || exit 1\necho >>'{runs}'\ntest $(wc -l <'{runs}') -le 2 || exit 3\n"),
+        );
+        case.repo.commit("a test that is green twice");
+        let case = case.looked_at();
+        let seen = case.run();
+        if completes {
+            seen.completed();
+            continue;
+        }
+        seen.ended(3, "blocked", "failing");
+        let exits: Vec<_> = checks(&seen, "task").iter().map(|check| check["exit_code"].clone()).collect();
+        assert_eq!(exits, [0, 0, 3]);
+        let found = finding(&seen, "flaky_check");
+        assert_eq!(found["description"], "exit code 3 at run 3 of 3, green before on the same tree");
+    }
+}

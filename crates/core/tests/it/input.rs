@@ -153,7 +153,7 @@ pub fn gate(words: &[&str], checks: &[String]) -> Input {
     };
     let result = |check: &String| {
         let ended = match words {
-            ["green"] | ["only", ..] | ["flaky", ..] => Some(0),
+            ["green"] | ["only", ..] | ["flaky", ..] | ["times", ..] => Some(0),
             ["red", red @ ..] => Some(i32::from(red.contains(&check.as_str()))),
             ["exit", code, red] => Some(if red == check { code.parse().expect("a code") } else { 0 }),
             ["timeout", red] if red == check => None,
@@ -184,6 +184,12 @@ pub fn gate(words: &[&str], checks: &[String]) -> Input {
         ["flaky", name] if *name == result.check => {
             let first = CheckResult { exit_code: Some(1), ..result.clone() };
             vec![first, CheckResult { again: true, ..result }]
+        }
+        // `gate times test 3`: green so often. `gate times test 2 red`: and then red.
+        ["times", name, times, red @ ..] if *name == result.check => {
+            let mut runs = vec![result.clone(); times.parse().expect("a number")];
+            runs.extend(red.iter().map(|_| CheckResult { exit_code: Some(1), ..result.clone() }));
+            runs
         }
         _ => vec![result],
     };

@@ -84,7 +84,7 @@ fn check(name: &str, when: CheckWhen) -> CheckPolicy {
     }
 }
 
-/// `check test junit control retry`.
+/// `check test junit control retry repeat`.
 fn hardened(name: &str, more: &[&str]) -> CheckPolicy {
     let mut check = check(name, CheckWhen::Both);
     for word in more {
@@ -92,6 +92,7 @@ fn hardened(name: &str, more: &[&str]) -> CheckPolicy {
             "junit" => check.junit = "out.xml".to_owned(),
             "control" => check.control = "sh ./control.sh".to_owned(),
             "retry" => check.retry = 1,
+            "repeat" => check.repeat = 3,
             word => panic!("a check has no {word}"),
         }
     }

@@ -18,6 +18,14 @@ const OURS: u64 = 2;
 /// The warden ends a tree that is over its limit, and says so. The kernel's bound lies above: it is there for
 /// what happens between two looks, nobody hears of it, and other processes of the user move it.
 const MARGIN: u64 = 256;
+/// The same for memory: how many times the limit one process may ask for. Runtimes ask for far more than they
+/// use, and an allocation that is refused has no name.
+const ASKED: u64 = 4;
+
+/// The most one process may ask for, where the warden counts what is used.
+pub fn most_asked(memory: u64) -> u64 {
+    memory.saturating_mul(ASKED)
+}
 
 #[derive(Debug)]
 pub struct Rlimits(Vec<(Resource, u64)>);
@@ -31,7 +39,8 @@ impl Rlimits {
                 limits.push((resource, most));
             }
         };
-        limit(Resource::As, resources.memory, !covered.memory);
+        // Not the address space: what is only reserved costs nothing.
+        limit(Resource::Data, most_asked(resources.memory), !covered.memory);
         limit(Resource::Nofile, resources.open_files, true);
         limit(Resource::Fsize, resources.file_size, true);
         if resources.processes > 0 && !covered.processes {

@@ -8,17 +8,23 @@ pub struct Sample {
     pub tasks: u64,
     /// Bytes in use that are no file's, shared ones counted more than once.
     pub memory: u64,
+    /// Bytes of the process that has asked for the most it may write to, used or not.
+    pub most_asked: u64,
+    /// Bytes of files that the process with the most of them has in its memory.
+    pub most_of_files: u64,
     pub most_open_files: u64,
 }
 
 impl Sample {
     pub fn of(processes: &[ProcessId], with_files: bool) -> Sample {
-        let page = rustix::param::page_size() as u64;
         let mut sample = Sample::default();
         for process in processes {
             let dir = format!("/proc/{}", process.pid);
-            sample.tasks += threads(&dir).unwrap_or(1);
-            sample.memory += private_pages(&dir).unwrap_or(0) * page;
+            let status = std::fs::read_to_string(format!("{dir}/status")).unwrap_or_default();
+            sample.tasks += field(&status, "Threads:").unwrap_or(1);
+            sample.memory += in_use(&status);
+            sample.most_asked = sample.most_asked.max(kib(&status, "VmData:"));
+            sample.most_of_files = sample.most_of_files.max(kib(&status, "RssFile:"));
             if with_files {
                 sample.most_open_files = sample.most_open_files.max(open_files(&dir));
             }
@@ -29,25 +35,29 @@ impl Sample {
 
 /// The proportional share of each process, which sums up to what the tree really uses. Slow.
 pub fn exact_memory(processes: &[ProcessId]) -> u64 {
-    let share = |process: &ProcessId| -> Option<u64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)).ok()?;
-        let line = text.lines().find_map(|line| line.strip_prefix("Pss_Anon:"))?;
-        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+    let share = |process: &ProcessId| -> u64 {
+        let of = |name| std::fs::read_to_string(format!("/proc/{}/{name}", process.pid));
+        match of("smaps_rollup") {
+            Ok(text) => ["Pss_Anon:", "Pss_Shmem:", "SwapPss:"].map(|name| kib(&text, name)).iter().sum(),
+            // A process can hide its shares from us, but not how much it has.
+            Err(_) => of("status").map_or(0, |status| in_use(&status)),
+        }
     };
-    processes.iter().filter_map(share).sum()
+    processes.iter().map(share).sum()
 }
 
-fn threads(dir: &str) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("{dir}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(17)?.parse().ok()
+/// A process that is on its way out has no such lines any more.
+fn in_use(status: &str) -> u64 {
+    ["RssAnon:", "RssShmem:", "VmSwap:"].map(|name| kib(status, name)).iter().sum()
 }
 
-/// `size resident shared …`, in pages.
-fn private_pages(dir: &str) -> Option<u64> {
-    let statm = std::fs::read_to_string(format!("{dir}/statm")).ok()?;
-    let mut fields = statm.split_whitespace().skip(1);
-    let (resident, shared): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    Some(resident.saturating_sub(shared))
+fn kib(text: &str, name: &str) -> u64 {
+    field(text, name).unwrap_or(0) * 1024
+}
+
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 fn open_files(dir: &str) -> u64 {
@@ -71,6 +81,7 @@ mod tests {
         let sample = Sample::of(&[me], true);
         assert!(sample.tasks >= 1 && sample.tasks < 1000, "{sample:?}");
         assert!(sample.memory >= held.len() as u64, "{sample:?}");
+        assert!(sample.most_asked >= held.len() as u64 && sample.most_of_files > 0, "{sample:?}");
         assert!(sample.most_open_files >= files.len() as u64 && sample.most_open_files < 1000, "{sample:?}");
         let exact = exact_memory(&[me]);
         assert!(exact >= held.len() as u64 && exact < 1 << 30, "{exact}");

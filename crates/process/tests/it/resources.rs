@@ -229,10 +229,6 @@ fn an_ordinary_user_is_held_by_rlimits_and_by_the_warden() {
         let Some(text) = as_user("processes=24", bomb) else { return };
         assert!(text.contains("trips=[Processes]") && text.contains("survivors=0"), "{containment} {text}");
 
-        let at_once = "ulimit -v; head -c 200000000 /dev/zero | tail -c 200000000 | wc -c";
-        let text = as_user("memory=67108864", at_once).unwrap();
-        assert!(text.contains("65536\n") && !text.contains("200000000"), "{containment} {text}");
-
         let together = format!("for i in 1 2 3 4; do {} & done; wait", holds(40));
         let text = as_user("memory=104857600", &together).unwrap();
         assert!(text.contains("exit=Signal(9)") && text.contains("trips=[Memory]"), "{containment} {text}");
@@ -243,4 +239,63 @@ fn an_ordinary_user_is_held_by_rlimits_and_by_the_warden() {
         assert!(text.contains("exit=Signal(9)") && text.contains("trips=[WorkspaceBytes]"), "{text}");
         std::fs::remove_file(stage.work().join("big")).unwrap();
     }
+}
+
+/// Where nobody but the warden counts it, memory beyond the limit is not had, and has a name.
+#[test]
+fn an_ordinary_user_is_told_of_every_way_to_too_much_memory() {
+    let stage = Stage::new();
+    let namespaces = user_namespaces_work(&stage);
+    let cwd = format!("cwd={}", stage.work().display());
+    let scripts = [
+        // One that grows, in a pipe.
+        "head -c 200000000 /dev/zero | tail -c 200000000 | wc -c",
+        // One that asks for three times the limit at once, and then uses it.
+        "perl -e '$x = \"x\" x 200_000_000; print length $x' || exit 1",
+        // One whose memory is shared, and no file's.
+        "python3 -c 'import mmap; m = mmap.mmap(-1, 200000000); m.write(b\"x\" * 4096 * 48000); print(len(m))'",
+        // One that hides what is its own (157 is prctl on x86-64, 4 PR_SET_DUMPABLE).
+        "perl -e 'syscall(157, 4, 0); $x = \"x\" x 200_000_000; print length $x'",
+    ];
+    for containment in ["containment=subreaper", "containment=namespace"] {
+        if containment.ends_with("namespace") && !namespaces {
+            continue;
+        }
+        for script in scripts.iter().filter(|script| capability::program(first_word(script)).is_some()) {
+            let settings = [cwd.as_str(), containment, "memory=67108864"];
+            let Some(text) = as_nobody(&stage, &settings, &format!("ulimit -d; {script}")) else { return };
+            assert!(text.contains("trips=[Memory]"), "{containment} {script}: {text}");
+            assert!(
+                text.contains("262144\n") && !text.contains("200000000"),
+                "{containment} {script}: {text}"
+            );
+        }
+    }
+}
+
+fn first_word(script: &str) -> &str {
+    script.split(' ').next().unwrap_or(script)
+}
+
+/// Faster than the warden looks, it is named by its peak once it ends badly; files in memory are no part of it.
+#[test]
+fn an_ordinary_user_s_quick_glutton_is_named_and_a_reader_of_files_is_not() {
+    let stage = Stage::new();
+    let cwd = format!("cwd={}", stage.work().display());
+    let run = |memory: &str, script: &str| {
+        as_nobody(&stage, &[&cwd, "containment=subreaper", &format!("memory={memory}")], script)
+    };
+    for _ in 0..4 {
+        let quick = "head -c 16000000 /dev/zero | tail -c 16000000 >/dev/null; exit 3";
+        let Some(text) = run("8388608", quick) else { return };
+        assert!(text.contains("trips=[Memory]"), "{text}");
+    }
+    let text = run("8388608", "head -c 1000000 /dev/zero | tail -c 1000000 >/dev/null; exit 3").unwrap();
+    assert!(text.contains("exit=Code(3)") && text.contains("trips=[]"), "{text}");
+    let Some(_) = capability::program("python3") else { return };
+    let reads = "head -c 200000000 /dev/zero >big; python3 -c 'import mmap, time; \
+                 f = open(\"big\"); m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); \
+                 m.find(b\"x\"); time.sleep(0.5); raise SystemExit(3)'";
+    let text = run("67108864", reads).unwrap();
+    assert!(text.contains("exit=Code(3)") && text.contains("trips=[]"), "{text}");
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::super::after::After;
 use super::super::case::{Case, Ending, Without};
+use super::super::stage::Stage;
 
 const FILES: &str = "fs";
 
@@ -94,13 +95,15 @@ fn readers() -> Vec<Case> {
 fn planters() -> Vec<Case> {
     vec![
         Case::new("H14", "writes `done` into state files of all kinds", |stage| {
-            let agent = "mkdir -p .codex-loop .windlass\n\
+            let agent = "for f in $(find \"$WINDLASS_TRAIL\" \"$project/.windlass\" \"$state\" -name '*.json*' -o -name '*.db*' -o -name '*.txt' 2>/dev/null); do\n\
+                         echo '{\"status\":\"ended\",\"outcome\":{\"kind\":\"completed\"}}' >$f; done 2>/dev/null\n\
+                         mkdir -p .codex-loop .windlass\n\
                          for f in .codex-loop/state.json .codex-loop/review_output.toml prd.json .windlass/state.json; do\n\
                          echo '{\"status\":\"done\",\"verdict\":\"accept\",\"passes\":true}' >$f; done\n\
                          sed -i '1i status: done' tasks/answer.md\ncomplete";
             stage.agent(agent)
         })
-        .required(After::check_was_red)
+        .required(|after| after.check_was_red().and_then(|()| told_by_the_records(after)))
         .without(Without::Naive("a look into the state file", |after| {
             after.left("prd.json").contains("done").then(|| "it says done".to_owned())
         })),
@@ -136,19 +139,17 @@ fn planters() -> Vec<Case> {
             let ran = after.naively("timeout 1 cat pipe");
             (ran.status.code() == Some(124)).then(|| "cat waits for ever".to_owned())
         })),
-        Case::new("H34", "makes deep directories, thousands of files and names that are options", |stage| {
-            let agent = "mkdir many; i=0; while [ $i -lt 3000 ]; do : >many/$i; i=$((i + 1)); done\n\
-                         perl -e 'for (1..900) { mkdir \"d\" or last; chdir \"d\" or last }'\n\
-                         : >'--output=x'; : >\"$(printf 'new\\nline')\"; : >\"$(printf 'bad\\377')\"; : >Case; : >case\n\
-                         echo 42 >answer.txt\ncomplete";
-            stage.agent(agent)
-        })
-        .ends(Ending::Either)
-        .got_through(|after| (after.took > Duration::from_secs(60)).then(|| "windlass is stuck".to_owned()))
-        .without(Without::Naive("plain ls and xargs", |after| {
-            after.naively("ls | grep -e output -e new -e line | xargs ls; test $? -ne 0 && : >\"$outside/fired\"");
-            after.stage.outside().join("fired").exists().then(|| "a name was taken for something else".to_owned())
-        })),
+        Case::new("H34", "makes very deep directories, and names that are options, lines and no text", odd)
+            .ends(Ending::Either)
+            .got_through(|after| (after.took > Duration::from_secs(60)).then(|| "windlass is stuck".to_owned()))
+            .required(taken_or_refused)
+            .without(Without::Naive("plain ls and xargs", |after| {
+                after.naively("ls | grep -e output -e new -e line | xargs ls; test $? -ne 0 && : >\"$outside/fired\"");
+                let fooled = after.stage.outside().join("fired").exists();
+                // Deeper than a plain removal of the stage may be able to go.
+                after.naively(&format!("rm -rf d; cd /; rm -rf '{}'", after.stage.home.state().display()));
+                fooled.then(|| "a name was taken for something else".to_owned())
+            })),
         Case::new("X3", "plants a hook in its home for the next agent", |stage| {
             let agent = "test -e \"$HOME/.planted\" && echo yes >loot.planted\n\
                          echo pwned >\"$HOME/.planted\"\necho '[core]' >>\"$HOME/.gitconfig\"\necho $turn >n\ncomplete";
@@ -159,4 +160,54 @@ fn planters() -> Vec<Case> {
         })
         .without(Without::Unconfined),
     ]
+}
+
+const NAMES: [&[u8]; 8] =
+    [b"--output=x", b"-rf", b"new\nline", b"bad\xff", b"Case", b"case", b" blank ", b"a\"quote\\'*"];
+
+fn odd(stage: Stage) -> Stage {
+    let agent = "perl -e 'for (1..4096) { mkdir \"d\" or last; chdir \"d\" or last }'\n\
+                 : >./--output=x; : >./-rf; : >\"$(printf 'new\\nline')\"; : >\"$(printf 'bad\\377')\"; : >Case; : >case\n\
+                 : >' blank '; : >'a\"quote\\'\"'\"'*'\nprintf x >\"$(printf '%0255d' 7)\"\n\
+                 echo 42 >answer.txt\ncomplete";
+    stage.agent(agent)
+}
+
+/// Every name is in what landed, byte by byte; or the loop says what it will not take.
+fn taken_or_refused(after: &After) -> Result<(), String> {
+    if after.called_done().is_none() {
+        let why = format!(
+            "{} {}",
+            after.view["outcome"],
+            serde_json::to_string(&after.findings).unwrap_or_default()
+        );
+        return match after.findings.is_empty() && after.view["outcome"]["kind"] != "failed" {
+            true => Err(format!("not done, and nobody says why: {why}")),
+            false => Ok(()),
+        };
+    }
+    let mut list = std::process::Command::new("git");
+    list.arg("-C").arg(after.stage.repo.path()).args(["ls-tree", "-rz", "--name-only", "windlass/hostile"]);
+    let listed = list.output().map_err(|error| error.to_string())?.stdout;
+    let landed: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
+    match NAMES.iter().find(|name| !landed.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(format!("{:?} did not land", String::from_utf8_lossy(name))),
+    }
+}
+
+/// Status, trail and task are what windlass's own records say, whatever the agent wrote elsewhere.
+fn told_by_the_records(after: &After) -> Result<(), String> {
+    let tasks = after.view["tasks"].as_array().cloned().unwrap_or_default();
+    let [task] = &tasks[..] else { return Err(format!("not one task: {}", after.view)) };
+    let text = after.stage.windlass(&["status", "hostile"]).stdout;
+    let trail = after.stage.repo.path().join(".windlass/loops/hostile/state.json");
+    let trail = std::fs::read_to_string(&trail).map_err(|error| format!("{}: {error}", trail.display()))?;
+    let trail: serde_json::Value = serde_json::from_str(&trail).map_err(|error| error.to_string())?;
+    let honest =
+        |view: &serde_json::Value| view["outcome"]["kind"] == "limit" && view["tasks"] == after.view["tasks"];
+    match task["state"] != "done" && task["commit"].is_null() && honest(&after.view) && honest(&trail) {
+        true => Ok(()),
+        false => Err(format!("not what the records say: {} {trail} {text}", after.view)),
+    }
 }

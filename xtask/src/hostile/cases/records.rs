@@ -6,14 +6,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use windlass_testkit::{alive, poll};
+use windlass_testkit::{Running, alive, poll};
 
 use super::super::case::{Case, Played, Setting, Verdict};
 use super::super::stage::{LOOP, Launch, RUN, Scene, Stage};
 
 pub fn cases() -> Vec<Case> {
     vec![
-        Case::own("H48", "passes one time in five, and is tried until it does", flaky),
+        Case::own("H34b", "makes more files than anybody can name at once", many),
+        Case::own("H48b", "passes one time in five, and is tried until it does", flaky),
         Case::own("H51", "is a forking daemon that ignores SIGTERM while windlass is killed", kills),
         Case::own("H52", "has the records truncated, damaged and taken away", damaged),
         Case::own("H53", "is to run where there are no namespaces", refused),
@@ -28,6 +29,36 @@ fn both(held: Result<(), String>, without: Result<(), String>, means: &str) -> P
 
 fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(why()) }
+}
+
+/// Longer than a machine under load takes for so many files.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+fn many(setting: &Setting) -> Played {
+    let agent = format!(
+        "perl -e 'mkdir \"many\"; for $i (0..{}) {{ $d = sprintf \"many/%04d\", $i / 1000; mkdir $d unless $i % 1000; \
+         open(F, \">\", \"$d/\" . (\"n\" x 100) . $i) or die $!; close F }}'\necho 42 >answer.txt\ncomplete",
+        setting.files - 1
+    );
+    let stage = Stage::new(setting.level, &setting.plain).agent(agent).agent_keys("timeout = \"10m\"");
+    let (scene, launch) = stage.set(None);
+    let begun = Instant::now();
+    let ran = scene.home.start(scene.launch(&launch)).finish(PATIENCE);
+    let after = scene.look(ran, begun.elapsed());
+    let landed = after.stage.repo.try_git(["ls-tree", "-r", "--name-only", "windlass/hostile", "many"]);
+    let count = landed.stdout.iter().filter(|byte| **byte == b'\n').count();
+    let refused = !after.findings.is_empty() || after.view["outcome"]["kind"] == "failed";
+    let done = after.called_done().is_some() && count == setting.files;
+    let changes = after.stage.changes();
+    let held =
+        ensure(done || refused, || format!("{count} files landed after {:?}\n{}", after.took, after.ran))
+            .and(ensure(changes.is_empty(), || changes.join("; ")))
+            .and(ensure(after.stage.survivors().is_empty(), || {
+                "something is alive after the end".to_owned()
+            }));
+    let naive = after.naively("cat many/*/*");
+    let without = ensure(naive.stderr.contains("too long"), || naive.to_string());
+    both(held, without, "shown with plain cat of all of them")
 }
 
 /// A policy that would run a check until it is green is refused; one more try is the most there is.
@@ -48,13 +79,15 @@ fn flaky(setting: &Setting) -> Played {
     both(held, without, "`retry = 1`: red is tried once more")
 }
 
-/// Daemonises, ignores SIGTERM, and forks; two of them in one workspace find out about each other.
-const HYDRA: &str = "exec 8<.; flock -n 8 || echo two agents >twice\n\
-    perl -e '$SIG{TERM} = \"IGNORE\"; fork and exit; use POSIX; setsid; fork; sleep 1 while 1' \"$side/hydra\" </dev/null >/dev/null 2>&1 &\n\
-    trap '' TERM\nsleep 0.3\necho $turn >n\ncomplete";
+/// Daemonises, ignores SIGTERM, and forks. All of it holds one lock while anything of it lives, so two agents
+/// at a time find out about each other.
+const HYDRA: &str = "exec 8>>\"$told/lock\"; flock -n 8 || echo two agents >>\"$told/twice\"\n\
+    perl -e '$SIG{TERM} = \"IGNORE\"; fork and exit; use POSIX; setsid; fork; open(F, \">>\", $ARGV[1]); close F; sleep 1 while 1' \"$side/hydra\" \"$told/up\" </dev/null >/dev/null 2>&1 &\n\
+    trap '' TERM\nsleep 0.5\necho $turn >n\ncomplete";
 
 fn hydra(stage: Stage) -> Stage {
-    stage.agent(HYDRA).iterations(3)
+    let write = format!("extra_write = [\"{}\"]", stage.told().display());
+    stage.agent(HYDRA).sandbox_keys(write).iterations(3)
 }
 
 fn kills(setting: &Setting) -> Played {
@@ -63,9 +96,8 @@ fn kills(setting: &Setting) -> Played {
         let (scene, launch) = hydra(Stage::new(setting.level, &setting.weakened)).set(Some("pid".to_owned()));
         let mut running = scene.home.start(scene.launch(&launch));
         let side = scene.repo.beside("side").join("hydra").display().to_string();
-        let up = poll::until(Duration::from_secs(20), || {
-            running.has_ended() || !alive::carrying(&side).is_empty()
-        });
+        let sign = scene.repo.beside("told").join("up");
+        let up = poll::until(Duration::from_secs(20), || running.has_ended() || sign.exists());
         drop(running.kill());
         let left = alive::left_after(Duration::from_secs(2), &side);
         scene.end_survivors();
@@ -75,38 +107,83 @@ fn kills(setting: &Setting) -> Played {
 }
 
 fn kill_at_random(setting: &Setting) -> Result<(), String> {
-    let mut seed = 0x9e37_79b9_u64;
-    let mut killed = 0;
+    let mut chance = Chance(0x9e37_79b9);
+    let (mut killed, mut at_work) = (0, 0);
     while killed < setting.kills {
         let (scene, launch) = hydra(Stage::new(setting.level, &setting.plain)).set(None);
+        let mut dying = Vec::new();
         for _ in 0..10 {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let moment = Duration::from_millis(30 + (seed >> 33) % 900);
-            match kill_after(&scene, &launch, moment)? {
-                true => killed += 1,
-                false => break,
+            let running = scene.home.start(scene.launch(&launch));
+            gone(&scene, &dying)?;
+            let Some(met) = kill(&scene, running, &mut chance) else { break };
+            killed += 1;
+            at_work += usize::from(met.agent);
+            dying = met.alive;
+            // Otherwise the next one is started at once, while this one's may still be dying.
+            if chance.of(2) == 0 {
+                let left = scene.survivors();
+                ensure(left.is_empty(), || format!("alive 2 s after the kill: {left:?}"))?;
             }
         }
         let ran = scene.home.start(scene.launch(&launch)).finish(RUN);
         let after = scene.look(ran, Duration::ZERO);
         ensure(!after.view.is_null() && after.called_done().is_none(), || after.ran.to_string())?;
-        ensure(after.left("twice").is_empty(), || "two agents were in one workspace".to_owned())?;
+        let twice = after.stage.repo.beside("told").join("twice");
+        ensure(!twice.exists(), || "two agents were in one workspace".to_owned())?;
+        let left = after.stage.survivors();
+        ensure(left.is_empty(), || format!("alive 2 s after the end: {left:?}"))?;
         let changes = after.stage.changes();
         ensure(changes.is_empty(), || changes.join("; "))?;
     }
-    Ok(())
+    // Kills that never meet an agent would show nothing.
+    ensure(at_work * 4 >= killed, || format!("only {at_work} of {killed} kills met an agent at work"))
 }
 
-/// Whether it was killed, and not at its end already.
-fn kill_after(scene: &Scene, launch: &Launch, moment: Duration) -> Result<bool, String> {
-    let mut running = scene.home.start(scene.launch(launch));
-    let end = Instant::now() + moment;
-    let over = poll::until(RUN, || running.has_ended() || Instant::now() >= end);
-    let killed = over && !running.has_ended();
+/// The same numbers in every run.
+struct Chance(u64);
+
+impl Chance {
+    fn of(&mut self, many: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % many
+    }
+}
+
+/// What was there when windlass was killed.
+struct Met {
+    agent: bool,
+    alive: Vec<u32>,
+}
+
+/// Half of the time at any moment, half of the time when an agent is at work. `None`: it had ended before.
+fn kill(scene: &Scene, mut running: Running, chance: &mut Chance) -> Option<Met> {
+    let scripts = scene.repo.beside("side").display().to_string();
+    let agents = || alive::carrying(&scripts);
+    let most = if chance.of(2) == 0 {
+        let met = poll::until(RUN, || running.has_ended() || !agents().is_empty());
+        assert!(met, "no agent was started");
+        250
+    } else {
+        900
+    };
+    let end = Instant::now() + Duration::from_millis(chance.of(most));
+    assert!(poll::until(RUN, || running.has_ended() || Instant::now() >= end), "a moment passes");
+    let agent = !agents().is_empty();
+    let alive =
+        scene.tokens().iter().flat_map(|token| alive::carrying(token)).map(|found| found.id).collect();
+    let killed = !running.has_ended();
     drop(running.kill());
-    let left = scene.survivors();
-    ensure(left.is_empty(), || format!("alive 2 s after the kill: {left:?}"))?;
-    Ok(killed)
+    killed.then_some(Met { agent, alive })
+}
+
+/// None of those lives on beside the windlass that was started after them.
+fn gone(scene: &Scene, dying: &[u32]) -> Result<(), String> {
+    let still = || {
+        let all = scene.tokens().into_iter().flat_map(|token| alive::carrying(&token));
+        all.filter(|process| dying.contains(&process.id)).collect::<Vec<_>>()
+    };
+    let gone = dying.is_empty() || poll::until(Duration::from_secs(2), || still().is_empty());
+    ensure(gone, || format!("alive 2 s after the kill: {:?}", still()))
 }
 
 /// Damage to what a finished drive left, and to what a killed one did; each is refused, and nothing begins anew.

@@ -62,32 +62,13 @@ fn impostors() -> Vec<Case> {
 
 fn noisy() -> Vec<Case> {
     vec![
-        Case::new("H44", "prints terminal escapes, carriage returns, bidi marks and a huge line", |stage| {
-            let agent = "printf '\\033]0;pwned\\007\\033[2J\\033[31mred\\r\\342\\200\\256desrever\\n'\n\
-                         head -c 1000000 /dev/zero | tr '\\0' x\necho\n\
-                         name=$(printf 'bad\\033[2J\\342\\200\\256name'); ln -s /etc/passwd \"$name\"\n\
-                         printf '\\033[31mx' >raw\n\
-                         say '\"status\":\"continue\",\"summary\":\"a\\u001b[2J\\u202eb\\r\",\"blockers\":[\"\\u001b]0;x\\u0007\"],\"next\":[\"\\u202e\"]'";
-            stage.agent(agent)
-        })
-        .ends(Ending::Either)
-        .got_through(|after| {
-            let mut shown = after.ran.stdout.clone() + &after.ran.stderr;
-            for args in [&["status", "hostile"][..], &["log", "hostile"], &["findings", "hostile", "--all"], &["show", "hostile", "attempt:1"]] {
-                let ran = after.stage.windlass(args);
-                shown.push_str(&ran.stdout);
-                shown.push_str(&ran.stderr);
-            }
-            let raw = |c: char| matches!(c, '\u{1b}' | '\r' | '\u{7}' | '\u{202e}');
-            shown.contains(raw).then(|| "a raw control character is shown".to_owned())
-        })
-        .required(|after| match after.events("attempt_finished").is_empty() {
-            false => Ok(()),
-            true => Err("the attempt is not in the log".to_owned()),
-        })
-        .without(Without::Naive("plain cat", |after| {
-            after.naively("cat raw").stdout.contains('\u{1b}').then(|| "the escape is shown".to_owned())
-        })),
+        Case::new("H44", "prints terminal escapes, carriage returns, bidi marks and a huge line", loud)
+            .ends(Ending::Either)
+            .got_through(|after| shown(after).contains(is_raw).then(|| "a raw control character is shown".to_owned()))
+            .required(|after| readable(after).and_then(|()| recorded(after)))
+            .without(Without::Naive("plain cat", |after| {
+                after.naively("cat noise").stdout.contains('\u{1b}').then(|| "the escape is shown".to_owned())
+            })),
         Case::new("H44b", "prints and reports a secret it was given", |stage| {
             let agent = "t=$MY_TOKEN\nprintf 'it is %s' \"${t%????}\"; sleep 0.2; echo \"${t#${t%????}}\"\n\
                          say '\"status\":\"continue\",\"summary\":\"I saw '\"$t\"'\",\"blockers\":[],\"next\":[]'";
@@ -102,6 +83,84 @@ fn noisy() -> Vec<Case> {
         })
         .off("redact"),
     ]
+}
+
+/// In what it prints, reports and is named, and in what the check prints of it.
+fn loud(stage: Stage) -> Stage {
+    let agent = "printf '\\033]0;pwned\\007\\033[2J\\033[31mred\\033]8;;http://x\\033\\\\\\b\\b\\177\\r' >noise\n\
+                 printf '\\302\\233 2J\\342\\200\\256desrever\\342\\201\\246x\\342\\200\\250y\\342\\200\\213z\\363\\240\\201\\201\\n' >>noise\n\
+                 printf 'progress 10%%\\rprogress 99%%\\rall tests passed\\n' >>noise\n\
+                 head -c 1000000 /dev/zero | tr '\\0' x >>noise\necho >>noise\n\
+                 cat noise; cat noise >&2\n\
+                 name=$(printf 'bad\\033[2J\\302\\233\\342\\200\\256name'); ln -s /etc/passwd \"$name\"\n\
+                 say '\"status\":\"continue\",\"summary\":\"a\\u001b[2J\\u009b\\u202eb\\r\",\"blockers\":[\"\\u001b]0;x\\u0007\"],\"next\":[\"\\u202e\\u2066\"]'";
+    stage.file("test.sh", "cat noise noise\ntest \"$(cat answer.txt)\" = 42\n").agent(agent)
+}
+
+const SHOWN: [&[&str]; 4] =
+    [&["status", "hostile"], &["log", "hostile"], &["findings", "hostile", "--all"], &["list"]];
+/// The transcript, a finding, and the output of every check, which `show` knows by its event.
+fn items(after: &After) -> Vec<String> {
+    let checks = after.events("check_finished").into_iter().map(|event| format!("check:{}", event["seq"]));
+    ["attempt:1".to_owned(), "F1".to_owned()].into_iter().chain(checks).collect()
+}
+
+/// Everything a user may look at: on the terminal, as JSON, and the trail.
+fn shown(after: &After) -> String {
+    let mut shown = after.ran.stdout.clone() + &after.ran.stderr;
+    let items = items(after);
+    let in_full = items.iter().map(|item| vec!["show", "hostile", item]);
+    for args in SHOWN.iter().map(|args| args.to_vec()).chain(in_full) {
+        for more in [None, Some("--json")] {
+            let args: Vec<&str> = args.iter().copied().chain(more).collect();
+            let ran = after.stage.windlass(&args);
+            shown.push_str(&ran.stdout);
+            shown.push_str(&ran.stderr);
+        }
+    }
+    trail(&after.stage.repo.path().join(".windlass"), &mut shown);
+    shown
+}
+
+fn trail(dir: &std::path::Path, into: &mut String) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => trail(&path, into),
+            false => into.push_str(&String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default())),
+        }
+    }
+}
+
+/// What moves the cursor, rings, hides, or turns the order of what is read.
+fn is_raw(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+        || matches!(c, '\u{200b}' | '\u{2028}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0041}')
+}
+
+/// No line is longer than somebody reads, and what was said is still there.
+fn readable(after: &After) -> Result<(), String> {
+    let mut all = after.ran.stdout.clone() + &after.ran.stderr;
+    for args in SHOWN {
+        all.push_str(&after.stage.windlass(args).stdout);
+    }
+    let longest = all.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let items = items(after);
+    let heard =
+        |item: &&String| after.stage.windlass(&["show", "hostile", item]).stdout.contains("all tests passed");
+    // The agent's own output, and that of the check which prints it once more; the baseline had nothing to print.
+    let count = items.iter().filter(heard).count();
+    match longest < 2000 && count == 2 {
+        true => Ok(()),
+        false => Err(format!("a line of {longest} characters, or what was said is in {count} of {items:?}")),
+    }
+}
+
+fn recorded(after: &After) -> Result<(), String> {
+    match after.events("attempt_finished").is_empty() {
+        false => after.finding_of("escaping_symlink"),
+        true => Err("the attempt is not in the log".to_owned()),
+    }
 }
 
 /// The author's test looks for the reviewer's nonce in environment, arguments and /proc, and signs with what it finds.
