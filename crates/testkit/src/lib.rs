@@ -14,6 +14,7 @@
 pub mod alive;
 pub mod capability;
 pub mod fingerprint;
+pub mod model;
 pub mod poll;
 pub mod repo;
 pub mod scratch;
