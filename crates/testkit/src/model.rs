@@ -86,7 +86,12 @@ impl Server {
 
     /// What was handed out, by model.
     pub fn tokens(&self) -> BTreeMap<String, Tokens> {
-        self.shared.house.records.tokens()
+        self.tokens_where(|_| true)
+    }
+
+    /// The same of some requests: an agent may keep what its titles cost to itself.
+    pub fn tokens_where(&self, counts: impl Fn(&Seen) -> bool) -> BTreeMap<String, Tokens> {
+        self.shared.house.records.tokens(counts)
     }
 
     /// Until the process ends, which is the only thing that ends it.

@@ -165,6 +165,7 @@ impl<'a> Exchange<'a> {
                 http::cut(self.stream);
                 return Ok(());
             }
+            Case::CutSoftly => return self.half(reply, ask).and_then(|()| http::end(self.stream)),
             Case::Malformed => return self.malformed(ask),
         };
         self.whole(refused.status, &refused.headers, &refused.body)

@@ -88,9 +88,9 @@ impl Records {
         self.lock().clone()
     }
 
-    pub fn tokens(&self) -> BTreeMap<String, Tokens> {
+    pub fn tokens(&self, counts: impl Fn(&Seen) -> bool) -> BTreeMap<String, Tokens> {
         let mut sums: BTreeMap<String, Tokens> = BTreeMap::new();
-        for seen in self.lock().iter() {
+        for seen in self.lock().iter().filter(|seen| counts(seen)) {
             if let (Some(model), Some(tokens)) = (&seen.model, &seen.tokens) {
                 sums.entry(model.clone()).or_default().add(tokens);
             }

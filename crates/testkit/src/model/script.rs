@@ -87,7 +87,10 @@ pub enum Case {
     Hang,
     HangMidway,
     Malformed,
+    /// The connection breaks in the middle.
     Cut,
+    /// The same, but to HTTP the answer is whole.
+    CutSoftly,
 }
 
 impl FromStr for Case {
@@ -104,6 +107,7 @@ impl FromStr for Case {
             "hangmid" => Self::HangMidway,
             "malformed" => Self::Malformed,
             "cut" | "midcut" => Self::Cut,
+            "midend" => Self::CutSoftly,
             _ => match name.strip_prefix("http").map(str::parse) {
                 Some(Ok(status @ 400..=599)) => Self::Http(status),
                 _ => bail!("{name:?} is no failure; there are {CASES}"),
@@ -112,7 +116,7 @@ impl FromStr for Case {
     }
 }
 
-pub const CASES: &str = "http400 to http599, usage_limit, ctx, ctxsse, overloadedsse, refused, hang, hangmid, malformed, midcut, flaky500";
+pub const CASES: &str = "http400 to http599, usage_limit, ctx, ctxsse, overloadedsse, refused, hang, hangmid, malformed, midcut, midend, flaky500";
 
 impl FromStr for Script {
     type Err = anyhow::Error;

@@ -18,18 +18,21 @@ pub struct Tokens {
     pub cache_write: u64,
 }
 
+/// Thoughts of every answer.
+const REASONING: u64 = 11;
+
 impl Tokens {
     /// Four bytes a token; a third of a conversation that goes on comes from the cache. No two buckets are
     /// alike, so that one taken for another is seen.
     pub fn count(ask: &Ask, position: usize, answer_bytes: usize) -> Self {
         let asked = Self::of_bytes(ask.bytes);
         let cached = if position > 0 { asked / 3 } else { 0 };
-        let (reasoning, cache_write) = match ask.api {
-            Api::Messages => (0, asked / 8),
-            Api::Responses | Api::Chat | Api::Gemini => (11, 0),
+        let cache_write = match ask.api {
+            Api::Messages => asked / 8,
+            Api::Responses | Api::Chat | Api::Gemini => 0,
         };
         let input = asked - cached - cache_write;
-        Self { input, output: Self::of_bytes(answer_bytes), reasoning, cached, cache_write }
+        Self { input, output: Self::of_bytes(answer_bytes), reasoning: REASONING, cached, cache_write }
     }
 
     pub fn of_bytes(bytes: usize) -> u64 {

@@ -89,13 +89,16 @@ fn told(api: Speaks, got: &Got) -> Tokens {
                 cache_write: 0,
             }
         }
-        Speaks::Messages => Tokens {
-            input: number(&usage["input_tokens"]),
-            output: number(&usage["output_tokens"]),
-            reasoning: 0,
-            cached: number(&usage["cache_read_input_tokens"]),
-            cache_write: number(&usage["cache_creation_input_tokens"]),
-        },
+        Speaks::Messages => {
+            let reasoning = number(&usage["output_tokens_details"]["thinking_tokens"]);
+            Tokens {
+                input: number(&usage["input_tokens"]),
+                output: number(&usage["output_tokens"]) - reasoning,
+                reasoning,
+                cached: number(&usage["cache_read_input_tokens"]),
+                cache_write: number(&usage["cache_creation_input_tokens"]),
+            }
+        }
         Speaks::Gemini => Tokens {
             input: number(&usage["promptTokenCount"]) - number(&usage["cachedContentTokenCount"]),
             output: number(&usage["candidatesTokenCount"]),
@@ -115,7 +118,10 @@ fn the_tokens_on_the_wire_are_the_tokens_on_record() {
             let got = api.ask(&server, &Talk { brief: BRIEF, ran, stream: true });
             let told = told(api, &got);
             assert_eq!(Some(told), server.requests().last().unwrap().tokens, "{api:?}");
-            assert!(told.input > 0 && told.output > 0 && (told.cached > 0) == (ran > 0), "{api:?}: {told:?}");
+            assert!(
+                told.input > 0 && told.output > 0 && told.reasoning > 0 && (told.cached > 0) == (ran > 0),
+                "{api:?}: {told:?}"
+            );
             sum.add(&told);
         }
         assert_eq!(server.tokens(), [(api.model().to_owned(), sum)].into(), "{api:?}");

@@ -135,6 +135,21 @@ fn a_cut_stream_has_no_end() {
 }
 
 #[test]
+fn a_stream_may_end_too_early_and_well() {
+    let server = failing("{ fail = 'midend' }");
+    for api in ALL {
+        let got = ask(&server, api);
+        assert_eq!((got.status, got.whole), (200, true), "{api:?}");
+        let full = api.ask(&serve(""), &Talk { brief: BRIEF, ran: 0, stream: true });
+        let last = full.events().pop().unwrap().0;
+        assert!(!got.events().is_empty() && !got.body.contains("[DONE]"), "{api:?}");
+        assert!(last.is_empty() || got.events().pop().unwrap().0 != last, "{api:?}");
+        assert!(!got.body.contains("finishReason"), "{api:?}");
+    }
+    assert!(server.tokens().is_empty());
+}
+
+#[test]
 fn a_malformed_answer_is_whole_but_no_json() {
     let server = failing("{ fail = 'malformed' }");
     for api in ALL {

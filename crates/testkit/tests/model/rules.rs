@@ -225,6 +225,7 @@ fn side_requests_get_a_few_words_and_are_counted() {
     let seen = server.requests().pop().unwrap();
     assert!(seen.side && seen.tokens.is_some());
     assert!(server.tokens().contains_key("claude-haiku"));
+    assert!(server.tokens_where(|seen| !seen.side).is_empty());
 
     let wants = json!({ "type": "OBJECT", "properties": { "model": { "type": "STRING", "enum": ["flash", "pro"] } }, "required": ["model"] });
     let body = json!({ "contents": [{ "role": "user", "parts": [{ "text": "route" }] }], "generationConfig": { "responseSchema": wants } });

@@ -114,6 +114,7 @@ fn usage(reply: &Reply) -> Value {
         "cache_creation_input_tokens": tokens.cache_write,
         "cache_read_input_tokens": tokens.cached,
         "output_tokens": 1,
+        "output_tokens_details": { "thinking_tokens": tokens.reasoning },
     })
 }
 
