@@ -96,6 +96,7 @@ impl Server {
 
     /// Until the process ends, which is the only thing that ends it.
     pub fn forever(mut self) {
+        self.shared.house.records.forget_bodies();
         if let Some(door) = self.door.take() {
             door.join().ok();
         }

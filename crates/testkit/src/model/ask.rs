@@ -53,10 +53,17 @@ pub struct Standing {
     pub position: usize,
 }
 
+/// How prompts begin that no person wrote, although tools are offered with them: claude 2.1 guesses what
+/// would be typed next.
+const ASIDES: &[&str] = &["[SUGGESTION MODE"];
+
 impl Ask {
-    /// Titles, summaries, quota checks: a request that offers no tool is not the work itself.
+    /// Titles, summaries, quota checks: a request that offers no tool is not the work itself, nor is what an
+    /// agent asks of its own accord when the work is done.
     pub fn is_side(&self) -> bool {
-        self.tools.is_empty()
+        let last = self.entries.last();
+        let aside = |text: &str| ASIDES.iter().any(|begin| text.starts_with(begin));
+        self.tools.is_empty() || matches!(last, Some(Entry::User(text)) if aside(text))
     }
 
     pub fn push(&mut self, entry: Entry) {

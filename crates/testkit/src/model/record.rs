@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,11 +43,17 @@ pub struct Records {
     began: Instant,
     seen: Mutex<Vec<Seen>>,
     log: Option<Mutex<File>>,
+    forgetful: AtomicBool,
 }
 
 impl Records {
     pub fn new(log: Option<File>) -> Self {
-        Self { began: Instant::now(), seen: Mutex::default(), log: log.map(Mutex::new) }
+        Self {
+            began: Instant::now(),
+            seen: Mutex::default(),
+            log: log.map(Mutex::new),
+            forgetful: AtomicBool::new(false),
+        }
     }
 
     pub fn begin(&self, method: &str, path: &str, body: Arc<Value>) -> usize {
@@ -73,8 +80,20 @@ impl Records {
         change(&mut self.lock()[number]);
     }
 
-    /// A line of the log; a log that cannot be written is said on stderr, and the server goes on.
+    /// From here on bodies are not kept: a server that nobody asks would only grow.
+    pub fn forget_bodies(&self) {
+        self.forgetful.store(true, Ordering::Relaxed);
+    }
+
     pub fn finish(&self, number: usize) {
+        self.log(number);
+        if self.forgetful.load(Ordering::Relaxed) {
+            self.change(number, |seen| seen.body = Arc::default());
+        }
+    }
+
+    /// A log that cannot be written is said on stderr, and the server goes on.
+    fn log(&self, number: usize) {
         let Some(log) = &self.log else { return };
         let seen = self.lock()[number].clone();
         let line = serde_json::to_string(&seen).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));

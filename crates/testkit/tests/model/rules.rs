@@ -227,6 +227,11 @@ fn side_requests_get_a_few_words_and_are_counted() {
     assert!(server.tokens().contains_key("claude-haiku"));
     assert!(server.tokens_where(|seen| !seen.side).is_empty());
 
+    let after =
+        json!([user("nonce: x"), { "role": "assistant", "content": "done" }, user("[SUGGESTION MODE: …]")]);
+    assert_eq!(ask(&server, &after, &shell()).0, "A title");
+    assert!(server.requests().pop().unwrap().side);
+
     let wants = json!({ "type": "OBJECT", "properties": { "model": { "type": "STRING", "enum": ["flash", "pro"] } }, "required": ["model"] });
     let body = json!({ "contents": [{ "role": "user", "parts": [{ "text": "route" }] }], "generationConfig": { "responseSchema": wants } });
     let answer = post(&server, "/v1beta/models/gemini-2.5-flash-lite:generateContent", &body).json();
