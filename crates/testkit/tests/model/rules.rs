@@ -78,6 +78,46 @@ fn a_rule_is_chosen_by_path_and_model() {
     assert_eq!(said("/v1/messages", "x"), json!("Done."));
 }
 
+/// A loop of three tasks with author and reviewer, as windlass's briefs begin.
+#[test]
+fn one_script_plays_a_whole_loop() {
+    let guide = include_str!("../../../../docs/guide/model.md");
+    let examples: Vec<_> =
+        guide.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    for example in &examples {
+        example.parse::<Script>().unwrap();
+    }
+    let server = serve(examples[1]);
+    let brief = |nonce: &str, heading: &str, role: &str| {
+        format!("nonce: {nonce}\n\n# {heading}\n\nLoop `x`, iteration 1 of 30. You are the {role}.\n")
+    };
+    let command =
+        |brief: &str| ask(&server, &json!([user(brief)]), &shell()).1["input"]["command"].to_string();
+    for task in ["001-add", "002-sub", "003-mul"] {
+        let heading = format!("Do task {task}: a title");
+        assert!(
+            command(&brief(task, &heading, "author")).contains(&format!("src/{}.sh", &task[4..])),
+            "{task}"
+        );
+    }
+    let first = command(&brief("r1", "Review task 001-add: a title", "reviewer"));
+    assert!(first.contains("reject") && first.contains("r1"), "{first}");
+    let again = command(&brief("r2", "Review task 001-add: a title", "reviewer"));
+    assert!(again.contains("accept") && again.contains("r2"), "{again}");
+    assert!(command(&brief("r3", "Review the whole", "reviewer")).contains("accept"));
+    assert_eq!(server.requests().last().unwrap().rule.as_deref(), Some("reviews accept"));
+}
+
+/// What rules and reports look for is what windlass writes.
+#[test]
+fn windlasss_own_briefs_have_what_the_rules_look_for() {
+    let base = include_str!("../../../agent/templates/base.md");
+    assert!(base.starts_with("nonce: {{ nonce }}\n"));
+    for text in ["You are the {{ role }}", "## Your report", "WINDLASS_REPORT"] {
+        assert!(base.contains(text), "{text}");
+    }
+}
+
 #[test]
 fn an_attempt_is_a_nonce_however_often_it_asks() {
     let server = serve(
