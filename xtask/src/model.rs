@@ -33,7 +33,7 @@ URLs; /ANY is any path or none, and rules can choose by it
 
 A script is TOML. The first rule whose conditions hold is played:
   [[rule]]
-  when = ["task 001-add"]   # all of these stand in the brief; also: unless, role, path, model, attempt
+  when = ["task 001-add"]   # all of these stand in the brief; also: unless, role, path, model, attempt, request
   turns = [
     { fail = "http429", retry_after = 1, times = 2 },
     { say = "I write the file.", run = "echo hello > hello.txt" },

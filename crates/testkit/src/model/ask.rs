@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::api::Api;
+use super::tool;
 
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -53,9 +54,9 @@ pub struct Standing {
     pub position: usize,
 }
 
-/// How prompts begin that no person wrote, although tools are offered with them: claude 2.1 guesses what
-/// would be typed next.
-const ASIDES: &[&str] = &["[SUGGESTION MODE"];
+/// How prompts begin that no person wrote, although tools are offered with them: claude 2.1 and qwen 0.24
+/// guess what would be typed next, and qwen writes down what it learned.
+const ASIDES: &[&str] = &["[SUGGESTION MODE", "Managed memory has"];
 
 impl Ask {
     /// Titles, summaries, quota checks: a request that offers no tool is not the work itself, nor is what an
@@ -63,7 +64,7 @@ impl Ask {
     pub fn is_side(&self) -> bool {
         let last = self.entries.last();
         let aside = |text: &str| ASIDES.iter().any(|begin| text.starts_with(begin));
-        self.tools.is_empty() || matches!(last, Some(Entry::User(text)) if aside(text))
+        self.tools.iter().all(tool::is_form) || matches!(last, Some(Entry::User(text)) if aside(text))
     }
 
     pub fn push(&mut self, entry: Entry) {

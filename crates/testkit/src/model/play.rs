@@ -26,6 +26,7 @@ pub struct Stage {
 struct Counts {
     /// One for each conversation the rule's conditions held for.
     conversations: Vec<String>,
+    requests: usize,
     /// How often each turn that fails did.
     failed: Vec<usize>,
 }
@@ -46,7 +47,7 @@ pub enum Deed {
 
 impl Stage {
     pub fn new(script: Script) -> Self {
-        let counts = |rule: &Rule| Counts { conversations: Vec::new(), failed: vec![0; rule.turns.len()] };
+        let counts = |rule: &Rule| Counts { failed: vec![0; rule.turns.len()], ..Counts::default() };
         let seen = Mutex::new(script.rules.iter().map(counts).collect());
         Self { script, seen }
     }
@@ -94,15 +95,20 @@ fn holds(when: &When, ask: &Ask, standing: &Standing, prefix: &str) -> bool {
 }
 
 impl Counts {
-    /// Counts the conversation, and says whether it is the one the rule is for.
+    /// Counts the conversation and the request, and says whether they are the ones the rule is for.
     fn admits(&mut self, when: &When, standing: &Standing) -> bool {
-        let Some(wanted) = when.attempt else { return true };
+        self.requests += 1;
+        let attempt = when.attempt.is_none_or(|wanted| self.attempt(standing) == wanted);
+        attempt && when.request.is_none_or(|wanted| self.requests == wanted)
+    }
+
+    fn attempt(&mut self, standing: &Standing) -> usize {
         let key = standing.nonce.as_ref().unwrap_or(&standing.brief);
         let at = self.conversations.iter().position(|seen| seen == key).unwrap_or_else(|| {
             self.conversations.push(key.clone());
             self.conversations.len() - 1
         });
-        at + 1 == wanted
+        at + 1
     }
 
     fn deed(&mut self, rule: &Rule, actor: &Actor<'_>) -> (Duration, Deed) {
@@ -137,6 +143,9 @@ impl Actor<'_> {
 
     /// A side request that wants a form gets the least that fits it.
     fn side(&self, words: Option<&str>) -> Reply {
+        if let Some(call) = tool::form(&self.ask.tools) {
+            return self.reply(None, vec![call]);
+        }
         match &self.ask.schema {
             Some(schema) => self.says(&form::fit(&Value::Null, schema).to_string()),
             None => self.says(words.unwrap_or(SIDE_WORDS)),

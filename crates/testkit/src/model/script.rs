@@ -37,6 +37,8 @@ pub struct When {
     pub model: Option<String>,
     /// The how-manieth conversation of those the rest of this holds for, from 1.
     pub attempt: Option<usize>,
+    /// The how-manieth request of those, from 1. An agent's retries count.
+    pub request: Option<usize>,
     pub side: bool,
 }
 
@@ -153,6 +155,7 @@ struct RawRule {
     path: Option<String>,
     model: Option<String>,
     attempt: Option<usize>,
+    request: Option<usize>,
     #[serde(default)]
     side: bool,
     #[serde(default)]
@@ -191,7 +194,8 @@ impl RawRule {
             Some(Texts::One(text)) => vec![text],
             Some(Texts::Several(texts)) => texts,
         };
-        ensure!(self.attempt != Some(0), "{name}: attempts are counted from 1");
+        let zero = self.attempt == Some(0) || self.request == Some(0);
+        ensure!(!zero, "{name}: attempts and requests are counted from 1");
         let turns = self
             .turns
             .into_iter()
@@ -205,6 +209,7 @@ impl RawRule {
             path: self.path,
             model: self.model,
             attempt: self.attempt,
+            request: self.request,
             side: self.side,
         };
         Ok(Rule { name, when, turns })

@@ -32,6 +32,9 @@ const COMMANDS: &[&str] = &["cmd", "command", "script", "input"];
 /// What an agent offers when its answer must have a form.
 const STRUCTURED: &[&str] = &["StructuredOutput", "structured_output"];
 
+/// How qwen 0.24 asks a model to fill in a form on the side; no other tool is offered with it.
+const FORM: &str = "respond_in_schema";
+
 /// Longer than a scripted command takes; codex would hand back a command that still runs.
 const YIELD_MS: u64 = 30_000;
 
@@ -74,6 +77,16 @@ pub fn named(tools: &[Tool], name: &str, args: &Value) -> Option<Call> {
 pub fn structured(tools: &[Tool], report: &Value) -> Option<Call> {
     let tool = tools.iter().find(|tool| STRUCTURED.contains(&tool.name.as_str()))?;
     Some(Call { tool: tool.clone(), args: form::fit(report, &tool.parameters) })
+}
+
+pub fn is_form(tool: &Tool) -> bool {
+    tool.name == FORM
+}
+
+/// The form, filled in with the least that fits.
+pub fn form(tools: &[Tool]) -> Option<Call> {
+    let tool = tools.iter().find(|tool| is_form(tool))?;
+    Some(Call { tool: tool.clone(), args: form::fit(&Value::Null, &tool.parameters) })
 }
 
 #[cfg(test)]

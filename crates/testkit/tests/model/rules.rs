@@ -139,6 +139,15 @@ fn an_attempt_is_a_nonce_however_often_it_asks() {
 }
 
 #[test]
+fn a_rule_may_be_for_one_request() {
+    let server = serve(
+        "[[rule]]\nwhen = 'x'\nrequest = 2\nturns = [{ say = 'second' }]\n[[rule]]\nturns = [{ say = 'other' }]",
+    );
+    let said: Vec<_> = ["x", "y", "x", "x"].iter().map(|brief| says(&server, brief)).collect();
+    assert_eq!(said, ["other", "other", "second", "other"]);
+}
+
+#[test]
 fn a_conversation_stands_where_its_results_say() {
     let server = serve(
         r#"
@@ -272,6 +281,12 @@ fn side_requests_get_a_few_words_and_are_counted() {
     assert_eq!(ask(&server, &after, &shell()).0, "A title");
     assert!(server.requests().pop().unwrap().side);
 
+    let blocks =
+        json!({ "type": "object", "properties": { "block": { "type": "boolean" } }, "required": ["block"] });
+    let form = json!([{ "name": "respond_in_schema", "input_schema": blocks }]);
+    let (_, call) = ask(&server, &json!([user("is this safe?")]), &form);
+    assert_eq!(call, json!({ "name": "respond_in_schema", "input": { "block": false } }));
+
     let wants = json!({ "type": "OBJECT", "properties": { "model": { "type": "STRING", "enum": ["flash", "pro"] } }, "required": ["model"] });
     let body = json!({ "contents": [{ "role": "user", "parts": [{ "text": "route" }] }], "generationConfig": { "responseSchema": wants } });
     let answer = post(&server, "/v1beta/models/gemini-2.5-flash-lite:generateContent", &body).json();
@@ -297,7 +312,7 @@ fn a_script_that_makes_no_sense_is_refused_with_its_place() {
         ("[[rule]]\nturns = [{ run = 'a', report = {} }]", "a turn is one of run, call and report"),
         ("[[rule]]\nturns = [{ fail = 'hang', say = 'x' }]", "a turn that fails does nothing else"),
         ("[[rule]]\nturns = [{ say = 'x', retry_after = 1 }]", "only a failure has a time to retry"),
-        ("[[rule]]\nattempt = 0", "attempts are counted from 1"),
+        ("[[rule]]\nattempt = 0", "attempts and requests are counted from 1"),
         ("[[rule]]\nwehn = 'x'", "unknown field `wehn`"),
         ("[[rule]]\nturns = [{ sya = 'x' }]", "unknown field `sya`"),
     ] {
