@@ -1,5 +1,7 @@
 //! What was asked for.
 
+use crate::model;
+
 pub const USAGE: &str = "\
 cargo xtask test [--full]     set up, lint, run every test, and play the hostile agents
 cargo xtask lint              formatting, clippy, licences
@@ -7,6 +9,8 @@ cargo xtask bench [NAME …] [--rounds N] [--rebaseline]
                               measure, and write docs/benchmarks.md; with names, only those, and only print
 cargo xtask hostile [--full] [--case ID …] [--players N] [--print]
                               play the hostile agents, and write docs/hostile.md; with cases, only those, and only print
+cargo xtask model [--port N] [--script FILE] [--log FILE]
+                              serve a scripted model on loopback, to try agents against; --help has its format
 cargo xtask ci [--full]       test, and compare instruction counts
 
 --full         the large matrices too
@@ -19,6 +23,7 @@ pub enum Task {
     Bench(Bench),
     Ci { extent: Extent },
     Hostile(Hostile),
+    Model(model::Asked),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +66,7 @@ pub fn parse(words: &[String]) -> Result<Task, String> {
         "lint" => rest.first().map_or(Ok(Task::Lint), |word| Err(unknown(word))),
         "bench" => bench(rest).map(Task::Bench),
         "hostile" => hostile(rest).map(Task::Hostile),
+        "model" => model(rest).map(Task::Model),
         other => Err(unknown(other)),
     }
 }
@@ -102,6 +108,21 @@ fn hostile(words: &[&str]) -> Result<Hostile, String> {
     Ok(hostile)
 }
 
+fn model(words: &[&str]) -> Result<model::Asked, String> {
+    let mut asked = model::Asked::default();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--help" | "-h" => asked.help = true,
+            "--port" => asked.port = number(words.next().ok_or("--port wants a number")?)?,
+            "--script" => asked.script = Some(words.next().ok_or("--script wants a file")?.into()),
+            "--log" => asked.log = Some(words.next().ok_or("--log wants a file")?.into()),
+            other => return Err(unknown(other)),
+        }
+    }
+    Ok(asked)
+}
+
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
     word.parse().map_err(|_| format!("{word:?} is not a number"))
 }
@@ -127,6 +148,10 @@ mod tests {
         let hostile =
             Hostile { extent: Extent::Full, cases: vec!["H03".to_owned()], players: 2, only_print: true };
         assert!(hostile.wants("h03") && !hostile.wants("H04"));
+        let model =
+            model::Asked { port: 8080, script: Some("a.toml".into()), log: Some("b".into()), help: false };
+        assert_eq!(parsed("model --port 8080 --script a.toml --log b"), Ok(Task::Model(model)));
+        assert_eq!(parsed("model"), Ok(Task::Model(model::Asked::default())));
         assert_eq!(parsed("hostile --full --case H03 --players 2 --print"), Ok(Task::Hostile(hostile)));
     }
 
@@ -143,6 +168,9 @@ mod tests {
             "bench -x",
             "hostile --case",
             "hostile H03",
+            "model --port x",
+            "model --script",
+            "model a.toml",
         ] {
             assert!(parsed(line).is_err(), "{line}");
         }

@@ -1,4 +1,4 @@
-//! Tasks for developers and CI: `cargo xtask test | lint | bench | hostile | ci`.
+//! Tasks for developers and CI: `cargo xtask test | lint | bench | hostile | model | ci`.
 //!
 //! Each sets up what a fresh machine lacks, as far as it may, and says at its
 //! end what it could not run. Nothing of the user is read or written: programs
@@ -15,6 +15,7 @@ mod binaries;
 mod hostile;
 mod licence;
 mod lint;
+mod model;
 mod ordinary_user;
 mod stages;
 mod suite;
@@ -53,6 +54,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Bench(wanted) => bench::run(&Surroundings::new()?, &wanted),
         Task::Hostile(asked) => hostile::run(&asked),
         Task::Lint => in_stages(lint::run),
+        Task::Model(asked) => model::run(&asked),
         Task::Test { extent } => in_stages(|around, stages| test(around, stages, extent)),
         Task::Ci { extent } => in_stages(|around, stages| {
             test(around, stages, extent);

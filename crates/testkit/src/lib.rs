@@ -15,6 +15,7 @@ pub mod alive;
 pub mod capability;
 pub mod denial;
 pub mod fingerprint;
+pub mod model;
 pub mod poll;
 pub mod repo;
 pub mod scratch;
