@@ -10,7 +10,7 @@ use windlass_core::input::AttemptEnd;
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::summary::{Ran, Summary};
 use windlass_core::usage::{self, ModelUsage, Session, Usage};
-use windlass_process::{Canceller, Exit, Finished, Running};
+use windlass_process::{Canceller, Confinement, Exit, Finished, Running, Spawner};
 
 use crate::agent::{Agent, Call, Told, Unusable};
 use crate::attempt::{self, REPORT_PATH, Start};
@@ -18,6 +18,7 @@ use crate::cli::{self, Access, Ask, Begun, Cli, Confined, Ending, Invocation, Ov
 use crate::follow::Follower;
 use crate::live::{Live, Touch};
 use crate::reset::Zone;
+use crate::version::Asking;
 use crate::{claim, command, report, schema, version};
 
 /// Kept of each stream: all that a reader needs of a long turn.
@@ -61,7 +62,16 @@ impl Agent for Known {
         };
         let program = self.0.native(&found, &|place| place.is_file());
         let turn = Turn { cli: self.0, call, program: &program };
-        let version = version::ask(self.0, &program, call.path);
+        let version = version::ask(
+            self.0,
+            Asking {
+                program: &program,
+                path: call.path,
+                spawner: call.spawner,
+                confinement: call.confinement,
+                dir: call.dir.join("version"),
+            },
+        );
         let (mut told, gone) = turn.play(call.resume, started);
         if gone && call.resume.is_some() {
             let note = "the conversation it was to go on with is gone: it began afresh".to_owned();
@@ -103,13 +113,24 @@ pub struct Installed {
     pub tried: bool,
 }
 
-/// None when it is not there. Runs the program for its version.
-pub fn installed(policy: &AgentPolicy, project: &Path, path: &OsStr) -> Option<Installed> {
+/// None when it is not there. Runs the program for its version, with `scratch` to itself.
+pub fn installed(
+    policy: &AgentPolicy,
+    (project, path): (&Path, &OsStr),
+    (spawner, scratch): (&Spawner, &Path),
+) -> Option<Installed> {
     let cli = cli::named(&policy.adapter)?;
     let program = Known(cli).found(policy, project, path).ok()?;
     let real = program.canonicalize().unwrap_or_else(|_| program.clone());
     let native = cli.native(&real, &|place| place.is_file());
-    let version = version::heard(version::ask(cli, &native, path));
+    let asking = Asking {
+        program: &native,
+        path,
+        spawner,
+        confinement: &Confinement::none(),
+        dir: scratch.join(cli.name()),
+    };
+    let version = version::heard(version::ask(cli, asking));
     let tried = version.as_deref().is_some_and(|version| cli.tried_versions().contains(&version));
     Some(Installed { program, version, tried })
 }

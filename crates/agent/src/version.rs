@@ -2,15 +2,18 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use windlass_process::{Confinement, Limits, Program, Spawner};
+
+use crate::attempt;
 use crate::cli::Cli;
 
 /// Slow programs need a second or two; one that does not answer at all has no version.
 const PATIENCE: Duration = Duration::from_secs(20);
+const PRINTED: u64 = 4096;
 
 type Key = (PathBuf, Option<SystemTime>);
 
@@ -21,19 +24,28 @@ pub enum Asked {
     Waiting(Receiver<Option<String>>),
 }
 
-pub fn ask(cli: &'static dyn Cli, program: &Path, path: &OsStr) -> Asked {
-    let changed = program.metadata().and_then(|found| found.modified()).ok();
-    let key: Key = (program.to_owned(), changed);
+/// How a program is asked.
+pub struct Asking<'a> {
+    pub program: &'a Path,
+    pub path: &'a OsStr,
+    pub spawner: &'a Spawner,
+    pub confinement: &'a Confinement,
+    /// Its own; made for it.
+    pub dir: PathBuf,
+}
+
+pub fn ask(cli: &'static dyn Cli, asking: Asking<'_>) -> Asked {
+    let changed = asking.program.metadata().and_then(|found| found.modified()).ok();
+    let key: Key = (asking.program.to_owned(), changed);
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, version)) = known.iter().find(|(known, _)| *known == key) {
         return Asked::Known(version.clone());
     }
     drop(known);
     let (to, from) = channel();
-    let path = path.to_owned();
-    let program = program.to_owned();
+    let (program, spawner) = (program(&asking), asking.spawner.clone());
     let work = move || {
-        let version = run(&program, &path).and_then(|printed| cli.parse_version(&printed));
+        let version = run(&spawner, &program).and_then(|printed| cli.parse_version(&printed));
         if let Some(version) = &version {
             KNOWN.lock().unwrap_or_else(PoisonError::into_inner).push((key, version.clone()));
         }
@@ -55,9 +67,8 @@ pub fn heard(asked: Asked) -> Option<String> {
 
 /// The name with the version, and what is to be said of a version that was never tried.
 pub fn words(cli: &dyn Cli, asked: Asked) -> (String, Option<String>) {
-    let version = heard(asked);
     let name = cli.name();
-    let Some(version) = version else {
+    let Some(version) = heard(asked) else {
         return (name.to_owned(), Some(format!("{name} did not say its version")));
     };
     let tried = cli.tried_versions();
@@ -67,10 +78,22 @@ pub fn words(cli: &dyn Cli, asked: Asked) -> (String, Option<String>) {
 }
 
 /// Without a home: a version is all that is wanted of it.
-fn run(program: &Path, path: &OsStr) -> Option<String> {
-    let mut command = Command::new(program);
-    command.arg("--version").env_clear().env("HOME", "/nonexistent").env("PATH", path).current_dir("/");
-    command.stdin(Stdio::null()).stderr(Stdio::null());
-    let output = command.output().ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+fn program(asking: &Asking<'_>) -> Program {
+    Program {
+        argv: vec![asking.program.into(), "--version".into()],
+        cwd: PathBuf::from("/"),
+        env: vec![("PATH".into(), asking.path.into()), ("HOME".into(), "/nonexistent".into())],
+        stdin: Vec::new(),
+        limits: Limits { wall: PATIENCE, ..Limits::none(PRINTED) },
+        confinement: asking.confinement.clone(),
+        marker: format!("version of {}", asking.program.display()),
+        dir: asking.dir.clone(),
+    }
+}
+
+fn run(spawner: &Spawner, program: &Program) -> Option<String> {
+    std::fs::create_dir_all(&program.dir).ok()?;
+    let finished = spawner.start(program).ok()?.wait();
+    let printed = attempt::end_of(&finished.stdout.path, PRINTED).ok()?;
+    Some(String::from_utf8_lossy(&printed).into_owned())
 }

@@ -36,11 +36,14 @@ pub enum Login {
 }
 
 /// Every agent that windlass knows, the best first.
-pub fn look(surroundings: &Surroundings) -> Vec<Seen> {
+///
+/// Their versions are asked for below `scratch`.
+pub fn look(surroundings: &Surroundings, scratch: &Path) -> Vec<Seen> {
     let path = surroundings.clean_path();
+    let spawner = Spawner::new();
     let look = |name: &'static str| {
         let policy = AgentPolicy { adapter: name.to_owned(), ..AgentPolicy::default() };
-        let found = installed(&policy, &surroundings.project, &path);
+        let found = installed(&policy, (&surroundings.project, &path), (&spawner, scratch));
         Seen {
             name,
             login: login(&policy, surroundings),

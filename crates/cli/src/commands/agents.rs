@@ -17,7 +17,8 @@ pub fn agents(wish: &Wish, asked: &Agents) -> Result<Exit, Failure> {
     if let Some(name) = &asked.probe {
         return try_one(wish, name, asked.json);
     }
-    let seen = look(&surroundings(&wish.directory()?));
+    let scratch = tempfile::tempdir().or_error()?;
+    let seen = look(&surroundings(&wish.directory()?), scratch.path());
     if asked.json {
         print_json::print(&seen.iter().map(row).collect::<Vec<_>>());
         return Ok(Exit::Done);

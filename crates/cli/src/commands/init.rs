@@ -35,7 +35,8 @@ pub fn init(wish: &Wish, asked: &Init) -> Result<Exit, Failure> {
             .hint("`windlass init --force` replaces it"));
     }
     let proposal = detect(&top).or_error()?;
-    let found = agents::look(&surroundings(&top));
+    let scratch = tempfile::tempdir().or_error()?;
+    let found = agents::look(&surroundings(&top), scratch.path());
     let agent = best(&found);
     write(&file, &project_file(&proposal, agent.map(|agent| agent.name)))?;
     say!("wrote {}", file.display());

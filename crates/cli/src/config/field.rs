@@ -44,11 +44,14 @@ pub enum Field<P: 'static> {
     Glob(fn(&mut P) -> &mut String),
     Texts(Items, fn(&mut P) -> &mut Vec<String>),
     Choice(Choice<P>),
-    Variables(fn(&mut P) -> (&mut Vec<String>, &mut BTreeMap<String, String>)),
+    Variables(fn(&mut P) -> Variables<'_>),
     Places(fn(&mut P) -> &mut BTreeMap<String, String>),
     Prices(fn(&mut P) -> &mut BTreeMap<String, Price>),
     Checks(fn(&mut P) -> &mut GatePolicy),
 }
+
+/// Environment variables by name alone, and with their values.
+pub type Variables<'a> = (&'a mut Vec<String>, &'a mut BTreeMap<String, String>);
 
 /// What the texts of a list are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
