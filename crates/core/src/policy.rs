@@ -30,6 +30,13 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// Paths in the workspace that windlass brings along and no snapshot takes.
+    pub fn brought(&self) -> Vec<String> {
+        let agents = [&self.agent].into_iter().chain(self.roles.values());
+        let injected = agents.flat_map(|agent| agent.extra.inject.keys());
+        self.workspace.copy.iter().chain(injected).cloned().collect()
+    }
+
     /// How the agent of a role is called.
     pub fn agent_for(&self, role: Role) -> &AgentPolicy {
         self.roles.get(&role).unwrap_or(&self.agent)

@@ -3,6 +3,7 @@
 
 mod call;
 mod gate;
+mod inject;
 mod land;
 mod prepare;
 mod snapshot;

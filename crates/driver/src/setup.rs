@@ -61,6 +61,8 @@ pub enum SetupError {
     NoSuchAgent { role: &'static str, why: String },
     #[error("{0}")]
     NotInBase(MissingFile),
+    #[error("`inject` of an agent names {path}, {why}")]
+    Inject { path: String, why: &'static str },
     #[error(transparent)]
     Glob(#[from] BadGlob),
     #[error("sandbox.level = {:?} is below sandbox.minimum = {:?}", level.name(), minimum.name())]
@@ -103,9 +105,13 @@ impl SetupError {
 
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::NoSuchAgent { role, .. } => vec![format!(
-                "set `command` under [agent] or [role.{role}] in windlass.toml to a program that exists"
-            )],
+            Self::NoSuchAgent { role, .. } => vec![
+                format!(
+                    "set `command` under [agent] or [role.{role}] in windlass.toml to a program that exists"
+                ),
+                "`windlass agents` lists the agents that are installed; `path` names one elsewhere"
+                    .to_owned(),
+            ],
             Self::Import { .. } => vec![
                 "see what is missing with `git fsck`; `git fetch --refetch` brings it from the remote"
                     .to_owned(),
@@ -122,6 +128,7 @@ impl SetupError {
             ],
             Self::NotInBase(missing) => vec![format!("git add {} && git commit", missing.file)],
             Self::AllowList
+            | Self::Inject { .. }
             | Self::Shell(_)
             | Self::Git(_)
             | Self::Repository(_)
@@ -284,7 +291,23 @@ fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), Setu
     Ok(())
 }
 
+fn check_injected(policy: &Policy, repository: &Repository, base: &CommitId) -> Result<(), SetupError> {
+    let agents = [&policy.agent].into_iter().chain(policy.roles.values());
+    for (target, source) in agents.flat_map(|agent| &agent.extra.inject) {
+        if repository.has_path(base, target)? {
+            let why = "which is in the repository: it would be hidden from the work";
+            return Err(SetupError::Inject { path: target.clone(), why });
+        }
+        if !repository.toplevel.join(source).is_file() {
+            let why = "which is no file of your checkout";
+            return Err(SetupError::Inject { path: source.clone(), why });
+        }
+    }
+    Ok(())
+}
+
 fn check_files(policy: &Policy, repository: &Repository, base: &CommitId) -> Result<(), SetupError> {
+    check_injected(policy, repository, base)?;
     let copied = |path: &str| policy.workspace.copy.iter().any(|file| file == path);
     let in_base = |path: &str| copied(path) || repository.has_path(base, path).unwrap_or(false);
     match missing_files(&policy.gate, &in_base).into_iter().next() {

@@ -114,7 +114,11 @@ impl Surroundings {
             .chain(policy.roles.values())
             .flat_map(|agent| agent.env.clone())
             .collect();
-        let variables = self.vars.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+        let agents = [&policy.agent].into_iter().chain(policy.roles.values());
+        let set = agents.flat_map(|agent| &agent.extra.set);
+        let set = set.map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
+        let variables =
+            self.vars.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())).chain(set);
         Redactor::new(&secrets(variables, &lent))
     }
 

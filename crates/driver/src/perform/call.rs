@@ -17,6 +17,7 @@ use windlass_process::Capture;
 use windlass_store::Blob;
 use windlass_workspace::{CommitText, Reading, SnapshotRequest};
 
+use super::inject;
 use super::prepare::rules;
 use super::snapshot::{excerpt, shown, touch};
 use super::{Job, Performed, Workshop, fault, file_fault, lock};
@@ -42,7 +43,12 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     let dir = shop.dirs.attempts(&job.creation.name).join(who.role.name());
     clear(&dir)?;
     lock(&shop.space).touched = true;
+    let space = shop.dirs.space(&job.creation.name);
+    let injected = &agent_of(job)?.extra.inject;
+    let unusable = |error: std::io::Error| file_fault(&space, &error);
+    inject::put(&space, &shop.surroundings.project, injected).map_err(unusable)?;
     let told = run(shop, job, &who, (&brief, &dir))?;
+    inject::take_away(&space, injected).map_err(unusable)?;
     if told.survivors > 0 {
         return Err(broken(&format!("{} processes of the attempt cannot be ended", told.survivors)));
     }
@@ -226,7 +232,7 @@ fn take_back(shop: &Workshop, job: &Job, who: &Who<'_>) -> Result<Vec<String>, F
 fn left(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<Option<Vec<Evidence>>, Fault> {
     let Some(tree) = under_review(job, spec) else { return Ok(None) };
     let mut desk = lock(&shop.space);
-    let rules = rules(shop, &job.base_tree, &job.creation.policy.workspace.copy);
+    let rules = rules(shop, &job.base_tree, &job.creation.policy.brought());
     let text = CommitText { message: String::new(), author: shop.repository.identity.clone(), date_ms: 0 };
     let request = SnapshotRequest { rules: &rules, parents: &[], text: &text, reading: Reading::Changed };
     let now = match desk.space.snapshot(&shop.vault, &request) {

@@ -25,7 +25,7 @@ pub(super) fn ready(shop: &Workshop, job: &Job, desk: &mut SpaceDesk, tree: &Tre
         (Ensured::Rebuilt, _) | (Ensured::Sound, false) => Since::Untouched,
         (Ensured::GitRebuilt, _) | (Ensured::Sound, true) => Since::Unknown,
     };
-    let rules = rules(shop, &job.base_tree, &job.creation.policy.workspace.copy);
+    let rules = rules(shop, &job.base_tree, &job.creation.policy.brought());
     desk.space.reset(&shop.vault, tree, &rules, since).map_err(|error| fault(&error))?;
     desk.touched = false;
     if ensured == Ensured::Rebuilt {

@@ -50,7 +50,7 @@ fn record(
         author: shop.repository.identity.clone(),
         date_ms: wanted.date * 1000,
     };
-    let rules = rules(shop, &wanted.base, &job.creation.policy.workspace.copy);
+    let rules = rules(shop, &wanted.base, &job.creation.policy.brought());
     let parents = [wanted.parent.clone()];
     let request =
         SnapshotRequest { rules: &rules, parents: &parents, text: &text, reading: Reading::Changed };
