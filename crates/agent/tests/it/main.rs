@@ -4,6 +4,11 @@
 
 mod brief;
 mod command;
+mod invocations;
+mod limits;
+mod recorded;
+mod recordings;
 mod report;
 mod scripted;
 mod stage;
+mod tools;
