@@ -4,6 +4,7 @@
 
 mod brief;
 mod command;
+mod disturbed;
 mod invocations;
 mod limits;
 mod recorded;
