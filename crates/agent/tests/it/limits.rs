@@ -1,5 +1,6 @@
-//! What programs print when an account comes to its limits and in the other failures that no recording has:
-//! each line as it was seen of the real program or stands in its code.
+//! What programs say when an account comes to its limits, and in other failures that no recording has. Codex's
+//! first words at its limit, Gemini's, Qwen's, and most of the failures were seen of the real programs against a
+//! scripted model. Claude's limits need a subscription and were never seen: those words are as people report them.
 
 use windlass_agent::WallSource;
 use windlass_agent::cli::{self, Begun, Over, Start};

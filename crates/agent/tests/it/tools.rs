@@ -1,4 +1,5 @@
-//! What programs tell of the files they touch and of calls that were refused, in lines as they printed them.
+//! What programs tell of the files they touch and of calls that were refused, in shortened lines. The writes of
+//! Claude, opencode and Gemini and Gemini's refusal were seen; Codex's `file_change` was not, and is as documented.
 
 use windlass_agent::cli::{self, Begun, Start};
 use windlass_agent::live::{Live, Touch};
