@@ -25,11 +25,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::policy::Role;
+use windlass_core::summary::Summary;
 use windlass_core::time::Timestamp;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{ModelUsage, Session};
 use windlass_process::Exit;
 
-use crate::live::{Live, RefusedCall, Touched};
+use crate::live::Live;
 use crate::reset::Zone;
 
 pub trait Cli: Sync {
@@ -148,16 +149,16 @@ pub struct Begun {
     /// As asked; most programs do not name the model they used.
     pub model: String,
     pub schema: bool,
-    pub session: Session,
+    pub start: Start,
     /// Of the times of day that the program prints.
     pub zone: Zone,
 }
 
 /// Two programs report the tokens of a whole session, also of the turns before the resumed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Session {
+pub enum Start {
     Fresh,
-    /// With `Ending::session_total` of the turn before, empty if that is not known.
+    /// With the total of [`Ending::session`] of the turn before, empty if that is not known.
     Resumed {
         before: Vec<ModelUsage>,
     },
@@ -199,41 +200,11 @@ pub struct Ending {
     pub usage: Vec<ModelUsage>,
     /// Whether `usage` is all of it. What a turn that was cut short had told is the least it can be.
     pub usage_is_whole: bool,
-    /// To be given as [`Session::Resumed`] to the turn that goes on with this session. Empty: unknown.
-    pub session_total: Vec<ModelUsage>,
-    /// Messages of the model.
-    pub messages: u64,
-    pub session: Option<String>,
+    /// What a later turn may go on with; its total is given only by programs that tell no other.
+    pub session: Option<Session>,
     /// The session that was to be resumed is gone; a fresh one is the way on.
     pub session_is_gone: bool,
+    /// What the turn did, as its program told. A claim, for the next brief and for people.
     pub summary: Summary,
     pub notes: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelUsage {
-    /// Empty where neither the call nor the program named it.
-    pub model: String,
-    /// Five disjoint buckets; its cost is not set.
-    pub usage: Usage,
-    /// Millionths of a dollar, where the program knows a price.
-    pub cost: Option<u64>,
-}
-
-/// What a turn did, as its program told. A claim, for the next brief and for people.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    pub files: Vec<Touched>,
-    pub commands: Vec<Ran>,
-    pub errors: Vec<String>,
-    pub refused: Vec<RefusedCall>,
-    /// Items that did not fit.
-    pub left_out: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
-    pub command: String,
-    pub exit: Option<i32>,
-    pub ok: bool,
 }

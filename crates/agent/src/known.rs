@@ -8,15 +8,14 @@ use std::time::Duration;
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::policy::{AgentPolicy, Role};
-use windlass_core::summary::{Ran, Summary};
-use windlass_core::usage::{self, ModelUsage, Session, Usage};
+use windlass_core::usage::{self, Session};
 use windlass_process::{Canceller, Confinement, Exit, Finished, Running, Spawner};
 
 use crate::agent::{Agent, Call, Told, Unusable};
 use crate::attempt::{self, REPORT_PATH, Start};
-use crate::cli::{self, Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
+use crate::cli::{self, Access, Ask, Begun, Cli, Confined, Invocation, Over, OwnConfig, Reader};
 use crate::follow::Follower;
-use crate::live::{Live, Touch};
+use crate::live::Live;
 use crate::reset::Zone;
 use crate::version::Asking;
 use crate::{claim, command, report, schema, version};
@@ -161,16 +160,12 @@ impl Turn<'_> {
             Err(what) => return (attempt::not_started(call.role, what), false),
         };
         started(running.canceller());
-        let session = match resume {
-            Some(session) => cli::Session::Resumed { before: session.total.iter().map(as_told).collect() },
-            None => cli::Session::Fresh,
+        let start = match resume {
+            Some(session) => cli::Start::Resumed { before: session.total.clone() },
+            None => cli::Start::Fresh,
         };
-        let begun = Begun {
-            model: call.policy.model.clone(),
-            schema: schema.is_some(),
-            session,
-            zone: Zone::system(),
-        };
+        let begun =
+            Begun { model: call.policy.model.clone(), schema: schema.is_some(), start, zone: Zone::system() };
         let (finished, ear) = listen(call, running, self.cli.reader(begun));
         if let Err(what) = attempt::clean(call, &finished) {
             return (attempt::not_started(call.role, what), false);
@@ -231,14 +226,10 @@ impl Turn<'_> {
         told.end = ending.end.clone();
         told.notes.extend(notes);
         told.notes.append(&mut ending.notes);
-        told.summary = summary(&ending);
-        told.models = ending.usage.iter().map(as_kept).collect();
-        if let [only] = told.models.as_mut_slice() {
-            only.messages = ending.messages;
-        }
+        told.summary = ending.summary;
+        told.models = ending.usage;
         told.usage = usage::sum(&told.models).or(told.usage);
-        let total = ending.session_total.iter().map(as_kept).collect();
-        told.session = ending.session.map(|id| Session { id, total });
+        told.session = ending.session;
         if !ending.message.is_empty() {
             told.message = ending.message;
         }
@@ -366,36 +357,4 @@ fn tells(event: &Live, nonce: &str) -> bool {
         Live::ToolStarted(tool) | Live::ToolFinished { tool, .. } => tool.what.contains(nonce),
         Live::Touched(_) | Live::Tokens(_) | Live::Retry(_) | Live::RefusedCall(_) => false,
     }
-}
-
-fn as_kept(told: &cli::ModelUsage) -> ModelUsage {
-    let usage = Usage { cost_micro_usd: told.cost, ..told.usage };
-    ModelUsage { model: told.model.clone(), usage, messages: 0 }
-}
-
-fn as_told(kept: &ModelUsage) -> cli::ModelUsage {
-    cli::ModelUsage { model: kept.model.clone(), usage: kept.usage, cost: kept.usage.cost_micro_usd }
-}
-
-/// As the core keeps it.
-fn summary(ending: &Ending) -> Summary {
-    let mut summary = Summary::default();
-    for file in &ending.summary.files {
-        let list = match file.how {
-            Touch::Created => &mut summary.created,
-            Touch::Edited | Touch::Deleted => &mut summary.edited,
-            Touch::Read => &mut summary.read,
-        };
-        Summary::keep(list, file.path.clone());
-    }
-    for ran in &ending.summary.commands {
-        summary.ran(Ran { what: ran.command.clone(), exit: ran.exit, ok: ran.ok });
-    }
-    for error in &ending.summary.errors {
-        Summary::keep(&mut summary.errors, error.clone());
-    }
-    for call in &ending.summary.refused {
-        Summary::keep(&mut summary.refused, format!("{}: {}", call.what, call.why));
-    }
-    summary
 }

@@ -2,11 +2,12 @@
 //!
 //! [`brief`] renders what an agent is told, [`adapter`] finds the [`Agent`] that a policy names, its
 //! [`Agent::call`] runs one turn under a warden, and [`report`] reads what the turn claims. The end of the
-//! turn is put into a class by [`failure`] and says nothing about the work.
+//! turn is put into a class by [`failure`] and says nothing about the work. [`cli`] knows the coding agents
+//! that people have: how each is called, what it prints ([`live`]), and when its limits end ([`reset`]).
 //!
 //! Not here: judging any of it (core), the workspace and its trees (workspace), keeping transcripts (the
-//! driver and store), and killing (process). Nothing an agent prints is believed; only its report file is
-//! read, and only with the nonce of its own attempt.
+//! driver and store), and killing (process). Nothing an agent prints is believed; only its report is read, from
+//! its file or from an output [`schema`], and only with the nonce of its own attempt.
 
 mod agent;
 mod attempt;

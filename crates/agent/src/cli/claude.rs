@@ -9,15 +9,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{ModelUsage, Usage};
 
 use super::fault::Fault;
 use super::line::{cost, count, count_or_zero, text, words};
 use super::messages;
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn, add};
-use super::{
-    Access, Ask, Begun, Cli, Confined, Ending, Invocation, ModelUsage, Over, OwnConfig, Reader, Session,
-};
+use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader, Start};
 use crate::live::{Live, Retry};
 use crate::{live, report, reset};
 
@@ -230,7 +228,7 @@ impl ClaudeReader {
             self.last_message = id.to_owned();
             self.turn.messages += 1;
             if let Some(usage) = body.pointer("/message/usage").and_then(messages::claude_usage) {
-                add(&mut self.so_far, words(body, "/message/model"), usage, None);
+                add(&mut self.so_far, words(body, "/message/model"), usage);
                 self.turn.story.tokens(&self.so_far);
             }
         }
@@ -258,7 +256,7 @@ impl ClaudeReader {
         self.usage(body);
         let message = words(body, "/result");
         if !message.is_empty() {
-            self.turn.message = message.to_owned();
+            self.turn.last_word(message);
         }
         for denied in body.get("permission_denials").and_then(Value::as_array).into_iter().flatten() {
             let input = messages::input_words(denied.get("tool_input"));
@@ -309,20 +307,20 @@ impl ClaudeReader {
     }
 
     fn usage(&mut self, body: &Value) {
-        let first = self.turn.begun.session == Session::Fresh && self.results == 1;
+        let first = self.turn.begun.start == Start::Fresh && self.results == 1;
         let whole_session = body.get("modelUsage").filter(|_| first);
         let models = body.get("model_usage_since_last_result").or(whole_session).and_then(Value::as_object);
         let mut known = false;
         for (model, said) in models.into_iter().flatten() {
             if let Some(usage) = model_usage(said) {
-                self.turn.add_usage(&live::words(model), usage, cost(said, "/costUSD"));
+                self.turn.add_usage(&live::words(model), usage);
                 known = true;
             }
         }
         if !known && models.is_none() {
             let model = self.turn.begun.model.clone();
             if let Some(usage) = body.get("usage").and_then(messages::claude_usage) {
-                self.turn.add_usage(&model, usage, None);
+                self.turn.add_usage(&model, usage);
                 known = true;
             }
         }
@@ -339,7 +337,7 @@ fn model_usage(said: &Value) -> Option<Usage> {
         reasoning_tokens: thinking,
         cache_read_tokens: count_or_zero(said, "/cacheReadInputTokens")?,
         cache_write_tokens: count_or_zero(said, "/cacheCreationInputTokens")?,
-        ..Usage::default()
+        cost_micro_usd: cost(said, "/costUSD"),
     })
 }
 

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{ModelUsage, Usage};
 
 use super::fault::Fault;
 use super::line::{count, count_or_zero, words};
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
-use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, ModelUsage, Over, OwnConfig, Reader};
+use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
 use crate::live::{Live, Retry, Touch};
 
 pub struct Codex;
@@ -180,7 +180,7 @@ impl CodexReader {
         self.turn.went_on();
         if let Some(usage) = body.get("usage").and_then(usage) {
             let model = self.turn.begun.model.clone();
-            self.turn.session_usage(vec![ModelUsage { model, usage, cost: None }]);
+            self.turn.session_usage(vec![ModelUsage { model, usage, messages: 0 }]);
         }
     }
 

@@ -3,7 +3,7 @@
 use windlass_core::time::Timestamp;
 use windlass_process::Exit;
 
-use super::{Begun, NAMES, Over, Session, named};
+use super::{Begun, NAMES, Over, Start, named};
 use crate::agent::WallSource;
 use crate::failure;
 use crate::reset::Zone;
@@ -23,8 +23,8 @@ pub fn readers(data: &[u8]) {
         _ => Exit::Stalled,
     };
     let Some(cli) = named(NAMES[usize::from(*program) % NAMES.len()]) else { return };
-    let session = if program % 2 == 0 { Session::Fresh } else { Session::Resumed { before: Vec::new() } };
-    let begun = Begun { model: String::new(), schema: true, session, zone: Zone::utc() };
+    let start = if program % 2 == 0 { Start::Fresh } else { Start::Resumed { before: Vec::new() } };
+    let begun = Begun { model: String::new(), schema: true, start, zone: Zone::utc() };
     let mut reader = cli.reader(begun);
     let now = Timestamp(1_794_765_600_000);
     let mut lines = output.split(|byte| *byte == b'\n');

@@ -16,9 +16,12 @@ use super::line::{count, count_or_zero, text, words};
 use super::messages;
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
 use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
+use crate::bound;
 use crate::live::{self, Live, Retry};
 
 pub struct Gemini;
+
+const ANSWER_BYTES: usize = 256 * 1024;
 
 const REMEDY: &str = "run gemini once and log in, or set GEMINI_API_KEY";
 
@@ -44,7 +47,9 @@ impl Cli for Gemini {
         }
         match (ask.confined, ask.access) {
             (Confined::ByWindlass, _) => put(&["--approval-mode", "yolo"]),
-            (Confined::ByItself, Access::Write) => put(&["--approval-mode", "auto_edit"]),
+            (Confined::ByItself, Access::Write) => {
+                put(&["--approval-mode", "auto_edit", "--allowed-tools", "run_shell_command"]);
+            }
             (Confined::ByItself, Access::ReadOnly) => put(&["--approval-mode", "plan"]),
         }
         if ask.own_config == OwnConfig::KeptOut {
@@ -202,7 +207,7 @@ impl GeminiReader {
                 self.turn.went_on();
                 let piece = words(body, "/content");
                 self.turn.story.text(piece);
-                self.answer.push_str(crate::bound::head(piece, 64 * 1024));
+                self.answer.push_str(bound::head(piece, ANSWER_BYTES - self.answer.len()));
             }
             "tool_use" => {
                 self.turn.went_on();
@@ -224,7 +229,8 @@ impl GeminiReader {
     fn close_message(&mut self) {
         if !self.answer.is_empty() {
             self.turn.messages += 1;
-            self.turn.message = std::mem::take(&mut self.answer);
+            let answer = std::mem::take(&mut self.answer);
+            self.turn.last_word(&answer);
         }
     }
 
@@ -271,7 +277,7 @@ impl GeminiReader {
         let models = body.pointer("/stats/models").and_then(Value::as_object);
         for (model, said) in models.into_iter().flatten() {
             let Some(usage) = usage(said).filter(|usage| usage.tokens() > 0) else { continue };
-            self.turn.add_usage(&live::words(model), usage, None);
+            self.turn.add_usage(&live::words(model), usage);
         }
         self.turn.usage_is_whole = !self.turn.usage.is_empty();
         self.turn.story.tokens(&self.turn.usage);

@@ -206,7 +206,8 @@ impl OpencodeReader {
         if let Some(usage) = told {
             let model = self.turn.begun.model.clone();
             // A model without a price in its configuration costs 0, which is not known to be true.
-            self.turn.add_usage(&model, usage, cost(part, "/cost").filter(|cost| *cost > 0));
+            let cost_micro_usd = cost(part, "/cost").filter(|cost| *cost > 0);
+            self.turn.add_usage(&model, Usage { cost_micro_usd, ..usage });
             self.turn.story.tokens(&self.turn.usage);
         }
         if matches!(self.mark, Mark::Failed(_) | Mark::Aborted) {

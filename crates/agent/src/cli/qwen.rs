@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{ModelUsage, Usage};
 
 use super::fault::Fault;
 use super::line::{count, count_or_zero, text, words};
 use super::messages;
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn, add};
-use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, ModelUsage, Over, OwnConfig, Reader};
+use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
 use crate::live::{self, Live, Retry};
 use crate::report;
 
@@ -208,7 +208,7 @@ impl QwenReader {
         self.turn.went_on();
         self.turn.messages += 1;
         if let Some(usage) = body.pointer("/message/usage").and_then(usage) {
-            add(&mut self.so_far, words(body, "/message/model"), usage, None);
+            add(&mut self.so_far, words(body, "/message/model"), usage);
             self.turn.story.tokens(&self.so_far);
         }
         let mut blocks = body.pointer("/message/content").and_then(Value::as_array).into_iter().flatten();
@@ -222,7 +222,7 @@ impl QwenReader {
     fn result(&mut self, body: &Value, now: Timestamp) {
         if let Some(usage) = body.get("usage").and_then(usage).filter(|usage| usage.tokens() > 0) {
             let model = self.turn.begun.model.clone();
-            self.turn.session_usage(vec![ModelUsage { model, usage, cost: None }]);
+            self.turn.session_usage(vec![ModelUsage { model, usage, messages: 0 }]);
         }
         for denied in body.get("permission_denials").and_then(Value::as_array).into_iter().flatten() {
             let input = messages::input_words(denied.get("tool_input"));
@@ -233,7 +233,7 @@ impl QwenReader {
         let message = text(body, "/error/message").or_else(|| text(body, "/result")).unwrap_or(subtype);
         if well && subtype == "success" && body.get("error").is_none_or(Value::is_null) {
             self.turn.went_on();
-            self.turn.message = words(body, "/result").to_owned();
+            self.turn.last_word(words(body, "/result"));
             self.turn.structured = self.structured(body);
             self.mark = Mark::Well;
         } else if subtype == "error_max_turns" || message.contains("max session turns") {

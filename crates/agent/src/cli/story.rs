@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::usage::Usage;
+use windlass_core::summary::{Ran, Summary};
+use windlass_core::usage::{ModelUsage, Usage};
 
-use super::{ModelUsage, Ran, Summary};
 use crate::live::{self, Live, RefusedCall, Retry, Tool, Touch, Touched};
 
-const ITEMS: usize = 100;
 /// A program that never finishes what it starts must not fill the memory.
 const OPEN_TOOLS: usize = 1000;
 
@@ -49,69 +48,64 @@ impl Story {
 
     /// Told again under the same id it is the same call.
     pub fn tool_started(&mut self, id: &str, name: &str, what: &str) {
-        let tool = tool(id, name, what);
-        if self.open.contains_key(id) || self.open.len() >= OPEN_TOOLS {
+        let tool = Tool { id: live::words(id), name: live::words(name), what: live::words(what) };
+        if self.open.contains_key(&tool.id) || self.open.len() >= OPEN_TOOLS {
             return;
         }
-        self.open.insert(id.to_owned(), tool.clone());
+        self.open.insert(tool.id.clone(), tool.clone());
         self.told.push(Live::ToolStarted(tool));
     }
 
     /// The call that began under this id, or nothing that was ever begun.
     pub fn tool_finished(&mut self, id: &str, exit: Option<i32>, ok: bool) -> Option<Tool> {
-        let tool = self.open.remove(id)?;
+        let tool = self.open.remove(&live::words(id))?;
         self.told.push(Live::ToolFinished { tool: tool.clone(), exit, ok });
         Some(tool)
     }
 
     pub fn open(&self, id: &str) -> Option<&Tool> {
-        self.open.get(id)
+        self.open.get(&live::words(id))
     }
 
     pub fn ran(&mut self, command: &str, exit: Option<i32>, ok: bool) {
-        let command = live::words(command);
-        keep(&mut self.summary.commands, &mut self.summary.left_out, Ran { command, exit, ok });
+        self.summary.ran(Ran { what: live::words(command), exit, ok });
     }
 
     pub fn touched(&mut self, path: &str, how: Touch) {
         if path.is_empty() {
             return;
         }
-        let touched = Touched { path: live::words(path), how };
-        self.told.push(Live::Touched(touched.clone()));
-        if !self.summary.files.contains(&touched) {
-            keep(&mut self.summary.files, &mut self.summary.left_out, touched);
-        }
+        let path = live::words(path);
+        let list = match how {
+            Touch::Created => &mut self.summary.created,
+            Touch::Edited | Touch::Deleted => &mut self.summary.edited,
+            Touch::Read => &mut self.summary.read,
+        };
+        Summary::keep(list, path.clone());
+        self.told.push(Live::Touched(Touched { path, how }));
     }
 
     pub fn refused(&mut self, what: &str, why: &str) {
         let refused = RefusedCall { what: live::words(what), why: live::words(why) };
-        if !self.summary.refused.contains(&refused) {
-            self.told.push(Live::RefusedCall(refused.clone()));
-            keep(&mut self.summary.refused, &mut self.summary.left_out, refused);
+        let shown = format!("{}: {}", refused.what, refused.why);
+        if !self.summary.refused.contains(&shown) {
+            Summary::keep(&mut self.summary.refused, shown);
+            self.told.push(Live::RefusedCall(refused));
         }
     }
 
     /// A refusal that is told again at the end, without its reason.
     pub fn denied(&mut self, what: &str) {
         let what = live::words(what);
-        if !self.summary.refused.iter().any(|known| known.what == what) {
+        if !self.summary.refused.iter().any(|known| known.starts_with(&what)) {
             self.refused(&what, "the program's rules do not allow it");
         }
     }
 
     pub fn error(&mut self, what: &str) {
         let what = live::words(what);
-        if !what.is_empty() && !self.summary.errors.contains(&what) {
-            keep(&mut self.summary.errors, &mut self.summary.left_out, what);
+        if !what.is_empty() {
+            Summary::keep(&mut self.summary.errors, what);
         }
     }
-}
-
-fn tool(id: &str, name: &str, what: &str) -> Tool {
-    Tool { id: live::words(id), name: live::words(name), what: live::words(what) }
-}
-
-fn keep<T>(items: &mut Vec<T>, left_out: &mut u64, item: T) {
-    if items.len() < ITEMS { items.push(item) } else { *left_out += 1 }
 }

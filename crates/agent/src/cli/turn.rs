@@ -3,13 +3,13 @@
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
-use windlass_core::usage::Usage;
+use windlass_core::usage::{ModelUsage, Session, Usage, sum};
 use windlass_process::Exit;
 
 use super::fault::{self, Fault, Reading};
 use super::line::{self, Line};
 use super::story::Story;
-use super::{Begun, Ending, ModelUsage, Over, Session};
+use super::{Begun, Ending, Over, Start};
 use crate::live::{self, Retry};
 use crate::{bound, report};
 
@@ -99,6 +99,10 @@ impl Turn {
 
     pub fn said(&mut self, text: &str) {
         self.story.text(text);
+        self.last_word(text);
+    }
+
+    pub fn last_word(&mut self, text: &str) {
         self.message = bound::head(text, MESSAGE_BYTES).to_owned();
     }
 
@@ -148,15 +152,15 @@ impl Turn {
     }
 
     /// Adds to what is known of this turn.
-    pub fn add_usage(&mut self, model: &str, usage: Usage, cost: Option<u64>) {
-        add(&mut self.usage, model, usage, cost);
+    pub fn add_usage(&mut self, model: &str, usage: Usage) {
+        add(&mut self.usage, model, usage);
     }
 
     /// Of a program that reports the total of its session: this turn's part is what was not there before.
     pub fn session_usage(&mut self, total: Vec<ModelUsage>) {
-        self.usage = match &self.begun.session {
-            Session::Fresh => total.clone(),
-            Session::Resumed { before } => less(&total, before).unwrap_or_default(),
+        self.usage = match &self.begun.start {
+            Start::Fresh => total.clone(),
+            Start::Resumed { before } => less(&total, before).unwrap_or_default(),
         };
         self.usage_is_whole = !self.usage.is_empty();
         self.story.tokens(&self.usage);
@@ -170,23 +174,25 @@ impl Turn {
     pub fn end(mut self, mark: Mark, over: &Over<'_>) -> Ending {
         let stderr = String::from_utf8_lossy(over.stderr);
         let session_is_gone =
-            matches!(self.begun.session, Session::Resumed { .. }) && says_gone(&stderr, &self.message);
+            matches!(self.begun.start, Start::Resumed { .. }) && says_gone(&stderr, &self.message);
         let end = self.judge(mark, over, &stderr);
         if self.other_lines > 0 {
             self.notes.push(format!("{} lines of its output were not read", self.other_lines));
         }
         let well = end == AttemptEnd::Normal;
-        self.usage.retain(|model| model.usage.tokens() > 0 || model.cost.is_some_and(|cost| cost > 0));
-        self.session_total.retain(|model| model.usage.tokens() > 0);
+        self.usage.retain(|model| model.usage.tokens() > 0);
+        if let [only] = self.usage.as_mut_slice() {
+            only.messages = self.messages;
+        }
+        let total = self.session_total;
+        let session = self.session.filter(|_| !session_is_gone).map(|id| Session { id, total });
         Ending {
             structured: self.structured.filter(|_| well),
             usage_is_whole: self.usage_is_whole && !self.usage.is_empty(),
             end,
             message: self.message,
             usage: self.usage,
-            session_total: self.session_total,
-            messages: self.messages,
-            session: self.session,
+            session,
             session_is_gone,
             summary: self.story.into_summary(),
             notes: self.notes,
@@ -259,23 +265,25 @@ impl Turn {
     }
 }
 
-pub fn add(models: &mut Vec<ModelUsage>, model: &str, usage: Usage, cost: Option<u64>) {
+/// The cost of what one model used is known where every part's is.
+pub fn add(models: &mut Vec<ModelUsage>, model: &str, usage: Usage) {
+    let part = ModelUsage { model: model.to_owned(), usage, messages: 0 };
     match models.iter_mut().find(|known| known.model == model) {
-        Some(known) => {
-            known.usage.add(&usage);
-            known.cost = known.cost.zip(cost).map(|(before, more)| before.saturating_add(more));
-        }
-        None => models.push(ModelUsage { model: model.to_owned(), usage, cost }),
+        Some(known) => known.usage = sum(&[known.clone(), part]).unwrap_or_default(),
+        None => models.push(part),
     }
 }
 
-/// None where the total is smaller than what was before: then neither can be believed.
+/// None where the total is smaller than what was before: then neither can be believed. A total that is told as
+/// one is one, also where another model was asked for before.
 fn less(total: &[ModelUsage], before: &[ModelUsage]) -> Option<Vec<ModelUsage>> {
     if before.is_empty() {
         return None;
     }
+    let as_one = total.len() == 1 && before.len() == 1;
     let minus = |now: &ModelUsage| {
-        let Some(then) = before.iter().find(|then| then.model == now.model) else { return Some(now.clone()) };
+        let same = |then: &&ModelUsage| as_one || then.model == now.model;
+        let Some(then) = before.iter().find(same) else { return Some(now.clone()) };
         let (a, b) = (now.usage, then.usage);
         Some(ModelUsage {
             model: now.model.clone(),
@@ -285,9 +293,9 @@ fn less(total: &[ModelUsage], before: &[ModelUsage]) -> Option<Vec<ModelUsage>> 
                 reasoning_tokens: a.reasoning_tokens.checked_sub(b.reasoning_tokens)?,
                 cache_read_tokens: a.cache_read_tokens.checked_sub(b.cache_read_tokens)?,
                 cache_write_tokens: a.cache_write_tokens.checked_sub(b.cache_write_tokens)?,
-                ..Usage::default()
+                cost_micro_usd: a.cost_micro_usd.zip(b.cost_micro_usd).and_then(|(a, b)| a.checked_sub(b)),
             },
-            cost: now.cost.zip(then.cost).and_then(|(now, then)| now.checked_sub(then)),
+            messages: 0,
         })
     };
     total.iter().map(minus).collect()

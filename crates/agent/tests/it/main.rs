@@ -4,6 +4,12 @@
 
 mod brief;
 mod command;
+mod disturbed;
+mod invocations;
+mod limits;
+mod recorded;
+mod recordings;
 mod report;
 mod scripted;
 mod stage;
+mod tools;
