@@ -14,6 +14,7 @@ mod page;
 mod programs;
 mod project;
 mod rounds;
+mod sandbox;
 mod shown;
 mod simulator;
 mod store;

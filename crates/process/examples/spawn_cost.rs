@@ -1,25 +1,37 @@
-//! What a warden and a level cost: `/bin/true` started and waited for, plainly and each other way, in turn.
+//! What a warden and a level cost, each way in turn, a line of JSON a round, in microseconds.
 //!
-//! `cargo run --release -p windlass-process --example spawn_cost [ROUNDS]`
+//! `spawn_cost spawn ROUNDS` starts `/bin/true` and waits for it. `spawn_cost work ROUNDS DIR` reads every file of a
+//! tree that it makes in DIR: plainly, through a read-only bind, and through an overlay.
 #![allow(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
+use std::error::Error;
+use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use windlass_process::{
-    Confinement, Containment, Exit, Level, Limits, Network, Program, Reach, Spawner, ThrowawayTree,
-    WARDEN_ARG, remedy, warden_main,
+    Confinement, Exit, Level, Limits, Network, Program, Reach, Spawner, ThrowawayTree, WARDEN_ARG, remedy,
+    warden_main,
 };
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const FILES: usize = 20_000;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
-    let rounds = match args.next() {
-        Some(word) if word == WARDEN_ARG => return warden_main(args),
-        Some(word) => word.to_str().and_then(|word| word.parse().ok()).unwrap_or(200),
-        None => 200,
+    let first = args.next().unwrap_or_default();
+    if first == WARDEN_ARG {
+        return warden_main(args);
+    }
+    let words: Vec<String> = args.map(|word| word.to_string_lossy().into_owned()).collect();
+    let rounds = words.first().and_then(|word| word.parse().ok()).unwrap_or(50);
+    let measured = match words.get(1) {
+        Some(dir) if first == "work" => work(rounds, Path::new(dir)),
+        Some(_) | None => spawn(rounds),
     };
-    match measure(rounds) {
+    match measured {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -28,66 +40,83 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(rounds: usize) -> Result<(), Box<dyn std::error::Error>> {
+fn spawn(rounds: usize) -> Outcome<()> {
     let scratch = std::env::temp_dir().join(format!("spawn-cost-{}", std::process::id()));
     std::fs::create_dir(&scratch)?;
     let made = |name: &str| std::fs::create_dir_all(scratch.join(name)).map(|()| scratch.join(name));
     let spawner = Spawner::new();
-    let found = spawner.probe(&scratch);
-    println!("{found:?}, {rounds} rounds");
-    let tree = ThrowawayTree { lower: made("l")?, at: made("a")?, upper: made("u")?, hide: vec![made("l")?] };
     let reach = Reach { write: vec![made("work")?], scratch: Some(made("tmp")?), ..Reach::system() };
-    let at = |level, network| Confinement { level, reach: reach.clone(), network, tree: None, image: None };
-    let subreaper = spawner.clone().contained_by(Containment::Subreaper);
-    let mut ways: Vec<(&str, &Spawner, Confinement)> = vec![("subreaper", &subreaper, Confinement::none())];
-    if found.pid_namespace {
-        ways.push(("namespace", &spawner, Confinement::none()));
-    }
-    if found.overlay {
-        ways.push(("namespace + tree", &spawner, Confinement::none_with(Some(tree.clone()))));
-    }
-    for (name, level, network) in [
-        ("level landlock", Level::Landlock, Network::Open),
-        ("level namespaces", Level::Namespaces, Network::Open),
-        ("… without network", Level::Namespaces, Network::None),
-    ] {
+    let at =
+        |level| Confinement { level, reach: reach.clone(), network: Network::Open, tree: None, image: None };
+    let mut ways: Vec<(&str, Confinement)> = vec![("warden", Confinement::none())];
+    for (name, level) in [("landlock", Level::Landlock), ("namespaces", Level::Namespaces)] {
         match spawner.prove(level, &scratch) {
-            proof if proof.held => ways.push((name, &spawner, at(level, network))),
-            proof => println!("not run: {}", remedy(&proof)),
+            proof if proof.held => ways.push((name, at(level))),
+            proof => eprintln!("not run: {}", remedy(&proof)),
         }
     }
-    let mut times = vec![Vec::new(); ways.len() + 1];
     for _ in 0..rounds {
         let started = Instant::now();
         Command::new("/bin/true").status()?;
-        times[0].push(started.elapsed());
-        for ((_, spawner, confinement), times) in ways.iter().zip(&mut times[1..]) {
-            times.push(wardened(spawner, &scratch, confinement)?);
-            tree.discard()?;
+        let mut line = vec![reading("plain", started.elapsed())];
+        for (name, confinement) in &ways {
+            line.push(reading(name, wardened(&spawner, &scratch, confinement, "/bin/true")?));
         }
+        println!("{{{}}}", line.join(","));
     }
-    let names = ["plain"].into_iter().chain(ways.iter().map(|(name, ..)| *name));
-    for (name, mut times) in names.zip(times) {
-        times.sort();
-        if let (Some(least), Some(median)) = (times.first(), times.get(times.len() / 2)) {
-            println!("{name:18} median {median:9.2?}  least {least:9.2?}");
-        }
+    Ok(std::fs::remove_dir_all(&scratch)?)
+}
+
+/// What a gate does most: many files are opened and read.
+fn work(rounds: usize, dir: &Path) -> Outcome<()> {
+    let made = |name: &str| std::fs::create_dir_all(dir.join(name)).map(|()| dir.join(name));
+    let (tree, at, upper) = (made("tree")?, made("at")?, made("upper")?);
+    for number in 0..FILES {
+        let below = tree.join(format!("d{}", number % 200));
+        std::fs::create_dir_all(&below)?;
+        std::fs::write(below.join(format!("f{number}")), "a line of some length\n".repeat(60))?;
     }
-    std::fs::remove_dir_all(&scratch)?;
+    let spawner = Spawner::new();
+    let read =
+        |place: &Path| format!("cd {} && find . -type f -exec cat {{}} + > /dev/null", place.display());
+    let bound = Reach { read: vec![tree.clone()], scratch: Some(made("tmp")?), ..Reach::system() };
+    let confined = |reach: Reach, tree| Confinement {
+        level: Level::Namespaces,
+        reach,
+        network: Network::Open,
+        tree,
+        image: None,
+    };
+    let layer = ThrowawayTree { lower: tree.clone(), at: at.clone(), upper, hide: vec![tree.clone()] };
+    let layered = Reach { read: vec![], ..bound.clone() };
+    for _ in 0..rounds {
+        let started = Instant::now();
+        let plain = Command::new("/bin/sh").arg("-c").arg(read(&tree)).stdout(Stdio::null()).status()?;
+        let plain = plain.success().then(|| started.elapsed()).ok_or("the work failed")?;
+        let bind = wardened(&spawner, dir, &confined(bound.clone(), None), &read(&tree))?;
+        let overlay = wardened(&spawner, dir, &confined(layered.clone(), Some(layer.clone())), &read(&at))?;
+        layer.discard()?;
+        let line = [reading("plain", plain), reading("bind", bind), reading("overlay", overlay)];
+        println!("{{{}}}", line.join(","));
+    }
     Ok(())
 }
 
-fn wardened(
-    spawner: &Spawner,
-    scratch: &Path,
-    confinement: &Confinement,
-) -> Result<Duration, Box<dyn std::error::Error>> {
+fn reading(name: &str, took: Duration) -> String {
+    format!("\"{name}\":{}", took.as_micros())
+}
+
+fn wardened(spawner: &Spawner, scratch: &Path, confinement: &Confinement, run: &str) -> Outcome<Duration> {
     let dir = scratch.join("attempt");
     std::fs::create_dir(&dir)?;
+    let argv: Vec<OsString> = match run.contains(' ') {
+        true => vec!["/bin/sh".into(), "-c".into(), run.into()],
+        false => vec![run.into()],
+    };
     let program = Program {
-        argv: vec!["/bin/true".into()],
+        argv,
         cwd: "/".into(),
-        env: Vec::new(),
+        env: vec![("PATH".into(), "/usr/bin:/bin".into())],
         stdin: Vec::new(),
         limits: Limits::none(1 << 20),
         confinement: confinement.clone(),
@@ -97,6 +126,7 @@ fn wardened(
     let started = Instant::now();
     let finished = spawner.start(&program)?.wait();
     let took = started.elapsed();
+    let said = std::fs::read_to_string(&finished.stderr.path).unwrap_or_default();
     std::fs::remove_dir_all(&dir)?;
-    if finished.exit == Exit::Code(0) { Ok(took) } else { Err(format!("{:?}", finished.exit).into()) }
+    if finished.exit == Exit::Code(0) { Ok(took) } else { Err(format!("{:?}: {said}", finished.exit).into()) }
 }

@@ -74,7 +74,7 @@ fn sum(readings: &Readings) -> Result<Duration> {
 }
 
 /// The log knows milliseconds only, so that a mean says more than a median.
-fn mean(times: &[Duration]) -> Result<Duration> {
+pub fn mean(times: &[Duration]) -> Result<Duration> {
     ensure!(times.len() > 2 * EDGE, "the loop had only {} iterations", times.len());
     let inner = &times[EDGE..times.len() - EDGE];
     Ok(inner.iter().sum::<Duration>() / u32::try_from(inner.len())?)

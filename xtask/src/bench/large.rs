@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::iteration::scratch;
 use super::page::{Limit, Row};
 use super::programs::Readings;
-use super::project::Project;
+use super::project::{Level, Project};
 use super::rounds::{Comparison, Measured};
 use super::{Ground, failed};
 
@@ -35,16 +35,22 @@ pub fn large(ground: &Ground) -> Result<Vec<Row>> {
         .rows(Some(0.35)),
     );
     rows.push(Measured::of("the gate's tree, one change".to_owned(), warm("delta")?).row_in_ms(10.0));
-    rows.push(whole(ground, &dir).unwrap_or_else(|error| failed(&error)));
+    for (level, name, bound) in [
+        (Level::None, "iteration", 100.0),
+        (Level::Namespaces, "iteration, agent and gate inside namespaces", 130.0),
+    ] {
+        let row =
+            whole(ground, &dir, level).map(|found| Measured::of(name.to_owned(), found).row_in_ms(bound));
+        rows.push(row.unwrap_or_else(|error| failed(&error)));
+    }
     rows.extend(beside(&found)?);
     Ok(rows)
 }
 
-fn whole(ground: &Ground, dir: &std::path::Path) -> Result<Row> {
+fn whole(ground: &Ground, dir: &std::path::Path, level: Level) -> Result<Vec<Duration>> {
     let project = Project::in_repository(dir, dir.join("repo"), &ground.programs.windlass).tasked(TASKS)?;
-    let times = project.drive()?;
-    let inner: Vec<Duration> = times[EDGE.min(times.len())..].to_vec();
-    Ok(Measured::of("iteration".to_owned(), inner).row_in_ms(100.0))
+    let times = project.at(level)?.drive()?;
+    Ok(times[EDGE.min(times.len())..].to_vec())
 }
 
 /// What is reported without a bound.

@@ -13,10 +13,11 @@ use serde_json::Value;
 use crate::surroundings::Surroundings;
 
 /// The packages with examples that are run here.
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 7] = [
     "windlass",
     "windlass-core",
     "windlass-driver",
+    "windlass-process",
     "windlass-store",
     "windlass-testkit",
     "windlass-workspace",

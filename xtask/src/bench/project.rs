@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-const NAME: &str = "bench";
 const AGENT: &str = "echo \"$WINDLASS_TASK\" > \"made-$WINDLASS_TASK.txt\"\n";
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
@@ -18,6 +17,14 @@ pub struct Project {
     /// Outside the repository: the agent, and windlass's records.
     beside: PathBuf,
     windlass: PathBuf,
+    level: Level,
+}
+
+/// How agent and check are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    None,
+    Namespaces,
 }
 
 impl Project {
@@ -41,7 +48,7 @@ impl Project {
     }
 
     pub fn in_repository(dir: &Path, repository: PathBuf, windlass: &Path) -> Self {
-        Self { repository, beside: dir.join("beside"), windlass: windlass.to_owned() }
+        Self { repository, beside: dir.join("beside"), windlass: windlass.to_owned(), level: Level::None }
     }
 
     /// With this many tasks to do, and nothing committed for it: a base is
@@ -57,14 +64,25 @@ impl Project {
         Ok(self)
     }
 
+    /// The same under confinement, with records of its own.
+    pub fn at(self, level: Level) -> Result<Self> {
+        let project = Self { level, ..self };
+        project.agent(AGENT)?;
+        Ok(project)
+    }
+
     /// Another agent than the one that writes a file.
     pub fn agent(&self, script: &str) -> Result<()> {
         let path = self.agent_script();
         fs::write(&path, script)?;
+        let level = match self.level {
+            Level::None => "none",
+            Level::Namespaces => "namespaces",
+        };
         let policy = format!(
             "[loop]\nmax_iterations = 1000\n[agent]\nuse = \"command\"\ncommand = [\"sh\", {:?}]\n\
              [plan]\nsource = \"tasks/\"\n[[gate.check]]\nname = \"true\"\nrun = \"true\"\n\
-             [review]\ntasks = false\nfinal = false\n[sandbox]\nlevel = \"none\"\nminimum = \"none\"\n",
+             [review]\ntasks = false\nfinal = false\n[sandbox]\nlevel = \"{level}\"\nminimum = \"{level}\"\n",
             path.display().to_string()
         );
         fs::write(self.repository.join("windlass.toml"), policy)?;
@@ -76,7 +94,10 @@ impl Project {
     }
 
     pub fn state(&self) -> PathBuf {
-        self.beside.join("state")
+        self.beside.join(match self.level {
+            Level::None => "state",
+            Level::Namespaces => "state-confined",
+        })
     }
 
     /// `windlass` in this project, with an environment of its own.
@@ -95,19 +116,27 @@ impl Project {
         command
     }
 
+    /// Two loops on one repository have a branch each.
+    fn name(&self) -> &'static str {
+        match self.level {
+            Level::None => "bench",
+            Level::Namespaces => "bench-confined",
+        }
+    }
+
     pub fn run(&self) -> Command {
-        self.windlass(&["run", "--name", NAME])
+        self.windlass(&["run", "--name", self.name()])
     }
 
     pub fn status(&self) -> Command {
-        self.windlass(&["status", NAME, "--json"])
+        self.windlass(&["status", self.name(), "--json"])
     }
 
     /// Drives the loop to its end, and gives the times of its iterations, in
     /// whole milliseconds as the log has them.
     pub fn drive(&self) -> Result<Vec<Duration>> {
         finish(self.run())?;
-        let output = self.windlass(&["log", NAME, "--json"]).output().context("windlass log")?;
+        let output = self.windlass(&["log", self.name(), "--json"]).output().context("windlass log")?;
         let mut opened = Vec::new();
         for line in String::from_utf8_lossy(&output.stdout).lines() {
             let event: Value = serde_json::from_str(line).with_context(|| format!("{line:?}"))?;
