@@ -138,8 +138,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("stdout");
         // Of 60 bytes the first and the last 20 are kept.
-        let kept = "first\nsecond.......\n… 20 bytes left out …\nf line\nlast line\nend";
-        for heard in ["", "first\nsec", "first\nsecond.......x"] {
+        let kept = "first\nsecond........\n… 20 bytes left out …\nf line\nlast line\nend";
+        for heard in ["", "first\nsec", "first\nsecond........"] {
             std::fs::write(&path, heard).unwrap();
             let mut follower = Follower::of(&path);
             let mut lines = follower.lines();

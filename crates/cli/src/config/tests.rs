@@ -379,9 +379,9 @@ fn a_run_needs_its_agents() {
     assert_eq!(
         fresh.to_string(),
         "error: the command of the author is still the placeholder
-  --> windlass.toml:11:1
+  --> windlass.toml:10:1
    |
-11 | command = [\"your-agent-here\"]
+10 | command = [\"your-agent-here\"]
    | ^^^^^^^
    |
    = help: replace it with the command of your agent; it gets the brief on its standard input"

@@ -233,7 +233,7 @@ fn an_agent_with_no_command() {
 
 #[test]
 fn an_adapter_of_later_or_of_nobody() {
-    for adapter in ["codex", "cmd"] {
+    for adapter in ["builtin", "cmd"] {
         let case = with(|case| {
             edit(case, "use = \"command\"", &format!("use = \"{adapter}\""));
         });

@@ -34,7 +34,7 @@ fn records_in_a_directory_with_an_odd_name() {
         "%s $HOME 'q' \"q\"",
     ] {
         let case = Setup::new(HONEST).ready();
-        let dir = case.side().join(name);
+        let dir = case.repo.beside(name);
         completes_with(&case, &["--state-dir", &dir.display().to_string()]);
         assert!(dir.is_dir(), "{name:?}");
         assert_eq!(case.home.state().read_dir().unwrap().count(), 0, "nowhere else: {name:?}");
@@ -44,8 +44,8 @@ fn records_in_a_directory_with_an_odd_name() {
 #[test]
 fn records_in_a_relative_directory() {
     let case = Setup::new(HONEST).ready();
-    completes_with(&case, &["--state-dir", "../side/records"]);
-    assert!(case.side().join("records").is_dir());
+    completes_with(&case, &["--state-dir", "../records"]);
+    assert!(case.repo.beside("records").is_dir());
 }
 
 #[test]
