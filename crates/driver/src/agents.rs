@@ -41,7 +41,7 @@ pub enum Login {
 pub fn look(surroundings: &Surroundings, scratch: &Path) -> Vec<Seen> {
     let path = surroundings.clean_path();
     let spawner = Spawner::new();
-    let look = |name: &'static str| {
+    let look = &|name: &'static str| {
         let policy = AgentPolicy { adapter: name.to_owned(), ..AgentPolicy::default() };
         let found = installed(&policy, (&surroundings.project, &path), (&spawner, scratch));
         Seen {
@@ -52,7 +52,11 @@ pub fn look(surroundings: &Surroundings, scratch: &Path) -> Vec<Seen> {
             version: found.and_then(|found| found.version),
         }
     };
-    KNOWN_AGENTS.into_iter().map(look).collect()
+    // Some take seconds to say their version.
+    std::thread::scope(|scope| {
+        let looks = KNOWN_AGENTS.map(|name| scope.spawn(move || look(name)));
+        looks.into_iter().filter_map(|look| look.join().ok()).collect()
+    })
 }
 
 fn login(policy: &AgentPolicy, surroundings: &Surroundings) -> Login {

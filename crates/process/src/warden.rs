@@ -175,9 +175,7 @@ fn run(
     let containment = tree.containment;
     let program = &mut request.program;
     let begin = || -> Result<Watch, String> {
-        write_record(program, tree.leader.as_raw_pid(), housed.as_ref()).map_err(|error| {
-            format!("cannot write {}: {error}", record::record_path(&program.dir).display())
-        })?;
+        write_record(program, tree.leader.as_raw_pid(), housed.as_ref())?;
         guard.adopt(tree.leader)?;
         let given = std::mem::take(&mut program.stdin);
         let pipes = watch::Pipes { control, report, stdin, stdout, stderr };
@@ -237,7 +235,12 @@ fn run(
     }
 }
 
-fn write_record(program: &Program, leader: i32, housed: Option<&Housed>) -> io::Result<()> {
+fn write_record(program: &Program, leader: i32, housed: Option<&Housed>) -> Result<(), String> {
+    let failed = |error| format!("cannot write {}: {error}", record::record_path(&program.dir).display());
+    make_record(program, leader, housed).map_err(failed)
+}
+
+fn make_record(program: &Program, leader: i32, housed: Option<&Housed>) -> io::Result<()> {
     let of =
         |pid| ProcessId::of(pid).ok_or_else(|| io::Error::other(format!("process {pid} is not in /proc")));
     let record = Record {
