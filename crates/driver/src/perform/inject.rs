@@ -19,8 +19,8 @@ pub fn put(space: &Path, project: &Path, files: &BTreeMap<String, String>) -> io
 
 pub fn take_away(space: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
     // A workspace that the agent removed has nothing in it.
-    let there = files.keys().filter(|_| space.is_dir());
-    there.map(|target| place(space, target).and_then(|place| clear(&place))).collect()
+    let mut there = files.keys().filter(|_| space.is_dir());
+    there.try_for_each(|target| place(space, target).and_then(|place| clear(&place)))
 }
 
 /// Where a file goes. An agent may have made a link of a directory on the way;
