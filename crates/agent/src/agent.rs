@@ -14,6 +14,7 @@ use windlass_core::usage::{ModelUsage, Session, Usage};
 use windlass_process::{Canceller, Capture, Confinement, Resources, Spawner};
 use windlass_redact::Redactor;
 
+use crate::acp::Acp;
 use crate::cli;
 use crate::command::Command;
 use crate::known::Known;
@@ -39,12 +40,13 @@ pub trait Agent: Send + Sync {
 /// The agent that a policy names.
 pub fn adapter(policy: &AgentPolicy) -> Result<Box<dyn Agent>, UnknownAdapter> {
     match policy.adapter.as_str() {
+        "acp" => Ok(Box::new(Acp)),
         "command" => Ok(Box::new(Command)),
         "scripted" => Ok(Box::new(Scripted)),
         other => match cli::named(other) {
             Some(cli) => Ok(Box::new(Known(cli))),
             None => {
-                let names = KNOWN_AGENTS.into_iter().chain(["command", "scripted"]);
+                let names = KNOWN_AGENTS.into_iter().chain(["acp", "command", "scripted"]);
                 Err(UnknownAdapter {
                     name: other.to_owned(),
                     nearest: nearest(other, names).unwrap_or("command"),

@@ -7,13 +7,14 @@
 //! A program's word for success is about its turn, never about the work. Its exit code is not believed alone,
 //! and a stream that stops before its end marker, or goes on after it, was no turn that ended well.
 
+pub mod acp;
 mod claude;
 mod codex;
 mod fault;
 pub mod fuzzed;
 mod gemini;
-mod line;
-mod messages;
+pub(crate) mod line;
+pub(crate) mod messages;
 mod opencode;
 mod qwen;
 mod story;
@@ -191,6 +192,8 @@ pub struct Over<'a> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ending {
+    /// What the program calls itself, and its version, where its output says so.
+    pub agent: String,
     pub end: AttemptEnd,
     /// The final message, verbatim but bounded.
     pub message: String,

@@ -61,7 +61,7 @@ pub fn locate(program: &OsStr, path: &OsStr) -> Option<PathBuf> {
 /// operator's: what an agent may write must not become the next agent. So a relative path of the first word,
 /// the script of an interpreter, and every later word that looks like a path (it has a slash or a dot) and
 /// names a file in the operator's project, starts there. All else stays as it is.
-fn argv(policy: &AgentPolicy, project: &Path) -> Vec<OsString> {
+pub fn argv(policy: &AgentPolicy, project: &Path) -> Vec<OsString> {
     let resolved = |(index, word): (usize, &String)| {
         let of_project = match index {
             0 => word.contains('/'),

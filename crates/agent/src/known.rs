@@ -21,7 +21,7 @@ use crate::version::Asking;
 use crate::{claim, command, report, schema, version};
 
 /// Kept of each stream: all that a reader needs of a long turn.
-const OUTPUT_CAP: u64 = 32 * 1024 * 1024;
+pub const OUTPUT_CAP: u64 = 32 * 1024 * 1024;
 /// How long a line may lie unread.
 const LISTEN: Duration = Duration::from_millis(50);
 /// Read of standard error for the class of a turn.
@@ -39,15 +39,7 @@ impl Agent for Known {
     /// A program that was installed by a package manager lies among files of its own.
     fn files(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Vec<PathBuf> {
         let Ok(found) = self.found(policy, project, path) else { return Vec::new() };
-        let real = found.canonicalize().unwrap_or_else(|_| found.clone());
-        let mut files = vec![found, real.clone()];
-        let packages = real.ancestors().filter(|dir| dir.ends_with("node_modules")).last();
-        files.extend(packages.or(real.parent()).map(Path::to_path_buf));
-        if let Some(node) = command::locate(OsStr::new("node"), path) {
-            let real = node.canonicalize().unwrap_or_else(|_| node.clone());
-            files.extend([node, real]);
-        }
-        files
+        beside(&found, path)
     }
 
     fn answers(&self) -> bool {
@@ -103,6 +95,19 @@ impl Known {
     }
 }
 
+/// A program with the packages it was installed among, and what runs it.
+pub fn beside(found: &Path, path: &OsStr) -> Vec<PathBuf> {
+    let real = found.canonicalize().unwrap_or_else(|_| found.to_owned());
+    let mut files = vec![found.to_owned(), real.clone()];
+    let packages = real.ancestors().filter(|dir| dir.ends_with("node_modules")).last();
+    files.extend(packages.or(real.parent()).map(Path::to_path_buf));
+    if let Some(node) = command::locate(OsStr::new("node"), path) {
+        let real = node.canonicalize().unwrap_or_else(|_| node.clone());
+        files.extend([node, real]);
+    }
+    files
+}
+
 /// A known agent on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
@@ -155,22 +160,19 @@ impl Turn<'_> {
         }
         let start =
             Start { argv: invocation.argv, env: self.environment(invocation.env), output_cap: OUTPUT_CAP };
-        let running = match attempt::start(call, start) {
-            Ok(running) => running,
-            Err(what) => return (attempt::not_started(call.role, what), false),
-        };
-        started(running.canceller());
-        let start = match resume {
+        let begins = match resume {
             Some(session) => cli::Start::Resumed { before: session.total.clone() },
             None => cli::Start::Fresh,
         };
-        let begun =
-            Begun { model: call.policy.model.clone(), schema: schema.is_some(), start, zone: Zone::system() };
-        let (finished, ear) = listen(call, running, self.cli.reader(begun));
-        if let Err(what) = attempt::clean(call, &finished) {
-            return (attempt::not_started(call.role, what), false);
-        }
-        self.told(finished, ear, (schema.is_some(), invocation.notes))
+        let begun = Begun {
+            model: call.policy.model.clone(),
+            schema: schema.is_some(),
+            start: begins,
+            zone: Zone::system(),
+        };
+        let heard =
+            Heard { reader: self.cli.reader(begun), schema: schema.is_some(), notes: invocation.notes };
+        hear(call, start, heard, started)
     }
 
     fn invocation(&self, schema: Option<&Value>, resume: Option<&Session>) -> Invocation {
@@ -203,38 +205,61 @@ impl Turn<'_> {
         let set = self.call.policy.extra.set.iter().map(|(name, value)| (name.into(), value.into()));
         own.into_iter().chain(set).collect()
     }
+}
 
-    fn told(&self, finished: Finished, ear: Ear, (schema, notes): (bool, Vec<String>)) -> (Told, bool) {
-        let call = self.call;
-        let outside = attempt::outside(call, &finished);
-        let stderr = attempt::end_of(&finished.stderr.path, LAST_ERRORS).unwrap_or_default();
-        let over = Over { exit: &finished.exit, outside: &outside, stderr: &stderr, now: (call.clock)() };
-        let mut ending = ear.reader.end(&over);
-        if let Some(known) = ear.ended.filter(|_| finished.exit == Exit::Cancelled) {
-            ending.end = known;
-        }
-        let heard = match schema {
-            true => report::of_answer(ending.structured.as_ref(), call.role, call.nonce),
-            false => report::read(&call.dir.join(REPORT_PATH), (call.role, call.nonce), call.redactor),
-        };
-        let heard = heard.or_claim(call.role, || claim::of(&ending.message));
-        let gone = ending.session_is_gone;
-        let mut told = attempt::told(finished, heard, outside);
-        if !ending.usage_is_whole && !ending.usage.is_empty() {
-            told.notes.push("it was cut short: it used at least the tokens that it told".to_owned());
-        }
-        told.end = ending.end.clone();
-        told.notes.extend(notes);
-        told.notes.append(&mut ending.notes);
-        told.summary = ending.summary;
-        told.models = ending.usage;
-        told.usage = usage::sum(&told.models).or(told.usage);
-        told.session = ending.session;
-        if !ending.message.is_empty() {
-            told.message = ending.message;
-        }
-        (told, gone)
+/// How a program is listened to.
+pub struct Heard {
+    pub reader: Box<dyn Reader>,
+    /// Whether its report is its last message.
+    pub schema: bool,
+    /// What is to be said of the call.
+    pub notes: Vec<String>,
+}
+
+/// Runs a program and listens to it: what came of it, and whether the session it was to go on with was gone.
+pub fn hear(call: &Call<'_>, start: Start, heard: Heard, started: &mut dyn FnMut(Canceller)) -> (Told, bool) {
+    let running = match attempt::start(call, start) {
+        Ok(running) => running,
+        Err(what) => return (attempt::not_started(call.role, what), false),
+    };
+    started(running.canceller());
+    let (finished, ear) = listen(call, running, heard.reader);
+    if let Err(what) = attempt::clean(call, &finished) {
+        return (attempt::not_started(call.role, what), false);
     }
+    told(call, finished, ear, (heard.schema, heard.notes))
+}
+
+fn told(call: &Call<'_>, finished: Finished, ear: Ear, (schema, notes): (bool, Vec<String>)) -> (Told, bool) {
+    let outside = attempt::outside(call, &finished);
+    let stderr = attempt::end_of(&finished.stderr.path, LAST_ERRORS).unwrap_or_default();
+    let over = Over { exit: &finished.exit, outside: &outside, stderr: &stderr, now: (call.clock)() };
+    let mut ending = ear.reader.end(&over);
+    if let Some(known) = ear.ended.filter(|_| finished.exit == Exit::Cancelled) {
+        ending.end = known;
+    }
+    let heard = match schema {
+        true => report::of_answer(ending.structured.as_ref(), call.role, call.nonce),
+        false => report::read(&call.dir.join(REPORT_PATH), (call.role, call.nonce), call.redactor),
+    };
+    let heard = heard.or_claim(call.role, || claim::of(&ending.message));
+    let gone = ending.session_is_gone;
+    let mut told = attempt::told(finished, heard, outside);
+    if !ending.usage_is_whole && !ending.usage.is_empty() {
+        told.notes.push("it told its tokens in part: it used at least those".to_owned());
+    }
+    told.end = ending.end.clone();
+    told.agent = std::mem::take(&mut ending.agent);
+    told.notes.extend(notes);
+    told.notes.append(&mut ending.notes);
+    told.summary = ending.summary;
+    told.models = ending.usage;
+    told.usage = usage::sum(&told.models).or(told.usage);
+    told.session = ending.session;
+    if !ending.message.is_empty() {
+        told.message = ending.message;
+    }
+    (told, gone)
 }
 
 /// A reviewer gets half of an author's, and no fewer than six.

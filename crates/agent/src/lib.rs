@@ -9,6 +9,7 @@
 //! driver and store), and killing (process). Nothing an agent prints is believed; only its report is read, from
 //! its file or from an output [`schema`], and only with the nonce of its own attempt.
 
+mod acp;
 mod agent;
 mod attempt;
 mod bound;
@@ -28,6 +29,7 @@ mod scripted;
 mod usage;
 mod version;
 
+pub use acp::{ACP_ARG, acp_main};
 pub use agent::{Agent, Call, Names, Told, UnknownAdapter, Unusable, Wall, WallSource, adapter};
 pub use attempt::{INSIDE_VARIABLE, REPORT_PATH};
 pub use known::{Installed, installed};

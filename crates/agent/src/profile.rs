@@ -50,7 +50,9 @@ const PROFILES: [Profile; 5] = [
 /// The profile of the agent a policy names, also where it is called as a plain command.
 pub fn profile(policy: &AgentPolicy) -> Option<&'static Profile> {
     let program = policy.command.first().map(Path::new).and_then(Path::file_stem);
-    let called = program.and_then(|name| name.to_str()).filter(|_| policy.adapter == "command");
+    let called = program
+        .and_then(|name| name.to_str())
+        .filter(|_| matches!(policy.adapter.as_str(), "command" | "acp"));
     PROFILES.iter().find(|profile| profile.name == policy.adapter || Some(profile.name) == called)
 }
 

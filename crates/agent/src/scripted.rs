@@ -53,7 +53,7 @@ impl Agent for Scripted {
 
 /// The warden's program is ours too. By its name, which a confined program can be let to run; or, once an
 /// upgrade has replaced the file, as what it is in the process that becomes the program.
-fn by_name(warden: &Path) -> PathBuf {
+pub fn by_name(warden: &Path) -> PathBuf {
     warden.canonicalize().unwrap_or_else(|_| warden.to_path_buf())
 }
 

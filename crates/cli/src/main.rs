@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     match words.nth(1).as_deref().and_then(std::ffi::OsStr::to_str) {
         Some(windlass_driver::WARDEN_ARG) => return windlass_driver::warden_main(words),
         Some(windlass_driver::SCRIPTED_ARG) => return windlass_driver::scripted_main(words),
+        Some(windlass_driver::ACP_ARG) => return windlass_driver::acp_main(words),
         Some(_) | None => {}
     }
     exit::reset_broken_pipe();

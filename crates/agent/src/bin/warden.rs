@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use windlass_agent::{SCRIPTED_ARG, scripted_main};
+use windlass_agent::{ACP_ARG, SCRIPTED_ARG, acp_main, scripted_main};
 use windlass_process::{WARDEN_ARG, warden_main};
 
 fn main() -> ExitCode {
@@ -10,6 +10,7 @@ fn main() -> ExitCode {
     match args.next() {
         Some(word) if word == WARDEN_ARG => warden_main(args),
         Some(word) if word == SCRIPTED_ARG => scripted_main(args),
+        Some(word) if word == ACP_ARG => acp_main(args),
         Some(_) | None => ExitCode::from(2),
     }
 }

@@ -31,6 +31,13 @@ pub fn read(bytes: &[u8]) -> Line {
     }
 }
 
+/// Any object.
+pub fn object(bytes: &[u8]) -> Option<Value> {
+    let bytes = bytes.trim_ascii();
+    let fits = !bytes.is_empty() && bytes.len() <= MAX_BYTES && bytes[0] == b'{';
+    serde_json::from_slice::<Value>(bytes).ok().filter(|_| fits)
+}
+
 /// The text at a JSON pointer.
 pub fn text<'a>(value: &'a Value, at: &str) -> Option<&'a str> {
     value.pointer(at).and_then(Value::as_str)

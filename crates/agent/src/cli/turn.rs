@@ -19,6 +19,7 @@ const OWN_WAIT_MS: u64 = 60_000;
 
 pub struct Turn {
     pub begun: Begun,
+    pub agent: String,
     pub story: Story,
     pub session: Option<String>,
     pub messages: u64,
@@ -56,6 +57,7 @@ impl Turn {
     pub fn new(begun: Begun, remedy: &'static str) -> Self {
         Self {
             begun,
+            agent: String::new(),
             story: Story::default(),
             session: None,
             messages: 0,
@@ -82,6 +84,16 @@ impl Turn {
                 None
             }
         }
+    }
+
+    /// A line that is no event.
+    pub fn other_line(&mut self, bytes: &[u8]) {
+        self.other_lines += u64::from(!bytes.trim_ascii().is_empty());
+    }
+
+    /// Whether a fault says what it is.
+    pub fn tells(&self, fault: &Fault, now: Timestamp) -> bool {
+        fault.class(&self.reading(now)).is_some()
     }
 
     pub fn session(&mut self, id: &str) {
@@ -187,6 +199,7 @@ impl Turn {
         let total = self.session_total;
         let session = self.session.filter(|_| !session_is_gone).map(|id| Session { id, total });
         Ending {
+            agent: self.agent,
             structured: self.structured.filter(|_| well),
             usage_is_whole: self.usage_is_whole && !self.usage.is_empty(),
             end,

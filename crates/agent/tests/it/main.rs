@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "in a test a panic is a finding")]
 #![allow(clippy::disallowed_methods, reason = "tests measure time and ask whether to write briefs anew")]
 
+mod acp;
+mod acp_recordings;
 mod brief;
 mod command;
 mod disturbed;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tempfile::TempDir;
+use windlass_agent::live::Live;
 use windlass_agent::{Agent, Call, Names, Told, Wall, WallSource, adapter};
 use windlass_core::id::{LoopName, Nonce, TaskId};
 use windlass_core::policy::{AgentPolicy, Role};
@@ -68,6 +69,15 @@ impl Stage {
     }
 
     pub fn call_with(&mut self, started: &mut dyn FnMut(Canceller)) -> Told {
+        self.turn(started, &|_| {})
+    }
+
+    /// With what is told while it runs.
+    pub fn call_heard(&mut self, live: &(dyn Fn(Live) + Sync)) -> Told {
+        self.turn(&mut |_| {}, live)
+    }
+
+    fn turn(&mut self, started: &mut dyn FnMut(Canceller), live: &(dyn Fn(Live) + Sync)) -> Told {
         self.calls += 1;
         let dir = self.path("attempts").join(self.calls.to_string());
         fs::create_dir(&dir).unwrap();
@@ -96,7 +106,7 @@ impl Stage {
             resume: None,
             clock: || windlass_core::time::Timestamp(0),
             is_spent: &|_| false,
-            live: &|_| {},
+            live,
         };
         let agent: Box<dyn Agent> = adapter(&self.policy).unwrap();
         let told = agent.call(&call, started);

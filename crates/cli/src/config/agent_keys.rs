@@ -8,7 +8,7 @@ use super::keys::network;
 pub static AGENT_KEYS: &[Key<AgentPolicy>] = &[
     Key {
         name: "use",
-        doc: "The agent: a program that windlass knows, any other as a command, or a script of actions for trying things out.",
+        doc: "The agent: a program that windlass knows, any that speaks the Agent Client Protocol, any other as a command, or a script of actions for trying things out.",
         field: Field::Choice(Choice {
             options: &[
                 ("codex", |agent| agent.adapter = "codex".to_owned()),
@@ -16,16 +16,17 @@ pub static AGENT_KEYS: &[Key<AgentPolicy>] = &[
                 ("opencode", |agent| agent.adapter = "opencode".to_owned()),
                 ("gemini", |agent| agent.adapter = "gemini".to_owned()),
                 ("qwen", |agent| agent.adapter = "qwen".to_owned()),
+                ("acp", |agent| agent.adapter = "acp".to_owned()),
                 ("command", |agent| agent.adapter = "command".to_owned()),
                 ("scripted", |agent| agent.adapter = "scripted".to_owned()),
             ],
-            later: &["acp", "external", "builtin"],
+            later: &["external", "builtin"],
             shown: |agent| &agent.adapter,
         }),
     },
     Key {
         name: "command",
-        doc: "The program of a `command` agent and its arguments; the brief arrives on its standard input.",
+        doc: "The program of a `command` or `acp` agent and its arguments. The brief arrives on its standard input, or as the prompt of the protocol.",
         field: Field::Texts(Items::Arguments, |agent| &mut agent.command),
     },
     Key {

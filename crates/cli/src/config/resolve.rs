@@ -122,6 +122,7 @@ impl Resolved {
             None => format!("`{table}.use = {}` needs a `{key}`", quoted(&agent.adapter)),
         };
         let help = match key {
+            "command" if agent.adapter == "acp" => "write it like command = [\"gemini\", \"--acp\"]",
             "command" => "write it like command = [\"sh\", \"agent.sh\"]",
             _ => "write it like script = \"agent.toml\"",
         };
@@ -131,7 +132,8 @@ impl Resolved {
     /// A key that was written for a role whose agent is of the other kind.
     fn ignored(&self, table: &str, agent: &AgentPolicy) -> Option<Problem> {
         let others = [("command", "command"), ("script", "scripted")].into_iter();
-        let mut others = others.filter(|(_, adapter)| *adapter != agent.adapter);
+        let of_it = |key: &str| key == "command" && agent.adapter == "acp";
+        let mut others = others.filter(|(key, adapter)| *adapter != agent.adapter && !of_it(key));
         others.find_map(|(key, adapter)| {
             let origin = self.origin(&format!("{table}.{key}"))?;
             let message = format!("`{table}.{key}` has no effect on a {} agent", agent.adapter);
@@ -191,7 +193,7 @@ fn merge(mut settings: Settings, has_project_file: bool) -> Resolved {
 fn lacks(agent: &AgentPolicy) -> Option<&'static str> {
     match agent.adapter.as_str() {
         "scripted" => agent.script.trim().is_empty().then_some("script"),
-        "command" => {
+        "command" | "acp" => {
             agent.command.first().is_none_or(|program| program.trim().is_empty()).then_some("command")
         }
         _ => None,

@@ -29,11 +29,12 @@ const ONLY: &[Only] = &[
             "libc::system",
         ],
         // Git is run by the crate that owns git directories; nothing of an agent runs there.
-        // The scripted agent's own side runs under a warden, and what it starts dies with it.
+        // The scripted agent's own side, and the one that speaks with an ACP agent, run under a warden, and what they start dies with them.
         places: &[
             "crates/process/src",
             "crates/workspace/src/git",
             "crates/agent/src/scripted/play",
+            "crates/agent/src/acp/bridge",
             "crates/testkit/src",
         ],
         why: "only process spawns (and workspace::git, git itself)",

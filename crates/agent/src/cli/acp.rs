@@ -1,0 +1,347 @@
+//! What is said between windlass and an agent of the Agent Client Protocol, a message a line, as the side under
+//! the warden prints it. Every field is optional to us: agents add their own, and leave out what they do not know.
+//!
+//! Only the answer `end_turn` to our own prompt is an end, and not even that one is believed of an agent that
+//! told of a failure before, or by its own word used nothing.
+
+mod calls;
+mod tokens;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use windlass_core::input::AttemptEnd;
+use windlass_core::time::Timestamp;
+
+use self::calls::Calls;
+use super::fault::Fault;
+use super::line::{self, count, text, words};
+use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
+use super::{Begun, Ending, Over, Reader};
+use crate::bound;
+use crate::live::{self, Live, Retry};
+
+const REMEDY: &str = "the agent's own login, run by hand";
+/// A message that comes in pieces.
+const MESSAGE_BYTES: usize = 256 * 1024;
+/// Ours alone: there is one turn.
+const MOST_REQUESTS: usize = 100;
+/// The protocol's number for a login that is missing.
+const AUTH_REQUIRED: i64 = -32000;
+const NOTHING_USED: &str = "it says that its turn is over, and that it used no token";
+const NOTHING_DONE: &str = "it says that its turn is over, without a word or a call";
+
+pub fn reader(begun: Begun) -> Box<dyn Reader> {
+    Box::new(AcpReader {
+        turn: Turn::new(begun, REMEDY),
+        mark: Mark::Missing(NO_MARK),
+        is_over: false,
+        asked: BTreeMap::new(),
+        is_cancelled: false,
+        fault: None,
+        broken: None,
+        saying: (String::new(), String::new()),
+        calls: Calls::default(),
+        cost: None,
+        is_working: false,
+    })
+}
+
+struct AcpReader {
+    turn: Turn,
+    mark: Mark,
+    /// The prompt was answered.
+    is_over: bool,
+    /// Our requests that were not answered yet.
+    asked: BTreeMap<u64, String>,
+    is_cancelled: bool,
+    /// A failure it told of, and did nothing since that would have overcome it.
+    fault: Option<Fault>,
+    /// Why the side under the warden gave up.
+    broken: Option<String>,
+    /// A message as it comes, and its id.
+    saying: (String, String),
+    calls: Calls,
+    cost: Option<u64>,
+    /// Its model has answered something.
+    is_working: bool,
+}
+
+impl Reader for AcpReader {
+    fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
+        match line::object(line) {
+            Some(said) => {
+                let message = &said["msg"];
+                match words(&said, "/dir") {
+                    "client->agent" => self.ours(message),
+                    "agent->client" if message.get("method").is_some() => self.told(message, now),
+                    "agent->client" => self.answered(message, now),
+                    "windlass" => self.aside(message),
+                    _ => {}
+                }
+            }
+            None => self.turn.other_line(line),
+        }
+        self.turn.story.drain()
+    }
+
+    fn hopeless(&self) -> Option<AttemptEnd> {
+        self.turn.hopeless()
+    }
+
+    fn end(mut self: Box<Self>, over: &Over<'_>) -> Ending {
+        self.flush();
+        if let ([only], Some(cost)) = (self.turn.usage.as_mut_slice(), self.cost) {
+            only.usage.cost_micro_usd = only.usage.cost_micro_usd.or(Some(cost));
+        }
+        let mut ending = self.turn.end(self.mark, over);
+        if let (AttemptEnd::Crashed { what }, Some(broken)) = (&mut ending.end, self.broken) {
+            let said = what.split_once(": ").map(|(_, said)| format!(": {said}")).unwrap_or_default();
+            *what = format!("{broken}{said}");
+        }
+        ending
+    }
+}
+
+impl AcpReader {
+    fn ours(&mut self, message: &Value) {
+        let Some(method) = text(message, "/method") else { return };
+        if method == "session/cancel" {
+            self.is_cancelled = true;
+        }
+        let Some(id) = count(message, "/id").filter(|_| self.asked.len() < MOST_REQUESTS) else { return };
+        self.asked.insert(id, method.to_owned());
+        if !self.is_over {
+            self.mark = Mark::Missing(NO_MARK);
+        }
+    }
+
+    /// What the side under the warden has to say.
+    fn aside(&mut self, message: &Value) {
+        if let Some(refused) = message.get("refused") {
+            self.turn.story.refused(words(refused, "/what"), words(refused, "/why"));
+        }
+        if let Some(note) = text(message, "/note") {
+            self.turn.notes.push(live::words(note));
+        }
+        if let Some(what) = text(message, "/broken") {
+            self.broken = Some(live::words(what));
+        }
+        if let Some(model) = text(message, "/no_model") {
+            let offered = message["offered"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let offered: Vec<&str> = offered.collect();
+            let what = format!("it has no model {model:?}; it offers {}", offered.join(", "));
+            self.mark = Mark::Failed(Fault::said(&what).code("model_not_found"));
+        }
+    }
+
+    /// A request of the agent, or news.
+    fn told(&mut self, message: &Value, now: Timestamp) {
+        match words(message, "/method") {
+            "session/update" => self.update(&message["params"]["update"], now),
+            "session/request_permission" => {
+                self.flush();
+                self.calls.asked(&mut self.turn.story, &message["params"]["toolCall"]);
+            }
+            _ => {}
+        }
+    }
+
+    fn update(&mut self, update: &Value, now: Timestamp) {
+        let kind = words(update, "/sessionUpdate");
+        if self.is_over && matches!(kind, "agent_message_chunk" | "tool_call") {
+            self.mark = Mark::Missing(AFTER_MARK);
+            return;
+        }
+        match kind {
+            "agent_message_chunk" => self.chunk(update),
+            "tool_call" | "tool_call_update" => {
+                self.flush();
+                self.overcome();
+                self.calls.update(&mut self.turn.story, update);
+            }
+            "plan" => {
+                self.flush();
+                self.turn.story.text(&plan(update));
+            }
+            "usage_update" => self.usage_update(update),
+            "session_info_update" => self.session_state(&update["_meta"]["codex"], now),
+            _ => {}
+        }
+    }
+
+    fn chunk(&mut self, update: &Value) {
+        let id = words(update, "/messageId");
+        if self.saying.1 != id {
+            self.flush();
+            self.saying.1 = id.to_owned();
+        }
+        let said = words(update, "/content/text");
+        let room = MESSAGE_BYTES.saturating_sub(self.saying.0.len());
+        self.saying.0.push_str(bound::head(said, room));
+    }
+
+    fn flush(&mut self) {
+        let said = std::mem::take(&mut self.saying.0);
+        if !said.trim().is_empty() {
+            self.turn.messages += 1;
+            self.turn.said(said.trim());
+        }
+    }
+
+    /// `used` is how full the model's window is, not what was spent.
+    fn usage_update(&mut self, update: &Value) {
+        if count(update, "/used").is_some_and(|used| used > 0) {
+            self.is_working = true;
+            self.overcome();
+        }
+        if words(update, "/cost/currency") == "USD" {
+            self.cost = line::cost(update, "/cost/amount").filter(|cost| *cost > 0).or(self.cost);
+        }
+    }
+
+    /// What codex-acp 2 tells beside the protocol: its failures are nowhere else, and its turns end all the same.
+    fn session_state(&mut self, codex: &Value, now: Timestamp) {
+        if let Some(error) = codex.get("error").filter(|error| error.is_object()) {
+            let (message, details) = (words(error, "/message"), words(error, "/additionalDetails"));
+            let mut fault = Fault::said(if details.is_empty() { message } else { details });
+            fault = fault.and(&info(&error["codexErrorInfo"]));
+            if error["willRetry"].as_bool() == Some(true) {
+                let (attempt, of) = numbers(message);
+                let retry = Retry { attempt, of, delay_ms: None, why: live::words(fault.words()) };
+                self.turn.retrying(retry, fault.clone(), now);
+            } else {
+                self.turn.failing(fault.clone(), now);
+            }
+            self.fault = Some(fault);
+        }
+        match words(codex, "/threadStatus/type") {
+            "systemError" => {
+                self.fault = Some(self.fault.take().unwrap_or_else(|| Fault::said(SYSTEM_ERROR)))
+            }
+            "idle" => self.overcome(),
+            _ => {}
+        }
+    }
+
+    fn overcome(&mut self) {
+        self.fault = None;
+        self.turn.went_on();
+    }
+
+    fn answered(&mut self, message: &Value, now: Timestamp) {
+        let Some(method) = count(message, "/id").and_then(|id| self.asked.remove(&id)) else {
+            if self.is_over && message.pointer("/result/stopReason").is_some() {
+                self.mark = Mark::Missing(TWO_MARKS);
+            }
+            return;
+        };
+        self.flush();
+        let result = &message["result"];
+        if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
+            self.mark = if self.is_cancelled { Mark::Aborted } else { Mark::Failed(failure(error)) };
+        } else if method == "initialize" {
+            let name = text(result, "/agentInfo/name").unwrap_or("acp");
+            let version = words(result, "/agentInfo/version");
+            self.turn.agent = live::words(&format!("{name} {version}")).trim().to_owned();
+        } else if method == "session/new" {
+            self.turn.model(words(result, "/models/currentModelId"));
+        } else if method == "session/prompt" {
+            self.used(result);
+            self.mark = self.marked(result, now);
+        }
+        self.is_over |= method == "session/prompt";
+    }
+
+    fn used(&mut self, result: &Value) {
+        let told = tokens::of(result, &self.turn.begun.model);
+        self.turn.usage_is_whole = told.is_whole;
+        self.turn.usage = told.models;
+        self.is_working |= self.turn.usage.iter().any(|model| model.usage.tokens() > 0);
+        self.turn.story.tokens(&self.turn.usage);
+    }
+
+    fn marked(&mut self, result: &Value, now: Timestamp) -> Mark {
+        if self.is_cancelled {
+            return Mark::Aborted;
+        }
+        match words(result, "/stopReason") {
+            "end_turn" => self.end_of_turn(result, now),
+            "max_tokens" | "max_turn_requests" => Mark::Bounded,
+            "refusal" => Mark::Failed(Fault::said("the model refuses to go on").code("refusal")),
+            "cancelled" => Mark::Aborted,
+            _ => Mark::Missing("it says that its turn is over, and not why"),
+        }
+    }
+
+    /// The word is believed where nothing speaks against it.
+    fn end_of_turn(&mut self, result: &Value, now: Timestamp) -> Mark {
+        if let Some(fault) = self.fault.take() {
+            return Mark::Failed(fault);
+        }
+        let is_idle = !self.is_working && !self.calls.any();
+        let said = Fault::said(&self.turn.message);
+        if is_idle && self.turn.tells(&said, now) {
+            return Mark::Failed(said);
+        }
+        if is_idle && self.turn.messages == 0 {
+            return Mark::Missing(NOTHING_DONE);
+        }
+        // Who tells no tokens at all leaves the field out.
+        if !self.is_working && result.get("usage").is_some() {
+            return Mark::Missing(NOTHING_USED);
+        }
+        let open = self.calls.open();
+        if open > 0 {
+            self.turn.notes.push(format!("{open} calls were not over when it ended its turn"));
+        }
+        Mark::Well
+    }
+}
+
+const SYSTEM_ERROR: &str = "the agent tells of an error of its own, and not which";
+
+/// An error of JSON-RPC: the words that say the most are beside it.
+fn failure(error: &Value) -> Fault {
+    let said = words(error, "/message");
+    let data = &error["data"];
+    let beside = ["/message", "/details", "/error/message", "/error", ""];
+    let beside = beside.iter().find_map(|at| text(data, at)).filter(|beside| !beside.is_empty());
+    let code = error["code"].as_i64().unwrap_or_default();
+    let status = u64::try_from(code).ok().filter(|code| (400..600).contains(code));
+    let mut fault = Fault::said(beside.unwrap_or(said)).status_if_unknown(status);
+    fault = fault.and(&info(&data["codex_error_info"]));
+    if data.is_object() {
+        let mut codes = Fault::default();
+        codes.look_into(data);
+        fault = fault.and(&codes);
+    }
+    if code == AUTH_REQUIRED { fault.code("authentication_failed") } else { fault }
+}
+
+/// Codex's word for a failure, or an object under that word.
+fn info(told: &Value) -> Fault {
+    let fields = told.as_object().into_iter().flatten();
+    let inside = fields.map(|(word, body)| (word.as_str(), count(body, "/httpStatusCode")));
+    let all = told.as_str().map(|word| (word, None)).into_iter().chain(inside);
+    all.fold(Fault::default(), |fault, (word, status)| fault.code(word).status_if_unknown(status))
+}
+
+/// `Reconnecting... 1/5`
+fn numbers(message: &str) -> (Option<u32>, Option<u32>) {
+    let last = message.split_whitespace().next_back().and_then(|word| word.split_once('/'));
+    last.map_or((None, None), |(one, of)| (one.parse().ok(), of.parse().ok()))
+}
+
+fn plan(update: &Value) -> String {
+    let line = |entry: &Value| {
+        let sign = match words(entry, "/status") {
+            "completed" => "[x]",
+            "in_progress" => "[>]",
+            _ => "[ ]",
+        };
+        format!("{sign} {}", words(entry, "/content"))
+    };
+    let entries = update["entries"].as_array().into_iter().flatten();
+    entries.take(50).map(line).collect::<Vec<_>>().join("\n")
+}
