@@ -50,9 +50,13 @@ const PROFILES: [Profile; 5] = [
 /// The profile of the agent a policy names, also where it is called as a plain command.
 pub fn profile(policy: &AgentPolicy) -> Option<&'static Profile> {
     let program = policy.command.first().map(Path::new).and_then(Path::file_stem);
-    let called = program
-        .and_then(|name| name.to_str())
-        .filter(|_| matches!(policy.adapter.as_str(), "command" | "acp"));
+    let is_called = matches!(policy.adapter.as_str(), "command" | "acp");
+    // The two for the protocol bring the program of their vendor, and are logged in by its files.
+    let called = program.and_then(|name| name.to_str()).filter(|_| is_called).map(|name| match name {
+        "claude-agent-acp" | "claude-code-acp" => "claude",
+        "codex-acp" => "codex",
+        other => other,
+    });
     PROFILES.iter().find(|profile| profile.name == policy.adapter || Some(profile.name) == called)
 }
 
@@ -70,6 +74,9 @@ mod tests {
         assert_eq!(named("codex", ""), Some("codex"));
         assert_eq!(named("command", "/opt/bin/claude"), Some("claude"));
         assert_eq!(named("command", "qwen.js"), Some("qwen"));
+        assert_eq!(named("acp", "gemini"), Some("gemini"));
+        assert_eq!(named("acp", "/opt/bin/claude-agent-acp"), Some("claude"));
+        assert_eq!(named("acp", "codex-acp"), Some("codex"));
         assert_eq!(named("command", "sh"), None);
         assert_eq!(named("scripted", "claude"), None, "its command is not what runs");
     }
