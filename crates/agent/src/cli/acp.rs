@@ -245,7 +245,10 @@ impl AcpReader {
             let version = words(result, "/agentInfo/version");
             self.turn.agent = live::words(&format!("{name} {version}")).trim().to_owned();
         } else if method == "session/new" {
-            self.turn.model(words(result, "/models/currentModelId"));
+            let mut options = result["configOptions"].as_array().into_iter().flatten();
+            let option = options.find(|option| words(option, "/category") == "model");
+            let chosen = option.and_then(|option| text(option, "/currentValue"));
+            self.turn.model(chosen.unwrap_or_else(|| words(result, "/models/currentModelId")));
         } else if method == "session/prompt" {
             self.used(result);
             self.mark = self.marked(result, now);

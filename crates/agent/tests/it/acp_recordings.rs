@@ -67,15 +67,8 @@ fn read(lines: &[Vec<u8>], exit: &Exit) -> (Vec<Live>, Ending) {
     (heard, reader.end(&Over { exit, outside: &outside, stderr: b"", now: NOW }))
 }
 
-fn class(end: &AttemptEnd) -> &'static str {
-    match end {
-        AttemptEnd::Normal => "normal",
-        AttemptEnd::Killed => "killed",
-        AttemptEnd::Auth { .. } => "auth",
-        AttemptEnd::Overloaded => "overloaded",
-        AttemptEnd::Protocol { .. } => "protocol",
-        _ => "other",
-    }
+fn class(end: &AttemptEnd) -> String {
+    serde_json::to_value(end).unwrap()["kind"].as_str().unwrap().to_owned()
 }
 
 #[test]

@@ -127,8 +127,8 @@ fn part(content: &str, line: Option<u64>, limit: Option<u64>) -> String {
 
 /// The protocol's own number for a file that is not there.
 fn missing(path: &str, error: &std::io::Error) -> (i64, String) {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => (-32002, format!("{path} does not exist")),
-        _ => wire::failed(format!("cannot read {path}: {error}")),
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return (-32002, format!("{path} does not exist"));
     }
+    wire::failed(format!("cannot read {path}: {error}"))
 }

@@ -8,7 +8,8 @@ use crate::live;
 
 pub struct Told {
     pub models: Vec<ModelUsage>,
-    /// Where each model is told, all of it is. One sum alone may be that of the last message, as OpenCode's is.
+    /// Where each model is told with its total, all of it is. One sum alone may be that of the last message, as
+    /// OpenCode's is; without a total the thoughts are missing, as Gemini's are.
     pub is_whole: bool,
 }
 
@@ -20,7 +21,9 @@ pub fn of(result: &Value, model: &str) -> Told {
     });
     let by_model: Vec<ModelUsage> = by_model.take(100).collect();
     if !by_model.is_empty() {
-        return Told { models: by_model, is_whole: true };
+        let mut told = result["_meta"]["quota"]["model_usage"].as_array().into_iter().flatten();
+        let is_whole = told.all(|told| count(told, "/token_count/totalTokens").is_some());
+        return Told { models: by_model, is_whole };
     }
     let sum = usage(&result["usage"]).filter(|usage| usage.tokens() > 0);
     let models = sum.map(|usage| ModelUsage { model: model.to_owned(), usage, messages: 0 });
