@@ -205,7 +205,7 @@ impl AcpReader {
         if let Some(error) = codex.get("error").filter(|error| error.is_object()) {
             let (message, details) = (words(error, "/message"), words(error, "/additionalDetails"));
             let mut fault = Fault::said(if details.is_empty() { message } else { details });
-            fault = fault.and(&info(&error["codexErrorInfo"]));
+            fault = fault.and(&codex_error(&error["codexErrorInfo"]));
             if error["willRetry"].as_bool() == Some(true) {
                 let (attempt, of) = numbers(message);
                 let retry = Retry { attempt, of, delay_ms: None, why: live::words(fault.words()) };
@@ -313,7 +313,7 @@ fn failure(error: &Value) -> Fault {
     let code = error["code"].as_i64().unwrap_or_default();
     let status = u64::try_from(code).ok().filter(|code| (400..600).contains(code));
     let mut fault = Fault::said(beside.unwrap_or(said)).status_if_unknown(status);
-    fault = fault.and(&info(&data["codex_error_info"]));
+    fault = fault.and(&codex_error(&data["codex_error_info"]));
     if data.is_object() {
         let mut codes = Fault::default();
         codes.look_into(data);
@@ -323,7 +323,7 @@ fn failure(error: &Value) -> Fault {
 }
 
 /// Codex's word for a failure, or an object under that word.
-fn info(told: &Value) -> Fault {
+fn codex_error(told: &Value) -> Fault {
     let fields = told.as_object().into_iter().flatten();
     let inside = fields.map(|(word, body)| (word.as_str(), count(body, "/httpStatusCode")));
     let all = told.as_str().map(|word| (word, None)).into_iter().chain(inside);

@@ -329,7 +329,7 @@ fn agents_that_cannot_start_are_refused() {
     refused(
         "[agent]\nuse = \"codx\"\ncommand = \"sh agent.sh\"\n",
         &[
-            "2:7 `agent.use` cannot be \"codx\" | did you mean \"codex\"? known here: \"codex\", \"claude\", \"opencode\", \"gemini\", \"qwen\", \"command\", \"scripted\"",
+            "2:7 `agent.use` cannot be \"codx\" | did you mean \"codex\"? known here: \"codex\", \"claude\", \"opencode\", \"gemini\", \"qwen\", \"acp\", \"command\", \"scripted\"",
             "3:11 `agent.command` must be a list of texts, not a text | write [\"sh\", \"agent.sh\"]",
         ],
     );
@@ -337,6 +337,12 @@ fn agents_that_cannot_start_are_refused() {
         "[agent]\nuse = \"command\"\n",
         &["2:1 `agent.use = \"command\"` needs a `command` | write it like command = [\"sh\", \"agent.sh\"]"],
     );
+    refused(
+        "[agent]\nuse = \"acp\"\n",
+        &["2:1 `agent.use = \"acp\"` needs a `command` | write it like command = [\"gemini\", \"--acp\"]"],
+    );
+    let policy = resolved("[agent]\nuse = \"acp\"\ncommand = [\"gemini\", \"--acp\"]\n").policy;
+    assert_eq!((policy.agent.adapter.as_str(), policy.agent.command.len()), ("acp", 2));
     refused(
         "[agent]\ncommand = []\n",
         &["2:1 `agent.command` is empty | write it like command = [\"sh\", \"agent.sh\"]"],
@@ -492,11 +498,11 @@ fn what_this_version_cannot_do_is_said_so() {
         );
     }
     refused(
-        "[sandbox]\nlevel = \"auto\"\nminimum = \"container\"\n[land]\nrule = \"merge\"\n[agent]\nuse = \"acp\"\n",
+        "[sandbox]\nlevel = \"auto\"\nminimum = \"container\"\n[land]\nrule = \"merge\"\n[agent]\nuse = \"external\"\n",
         &[
             "3:11 `sandbox.minimum = \"container\"` is not available in this version of windlass | known here: \"namespaces\", \"landlock\", \"none\"",
             "5:8 `land.rule = \"merge\"` is not available in this version of windlass | known here: \"branch\"",
-            "7:7 `agent.use = \"acp\"` is not available in this version of windlass | known here: \"codex\", \"claude\", \"opencode\", \"gemini\", \"qwen\", \"command\", \"scripted\"",
+            "7:7 `agent.use = \"external\"` is not available in this version of windlass | known here: \"codex\", \"claude\", \"opencode\", \"gemini\", \"qwen\", \"acp\", \"command\", \"scripted\"",
         ],
     );
 }

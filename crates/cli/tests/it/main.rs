@@ -13,6 +13,7 @@ mod case;
 mod history;
 mod shape;
 
+mod acp;
 mod agents;
 mod agents_output;
 mod agents_processes;
