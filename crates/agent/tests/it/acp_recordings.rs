@@ -85,7 +85,7 @@ fn every_recording_has_its_class() {
     }
 }
 
-/// `WINDLASS_UPDATE=1` writes it anew.
+/// `WINDLASS_BLESS=1` writes it anew.
 #[test]
 fn what_is_read_of_every_recording_is_a_text() {
     let mut shown = String::new();
@@ -102,10 +102,10 @@ fn what_is_read_of_every_recording_is_a_text() {
         writeln!(shown, "{:?}\n", ending.summary).unwrap();
     }
     let path = dir().join("read.txt");
-    if std::env::var_os("WINDLASS_UPDATE").is_some() {
+    if std::env::var_os("WINDLASS_BLESS").is_some() {
         fs::write(&path, &shown).unwrap();
     }
-    assert_eq!(shown, fs::read_to_string(&path).unwrap(), "look at it, then WINDLASS_UPDATE=1");
+    assert_eq!(shown, fs::read_to_string(&path).unwrap(), "look at it, then WINDLASS_BLESS=1");
 }
 
 #[test]
