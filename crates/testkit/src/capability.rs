@@ -23,6 +23,9 @@ pub const FAILPOINTS_BINARY: &str = "WINDLASS_FAILPOINTS_BIN";
 /// Names the binary in which single defences can be switched off.
 pub const WEAKENED_BINARY: &str = "WINDLASS_WEAKENED_BIN";
 
+/// Names the directory with a directory for each coding agent that was installed by npm.
+pub const AGENTS_DIR: &str = "WINDLASS_AGENTS_DIR";
+
 /// An installed program, by the name found in `PATH`.
 pub fn program(name: &str) -> Option<PathBuf> {
     let found = find_program(name);
@@ -60,6 +63,20 @@ pub fn weakened_binary() -> Option<PathBuf> {
         not_run("the binary that can be weakened is built by `cargo xtask test`");
     }
     named
+}
+
+/// A real coding agent of the version windlass is tried with, which `cargo xtask test` installs.
+pub fn agent(name: &str) -> Option<PathBuf> {
+    let found = find_agent(name);
+    if found.is_none() {
+        not_run(&format!("{name} is installed by `cargo xtask test`, some agents only with --all-agents"));
+    }
+    found
+}
+
+fn find_agent(name: &str) -> Option<PathBuf> {
+    let dir = PathBuf::from(std::env::var_os(AGENTS_DIR)?);
+    Some(dir.join(name).join("node_modules/.bin").join(name)).filter(|file| is_executable(file))
 }
 
 /// Whether the large matrices were asked for.

@@ -224,6 +224,15 @@ extra_write = ["{side}"]
 }
 
 impl Case {
+    /// With everything in the repository but the policy, which is written and committed here.
+    pub fn of(repo: Repo, policy: &str) -> Self {
+        repo.file("windlass.toml", policy);
+        repo.commit("first");
+        let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+        let before = fingerprint(repo.path());
+        Self { repo, home, before, refs: String::new() }.looked_at()
+    }
+
     /// Takes the picture of the repository that later ones are compared with.
     pub fn looked_at(mut self) -> Self {
         self.before = fingerprint(self.repo.path());
