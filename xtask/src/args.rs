@@ -1,9 +1,10 @@
 //! What was asked for.
 
-use crate::model;
+use crate::{agents, model};
 
 pub const USAGE: &str = "\
-cargo xtask test [--full]     set up, lint, run every test, and play the hostile agents
+cargo xtask test [--full] [--all-agents]
+                              set up, lint, run every test, and play the hostile agents
 cargo xtask lint              formatting, clippy, licences
 cargo xtask bench [NAME …] [--rounds N] [--rebaseline]
                               measure, and write docs/benchmarks.md; with names, only those, and only print
@@ -11,19 +12,28 @@ cargo xtask hostile [--full] [--case ID …] [--players N] [--print]
                               play the hostile agents, and write docs/hostile.md; with cases, only those, and only print
 cargo xtask model [--port N] [--script FILE] [--log FILE]
                               serve a scripted model on loopback, to try agents against; --help has its format
-cargo xtask ci [--full]       test, and compare instruction counts
+cargo xtask ci [--full] [--all-agents]
+                              test, and compare instruction counts
 
 --full         the large matrices too
+--all-agents   tests with opencode, gemini and qwen too, not only with codex and claude
 --rebaseline   accept the instruction counts of this machine";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
-    Test { extent: Extent },
+    Test(Tests),
     Lint,
     Bench(Bench),
-    Ci { extent: Extent },
+    Ci(Tests),
     Hostile(Hostile),
     Model(model::Asked),
+}
+
+/// How much of the suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tests {
+    pub extent: Extent,
+    pub agents: agents::Wanted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +71,8 @@ pub fn parse(words: &[String]) -> Result<Task, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let Some((task, rest)) = words.split_first() else { return Err("no task given".to_owned()) };
     match *task {
-        "test" => Ok(Task::Test { extent: extent(rest)? }),
-        "ci" => Ok(Task::Ci { extent: extent(rest)? }),
+        "test" => tests(rest).map(Task::Test),
+        "ci" => tests(rest).map(Task::Ci),
         "lint" => rest.first().map_or(Ok(Task::Lint), |word| Err(unknown(word))),
         "bench" => bench(rest).map(Task::Bench),
         "hostile" => hostile(rest).map(Task::Hostile),
@@ -71,12 +81,16 @@ pub fn parse(words: &[String]) -> Result<Task, String> {
     }
 }
 
-fn extent(words: &[&str]) -> Result<Extent, String> {
-    match words {
-        [] => Ok(Extent::Usual),
-        ["--full"] => Ok(Extent::Full),
-        ["--full", word, ..] | [word, ..] => Err(unknown(word)),
+fn tests(words: &[&str]) -> Result<Tests, String> {
+    let mut tests = Tests { extent: Extent::Usual, agents: agents::Wanted::Usual };
+    for word in words {
+        match *word {
+            "--full" => tests.extent = Extent::Full,
+            "--all-agents" => tests.agents = agents::Wanted::All,
+            other => return Err(unknown(other)),
+        }
     }
+    Ok(tests)
 }
 
 fn bench(words: &[&str]) -> Result<Bench, String> {
@@ -141,8 +155,11 @@ mod tests {
 
     #[test]
     fn tasks_are_read() {
-        assert_eq!(parsed("test"), Ok(Task::Test { extent: Extent::Usual }));
-        assert_eq!(parsed("ci --full"), Ok(Task::Ci { extent: Extent::Full }));
+        let usual = Tests { extent: Extent::Usual, agents: agents::Wanted::Usual };
+        assert_eq!(parsed("test"), Ok(Task::Test(usual)));
+        assert_eq!(parsed("ci --full"), Ok(Task::Ci(Tests { extent: Extent::Full, ..usual })));
+        let all = Tests { extent: Extent::Full, agents: agents::Wanted::All };
+        assert_eq!(parsed("test --all-agents --full"), Ok(Task::Test(all)));
         let bench = Bench { names: vec!["a".to_owned()], rounds: 3, rebaseline: true };
         assert_eq!(parsed("bench a --rounds 3 --rebaseline"), Ok(Task::Bench(bench)));
         let hostile =

@@ -5,6 +5,7 @@
 //! subjects in turn. A counted piece of work is an entry of [`list::COUNTED`].
 
 mod callgrind;
+mod codex;
 mod iteration;
 mod large;
 mod list;
@@ -43,6 +44,8 @@ pub struct Ground {
     /// A directory on the disk that is measured.
     pub scratch: PathBuf,
     pub machine: Machine,
+    /// Where `cargo xtask test` installed it.
+    pub codex: Option<PathBuf>,
 }
 
 /// A named set of measurements.
@@ -112,6 +115,7 @@ fn measure(around: &Surroundings, wanted: &args::Bench) -> Result<Vec<Section>> 
         programs: Programs::build(around)?,
         scratch: scratch.path().to_owned(),
         machine: Machine::look(scratch.path())?,
+        codex: crate::agents::program(around, "codex"),
     };
     print!("{}", ground.machine);
     let mut sections = Vec::new();

@@ -9,6 +9,7 @@
     reason = "a developer's tool runs cargo, reads the clock and the environment"
 )]
 
+mod agents;
 mod args;
 mod bench;
 mod binaries;
@@ -55,9 +56,9 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Hostile(asked) => hostile::run(&asked),
         Task::Lint => in_stages(lint::run),
         Task::Model(asked) => model::run(&asked),
-        Task::Test { extent } => in_stages(|around, stages| test(around, stages, extent)),
-        Task::Ci { extent } => in_stages(|around, stages| {
-            test(around, stages, extent);
+        Task::Test(asked) => in_stages(|around, stages| test(around, stages, asked)),
+        Task::Ci(asked) => in_stages(|around, stages| {
+            test(around, stages, asked);
             bench::instructions(around, stages, bench::Baseline::Compare);
         }),
     }
@@ -70,8 +71,10 @@ fn in_stages(work: impl FnOnce(&Surroundings, &mut Stages)) -> Result<ExitCode> 
     Ok(stages.finish(&around.not_run()))
 }
 
-fn test(around: &Surroundings, stages: &mut Stages, extent: args::Extent) {
+fn test(around: &Surroundings, stages: &mut Stages, asked: args::Tests) {
+    let extent = asked.extent;
     tools::set_up(around, stages);
+    agents::set_up(around, stages, asked.agents);
     lint::run(around, stages);
     suite::run(around, stages, extent);
     ordinary_user::run(around, stages, extent);

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::agents;
 use crate::args::Extent;
 use crate::binaries;
 use crate::stages::Stages;
@@ -48,6 +49,7 @@ fn tell(tests: &mut Command, around: &Surroundings, extent: Extent) {
     if binary.is_file() {
         tests.env("WINDLASS_WEAKENED_BIN", binary);
     }
+    tests.env("WINDLASS_AGENTS_DIR", agents::dir(around));
     if extent == Extent::Full {
         tests.env("WINDLASS_FULL", "1");
     }

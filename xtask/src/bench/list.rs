@@ -2,6 +2,7 @@
 
 use super::Bench;
 use super::callgrind::{Counted, Work};
+use super::codex::codex;
 use super::iteration::iteration;
 use super::large::large;
 use super::memory::memory;
@@ -58,6 +59,12 @@ pub const BENCHES: &[Bench] = &[
         name: "simulator",
         claim: "The simulator plays at least 5,000 loops in a second of processor time.",
         run: simulator,
+    },
+    Bench {
+        name: "codex",
+        claim: "windlass's own share before Codex asks its model is at most 100 ms at the median: from the \
+                attempt's start to the first request, confined, beside the bare program from its start.",
+        run: codex,
     },
     Bench {
         name: "memory",

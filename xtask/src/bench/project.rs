@@ -10,7 +10,8 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 const AGENT: &str = "echo \"$WINDLASS_TASK\" > \"made-$WINDLASS_TASK.txt\"\n";
-const DAY: i64 = 24 * 60 * 60 * 1000;
+/// In milliseconds.
+pub const DAY: i64 = 24 * 60 * 60 * 1000;
 
 pub struct Project {
     pub repository: PathBuf,
@@ -136,18 +137,24 @@ impl Project {
     /// whole milliseconds as the log has them.
     pub fn drive(&self) -> Result<Vec<Duration>> {
         finish(self.run())?;
-        let output = self.windlass(&["log", self.name(), "--json"]).output().context("windlass log")?;
-        let mut opened = Vec::new();
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            let event: Value = serde_json::from_str(line).with_context(|| format!("{line:?}"))?;
-            if event["event"] == "iteration_opened" {
-                let at = event["at"].as_str().and_then(of_day);
-                opened.push(at.with_context(|| format!("no time in {line:?}"))?);
-            }
-        }
+        let opened = self.times_of("iteration_opened")?;
         ensure!(opened.len() > 1, "the loop had {} iterations", opened.len());
         let span = |pair: &[i64]| Duration::from_millis((pair[1] - pair[0]).rem_euclid(DAY).unsigned_abs());
         Ok(opened.windows(2).map(span).collect())
+    }
+
+    /// When events of this kind were, in milliseconds since midnight.
+    pub fn times_of(&self, kind: &str) -> Result<Vec<i64>> {
+        let output = self.windlass(&["log", self.name(), "--json"]).output().context("windlass log")?;
+        let mut times = Vec::new();
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let event: Value = serde_json::from_str(line).with_context(|| format!("{line:?}"))?;
+            if event["event"] == kind {
+                let at = event["at"].as_str().and_then(of_day);
+                times.push(at.with_context(|| format!("no time in {line:?}"))?);
+            }
+        }
+        Ok(times)
     }
 
     fn arrange(&self, command: &mut Command) {

@@ -389,6 +389,7 @@ const PROTOCOL: &[&str] = &[
     "instead of calling the structured_output tool",
     "malformed response",
     "json parsing failed",
+    "json parse error",
     "in json at position",
     "unexpected token",
     "is not valid json",

@@ -30,6 +30,7 @@ mod crash_points;
 mod damaged_store;
 mod denied;
 mod disk_full;
+mod documented;
 mod final_phases;
 mod gate;
 mod gate_cache;

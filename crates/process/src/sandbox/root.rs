@@ -306,7 +306,7 @@ fn mount_point(root: &OwnedFd, at: &Path, is_dir: bool) -> io::Result<OwnedFd> {
     match openat(&parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
         Err(Errno::NOENT) => {
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::WRONLY;
-            drop(openat(&parent, name, flags, Mode::from_raw_mode(0o444))?);
+            made(openat(&parent, name, flags, Mode::from_raw_mode(0o444)).map(drop))?;
             Ok(openat(&parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
         }
         found => Ok(found?),
@@ -320,13 +320,22 @@ fn descend(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
         let Component::Normal(name) = part else { continue };
         at = match open_dir(at.as_fd(), Path::new(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                mkdirat(&at, name, Mode::from_raw_mode(0o755))?;
+                made(mkdirat(&at, name, Mode::from_raw_mode(0o755)))?;
                 open_dir(at.as_fd(), Path::new(name))?
             }
             found => found?,
         };
     }
     Ok(at)
+}
+
+/// Programs that share a directory for temporary files may be about to start at one moment; whatever came in
+/// between is opened like one that was there before.
+fn made(result: rustix::io::Result<()>) -> io::Result<()> {
+    match result {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn open_dir(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {

@@ -1,0 +1,82 @@
+//! `resume = true`: a second attempt at a task goes on with the conversation of the first.
+
+use std::fs;
+use std::path::Path;
+
+use crate::case::LOOP;
+use crate::play::{NOT_REVIEWED, Play, Rest, cli, serve};
+
+const SCRIPT: &str = r#"
+[[rule]]
+name = "first"
+attempt = 1
+turns = [
+  { say = "I think it is a matter of subtraction.", run = "echo 'echo $(($1 - $2))' > add.sh" },
+  { report = { nonce = "$nonce", status = "complete", summary = "done" } },
+]
+[[rule]]
+name = "second"
+turns = [
+  { run = "echo 'echo $(($1 + $2))' > add.sh" },
+  { report = { nonce = "$nonce", status = "complete", summary = "done" } },
+]
+"#;
+const FIRST_WORDS: &str = "a matter of subtraction";
+
+fn resuming(name: &'static str) -> Option<Play> {
+    let agent = cli(name)?;
+    let server = serve(SCRIPT);
+    let agents = agent.keys(&server);
+    let rest = Rest { agent: "resume = true\n", review: NOT_REVIEWED, limits: "" };
+    Some(Play::one_task(server, &agents, &rest))
+}
+
+fn second_knows_the_first(play: &Play) -> bool {
+    let asked = play.asked("second");
+    assert!(!asked.is_empty());
+    asked.iter().all(|seen| seen.body.to_string().contains(FIRST_WORDS))
+}
+
+#[test]
+fn a_conversation_goes_on_and_is_counted_once() {
+    for name in ["codex", "claude"] {
+        let Some(play) = resuming(name) else { return };
+        let seen = play.case.run();
+        seen.completed();
+        assert_eq!(seen.task("001-add")["attempts"], 2);
+        assert!(second_knows_the_first(&play), "{name} began afresh");
+        play.usage_is_the_servers();
+    }
+}
+
+#[test]
+fn a_conversation_that_is_gone_begins_afresh_and_says_so() {
+    for (name, kept) in [("codex", ".codex"), ("claude", ".claude")] {
+        let Some(play) = resuming(name) else { return };
+        play.case.windlass(&["run", "--name", LOOP, "--max", "1"]).expect_code(0);
+        let mut removed = 0;
+        remove(&play.case.home.state(), kept, &mut removed);
+        assert!(removed > 0, "no {kept} in the loop's state");
+        play.case.windlass(&["run", "--name", LOOP]).expect_code(0);
+        play.case.windlass(&["prove", LOOP]).expect_code(0);
+        assert!(!second_knows_the_first(&play), "{name} knows what is gone");
+        let notes = play.case.log().of("attempt_finished")[1]["notes"].to_string();
+        assert!(notes.contains("began afresh"), "{name}: {notes}");
+        play.usage_is_the_servers();
+    }
+}
+
+fn remove(dir: &Path, name: &str, removed: &mut usize) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        if path.ends_with(name) {
+            fs::remove_dir_all(&path).unwrap();
+            *removed += 1;
+        } else {
+            remove(&path, name, removed);
+        }
+    }
+}
