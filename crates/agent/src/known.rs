@@ -53,16 +53,6 @@ impl Agent for Known {
         };
         let program = self.0.native(&found, &|place| place.is_file());
         let turn = Turn { cli: self.0, call, program: &program };
-        let version = version::ask(
-            self.0,
-            Asking {
-                program: &program,
-                path: call.path,
-                spawner: call.spawner,
-                confinement: call.confinement,
-                dir: call.dir.join("version"),
-            },
-        );
         let (mut told, gone) = turn.play(call.resume, started);
         if gone && call.resume.is_some() {
             let note = "the conversation it was to go on with is gone: it began afresh".to_owned();
@@ -75,14 +65,30 @@ impl Agent for Known {
             };
             told.notes.push(note);
         }
-        let (agent, untried) = version::words(self.0, version);
-        told.agent = agent;
-        told.notes.extend(untried);
+        self.name(&mut told, call, &program);
         told
     }
 }
 
 impl Known {
+    /// With its version, which is asked for afterwards: a turn does not wait for it, nor does who interrupts one.
+    fn name(&self, told: &mut Told, call: &Call<'_>, program: &Path) {
+        if told.end == AttemptEnd::Interrupted {
+            self.0.name().clone_into(&mut told.agent);
+            return;
+        }
+        let asking = Asking {
+            program,
+            path: call.path,
+            spawner: call.spawner,
+            confinement: call.confinement,
+            dir: call.dir.join("version"),
+        };
+        let (agent, untried) = version::words(self.0, version::ask(self.0, asking));
+        told.agent = agent;
+        told.notes.extend(untried);
+    }
+
     fn found(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<PathBuf, Unusable> {
         let given = policy.extra.path.as_str();
         if !given.is_empty() {

@@ -1,4 +1,4 @@
-//! Which version of a program was called. Asked beside the call, so that nobody waits for it.
+//! Which version of a program was called. Asked once for each program, whose answer may take seconds.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
