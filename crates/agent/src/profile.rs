@@ -11,6 +11,9 @@ pub struct Profile {
     pub name: &'static str,
     /// Below the home directory; JSON, each an object.
     pub credentials: &'static [&'static str],
+    /// Its operator's settings, servers and instructions: where they are, and where the program looks for them
+    /// in a home of its own. Only for who asks for them.
+    pub configuration: &'static [(&'static str, &'static str)],
     pub variables: &'static [&'static str],
 }
 
@@ -18,11 +21,20 @@ const PROFILES: [Profile; 5] = [
     Profile {
         name: "codex",
         credentials: &[".codex/auth.json"],
+        configuration: &[
+            (".codex/config.toml", ".codex/config.toml"),
+            (".codex/AGENTS.md", ".codex/AGENTS.md"),
+        ],
         variables: &["OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"],
     },
     Profile {
         name: "claude",
         credentials: &[".claude/.credentials.json"],
+        configuration: &[
+            (".claude/settings.json", ".claude/settings.json"),
+            (".claude/CLAUDE.md", ".claude/CLAUDE.md"),
+            (".claude.json", ".claude/.claude.json"),
+        ],
         variables: &[
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_AUTH_TOKEN",
@@ -33,16 +45,26 @@ const PROFILES: [Profile; 5] = [
     Profile {
         name: "opencode",
         credentials: &[".local/share/opencode/auth.json"],
+        configuration: &[
+            (".config/opencode/opencode.json", ".config/opencode/opencode.json"),
+            (".config/opencode/opencode.jsonc", ".config/opencode/opencode.jsonc"),
+            (".config/opencode/AGENTS.md", ".config/opencode/AGENTS.md"),
+        ],
         variables: &["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"],
     },
     Profile {
         name: "gemini",
         credentials: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
+        configuration: &[
+            (".gemini/settings.json", ".gemini/settings.json"),
+            (".gemini/GEMINI.md", ".gemini/GEMINI.md"),
+        ],
         variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT"],
     },
     Profile {
         name: "qwen",
         credentials: &[".qwen/oauth_creds.json"],
+        configuration: &[(".qwen/settings.json", ".qwen/settings.json"), (".qwen/QWEN.md", ".qwen/QWEN.md")],
         variables: &["DASHSCOPE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"],
     },
 ];

@@ -150,5 +150,6 @@ fn home<'a>(
 ) -> Option<Home<'a>> {
     let operator = Path::new(surroundings.var("HOME")?);
     let (dir, seeded, locks) = (own.home(), own.seeded(), scratch.join("accounts"));
-    Some(Home { dir, seeded, operator, profile: profile(agent)?, locks })
+    let own_config = agent.extra.own_config;
+    Some(Home { dir, seeded, operator, profile: profile(agent)?, own_config, locks })
 }

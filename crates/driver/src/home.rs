@@ -22,6 +22,8 @@ pub struct Home<'a> {
     pub seeded: PathBuf,
     pub operator: &'a Path,
     pub profile: &'a Profile,
+    /// Whether the operator's own configuration of the program comes along.
+    pub own_config: bool,
     /// Where the locks of accounts are.
     pub locks: PathBuf,
 }
@@ -37,6 +39,13 @@ impl Home<'_> {
                 clear(&self.dir.join(name))?;
                 create(&self.dir.join(name), &bytes)?;
                 create(&self.seeded_copy(number), &bytes)?;
+            }
+        }
+        for (from, to) in self.profile.configuration.iter().filter(|_| self.own_config) {
+            let Ok(place) = self.operator.join(from).canonicalize() else { continue };
+            if let Some(bytes) = read(&place)? {
+                clear(&self.dir.join(to))?;
+                create(&self.dir.join(to), &bytes)?;
             }
         }
         Ok(())
@@ -135,7 +144,12 @@ fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    static CODEX: Profile = Profile { name: "codex", credentials: &[".codex/auth.json"], variables: &[] };
+    static CODEX: Profile = Profile {
+        name: "codex",
+        credentials: &[".codex/auth.json"],
+        configuration: &[(".codex/config.toml", ".codex/config.toml"), (".codex/none.md", "none.md")],
+        variables: &[],
+    };
 
     struct Stage {
         root: tempfile::TempDir,
@@ -155,6 +169,10 @@ mod tests {
         }
 
         fn seeded(&self, check: impl Fn(&Home<'_>)) {
+            self.seeded_with(false, check);
+        }
+
+        fn seeded_with(&self, own_config: bool, check: impl Fn(&Home<'_>)) {
             let (dir, operator) = self.home("operator");
             let _ = fs::remove_dir_all(&dir);
             let _ = fs::remove_dir_all(self.root.path().join("seeded"));
@@ -163,6 +181,7 @@ mod tests {
                 seeded: self.root.path().join("seeded"),
                 operator: &operator,
                 profile: &CODEX,
+                own_config,
                 locks: self.root.path().join("locks"),
             };
             home.seed().unwrap();
@@ -189,6 +208,18 @@ mod tests {
             !stage.root.path().join("operator/.codex/hooks.json").exists(),
             "nothing planted comes along"
         );
+    }
+
+    #[test]
+    fn the_operators_configuration_comes_along_where_it_is_asked_for() {
+        let stage = Stage::new();
+        stage.seeded_with(true, |home| {
+            assert_eq!(fs::read_to_string(home.dir.join(".codex/config.toml")).unwrap(), "notify = ['x']");
+            fs::write(home.dir.join(".codex/config.toml"), "notify = ['planted']").unwrap();
+            assert_eq!(home.take_back().unwrap(), [""; 0]);
+        });
+        let operators = fs::read_to_string(stage.root.path().join("operator/.codex/config.toml")).unwrap();
+        assert_eq!(operators, "notify = ['x']", "and never back");
     }
 
     #[test]

@@ -217,7 +217,14 @@ fn home<'a>(shop: &'a Workshop, job: &Job, who: &Who<'_>) -> Option<Home<'a>> {
     let profile = profile(policy)?;
     let own = Own::at(own_dir(shop, job, who));
     let locks = shop.dirs.state().join("accounts");
-    Some(Home { dir: own.home(), seeded: own.seeded(), operator: Path::new(operator), profile, locks })
+    Some(Home {
+        dir: own.home(),
+        seeded: own.seeded(),
+        operator: Path::new(operator),
+        own_config: policy.extra.own_config,
+        profile,
+        locks,
+    })
 }
 
 /// A login that the agent's program renewed is the operator's from now on.
