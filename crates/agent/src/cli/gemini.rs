@@ -110,6 +110,8 @@ fn settings(ask: &Ask<'_>) -> Value {
         "privacy": {"usageStatisticsEnabled": false},
         "telemetry": {"enabled": false},
         "general": {"enableAutoUpdate": false, "maxAttempts": 2},
+        // Not every confinement has pseudo-terminals.
+        "tools": {"shell": {"enableInteractiveShell": false}},
     });
     if ask.own_config == OwnConfig::KeptOut {
         settings["security"] = json!({"auth": {"selectedType": login(ask)}});
@@ -119,7 +121,7 @@ fn settings(ask: &Ask<'_>) -> Value {
         settings["model"] = json!({"maxSessionTurns": ask.max_turns});
     }
     if ask.access == Access::ReadOnly {
-        settings["tools"] = json!({"exclude": ["write_file", "replace"]});
+        settings["tools"]["exclude"] = json!(["write_file", "replace"]);
     }
     settings
 }

@@ -122,6 +122,8 @@ fn settings(ask: &Ask<'_>) -> Value {
         "general": {"enableAutoUpdate": false},
         "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
         "model": {"generationConfig": generation},
+        // Not every confinement has pseudo-terminals.
+        "tools": {"shell": {"enableInteractiveShell": false}},
     });
     if ask.own_config == OwnConfig::KeptOut {
         let login = if ask.has_variable("OPENAI_API_KEY") { "openai" } else { "qwen-oauth" };
