@@ -34,6 +34,18 @@ const AGENTS: &[Agent] = &[
     Agent { name: "opencode", package: "opencode-ai", version: "1.18.33", wanted: Wanted::All },
     Agent { name: "gemini", package: "@google/gemini-cli", version: "0.61.0", wanted: Wanted::All },
     Agent { name: "qwen", package: "@qwen-code/qwen-code", version: "0.24.4", wanted: Wanted::All },
+    Agent {
+        name: "claude-agent-acp",
+        package: "@agentclientprotocol/claude-agent-acp",
+        version: "0.99.1",
+        wanted: Wanted::All,
+    },
+    Agent {
+        name: "codex-acp",
+        package: "@agentclientprotocol/codex-acp",
+        version: "2.6.0",
+        wanted: Wanted::All,
+    },
 ];
 
 /// A registry that does not answer must not hold up the suite.
