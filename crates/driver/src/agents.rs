@@ -96,7 +96,7 @@ pub fn probe(
         std::fs::create_dir_all(made).map_err(failed)?;
     }
     let mut own = Own::made(scratch.join("own")).map_err(failed)?;
-    own.read = called.files(agent, &surroundings.project, &confine.path);
+    own.read = surroundings.beside_a_program(called.files(agent, &surroundings.project, &confine.path));
     own.write.extend([space.clone(), dir.join("report")]);
     let home = home(agent, (surroundings, scratch), &own);
     if let Some(home) = &home {

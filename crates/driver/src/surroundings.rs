@@ -122,6 +122,17 @@ impl Surroundings {
         Redactor::new(&secrets(variables, &lent))
     }
 
+    /// What comes along with an agent's program: nothing that has the operator's home, project or windlass's
+    /// records below it, wherever the program lies.
+    pub fn beside_a_program(&self, mut files: Vec<PathBuf>) -> Vec<PathBuf> {
+        let home = self.var("HOME").map(PathBuf::from);
+        let places = home.iter().chain([&self.project, &self.state]).filter(|place| place.is_absolute());
+        let places: Vec<PathBuf> =
+            places.flat_map(|place| [Some(place.clone()), place.canonicalize().ok()]).flatten().collect();
+        files.retain(|file| !places.iter().any(|place| place.starts_with(file)));
+        files
+    }
+
     /// Directories that are there, by their own names, and in none of which an
     /// agent could put a program: not in the project, a workspace, a checkout
     /// or the vault, also not by way of a link.
@@ -179,6 +190,17 @@ mod tests {
     fn surroundings(pairs: &[(&str, &str)]) -> Surroundings {
         let vars = pairs.iter().map(|(name, value)| (name.into(), value.into())).collect();
         Surroundings { vars, project: "/p".into(), state: "/s".into() }
+    }
+
+    #[test]
+    fn a_program_in_the_home_does_not_bring_the_home_along() {
+        let vars = BTreeMap::from([("HOME".into(), "/home/me".into())]);
+        let surroundings = Surroundings { vars, project: "/home/me/p".into(), state: "/var/w".into() };
+        let brought =
+            |files: &[&str]| surroundings.beside_a_program(files.iter().map(PathBuf::from).collect());
+        let fine = ["/home/me/agent", "/home/me/p/agent.sh", "/home/me/lib/node_modules", "/usr/bin"];
+        assert_eq!(brought(&fine), fine.map(PathBuf::from));
+        assert!(brought(&["/", "/home", "/home/me", "/home/me/p", "/var"]).is_empty());
     }
 
     #[test]

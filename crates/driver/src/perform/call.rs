@@ -172,7 +172,8 @@ fn own(
     if let Some(home) = home(shop, job, who).as_ref() {
         home.seed().map_err(unusable)?;
     }
-    own.read = agent.files(policy, &shop.surroundings.project, &shop.confine.path);
+    let files = agent.files(policy, &shop.surroundings.project, &shop.confine.path);
+    own.read = shop.surroundings.beside_a_program(files);
     own.read.push(shop.trail.clone());
     own.write.extend(dir.join(REPORT_PATH).parent().map(Path::to_path_buf));
     match who.role {
