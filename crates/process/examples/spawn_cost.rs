@@ -79,7 +79,9 @@ fn work(rounds: usize, dir: &Path) -> Outcome<()> {
     let spawner = Spawner::new();
     let read =
         |place: &Path| format!("cd {} && find . -type f -exec cat {{}} + > /dev/null", place.display());
-    let bound = Reach { read: vec![tree.clone()], scratch: Some(made("tmp")?), ..Reach::system() };
+    let layered = Reach { scratch: Some(made("tmp")?), ..Reach::system() };
+    let mut bound = layered.clone();
+    bound.read.push(tree.clone());
     let confined = |reach: Reach, tree| Confinement {
         level: Level::Namespaces,
         reach,
@@ -88,7 +90,6 @@ fn work(rounds: usize, dir: &Path) -> Outcome<()> {
         image: None,
     };
     let layer = ThrowawayTree { lower: tree.clone(), at: at.clone(), upper, hide: vec![tree.clone()] };
-    let layered = Reach { read: vec![], ..bound.clone() };
     for _ in 0..rounds {
         let started = Instant::now();
         let plain = Command::new("/bin/sh").arg("-c").arg(read(&tree)).stdout(Stdio::null()).status()?;
