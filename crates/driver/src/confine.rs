@@ -1,11 +1,11 @@
 //! What agents and checks may reach on this machine, and how it is proven that
 //! they reach nothing else.
 
+mod untouched;
+
 use std::ffi::{OsStr, OsString};
-use std::fs::DirBuilder;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use windlass_core::policy::{
@@ -263,19 +263,17 @@ impl Own {
 
     /// Empty, also where nothing is confined.
     pub fn made(dir: PathBuf) -> io::Result<Self> {
-        remove_tree(&dir)?;
-        Self::lasting(dir)
+        let own = Self::at(dir);
+        untouched::clear(&own.dir, &[own.home(), own.scratch()])?;
+        Ok(own)
     }
 
     /// With the home as it was left; temporary files are not kept.
     pub fn lasting(dir: PathBuf) -> io::Result<Self> {
         let own = Self::at(dir);
-        for litter in [own.scratch(), own.seeded()] {
-            remove_tree(&litter)?;
-        }
-        for made in [own.home(), own.scratch()] {
-            DirBuilder::new().recursive(true).mode(0o700).create(made)?;
-        }
+        remove_tree(&own.seeded())?;
+        untouched::make(&own.home())?;
+        untouched::renew(&own.scratch())?;
         Ok(own)
     }
 

@@ -11,8 +11,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use windlass_process::{
-    Confinement, Exit, Level, Limits, Network, Program, Reach, Spawner, ThrowawayTree, WARDEN_ARG, remedy,
-    warden_main,
+    Confinement, Exit, Level, Limits, Network, Program, Reach, Spawner, ThrowawayTree, WARDEN_ARG,
+    clear_attempt, remedy, warden_main,
 };
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -109,7 +109,8 @@ fn reading(name: &str, took: Duration) -> String {
 
 fn wardened(spawner: &Spawner, scratch: &Path, confinement: &Confinement, run: &str) -> Outcome<Duration> {
     let dir = scratch.join("attempt");
-    std::fs::create_dir(&dir)?;
+    // As the driver does: one directory, used again.
+    clear_attempt(&dir)?;
     let argv: Vec<OsString> = match run.contains(' ') {
         true => vec!["/bin/sh".into(), "-c".into(), run.into()],
         false => vec![run.into()],
@@ -128,6 +129,5 @@ fn wardened(spawner: &Spawner, scratch: &Path, confinement: &Confinement, run: &
     let finished = spawner.start(&program)?.wait();
     let took = started.elapsed();
     let said = std::fs::read_to_string(&finished.stderr.path).unwrap_or_default();
-    std::fs::remove_dir_all(&dir)?;
     if finished.exit == Exit::Code(0) { Ok(took) } else { Err(format!("{:?}: {said}", finished.exit).into()) }
 }

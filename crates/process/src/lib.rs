@@ -27,6 +27,8 @@ compile_error!(
 mod activity;
 mod container;
 mod finished;
+mod handing;
+mod nursery;
 mod procfs;
 mod program;
 mod proxy;

@@ -1,13 +1,18 @@
 //! A program under its warden, seen from the supervisor.
 
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout};
+use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
+};
 
 use crate::finished::{Capture, Containment, Exit, Finished};
 use crate::program::{Limits, Program};
@@ -22,8 +27,8 @@ const OVERDUE: Duration = Duration::from_secs(30);
 /// Dropped without [`Running::wait`], it is killed and reaped.
 #[derive(Debug)]
 pub struct Running {
-    child: Child,
-    answer: Option<ChildStdout>,
+    warden: Handle,
+    answer: Option<File>,
     control: Arc<Control>,
     limits: Limits,
     dir: PathBuf,
@@ -46,7 +51,7 @@ struct Control {
 #[derive(Debug)]
 struct ControlState {
     /// Closed when the attempt is over or given up, whoever still holds a canceller.
-    pipe: Option<ChildStdin>,
+    pipe: Option<File>,
     cancelled_at: Option<Instant>,
 }
 
@@ -67,21 +72,20 @@ impl Canceller {
 }
 
 impl Running {
-    pub(crate) fn new(mut child: Child, program: &Program) -> std::io::Result<Running> {
-        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let wake = match wake {
+    pub(crate) fn new(warden: Warden, program: &Program) -> io::Result<Running> {
+        let Warden { handle, control, answer } = warden;
+        let wake = match eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) {
             Ok(wake) => wake,
             Err(error) => {
-                drop(child.stdin.take());
-                child.wait()?;
+                drop(control);
+                handle.wait()?;
                 return Err(error.into());
             }
         };
-        let state = Mutex::new(ControlState { pipe: child.stdin.take(), cancelled_at: None });
-        let answer = child.stdout.take();
+        let state = Mutex::new(ControlState { pipe: Some(control), cancelled_at: None });
         let control = Arc::new(Control { state, wake });
         let (limits, dir) = (program.limits, program.dir.clone());
-        Ok(Running { child, answer, control, limits, dir, started: Instant::now() })
+        Ok(Running { warden: handle, answer: Some(answer), control, limits, dir, started: Instant::now() })
     }
 
     pub fn canceller(&self) -> Canceller {
@@ -90,7 +94,7 @@ impl Running {
 
     /// The warden's process, for those who watch over resources.
     pub fn warden_pid(&self) -> u32 {
-        self.child.id()
+        self.warden.pid.as_raw_pid().cast_unsigned()
     }
 
     /// Where its output and its errors are kept, as they come.
@@ -104,7 +108,7 @@ impl Running {
         self.control.state().pipe = None;
         let outcome = match answer {
             Answer::Outcome(outcome) => {
-                self.child.wait().ok();
+                self.warden.wait().ok();
                 return self.finished(*outcome);
             }
             Answer::Nothing => "it ended without an answer",
@@ -130,7 +134,7 @@ impl Running {
             match pipe.read(&mut bytes) {
                 Ok(0) => break,
                 Ok(size) => text.extend_from_slice(&bytes[..size]),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
         }
@@ -146,7 +150,7 @@ impl Running {
     }
 
     fn lost(&mut self, what: &str) -> Finished {
-        let (mut why, survivor_count) = match end_what_is_left(&mut self.child, &self.dir) {
+        let (mut why, survivor_count) = match end_what_is_left(&self.warden, &self.dir) {
             Ok(0) => (format!("the warden was lost: {what}"), 0),
             Ok(alive) => (format!("the warden was lost: {what}; {alive} processes cannot be ended"), alive),
             Err(error) => (format!("the warden was lost: {what}; cannot tell what is alive: {error}"), 1),
@@ -214,10 +218,44 @@ impl Drop for Running {
                 Ready::Answer if pipe.read(&mut bytes).is_ok_and(|size| size > 0) => {}
                 Ready::Answer => break,
                 Ready::Woken => drop(rustix::io::read(&self.control.wake, &mut [0; 8])),
-                Ready::Late => break drop(end_what_is_left(&mut self.child, &self.dir)),
+                Ready::Late => break drop(end_what_is_left(&self.warden, &self.dir)),
             }
         }
-        self.child.wait().ok();
+        self.warden.wait().ok();
+    }
+}
+
+/// A warden that has been started, and our ends of its pipes.
+pub struct Warden {
+    pub handle: Handle,
+    pub control: File,
+    pub answer: File,
+}
+
+/// A warden's process, whoever forked it. The handle is its own, and never that of one that came after it.
+#[derive(Debug)]
+pub struct Handle {
+    pub pid: Pid,
+    pub fd: OwnedFd,
+}
+
+impl Handle {
+    pub fn of_child(child: &Child) -> io::Result<Handle> {
+        let pid = Pid::from_child(child);
+        Ok(Handle { pid, fd: pidfd_open(pid, PidfdFlags::empty())? })
+    }
+
+    fn kill(&self) {
+        // One that is gone needs no killing.
+        pidfd_send_signal(&self.fd, Signal::KILL).ok();
+    }
+
+    /// Returns when it has ended.
+    fn wait(&self) -> io::Result<()> {
+        retry_on_intr(|| poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], None))?;
+        // One that is a child of ours would otherwise stay as a dead one; of another's there is nothing to take.
+        waitid(WaitId::PidFd(self.fd.as_fd()), WaitIdOptions::EXITED).ok();
+        Ok(())
     }
 }
 
@@ -239,7 +277,7 @@ enum Ready {
     Late,
 }
 
-fn ready(answer: &ChildStdout, wake: &OwnedFd, until: Option<Instant>) -> Ready {
+fn ready(answer: &File, wake: &OwnedFd, until: Option<Instant>) -> Ready {
     loop {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
@@ -262,13 +300,13 @@ fn refusals(dir: &std::path::Path) -> Vec<String> {
     text.lines().take(SHOWN).map(str::to_owned).collect()
 }
 
-/// The number of processes that live on. The warden is our child, so its pid cannot have been recycled.
-fn end_what_is_left(warden: &mut Child, dir: &std::path::Path) -> std::io::Result<u32> {
+/// The number of processes that live on.
+fn end_what_is_left(warden: &Handle, dir: &std::path::Path) -> io::Result<u32> {
     let alive = match Record::read(dir)? {
         Some(record) => end_recorded(&record, Instant::now() + OVERDUE)?.alive.len() as u32,
         None => 0,
     };
-    warden.kill().ok();
+    warden.kill();
     warden.wait()?;
     if alive == 0 {
         Record::remove(dir)?;

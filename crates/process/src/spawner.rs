@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use rustix::pipe::{PipeFlags, pipe_with};
+
 use crate::finished::{Containment, Exit};
+use crate::nursery::Nursery;
 use crate::program::{Limits, Program, ThrowawayTree, remove_tree};
 use crate::record::{self, ATTEMPT_VARIABLE};
-use crate::running::Running;
+use crate::running::{Handle, Running, Warden};
 use crate::sandbox::{Confinement, Defence, Level, Weakened};
 use crate::warden::{WARDEN_ARG, probe_arguments};
 use crate::wire::{self, Asked, Request};
@@ -50,6 +54,7 @@ struct Known {
     pid_namespace: OnceLock<bool>,
     /// By device: whether an overlay works depends on the file system that carries it.
     overlay: Mutex<BTreeMap<u64, bool>>,
+    nursery: Mutex<Option<Nursery>>,
 }
 
 impl Default for Spawner {
@@ -123,40 +128,64 @@ impl Spawner {
         let log = File::create(record::log_path(&dir)).map_err(unusable)?;
         let cwd = std::path::absolute(&program.cwd).map_err(unusable)?;
         let mut program = Program { dir, cwd, ..program.clone() };
-        let mut command = Command::new(&self.warden);
-        if weakened.keeps(Defence::Environment) {
-            command.env_clear();
-        }
         program.env.extend(weakened.leaked_environment());
-        weakened.tell_early(&mut command);
+        let unable =
+            |source| StartError::Spawn { warden: self.warden.clone(), program: name.clone(), source };
 
         abort_point("process::spawn");
-        let mut child = command
-            .arg0("windlass-warden")
-            .arg(WARDEN_ARG)
-            .env(ATTEMPT_VARIABLE, &program.marker)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            // Out of reach of a terminal's Ctrl-C, which must not end a warden before its tree.
-            .process_group(0)
-            .spawn()
-            .map_err(|source| StartError::Spawn {
-                warden: self.warden.clone(),
-                program: name.clone(),
-                source,
-            })?;
         let request = Request { program, containment: asked, weakened };
-        let sent = match child.stdin.as_mut() {
-            Some(control) => wire::write_request(control, &request),
-            None => Err(io::ErrorKind::BrokenPipe.into()),
-        };
-        let running = Running::new(child, &request.program)
+        let mut warden = self.warden(&request, log).map_err(unable)?;
+        let sent = wire::write_request(&mut warden.control, &request);
+        let running = Running::new(warden, &request.program)
             .map_err(|source| StartError::Request { program: name.clone(), source })?;
         // On failure `running` is dropped, which ends and reaps the warden.
         sent.map_err(|source| StartError::Request { program: name, source })?;
         abort_point("process::started");
         Ok(running)
+    }
+
+    fn warden(&self, request: &Request, log: File) -> io::Result<Warden> {
+        let (theirs, control) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (answer, result) = pipe_with(PipeFlags::CLOEXEC)?;
+        let stdio = [theirs, result, log.into()];
+        let handle = if request.weakened == Weakened::default() {
+            self.forked(&stdio)?
+        } else {
+            self.loaded(&request.weakened, &request.program.marker, stdio)?
+        };
+        Ok(Warden { handle, control: control.into(), answer: answer.into() })
+    }
+
+    /// By the nursery, which is started when there is none, or the last one was ended from outside.
+    fn forked(&self, stdio: &[OwnedFd; 3]) -> io::Result<Handle> {
+        let mut nursery = self.known.nursery.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Ok(forked)) = nursery.as_ref().map(|there| there.fork(stdio.each_ref().map(AsFd::as_fd)))
+        {
+            return Ok(forked);
+        }
+        let new = nursery.insert(Nursery::start(&self.warden)?);
+        new.fork(stdio.each_ref().map(AsFd::as_fd))
+    }
+
+    /// By itself, told of its weakness before it does anything.
+    fn loaded(&self, weakened: &Weakened, marker: &str, stdio: [OwnedFd; 3]) -> io::Result<Handle> {
+        let [control, result, log] = stdio;
+        let mut command = Command::new(&self.warden);
+        if weakened.keeps(Defence::Environment) {
+            command.env_clear();
+        }
+        weakened.tell_early(&mut command);
+        let child = command
+            .arg0("windlass-warden")
+            .arg(WARDEN_ARG)
+            .env(ATTEMPT_VARIABLE, marker)
+            .stdin(control)
+            .stdout(result)
+            .stderr(log)
+            // Out of reach of a terminal's Ctrl-C, which must not end a warden before its tree.
+            .process_group(0)
+            .spawn()?;
+        Handle::of_child(&child)
     }
 
     pub fn warden_path(&self) -> &Path {

@@ -7,6 +7,7 @@ mod capture;
 mod housed;
 mod launch;
 mod namespace;
+mod nursery;
 mod outlet;
 mod overlay;
 mod pulse;
@@ -40,6 +41,9 @@ use watch::Watch;
 /// The first argument of the binary that means: call [`warden_main`] with what follows, and do nothing else.
 pub const WARDEN_ARG: &str = "__warden";
 
+/// The argument behind it that means: wait, and fork a warden whenever one is asked for.
+pub(crate) const NURSERY_ARG: &str = "nursery";
+
 const PROBE_ARG: &str = "probe";
 const ATTACK_ARG: &str = "attack";
 
@@ -53,17 +57,22 @@ const HANDOVER: RawFd = 6;
 pub fn warden_main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     match args.next() {
         Some(word) if word == PROBE_ARG => act_as_probe(args.next()),
+        Some(word) if word == NURSERY_ARG => told(nursery::tend(attend)),
         Some(word) => {
             eprintln!("the warden does not know {}", word.display());
             ExitCode::from(2)
         }
-        None => match attend() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("warden: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        None => told(attend()),
+    }
+}
+
+fn told(done: io::Result<()>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("warden: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! with it. What is bound is first cloned and given its flags, and only then attached, so nothing is writable
 //! even for a moment; and it is attached by descriptor, never through a link that somebody planted.
 
+use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -28,6 +29,9 @@ const DEVICE: MountAttributes = MountAttributes::NOSUID.union(MountAttributes::N
 /// Without a scratch of the caller's, in memory: enough for small files, too little to hurt.
 const SMALL_TMP: &CStr = c"mode=1777,size=256m";
 const SHARED_MEMORY: &CStr = c"mode=1777,size=256m";
+
+/// Where a program finds its scratch.
+const SCRATCHES: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// Shown in place of hidden files, and itself gone when the root is ready.
 const EMPTY_FILE: &str = "dev/.empty";
@@ -118,7 +122,7 @@ impl Root<'_> {
             return Ok(parts);
         }
         parts.push(Part { at: "/dev".into(), what: What::Dev });
-        for name in ["/tmp", "/var/tmp"] {
+        for name in SCRATCHES {
             let named = self.plan.places.iter().any(|place| place.path == Path::new(name));
             match &self.plan.scratch {
                 Some(scratch) => parts.push(Part { at: name.into(), what: bound(scratch, WRITABLE, true)? }),
@@ -143,8 +147,21 @@ impl Root<'_> {
             };
             parts.push(Part { at: place.path.clone(), what });
         }
+        parts.extend(self.ground_over_scratch().into_iter().map(|at| Part { at, what: What::EmptyDir }));
         parts.sort_by_key(|part| part.at.components().count());
         Ok(parts)
+    }
+
+    /// Directories of the scratch below which other places are shown. In memory, so that the way to those places
+    /// is not made in the scratch anew for every program, and cleared away after it.
+    fn ground_over_scratch(&self) -> BTreeSet<PathBuf> {
+        let is_place = |path: &PathBuf| self.plan.places.iter().any(|place| place.path == *path);
+        let first_below = |place: &Place| {
+            let tmp = SCRATCHES.iter().find(|tmp| place.path.starts_with(tmp))?;
+            Some(Path::new(tmp).join(place.path.strip_prefix(tmp).ok()?.components().next()?))
+        };
+        let found = self.plan.places.iter().filter(|_| self.plan.scratch.is_some()).filter_map(first_below);
+        found.filter(|path| !is_place(path)).collect()
     }
 
     /// The host's own root, if the program may reach all of it.

@@ -9,6 +9,7 @@ mod housed;
 mod leftovers;
 mod levels;
 mod limits;
+mod nursery;
 mod ordinary_user;
 mod proving;
 mod refused_calls;

@@ -110,19 +110,31 @@ pub fn stderr(finished: &Finished) -> String {
     String::from_utf8(std::fs::read(&finished.stderr.path).unwrap()).unwrap()
 }
 
-/// Every living process that was given this marker, wardens too.
+/// Every living process that was given this marker, and the warden, which has the attempt's files open.
 pub fn carriers(marker: &str) -> Vec<String> {
     let entry = format!("{ATTEMPT_VARIABLE}={marker}");
+    let dir = marker.rsplit_once('/').map(|(stage, number)| Path::new(stage).join("attempts").join(number));
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
-        let Ok(environment) = std::fs::read(process.path().join("environ")) else { continue };
-        if environment.split(|&byte| byte == 0).any(|have| have == entry.as_bytes()) {
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        let was_given = environment.split(|&byte| byte == 0).any(|have| have == entry.as_bytes());
+        if was_given || (is_other(&process.path()) && holds(&process.path(), dir.as_deref())) {
             let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
             found.push(format!("{}: {command}", process.file_name().display()));
         }
     }
     found
+}
+
+fn is_other(process: &Path) -> bool {
+    process.file_name().is_some_and(|id| *id != *std::process::id().to_string())
+}
+
+fn holds(process: &Path, dir: Option<&Path>) -> bool {
+    let files = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    let mut names = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+    dir.is_some_and(|dir| names.any(|name| name.starts_with(dir)))
 }
 
 pub fn eventually(what: &str, holds: impl FnMut() -> bool) {

@@ -1,0 +1,55 @@
+//! The nursery's own side: it waits, and forks a warden whenever one is asked for.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, getpid, pidfd_open, set_dumpable_behavior, setpgid,
+};
+
+use crate::handing;
+use crate::sys;
+
+/// Returns when the supervisor is gone; never in a forked warden, which runs `warden`.
+pub fn tend(warden: fn() -> io::Result<()>) -> io::Result<()> {
+    let socket = rustix::stdio::stdin();
+    sys::close_from(3)?;
+    rustix::thread::set_name(c"windlass-nursery").ok();
+    sys::settle_signals()?;
+    // Wardens are not waited for here: the supervisor has a handle of each.
+    sys::ignore_children();
+    // Nobody else of this user may look into what decides what is believed.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    while let Some((_, fds)) = handing::receive(socket)? {
+        let forked = fork(&fds, warden);
+        drop(fds);
+        match forked {
+            Ok((pid, handle)) => {
+                handing::send(socket, &pid.as_raw_pid().to_ne_bytes(), &[handle.as_fd()])?;
+            }
+            Err(error) => {
+                let number = -error.raw_os_error().unwrap_or(libc::EIO);
+                handing::send(socket, &number.to_ne_bytes(), &[])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fork(fds: &[OwnedFd], warden: fn() -> io::Result<()>) -> io::Result<(Pid, OwnedFd)> {
+    let stdio: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+    let child = || {
+        // What needs its own files in /proc needs it this way; a warden sees to it itself later.
+        set_dumpable_behavior(DumpableBehavior::Dumpable).ok();
+        setpgid(Some(getpid()), Some(getpid())).ok();
+        if let Err(error) = sys::keep_only(&stdio).and_then(|()| warden()) {
+            eprintln!("warden: {error}");
+            sys::exit_now(1);
+        }
+        sys::exit_now(0);
+    };
+    // SAFETY: this process has one thread.
+    let pid = unsafe { sys::fork(child) }?;
+    // It cannot have ended yet: it waits for a request, and its supervisor for this answer.
+    Ok((pid, pidfd_open(pid, PidfdFlags::empty())?))
+}
