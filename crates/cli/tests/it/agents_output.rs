@@ -16,7 +16,7 @@ fn peak(case: &Case) -> u64 {
     let mut peak = 0;
     let ended = poll::until(RUN, || {
         // The driver, and whoever stands over the attempt and takes its output.
-        let ours = [running.id()].into_iter().chain(alive::children(running.id()));
+        let ours = [running.id()].into_iter().chain(alive::wardens(running.id()));
         peak = ours.filter_map(alive::peak_kib).chain([peak]).max().unwrap_or(peak);
         running.has_ended()
     });

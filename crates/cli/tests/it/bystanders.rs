@@ -120,7 +120,7 @@ fn a_killed_warden_takes_its_attempt_with_it() {
                  if [ $n -eq 1 ]; then hold; fi\necho 42 >answer.txt\ncomplete";
     let case = Setup::new(agent).agent_keys("grace = \"300ms\"").ready();
     let running = case.start_until("author", 1);
-    let wardens = alive::children(running.id());
+    let wardens = alive::wardens(running.id());
     assert!(!wardens.is_empty(), "nobody stands over the attempt");
     for warden in wardens {
         let id = Pid::from_raw(i32::try_from(warden).unwrap()).unwrap();
