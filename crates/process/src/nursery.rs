@@ -63,8 +63,10 @@ impl Nursery {
 impl Drop for Nursery {
     fn drop(&mut self) {
         drop(self.socket.take());
-        // It may be stopped, and does nothing worth an orderly end.
-        self.child.kill().ok();
+        let ended = Handle::of_child(&self.child).is_ok_and(|handle| handle.ends_within(PATIENCE));
+        if !ended {
+            self.child.kill().ok();
+        }
         self.child.wait().ok();
     }
 }

@@ -245,6 +245,12 @@ impl Handle {
         Ok(Handle { pid, fd: pidfd_open(pid, PidfdFlags::empty())? })
     }
 
+    pub fn ends_within(&self, patience: Duration) -> bool {
+        let timeout = Timespec::try_from(patience).ok();
+        let mut slots = [PollFd::new(&self.fd, PollFlags::IN)];
+        retry_on_intr(|| poll(&mut slots, timeout.as_ref())).is_ok_and(|ready| ready > 0)
+    }
+
     fn kill(&self) {
         // One that is gone needs no killing.
         pidfd_send_signal(&self.fd, Signal::KILL).ok();

@@ -93,12 +93,6 @@ pub fn settle_signals() -> io::Result<()> {
     block(&[libc::SIGCHLD])
 }
 
-/// Children that end are gone at once, without being waited for.
-pub fn ignore_children() {
-    // SAFETY: SIG_IGN runs no code.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
-}
-
 pub fn block(signals: &[c_int]) -> io::Result<()> {
     let set = signal_set(signals);
     // SAFETY: `set` is initialised, the old mask is not asked for.

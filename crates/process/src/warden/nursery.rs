@@ -1,26 +1,24 @@
 //! The nursery's own side: it waits, and forks a warden whenever one is asked for.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, getpid, pidfd_open, set_dumpable_behavior, setpgid,
+    DumpableBehavior, Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, set_dumpable_behavior, setpgid, wait,
 };
 
 use crate::handing;
 use crate::sys;
 
-/// Returns when the supervisor is gone; never in a forked warden, which runs `warden`.
+/// Returns when the supervisor is gone or wants no more; never in a forked warden, which runs `warden`.
 pub fn tend(warden: fn() -> io::Result<()>) -> io::Result<()> {
     let socket = rustix::stdio::stdin();
     sys::close_from(3)?;
     rustix::thread::set_name(c"windlass-nursery").ok();
     sys::settle_signals()?;
-    // Wardens are not waited for here: the supervisor has a handle of each.
-    sys::ignore_children();
     // Nobody else of this user may look into what decides what is believed.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    while let Some((_, fds)) = handing::receive(socket)? {
+    while let Some((_, fds)) = next_question(socket)? {
         let forked = fork(&fds, warden);
         drop(fds);
         match forked {
@@ -34,6 +32,18 @@ pub fn tend(warden: fn() -> io::Result<()>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Wardens that have ended are waited for meanwhile, so that what they used counts as the supervisor's.
+fn next_question(socket: BorrowedFd<'_>) -> io::Result<Option<(Vec<u8>, Vec<OwnedFd>)>> {
+    loop {
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
+        let mut slots = [libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
+        sys::wait_for(&mut slots, None)?;
+        if slots[0].revents != 0 {
+            return handing::receive(socket);
+        }
+    }
 }
 
 fn fork(fds: &[OwnedFd], warden: fn() -> io::Result<()>) -> io::Result<(Pid, OwnedFd)> {
