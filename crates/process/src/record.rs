@@ -1,7 +1,7 @@
 //! The files of one attempt's directory, and the record by which recovery finds its processes.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -36,8 +36,8 @@ pub struct NamedContainer {
 }
 
 impl Record {
-    /// An empty one was removed. One that cannot be parsed was torn, by a power cut or in the writing: the
-    /// program is told to go only after it is whole.
+    /// One that cannot be parsed was removed, or torn by a power cut or in the writing: the program is told to
+    /// go only after it is whole.
     pub fn read(dir: &Path) -> io::Result<Option<Record>> {
         match std::fs::read(record_path(dir)) {
             Ok(text) => Ok(serde_json::from_slice(&text).ok()),
@@ -49,11 +49,17 @@ impl Record {
     /// In place and without fsync: the record matters only while its processes can live, and after a power
     /// cut they do not (the boot id says so).
     pub fn write(&self, dir: &Path) -> io::Result<()> {
-        std::fs::write(record_path(dir), serde_json::to_vec(self)?)
+        let text = serde_json::to_vec(self)?;
+        let path = record_path(dir);
+        let mut file = File::options().write(true).create(true).truncate(false).open(path)?;
+        file.write_all(&text)?;
+        file.set_len(text.len() as u64)
     }
 
+    /// Cuts it to one byte, which is no record. A file that was emptied is written to the disk by ext4 as soon as
+    /// it is written again and closed, and there would be one for every program.
     pub fn remove(dir: &Path) -> io::Result<()> {
-        match empty(&record_path(dir)) {
+        match cut(&record_path(dir), 1) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
@@ -65,7 +71,7 @@ impl Record {
 }
 
 /// The warden's own files.
-const OWN: [&str; 6] = ["record.json", "lock", "stdout", "stderr", "warden.log", "refusals"];
+const OWN: [&str; 5] = ["lock", "stdout", "stderr", "warden.log", "refusals"];
 
 /// Makes `dir` ready for an attempt, and leaves nothing of the last one in it. The warden's own files stay,
 /// emptied: a file system that has just deleted many files is slow to make new ones.
@@ -81,8 +87,10 @@ pub fn clear_attempt(dir: &Path) -> io::Result<()> {
         let (path, kind) = (entry.path(), entry.file_type()?);
         if kind.is_dir() {
             remove_tree(&path)?;
+        } else if kind.is_file() && entry.file_name() == "record.json" {
+            Record::remove(dir)?;
         } else if kind.is_file() && OWN.iter().any(|own| entry.file_name() == *own) {
-            empty(&path)?;
+            cut(&path, 0)?;
         } else {
             std::fs::remove_file(&path)?;
         }
@@ -90,11 +98,11 @@ pub fn clear_attempt(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn empty(path: &Path) -> io::Result<()> {
-    if std::fs::symlink_metadata(path)?.len() == 0 {
+fn cut(path: &Path, length: u64) -> io::Result<()> {
+    if std::fs::symlink_metadata(path)?.len() <= length {
         return Ok(());
     }
-    File::options().write(true).custom_flags(libc::O_NOFOLLOW).open(path)?.set_len(0)
+    File::options().write(true).custom_flags(libc::O_NOFOLLOW).open(path)?.set_len(length)
 }
 
 pub fn record_path(dir: &Path) -> PathBuf {
