@@ -82,6 +82,7 @@ impl Known {
             path: call.path,
             spawner: call.spawner,
             confinement: call.confinement,
+            home: call.home.to_owned(),
             dir: call.dir.join("version"),
         };
         let (agent, untried) = version::words(self.0, version::ask(self.0, asking));
@@ -138,6 +139,7 @@ pub fn installed(
         path,
         spawner,
         confinement: &Confinement::none(),
+        home: scratch.join("home"),
         dir: scratch.join(cli.name()),
     };
     let version = version::heard(version::ask(cli, asking));

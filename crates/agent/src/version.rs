@@ -1,6 +1,6 @@
 //! Which version of a program was called. Asked once for each program, whose answer may take seconds.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError};
@@ -30,6 +30,8 @@ pub struct Asking<'a> {
     pub path: &'a OsStr,
     pub spawner: &'a Spawner,
     pub confinement: &'a Confinement,
+    /// Some write into it before they say anything.
+    pub home: PathBuf,
     /// Its own; made for it.
     pub dir: PathBuf,
 }
@@ -44,8 +46,9 @@ pub fn ask(cli: &'static dyn Cli, asking: Asking<'_>) -> Asked {
     drop(known);
     let (to, from) = channel();
     let (program, spawner) = (program(&asking), asking.spawner.clone());
+    let home = asking.home;
     let work = move || {
-        let version = run(&spawner, &program).and_then(|printed| cli.parse_version(&printed));
+        let version = run(&spawner, &program, &home).and_then(|printed| cli.parse_version(&printed));
         if let Some(version) = &version {
             KNOWN.lock().unwrap_or_else(PoisonError::into_inner).push((key, version.clone()));
         }
@@ -77,12 +80,15 @@ pub fn words(cli: &dyn Cli, asked: Asked) -> (String, Option<String>) {
     (format!("{name} {version}"), untried)
 }
 
-/// Without a home: a version is all that is wanted of it.
 fn program(asking: &Asking<'_>) -> Program {
+    let mut argv: Vec<OsString> = vec![asking.program.into(), "--version".into()];
+    if asking.program.extension().is_some_and(|extension| extension == "js") {
+        argv.insert(0, "node".into());
+    }
     Program {
-        argv: vec![asking.program.into(), "--version".into()],
+        argv,
         cwd: PathBuf::from("/"),
-        env: vec![("PATH".into(), asking.path.into()), ("HOME".into(), "/nonexistent".into())],
+        env: vec![("PATH".into(), asking.path.into()), ("HOME".into(), asking.home.clone().into())],
         stdin: Vec::new(),
         limits: Limits { wall: PATIENCE, ..Limits::none(PRINTED) },
         confinement: asking.confinement.clone(),
@@ -91,8 +97,9 @@ fn program(asking: &Asking<'_>) -> Program {
     }
 }
 
-fn run(spawner: &Spawner, program: &Program) -> Option<String> {
+fn run(spawner: &Spawner, program: &Program, home: &Path) -> Option<String> {
     std::fs::create_dir_all(&program.dir).ok()?;
+    std::fs::create_dir_all(home).ok()?;
     let finished = spawner.start(program).ok()?.wait();
     let printed = attempt::end_of(&finished.stdout.path, PRINTED).ok()?;
     Some(String::from_utf8_lossy(&printed).into_owned())

@@ -269,8 +269,14 @@ const REFUSAL_CODES: &[&str] = &[
     "PROHIBITED_CONTENT",
     "model_refusal_no_fallback",
 ];
-const REFUSAL: &[&str] =
-    &["content policy", "usage policy", "violates our", "legal/aup", "stopped by a safety classifier"];
+const REFUSAL: &[&str] = &[
+    "content policy",
+    "usage policy",
+    "violates our",
+    "legal/aup",
+    "stopped by a safety classifier",
+    "blocked due to safety settings",
+];
 const MODEL_CODES: &[&str] =
     &["model_not_found", "ProviderModelNotFoundError", "NOT_FOUND", "not_found_error"];
 const MODEL: &[&str] = &[
@@ -290,6 +296,7 @@ const USAGE_LIMIT: &[&str] = &[
     "hit your session limit",
     "hit your weekly limit",
     "limit will reset at",
+    "quota will reset",
     "limit reached ∙",
     "limit reached ·",
 ];
@@ -349,6 +356,7 @@ const OVERLOAD: &[&str] = &[
     "internal server error",
     "service unavailable",
     "at capacity",
+    "server had an error",
 ];
 const NETWORK_CODES: &[&str] = &[
     "ECONNREFUSED",
@@ -383,10 +391,11 @@ const NETWORK: &[&str] = &[
     "eai_again",
     "dns error",
     "unable to connect",
+    "cannot connect to api",
+    "socket connection was closed",
     "terminated",
 ];
 const PROTOCOL: &[&str] = &[
-    "instead of calling the structured_output tool",
     "malformed response",
     "json parsing failed",
     "json parse error",

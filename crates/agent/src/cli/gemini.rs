@@ -159,14 +159,16 @@ impl Reader for GeminiReader {
         let line = String::from_utf8_lossy(line);
         let line = line.trim();
         if let Some((attempt, rest)) =
-            line.strip_prefix("Attempt ").and_then(|rest| rest.split_once(" failed with status "))
+            line.strip_prefix("Attempt ").and_then(|rest| rest.split_once(" failed"))
         {
-            let fault = Fault::said(rest).status(leading_number(rest));
-            let attempt = attempt.parse().ok();
-            let why = live::words(&format!("HTTP {}", rest.split('.').next().unwrap_or_default()));
-            self.turn.retrying(Retry { attempt, of: None, delay_ms: None, why }, fault, now);
+            self.failed(attempt.parse().ok(), rest, now);
+        } else if let Some(ms) = wait_ms(line) {
+            // The message before it had several lines.
+            let fault = self.turn.last_fault().unwrap_or_default();
+            let why = live::words(fault.words());
+            self.turn.retrying(Retry { attempt: None, of: None, delay_ms: Some(ms), why }, fault, now);
         } else if let Some(said) = line.strip_prefix("Error when talking to Gemini API") {
-            self.turn.failing(Fault::said(said), now);
+            self.turn.failing(Fault::said(without_place(said)), now);
         }
         if let Some(status) = line.strip_prefix("status: ").or_else(|| line.strip_prefix("code: ")) {
             self.status = leading_number(status).filter(|status| (400..600).contains(status)).or(self.status);
@@ -226,6 +228,30 @@ impl GeminiReader {
             "result" => self.result(body, now),
             _ => {}
         }
+    }
+
+    /// `Attempt 1 failed with status 503. Retrying with backoff... _ApiError: {…}`, or for a quota
+    /// `Attempt 1 failed: … Retrying after 1093ms...`. It has its own bounds for its own models, and does not
+    /// look at the settings for those.
+    fn failed(&mut self, attempt: Option<u32>, rest: &str, now: Timestamp) {
+        let status = rest.strip_prefix(" with status ").and_then(leading_number);
+        let (said, is_last) = match rest.strip_suffix(" Max attempts reached") {
+            Some(said) => (said, true),
+            None => (rest, false),
+        };
+        let said = said.trim_start_matches([':', ' ']);
+        let fault = Fault::said(said).status(status);
+        let quota = rest.starts_with(':') && !self.turn.tells(&fault, now);
+        let fault = fault.code(if quota { "RESOURCE_EXHAUSTED" } else { "" });
+        if is_last {
+            return self.turn.failing(fault, now);
+        }
+        let why = match status {
+            Some(status) => format!("HTTP {status}"),
+            None => live::words(fault.words()),
+        };
+        let retry = Retry { attempt, of: None, delay_ms: wait_ms(rest), why };
+        self.turn.trying_on(retry, fault, now);
     }
 
     fn close_message(&mut self) {
@@ -303,6 +329,19 @@ fn usage(said: &Value) -> Option<Usage> {
 fn status_of(exit: &Exit) -> Option<u64> {
     let Exit::Code(code @ 144..=255) = exit else { return None };
     u64::try_from(*code).ok().map(|code| code + 256)
+}
+
+/// ` Full report available at: <file> <error>`: a file that is gone with the attempt tells nobody anything.
+fn without_place(said: &str) -> &str {
+    let said = said.trim_start();
+    let report = said.strip_prefix("Full report available at: ").and_then(|rest| rest.split_once(' '));
+    report.map_or(said, |(_, error)| error)
+}
+
+/// `Retrying after 1093ms...`
+fn wait_ms(line: &str) -> Option<u64> {
+    let (_, wait) = line.split_once("Retrying after ")?;
+    leading_number(wait).filter(|_| wait.contains("ms..."))
 }
 
 fn leading_number(text: &str) -> Option<u64> {

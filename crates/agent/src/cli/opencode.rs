@@ -16,13 +16,13 @@ use super::line::{cost, count, count_or_zero, text, words};
 use super::messages;
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
 use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
-use crate::live::Live;
+use crate::live::{self, Live, Retry};
 use crate::reset;
 
 pub struct Opencode;
 
 const REMEDY: &str = "opencode auth login";
-const CUTS_IN_A_ROW: u32 = 5;
+const CUTS_IN_A_ROW: u32 = 3;
 
 impl Cli for Opencode {
     fn name(&self) -> &'static str {
@@ -54,6 +54,7 @@ impl Cli for Opencode {
         if ask.own_config == OwnConfig::KeptOut {
             put(&["--pure"]);
         }
+        put(&["--print-logs", "--log-level", "ERROR"]);
         if ask.own_config == OwnConfig::KeptOut && ask.access == Access::ReadOnly {
             // The project's own could hold what an author planted for its reviewer.
             call.env.push(("OPENCODE_DISABLE_PROJECT_CONFIG".into(), "1".into()));
@@ -139,6 +140,14 @@ impl Reader for OpencodeReader {
     fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
         if let Some((kind, body)) = self.turn.event(line) {
             self.event(&kind, &body, now);
+        }
+        self.turn.story.drain()
+    }
+
+    /// It prints no event while it tries again; its log tells of each request that failed.
+    fn error_line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
+        if let Some(said) = stream_error(&String::from_utf8_lossy(line)) {
+            self.request_failed(&said, now);
         }
         self.turn.story.drain()
     }
@@ -261,6 +270,17 @@ impl OpencodeReader {
         self.turn.story.error(error);
     }
 
+    /// How long it waits is not told, and may be what a header says: hours.
+    fn request_failed(&mut self, said: &str, now: Timestamp) {
+        let fault = Fault::said(said);
+        let limit = self.turn.class(&fault, now).filter(|end| matches!(end, AttemptEnd::RateLimited { .. }));
+        let retry = Retry { attempt: None, of: None, delay_ms: None, why: live::words(fault.words()) };
+        self.turn.trying_on(retry, fault, now);
+        if let Some(limit) = limit {
+            self.turn.give_up(limit);
+        }
+    }
+
     fn error(&mut self, body: &Value, now: Timestamp) {
         let name = words(body, "/error/name");
         if name == "MessageAbortedError" {
@@ -282,6 +302,17 @@ impl OpencodeReader {
         self.turn.story.error(message);
         self.turn.failing(fault.clone(), now);
         self.mark = Mark::Failed(fault);
+    }
+}
+
+/// `… message="stream error" … error.error="AI_APICallError: …"`: the error's words.
+fn stream_error(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("message=\"stream error\"")?;
+    let quoted = &rest[rest.find("error.error=")? + "error.error=".len()..];
+    let mut values = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
+    match values.next() {
+        Some(Ok(said)) => Some(said),
+        _ => Some(quoted.split(' ').next().unwrap_or_default().to_owned()),
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
+use windlass_process::Exit;
 
 use super::fault::Fault;
 use super::line::{count, count_or_zero, text, words};
@@ -22,6 +23,8 @@ use crate::report;
 pub struct Qwen;
 
 const REMEDY: &str = "run qwen once and log in, or set OPENAI_API_KEY";
+/// How it tells an answer in words where one by the schema was wanted: to windlass a turn without a report.
+const PROSE: &str = "Model produced plain text instead of calling the structured_output tool";
 const REQUEST_MS: u32 = 300_000;
 
 impl Cli for Qwen {
@@ -94,6 +97,7 @@ impl Cli for Qwen {
             mark: Mark::Missing(NO_MARK),
             so_far: Vec::new(),
             last_structured: None,
+            in_prose: false,
         })
     }
 
@@ -138,6 +142,8 @@ struct QwenReader {
     mark: Mark,
     so_far: Vec<ModelUsage>,
     last_structured: Option<Value>,
+    /// It answered in words, and calls that an error.
+    in_prose: bool,
 }
 
 impl Reader for QwenReader {
@@ -165,7 +171,8 @@ impl Reader for QwenReader {
         if self.turn.usage.is_empty() && self.turn.session_total.is_empty() {
             self.turn.usage = self.so_far;
         }
-        self.turn.end(self.mark, over)
+        let exit = if self.in_prose && *over.exit == Exit::Code(1) { &Exit::Code(0) } else { over.exit };
+        self.turn.end(self.mark, &Over { exit, ..*over })
     }
 }
 
@@ -238,6 +245,9 @@ impl QwenReader {
             self.turn.last_word(words(body, "/result"));
             self.turn.structured = self.structured(body);
             self.mark = Mark::Well;
+        } else if message.starts_with(PROSE) {
+            self.mark = Mark::Well;
+            self.in_prose = true;
         } else if subtype == "error_max_turns" || message.contains("max session turns") {
             self.mark = Mark::Bounded;
         } else {

@@ -16,6 +16,8 @@ use crate::{bound, report};
 const MESSAGE_BYTES: usize = 256 * 1024;
 /// A wait that is longer is windlass's to make: it shows it, and it survives a restart.
 const OWN_WAIT_MS: u64 = 60_000;
+/// After so many failures in a row windlass decides when to try again: it shows the wait, and it has fallbacks.
+const OWN_TRIES: u32 = 3;
 
 pub struct Turn {
     pub begun: Begun,
@@ -32,6 +34,8 @@ pub struct Turn {
     pub notes: Vec<String>,
     remedy: &'static str,
     hopeless: Option<AttemptEnd>,
+    /// Failures in a row that it told of and tried again after.
+    tries: u32,
     other_lines: u64,
     /// The last failure that was told and may have been overcome.
     fault: Option<Fault>,
@@ -69,6 +73,7 @@ impl Turn {
             notes: Vec::new(),
             remedy,
             hopeless: None,
+            tries: 0,
             other_lines: 0,
             fault: None,
         }
@@ -93,7 +98,11 @@ impl Turn {
 
     /// Whether a fault says what it is.
     pub fn tells(&self, fault: &Fault, now: Timestamp) -> bool {
-        fault.class(&self.reading(now)).is_some()
+        self.class(fault, now).is_some()
+    }
+
+    pub fn class(&self, fault: &Fault, now: Timestamp) -> Option<AttemptEnd> {
+        fault.class(&self.reading(now))
     }
 
     pub fn session(&mut self, id: &str) {
@@ -142,14 +151,31 @@ impl Turn {
         self.failing(fault, now);
     }
 
+    /// As [`Self::retrying`], of a program whose own settings do not bound its retries. It tries nothing again
+    /// but what it takes for the server's fault.
+    pub fn trying_on(&mut self, retry: Retry, fault: Fault, now: Timestamp) {
+        self.tries += 1;
+        if self.tries >= OWN_TRIES {
+            let end = fault.class(&self.reading(now)).unwrap_or(AttemptEnd::Overloaded);
+            self.give_up(end);
+        }
+        self.retrying(retry, fault, now);
+    }
+
     pub fn give_up(&mut self, end: AttemptEnd) {
         self.hopeless = self.hopeless.take().or(Some(end));
+    }
+
+    /// What it told of and has not overcome.
+    pub fn last_fault(&self) -> Option<Fault> {
+        self.fault.clone()
     }
 
     /// It went on: what failed before is overcome.
     pub fn went_on(&mut self) {
         self.hopeless = None;
         self.fault = None;
+        self.tries = 0;
     }
 
     pub fn hopeless(&self) -> Option<AttemptEnd> {

@@ -111,6 +111,52 @@ fn a_usage_limit_names_when_it_ends_and_is_not_waited_out_by_the_program() {
     }
 }
 
+/// One line of opencode's log for each request that failed.
+fn opencode_log(said: &[&str]) -> (Option<AttemptEnd>, AttemptEnd) {
+    let line = |said: &&str| {
+        let quoted = serde_json::Value::from(format!("AI_APICallError: {said}"));
+        format!(
+            "timestamp=2026-11-16T04:59:35.551Z level=ERROR run=95a8c3c8 message=\"stream error\" modelID=m mode=primary error.error={quoted}"
+        )
+    };
+    let lines: Vec<String> = said.iter().map(line).collect();
+    end_of("opencode", "", &lines.join("\n"), 1)
+}
+
+#[test]
+fn a_program_that_tries_on_by_itself_is_stopped_when_windlass_knows_better() {
+    let busy = "The server had an error while processing your request.";
+    let odd = "one \"two\" three";
+    for (said, hopeless) in [
+        (&[busy, busy][..], None),
+        (&[busy, busy, busy], Some("overloaded")),
+        (&[odd, odd, odd], Some("overloaded")),
+        (&["Cannot connect to API: The socket connection was closed"; 3], Some("network")),
+        (&["Rate limit reached for requests. Please try again later."], Some("rate_limited")),
+        (&["Your usage limit will reset at 2026-11-15T20:00:00Z."], Some("usage_limit")),
+        (&["Incorrect API key provided: k."], Some("auth")),
+    ] {
+        assert_eq!(opencode_log(said).0.as_ref().map(class_name), hopeless, "{said:?}");
+    }
+    let busy = "Attempt 1 failed with status 503. Retrying with backoff... _ApiError: {}";
+    let soon = "Attempt 1 failed: Resource has been exhausted (e.g. check quota).\nSuggested retry after 1s.. Retrying after 1093ms...";
+    let late = "Attempt 1 failed: Resource has been exhausted (e.g. check quota).\nSuggested retry after 90s.. Retrying after 99000ms...";
+    let plan = "Attempt 1 failed: You have exhausted your capacity on this model. Your quota will reset after 4h30m.. Retrying after 1009ms...";
+    for (said, hopeless) in [
+        ([busy, busy, ""], None),
+        ([busy, busy, busy], Some("overloaded")),
+        ([soon, "", ""], None),
+        ([soon, soon, soon], Some("rate_limited")),
+        ([late, "", ""], Some("rate_limited")),
+        ([plan, "", ""], Some("usage_limit")),
+    ] {
+        let (found, _) = end_of("gemini", "", &said.join("\n"), 1);
+        assert_eq!(found.as_ref().map(class_name), hopeless, "{said:?}");
+    }
+    let (_, end) = end_of("gemini", "", plan, 1);
+    assert_eq!(end, reset("2026-11-15T22:30:00.000Z"));
+}
+
 #[test]
 fn a_rate_limit_says_when_to_try_again_if_it_knows() {
     let at = |text: &str| AttemptEnd::RateLimited { retry_at: Some(text.parse().unwrap()) };
@@ -162,7 +208,7 @@ fn every_other_failure_has_its_class() {
             "model_not_found",
         ),
         (gemini("[API Error: fetch failed]", "", 1).1, "network"),
-        (qwen("Model produced plain text instead of calling the structured_output tool as required by --json-schema after 1 turn(s).").1, "protocol"),
+        (qwen("Model produced plain text instead of calling the structured_output tool as required by --json-schema after 1 turn(s).").1, "normal"),
         (qwen("[API Error: 403 no access]").1, "auth"),
         (end_of("gemini", "", "Invalid auth method selected.", 41).1, "auth"),
         (

@@ -118,10 +118,10 @@ pub const TABLE: &[(&str, Exit, &str)] = &[
     ("gemini-default-perm", Exit::Code(0), "normal"),
     ("gemini-hang", CUT, "killed"),
     ("gemini-http401", Exit::Code(145), "auth"),
-    ("gemini-http429", CUT, "killed"),
+    ("gemini-http429", CUT, "rate_limited"),
     ("gemini-http429-full", Exit::Code(173), "rate_limited"),
-    ("gemini-http500", CUT, "killed"),
-    ("gemini-http503", CUT, "killed"),
+    ("gemini-http500", CUT, "overloaded"),
+    ("gemini-http503", CUT, "overloaded"),
     ("gemini-malformed", Exit::Code(1), "protocol"),
     ("gemini-mcp", Exit::Code(0), "normal"),
     // Exit code 0, and its result is an error without a word of which.

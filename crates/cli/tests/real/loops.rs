@@ -1,6 +1,6 @@
 //! Author and reviewer, each the other's: from the first brief to a proof.
 
-use crate::play::{self, NOT_REVIEWED, Play, REVIEWED, Rest, cli, serve};
+use crate::play::{self, NOT_REVIEWED, Play, REVIEWED, Rest, cli, of_each, serve};
 
 /// The first review of the first task rejects; everything after it is accepted.
 pub const THREE_TASKS: &str = r#"
@@ -50,14 +50,22 @@ turns = [
 ]
 "#;
 
-#[test]
-fn codex_works_and_claude_reviews() {
-    three_tasks("codex", "claude");
+macro_rules! pairs {
+    ($($test:ident: $author:literal and $reviewer:literal;)*) => {
+        $(#[test]
+        fn $test() {
+            three_tasks($author, $reviewer);
+        })*
+    };
 }
 
-#[test]
-fn claude_works_and_codex_reviews() {
-    three_tasks("claude", "codex");
+// Each is an author once, and a reviewer once: by the schema or by the report file, as it can.
+pairs! {
+    codex_works_and_claude_reviews: "codex" and "claude";
+    claude_works_and_codex_reviews: "claude" and "codex";
+    opencode_works_and_gemini_reviews: "opencode" and "gemini";
+    gemini_works_and_qwen_reviews: "gemini" and "qwen";
+    qwen_works_and_opencode_reviews: "qwen" and "opencode";
 }
 
 #[track_caller]
@@ -66,7 +74,7 @@ fn three_tasks(author: &'static str, reviewer: &'static str) {
     let server = serve(THREE_TASKS);
     let agents = play::author_and_reviewer(&author, &reviewer, &server);
     let play = Play::tasks(server, &agents, &Rest { agent: "", review: REVIEWED, limits: "" }, 3);
-    let seen = play.case.run();
+    let seen = play.run();
     seen.completed();
     for task in ["001-add", "002-sub", "003-mul"] {
         seen.task_is(task, "done", None);
@@ -80,17 +88,20 @@ fn three_tasks(author: &'static str, reviewer: &'static str) {
     let versions: Vec<_> =
         seen.log.of("attempt_finished").iter().map(|end| end["agent"].to_string()).collect();
     for agent in [&author, &reviewer] {
-        assert!(versions.iter().any(|version| version.contains(agent.name)), "{versions:?}");
+        assert!(versions.iter().any(|version| version.contains(agent.called())), "{versions:?}");
     }
     play.usage_is_the_servers();
 }
 
-#[test]
-fn prose_of_a_reviewer_is_a_reject() {
-    for (author, reviewer) in [("codex", "claude"), ("claude", "codex")] {
-        let (Some(author), Some(reviewer)) = (cli(author), cli(reviewer)) else { return };
-        let server = serve(
-            r#"
+of_each!(prose_is_a_reject);
+
+/// A reviewer that answers in prose.
+#[track_caller]
+fn prose_is_a_reject(reviewer: &'static str) {
+    let author = if reviewer == "codex" { "claude" } else { "codex" };
+    let (Some(author), Some(reviewer)) = (cli(author), cli(reviewer)) else { return };
+    let server = serve(
+        r#"
 [[rule]]
 role = "reviewer"
 turns = [{ say = "<verdict>PASS</verdict> I accept: it all holds." }]
@@ -100,14 +111,13 @@ turns = [
   { report = { nonce = "$nonce", status = "complete", summary = "done" } },
 ]
 "#,
-        );
-        let agents = play::author_and_reviewer(&author, &reviewer, &server);
-        let limits = "max_review_failures = 1\nmax_agent_failures = 1\n";
-        let play = Play::one_task(server, &agents, &Rest { agent: "", review: REVIEWED, limits });
-        let seen = play.case.run();
-        seen.ended(3, "blocked", "review_failed");
-        assert_eq!(seen.log.count("task_done"), 0, "{}", seen.log);
-    }
+    );
+    let agents = play::author_and_reviewer(&author, &reviewer, &server);
+    let limits = "max_review_failures = 1\nmax_agent_failures = 1\n";
+    let play = Play::one_task(server, &agents, &Rest { agent: "", review: REVIEWED, limits });
+    let seen = play.run();
+    seen.ended(3, "blocked", "review_failed");
+    assert_eq!(seen.log.count("task_done"), 0, "{}", seen.log);
 }
 
 #[test]

@@ -23,6 +23,5 @@ mod asked;
 mod failures;
 mod lies;
 mod loops;
-mod others;
 mod resumed;
 mod waits;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::case::LOOP;
-use crate::play::{NOT_REVIEWED, Play, Rest, cli, serve};
+use crate::play::{NOT_REVIEWED, Play, Rest, cli, of_each, serve};
 
 const SCRIPT: &str = r#"
 [[rule]]
@@ -37,32 +37,43 @@ fn second_knows_the_first(play: &Play) -> bool {
     asked.iter().all(|seen| seen.body.to_string().contains(FIRST_WORDS))
 }
 
-#[test]
-fn a_conversation_goes_on_and_is_counted_once() {
-    for name in ["codex", "claude"] {
-        let Some(play) = resuming(name) else { return };
-        let seen = play.case.run();
-        seen.completed();
-        assert_eq!(seen.task("001-add")["attempts"], 2);
-        assert!(second_knows_the_first(&play), "{name} began afresh");
-        play.usage_is_the_servers();
-    }
+of_each!(goes_on);
+
+/// A conversation goes on, and is counted once.
+#[track_caller]
+fn goes_on(name: &'static str) {
+    let Some(play) = resuming(name) else { return };
+    let seen = play.run();
+    seen.completed();
+    assert_eq!(seen.task("001-add")["attempts"], 2);
+    assert!(second_knows_the_first(&play), "{name} began afresh");
+    play.usage_is_the_servers();
 }
 
-#[test]
-fn a_conversation_that_is_gone_begins_afresh_and_says_so() {
-    for (name, kept) in [("codex", ".codex"), ("claude", ".claude")] {
-        let Some(play) = resuming(name) else { return };
-        play.case.windlass(&["run", "--name", LOOP, "--max", "1"]).expect_code(0);
-        let mut removed = 0;
-        remove(&play.case.home.state(), kept, &mut removed);
-        assert!(removed > 0, "no {kept} in the loop's state");
-        play.case.windlass(&["run", "--name", LOOP]).expect_code(0);
-        play.case.windlass(&["prove", LOOP]).expect_code(0);
-        assert!(!second_knows_the_first(&play), "{name} knows what is gone");
-        let notes = play.case.log().of("attempt_finished")[1]["notes"].to_string();
-        assert!(notes.contains("began afresh"), "{name}: {notes}");
-        play.usage_is_the_servers();
+of_each!(begins_afresh);
+
+/// A conversation that is gone begins afresh, and it is said so.
+#[track_caller]
+fn begins_afresh(name: &'static str) {
+    let Some(play) = resuming(name) else { return };
+    play.case.windlass(&["run", "--name", LOOP, "--max", "1"]).expect_code(0);
+    let mut removed = 0;
+    let kept = kept(name);
+    remove(&play.case.home.state(), &kept, &mut removed);
+    assert!(removed > 0, "no {kept} in the loop's state");
+    play.case.windlass(&["run", "--name", LOOP]).expect_code(0);
+    play.case.windlass(&["prove", LOOP]).expect_code(0);
+    assert!(!second_knows_the_first(&play), "{name} knows what is gone");
+    let notes = play.case.log().of("attempt_finished")[1]["notes"].to_string();
+    assert!(notes.contains("began afresh"), "{name}: {notes}");
+    play.usage_is_the_servers();
+}
+
+/// The directory with an agent's conversations.
+fn kept(name: &str) -> String {
+    match name {
+        "opencode" => ".local".to_owned(),
+        _ => format!(".{name}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Each failure as each API tells it.
 
 use serde_json::{Value, json};
+use windlass_core::time::Timestamp;
 
 use super::api::Api;
 use super::http::Headers;
@@ -104,7 +105,15 @@ fn usage_limit(api: Api, fail: &Fail, now: u64) -> Refused {
     let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
     let mut header = |name: &str, value: String| headers.push((name.to_owned(), value));
     let body = match api {
-        Api::Responses | Api::Chat => {
+        Api::Chat => {
+            header("retry-after", seconds.to_string());
+            let ends = Timestamp(i64::try_from(at).unwrap_or(i64::MAX / 1000) * 1000);
+            json!({ "error": {
+                "type": "usage_limit_reached", "code": null, "resets_at": at,
+                "message": format!("The quota of your plan is exceeded. Your usage limit will reset at {ends}."),
+            } })
+        }
+        Api::Responses => {
             header("x-codex-primary-used-percent", "100".to_owned());
             header("x-codex-primary-window-minutes", "300".to_owned());
             header("x-codex-primary-reset-at", at.to_string());
@@ -126,6 +135,15 @@ fn usage_limit(api: Api, fail: &Fail, now: u64) -> Refused {
                 "message": "This request would exceed your account's rate limit. Please try again later.",
             } })
         }
+        // A plan's is told in other words than a key's, which begins anew with the day.
+        Api::Gemini if fail.resets_in.is_some() => json!({ "error": {
+            "code": 429, "status": "RESOURCE_EXHAUSTED",
+            "message": format!("You have exhausted your capacity on this model. Your quota will reset after {seconds}s."),
+            "details": [{
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "QUOTA_EXHAUSTED",
+                "domain": "cloudcode-pa.googleapis.com", "metadata": {},
+            }],
+        } }),
         Api::Gemini => json!({ "error": {
             "code": 429, "status": "RESOURCE_EXHAUSTED",
             "message": format!("You exceeded your current quota. Please retry in {seconds}s."),

@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use windlass_core::time::Timestamp;
 use windlass_testkit::model::Server;
 use windlass_testkit::poll;
 
@@ -74,7 +75,18 @@ fn a_usage_limit_tells_when_it_ends() {
     assert_eq!(got.header("anthropic-ratelimit-unified-status"), Some("rejected"));
     assert!(soon(got.header("anthropic-ratelimit-unified-reset").unwrap().parse().unwrap()));
 
+    let got = ask(&server, Speaks::Chat);
+    assert_eq!((got.status, got.header("retry-after")), (429, Some("90")));
+    let error = got.json()["error"].clone();
+    let at = Timestamp(error["resets_at"].as_i64().unwrap() * 1000).to_string();
+    assert!(error["message"].as_str().unwrap().contains(&at), "{error}");
+
     let error = ask(&server, Speaks::Gemini).json()["error"].clone();
+    assert_eq!(error["details"][0]["reason"], json!("QUOTA_EXHAUSTED"));
+    assert!(error["message"].as_str().unwrap().ends_with("will reset after 90s."), "{error}");
+
+    let by_the_day = failing("{ fail = 'usage_limit', retry_after = 90 }");
+    let error = ask(&by_the_day, Speaks::Gemini).json()["error"].clone();
     assert_eq!(error["status"], json!("RESOURCE_EXHAUSTED"));
     assert_eq!(error["details"][1]["retryDelay"], json!("90s"));
 }
