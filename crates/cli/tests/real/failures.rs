@@ -33,7 +33,7 @@ fn fails(name: &'static str, turn: &str, wanted: &Wanted) {
     let server = serve(&format!("[[rule]]\nturns = [{turn}]\n"));
     let agents = agent.keys(&server);
     // Longer than the longest wait of a program that does not say that it waits.
-    let silence = if wanted.class == "stalled" { "silence = \"8s\"\n" } else { "silence = \"40s\"\n" };
+    let silence = if wanted.class == "stalled" { "silence = \"8s\"\n" } else { "silence = \"120s\"\n" };
     let rest = Rest { agent: silence, review: NOT_REVIEWED, limits: NO_SECOND_CHANCE };
     let play = Play::one_task(server, &agents, &rest);
     let begun = Instant::now();
@@ -77,51 +77,51 @@ failures! {
     http500 "{ fail = 'http500' }" {
         codex: "overloaded", 6 requests, 45 s;
         claude: "overloaded", 3 requests, 45 s;
-        opencode: "overloaded", 3 requests, 90 s;
-        gemini: "overloaded", 2 requests, 60 s;
-        qwen: "overloaded", 7 requests, 150 s;
+        opencode: "overloaded", 3 requests, 150 s;
+        gemini: "overloaded", 2 requests, 90 s;
+        qwen: "overloaded", 7 requests, 180 s;
     }
     http529 "{ fail = 'http529' }" {
         codex: "overloaded", 6 requests, 45 s;
         claude: "overloaded", 3 requests, 45 s;
-        opencode: "overloaded", 3 requests, 90 s;
-        gemini: "overloaded", 3 requests, 60 s;
-        qwen: "overloaded", 7 requests, 150 s;
+        opencode: "overloaded", 3 requests, 150 s;
+        gemini: "overloaded", 3 requests, 90 s;
+        qwen: "overloaded", 7 requests, 180 s;
     }
     http503 "{ fail = 'http503' }" {
-        gemini: "overloaded", 2 requests, 45 s;
+        gemini: "overloaded", 2 requests, 90 s;
     }
     http429 "{ fail = 'http429', retry_after = 1 }" {
         codex: "rate_limited", 2 requests, 45 s;
         claude: "rate_limited", 3 requests, 45 s;
-        opencode: "rate_limited", 1 requests, 90 s;
-        gemini: "rate_limited", 2 requests, 60 s;
-        qwen: "rate_limited", 7 requests, 60 s;
+        opencode: "rate_limited", 1 requests, 150 s;
+        gemini: "rate_limited", 2 requests, 90 s;
+        qwen: "rate_limited", 7 requests, 90 s;
     }
     http429_for_hours "{ fail = 'http429', retry_after = 18000 }" {
-        opencode: "rate_limited", 1 requests, 90 s;
-        qwen: "stalled", 1 requests, 60 s;
+        opencode: "rate_limited", 1 requests, 150 s;
+        qwen: "stalled", 1 requests, 90 s;
     }
     http401 "{ fail = 'http401' }" {
         codex: "auth", 3 requests, 45 s;
         claude: "auth", 3 requests, 45 s;
-        opencode: "auth", 1 requests, 90 s;
-        gemini: "auth", 1 requests, 60 s;
-        qwen: "auth", 1 requests, 60 s;
+        opencode: "auth", 1 requests, 150 s;
+        gemini: "auth", 1 requests, 90 s;
+        qwen: "auth", 1 requests, 90 s;
     }
     http404 "{ fail = 'http404' }" {
         codex: "model_not_found", 3 requests, 45 s;
         claude: "model_not_found", 2 requests, 45 s;
-        opencode: "model_not_found", 1 requests, 90 s;
-        gemini: "model_not_found", 1 requests, 60 s;
-        qwen: "model_not_found", 1 requests, 60 s;
+        opencode: "model_not_found", 1 requests, 150 s;
+        gemini: "model_not_found", 1 requests, 90 s;
+        qwen: "model_not_found", 1 requests, 90 s;
     }
     ctx "{ fail = 'ctx' }" {
         codex: "context_overflow", 2 requests, 45 s;
         claude: "context_overflow", 2 requests, 45 s;
-        opencode: "context_overflow", 2 requests, 90 s;
-        gemini: "context_overflow", 2 requests, 60 s;
-        qwen: "context_overflow", 2 requests, 60 s;
+        opencode: "context_overflow", 2 requests, 150 s;
+        gemini: "context_overflow", 2 requests, 90 s;
+        qwen: "context_overflow", 2 requests, 90 s;
     }
     ctxsse "{ fail = 'ctxsse' }" {
         codex: "context_overflow", 2 requests, 45 s;
@@ -133,44 +133,44 @@ failures! {
     malformed "{ fail = 'malformed' }" {
         codex: "network", 2 requests, 45 s;
         claude: "protocol", 2 requests, 45 s;
-        opencode: "protocol", 1 requests, 90 s;
-        gemini: "protocol", 1 requests, 60 s;
-        qwen: "protocol", 1 requests, 60 s;
+        opencode: "protocol", 1 requests, 150 s;
+        gemini: "protocol", 1 requests, 90 s;
+        qwen: "protocol", 1 requests, 90 s;
     }
     midcut "{ fail = 'midcut' }" {
         codex: "network", 2 requests, 45 s;
         claude: "network", 4 requests, 45 s;
-        opencode: "network", 3 requests, 90 s;
-        gemini: "network", 2 requests, 60 s;
-        qwen: "network", 1 requests, 60 s;
+        opencode: "network", 3 requests, 150 s;
+        gemini: "network", 2 requests, 90 s;
+        qwen: "network", 1 requests, 90 s;
     }
     midend "{ fail = 'midend' }" {
         codex: "network", 2 requests, 45 s;
         claude: "network", 3 requests, 45 s;
-        opencode: "network", 3 requests, 90 s;
-        gemini: "network", 2 requests, 60 s;
-        qwen: "network", 5 requests, 75 s;
+        opencode: "network", 3 requests, 150 s;
+        gemini: "network", 2 requests, 90 s;
+        qwen: "network", 5 requests, 90 s;
     }
     refused "{ fail = 'refused' }" {
         codex: "refused", 1 requests, 45 s;
         claude: "refused", 2 requests, 45 s;
-        opencode: "refused", 1 requests, 90 s;
-        gemini: "refused", 2 requests, 60 s;
-        qwen: "network", 5 requests, 75 s;
+        opencode: "refused", 1 requests, 150 s;
+        gemini: "refused", 2 requests, 90 s;
+        qwen: "network", 5 requests, 90 s;
     }
     hang "{ fail = 'hang' }" {
         codex: "stalled", 1 requests, 45 s;
         claude: "stalled", 1 requests, 45 s;
-        opencode: "stalled", 1 requests, 90 s;
-        gemini: "stalled", 1 requests, 60 s;
-        qwen: "stalled", 1 requests, 60 s;
+        opencode: "stalled", 1 requests, 150 s;
+        gemini: "stalled", 1 requests, 90 s;
+        qwen: "stalled", 1 requests, 90 s;
     }
     hangmid "{ fail = 'hangmid' }" {
         codex: "stalled", 1 requests, 45 s;
         claude: "stalled", 1 requests, 45 s;
-        opencode: "stalled", 1 requests, 90 s;
-        gemini: "stalled", 1 requests, 60 s;
-        qwen: "stalled", 1 requests, 60 s;
+        opencode: "stalled", 1 requests, 150 s;
+        gemini: "stalled", 1 requests, 90 s;
+        qwen: "stalled", 1 requests, 90 s;
     }
 }
 
@@ -209,7 +209,7 @@ fn hears_nobody(name: &'static str) {
     let Some(agent) = cli(name) else { return };
     let server = serve("");
     let agents = agent.keys(&server);
-    let rest = Rest { agent: "silence = \"40s\"\n", review: NOT_REVIEWED, limits: NO_SECOND_CHANCE };
+    let rest = Rest { agent: "silence = \"120s\"\n", review: NOT_REVIEWED, limits: NO_SECOND_CHANCE };
     let Play { case, server } = Play::one_task(server, &agents, &rest);
     drop(server);
     let begun = Instant::now();

@@ -195,8 +195,11 @@ impl Play {
             .iter()
             .map(|(model, used)| (model.clone(), tokens(used)))
             .collect();
-        let handed: BTreeMap<String, Tokens> =
+        let mut handed: BTreeMap<String, Tokens> =
             self.server.tokens().into_iter().map(|(model, tokens)| as_told(&model, tokens)).collect();
+        if unknown > 0 {
+            handed.insert("not named".to_owned(), Tokens::default());
+        }
         assert_eq!(by_model, handed, "{told:#}");
         let mut sum = Tokens::default();
         for tokens in handed.values() {

@@ -50,7 +50,8 @@ of_each!(ends_soon: claude opencode gemini qwen);
 /// A limit that ends soon is waited out, also by a windlass that comes after, and the same iteration goes on.
 #[track_caller]
 fn ends_soon(name: &'static str) {
-    let Some(play) = limited(name, 8) else { return };
+    // On a busy machine it takes seconds until the turn of a slow program is over.
+    let Some(play) = limited(name, 30) else { return };
     let mut running = play.case.start();
     let first = waiting(&play, &mut running);
     assert_eq!(first["waiting"]["why"], "usage_limit", "{first:#}");
