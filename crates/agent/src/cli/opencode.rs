@@ -2,7 +2,8 @@
 //!
 //! It prints no end marker: the last step must have finished with `stop`, nothing may follow, and the program
 //! must exit with 0. Tokens and cost are told for each step. Asking for a title of the session would cost a
-//! request that it does not tell of, so the title is given.
+//! request that it does not tell of, so the title is given. Nothing bounds its retries, of which only its log
+//! tells: standard error.
 
 use std::path::{Path, PathBuf};
 
