@@ -16,6 +16,23 @@ const LONGEST_BACKOFF: Millis = Millis::minutes(10);
 const LONGEST_JITTER: Millis = Millis::seconds(30);
 
 pub(super) fn finished(draft: &mut Draft, (attempt, role): (AttemptId, Role), told: &AgentFinished) {
+    record(draft, (attempt, role), told);
+    match role {
+        Role::Author | Role::Planner => execute::record_tree(draft),
+        Role::Finisher => last::finisher_finished(draft, told),
+        Role::Reviewer if draft.state.cancelling => run::end_cancelled(draft),
+        Role::Reviewer if execute::waived(&draft.state) => run::give_up(draft),
+        Role::Reviewer if told.end == AttemptEnd::Normal => review::finished(draft, attempt, told),
+        Role::Reviewer => go_on(draft, &told.end),
+    }
+}
+
+/// An attempt that is on record and never ran still ends on record.
+pub(super) fn never_started(draft: &mut Draft, attempt: AttemptId, role: Role) {
+    record(draft, (attempt, role), &AgentFinished::ended(AttemptEnd::Lost));
+}
+
+fn record(draft: &mut Draft, (attempt, role): (AttemptId, Role), told: &AgentFinished) {
     let claim = match &told.report {
         Report::Author(claim) => Some(claim.clone()),
         Report::None | Report::Review(_) => None,
@@ -39,14 +56,6 @@ pub(super) fn finished(draft: &mut Draft, (attempt, role): (AttemptId, Role), to
         strays: told.strays,
         notes: told.notes.clone(),
     })));
-    match role {
-        Role::Author | Role::Planner => execute::record_tree(draft),
-        Role::Finisher => last::finisher_finished(draft, told),
-        Role::Reviewer if draft.state.cancelling => run::end_cancelled(draft),
-        Role::Reviewer if execute::waived(&draft.state) => run::give_up(draft),
-        Role::Reviewer if told.end == AttemptEnd::Normal => review::finished(draft, attempt, told),
-        Role::Reviewer => go_on(draft, &told.end),
-    }
 }
 
 /// After an attempt that did not end by itself.

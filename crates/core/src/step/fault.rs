@@ -4,17 +4,13 @@
 
 use super::{Draft, attempt, last, run};
 use crate::effect::Effect;
-use crate::event::{AttemptFinished, Event, IterationResult, Phase};
-use crate::id::AttemptId;
-use crate::input::{AttemptEnd, Input};
+use crate::event::{IterationResult, Phase};
+use crate::input::Input;
 use crate::outcome::{Fault, OutcomeKind, Reason};
-use crate::policy::Role;
-use crate::summary::Summary;
-use crate::time::Millis;
 
 pub(super) fn failed(draft: &mut Draft, effect: Effect, fault: &Fault) {
     if let Effect::CallAgent { attempt, role, .. } = &effect {
-        never_started(draft, *attempt, *role);
+        attempt::never_started(draft, *attempt, *role);
     }
     if draft.state.cancelling {
         return run::end_cancelled(draft);
@@ -43,25 +39,4 @@ pub(super) fn store_full(draft: &mut Draft, detail: &str) {
         None => draft.pause(Reason::DiskFull, detail),
         Some(_) => draft.refuse(&Input::StoreFull { detail }, "the run has ended"),
     }
-}
-
-/// An attempt that is on record and never ran still ends on record.
-pub(super) fn never_started(draft: &mut Draft, attempt: AttemptId, role: Role) {
-    draft.emit(Event::AttemptFinished(Box::new(AttemptFinished {
-        attempt,
-        role,
-        end: AttemptEnd::Lost,
-        agent: String::new(),
-        claim: None,
-        usage: None,
-        models: Vec::new(),
-        session: None,
-        summary: Summary::default(),
-        message: String::new(),
-        transcript: None,
-        brief: None,
-        duration_ms: Millis(0),
-        strays: 0,
-        notes: Vec::new(),
-    })));
 }

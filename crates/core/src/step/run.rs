@@ -1,6 +1,6 @@
 //! Opening a run, choosing what it does next, and ending it.
 
-use super::{Draft, fault, last, limit};
+use super::{Draft, attempt, last, limit};
 use crate::effect::Effect;
 use crate::event::{Event, IterationResult};
 use crate::gate::Purpose;
@@ -161,7 +161,7 @@ pub(super) fn dropped(draft: &mut Draft, effect: &Effect) {
         return draft.refuse(&Input::EffectDropped, "the run is not being cancelled");
     }
     if let Effect::CallAgent { attempt, role, .. } = effect {
-        fault::never_started(draft, *attempt, *role);
+        attempt::never_started(draft, *attempt, *role);
     }
     end_cancelled(draft);
 }
