@@ -9,6 +9,7 @@ mod command;
 mod disturbed;
 mod invocations;
 mod limits;
+mod others;
 mod recorded;
 mod recordings;
 mod report;
