@@ -1,6 +1,6 @@
 //! What was asked for.
 
-use crate::{agents, model};
+use crate::{agents, fuzz, model};
 
 pub const USAGE: &str = "\
 cargo xtask test [--full] [--all-agents]
@@ -10,6 +10,8 @@ cargo xtask bench [NAME …] [--rounds N] [--rebaseline]
                               measure, and write docs/benchmarks.md; with names, only those, and only print
 cargo xtask hostile [--full] [--case ID …] [--players N] [--print]
                               play the hostile agents, and write docs/hostile.md; with cases, only those, and only print
+cargo xtask fuzz [--seconds N]
+                              random bytes through the readers of agents' output, for a minute or as long as said
 cargo xtask model [--port N] [--script FILE] [--log FILE]
                               serve a scripted model on loopback, to try agents against; --help has its format
 cargo xtask ci [--full] [--all-agents]
@@ -26,6 +28,7 @@ pub enum Task {
     Bench(Bench),
     Ci(Tests),
     Hostile(Hostile),
+    Fuzz(fuzz::Asked),
     Model(model::Asked),
 }
 
@@ -76,6 +79,7 @@ pub fn parse(words: &[String]) -> Result<Task, String> {
         "lint" => rest.first().map_or(Ok(Task::Lint), |word| Err(unknown(word))),
         "bench" => bench(rest).map(Task::Bench),
         "hostile" => hostile(rest).map(Task::Hostile),
+        "fuzz" => fuzz(rest).map(Task::Fuzz),
         "model" => model(rest).map(Task::Model),
         other => Err(unknown(other)),
     }
@@ -122,6 +126,19 @@ fn hostile(words: &[&str]) -> Result<Hostile, String> {
     Ok(hostile)
 }
 
+fn fuzz(words: &[&str]) -> Result<fuzz::Asked, String> {
+    let mut asked = fuzz::Asked::default();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--seconds" => asked.seconds = number(words.next().ok_or("--seconds wants a number")?)?,
+            other => return Err(unknown(other)),
+        }
+    }
+    // libFuzzer takes 0 for no end.
+    if asked.seconds == 0 { Err("--seconds wants at least 1".to_owned()) } else { Ok(asked) }
+}
+
 fn model(words: &[&str]) -> Result<model::Asked, String> {
     let mut asked = model::Asked::default();
     let mut words = words.iter();
@@ -165,6 +182,8 @@ mod tests {
         let hostile =
             Hostile { extent: Extent::Full, cases: vec!["H03".to_owned()], players: 2, only_print: true };
         assert!(hostile.wants("h03") && !hostile.wants("H04"));
+        assert_eq!(parsed("fuzz"), Ok(Task::Fuzz(fuzz::Asked::default())));
+        assert_eq!(parsed("fuzz --seconds 5"), Ok(Task::Fuzz(fuzz::Asked { seconds: 5 })));
         let model =
             model::Asked { port: 8080, script: Some("a.toml".into()), log: Some("b".into()), help: false };
         assert_eq!(parsed("model --port 8080 --script a.toml --log b"), Ok(Task::Model(model)));
@@ -185,6 +204,9 @@ mod tests {
             "bench -x",
             "hostile --case",
             "hostile H03",
+            "fuzz --seconds",
+            "fuzz --seconds 0",
+            "fuzz 5",
             "model --port x",
             "model --script",
             "model a.toml",

@@ -1,4 +1,4 @@
-//! Tasks for developers and CI: `cargo xtask test | lint | bench | hostile | model | ci`.
+//! Tasks for developers and CI: `cargo xtask test | lint | bench | hostile | fuzz | model | ci`.
 //!
 //! Each sets up what a fresh machine lacks, as far as it may, and says at its
 //! end what it could not run. Nothing of the user is read or written: programs
@@ -13,6 +13,7 @@ mod agents;
 mod args;
 mod bench;
 mod binaries;
+mod fuzz;
 mod hostile;
 mod licence;
 mod lint;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
 fn run(task: Task) -> Result<ExitCode> {
     match task {
         Task::Bench(wanted) => bench::run(&Surroundings::new()?, &wanted),
+        Task::Fuzz(asked) => fuzz::run(asked),
         Task::Hostile(asked) => hostile::run(&asked),
         Task::Lint => in_stages(lint::run),
         Task::Model(asked) => model::run(&asked),
