@@ -72,7 +72,10 @@ fn a_report_that_is_not_utf8_is_no_claim() {
     let script = "printf '{\"nonce\":\"%s\",\"status\":\"blocked\\377\"}' \"$nonce\" >\"$WINDLASS_REPORT\"\necho 42 >answer.txt";
     let seen = Setup::new(script).ready().run();
     seen.completed();
-    assert!(seen.log.of("attempt_finished")[0]["claim"].is_null(), "{}", seen.log);
+    let finished = seen.log.of("attempt_finished")[0];
+    assert!(finished["claim"].is_null(), "{}", seen.log);
+    let note = finished["notes"][0].as_str().unwrap_or_default();
+    assert!(note.starts_with("its report was not taken: "), "and that is said: {finished}");
 }
 
 #[test]

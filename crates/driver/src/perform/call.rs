@@ -56,6 +56,7 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     let left = if who.role == Role::Reviewer { left(shop, job, spec)? } else { None };
     let brief = shop.blobs.stage(brief.into_bytes()).map_err(|error| fault(&error))?;
     let transcript = transcript(shop, &told)?;
+    let unread = told.unread.map(|why| format!("its report was not taken: {why}"));
     let finished = AgentFinished {
         end: told.end,
         report: told.report,
@@ -69,7 +70,7 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
         brief: Some(brief.id().clone()),
         duration_ms: Millis(u64::try_from(told.duration.as_millis()).unwrap_or(u64::MAX)),
         strays: told.strays,
-        notes: told.notes.into_iter().chain(renewed).collect(),
+        notes: told.notes.into_iter().chain(unread).chain(renewed).collect(),
         tree_changed: left.is_some(),
         left: left.unwrap_or_default(),
     };
