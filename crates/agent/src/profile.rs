@@ -9,6 +9,8 @@ use windlass_core::policy::AgentPolicy;
 pub struct Profile {
     /// The adapter's name, and the program's.
     pub name: &'static str,
+    /// The command that installs it.
+    pub install: &'static str,
     /// Below the home directory; JSON, each an object.
     pub credentials: &'static [&'static str],
     /// Its operator's settings, servers and instructions: where they are, and where the program looks for them
@@ -20,6 +22,7 @@ pub struct Profile {
 const PROFILES: [Profile; 5] = [
     Profile {
         name: "codex",
+        install: "npm install -g @openai/codex",
         credentials: &[".codex/auth.json"],
         configuration: &[
             (".codex/config.toml", ".codex/config.toml"),
@@ -29,6 +32,7 @@ const PROFILES: [Profile; 5] = [
     },
     Profile {
         name: "claude",
+        install: "npm install -g @anthropic-ai/claude-code",
         credentials: &[".claude/.credentials.json"],
         configuration: &[
             (".claude/settings.json", ".claude/settings.json"),
@@ -44,6 +48,7 @@ const PROFILES: [Profile; 5] = [
     },
     Profile {
         name: "opencode",
+        install: "npm install -g opencode-ai",
         credentials: &[".local/share/opencode/auth.json"],
         configuration: &[
             (".config/opencode/opencode.json", ".config/opencode/opencode.json"),
@@ -54,6 +59,7 @@ const PROFILES: [Profile; 5] = [
     },
     Profile {
         name: "gemini",
+        install: "npm install -g @google/gemini-cli",
         credentials: &[".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
         configuration: &[
             (".gemini/settings.json", ".gemini/settings.json"),
@@ -63,6 +69,7 @@ const PROFILES: [Profile; 5] = [
     },
     Profile {
         name: "qwen",
+        install: "npm install -g @qwen-code/qwen-code",
         credentials: &[".qwen/oauth_creds.json"],
         configuration: &[(".qwen/settings.json", ".qwen/settings.json"), (".qwen/QWEN.md", ".qwen/QWEN.md")],
         variables: &["DASHSCOPE_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"],

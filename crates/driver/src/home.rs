@@ -146,6 +146,7 @@ mod tests {
 
     static CODEX: Profile = Profile {
         name: "codex",
+        install: "",
         credentials: &[".codex/auth.json"],
         configuration: &[(".codex/config.toml", ".codex/config.toml"), (".codex/none.md", "none.md")],
         variables: &[],

@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_agent::{Unusable, adapter};
+use windlass_agent::{Unusable, adapter, profile};
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::Creation;
 use windlass_core::policy::{
-    NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel, SandboxPolicy, WantedLevel,
+    AgentPolicy, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel, SandboxPolicy, WantedLevel,
 };
 use windlass_core::step::create;
 use windlass_core::task::Plan;
@@ -58,7 +58,7 @@ pub enum SetupError {
     #[error(transparent)]
     Repository(#[from] DiscoverError),
     #[error("the {role} cannot be called: {why}")]
-    NoSuchAgent { role: &'static str, why: String },
+    NoSuchAgent { role: &'static str, why: String, remedy: Remedy },
     #[error("{0}")]
     NotInBase(MissingFile),
     #[error("`inject` of an agent names {path}, {why}")]
@@ -90,6 +90,35 @@ pub enum SetupError {
 impl SetupError {
     /// Whether the operator's repository is what has to be mended.
     pub fn is_of_the_base(&self) -> bool {
+/// What helps where an agent cannot be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// A program that windlass knows is not there: the command that installs it.
+    Install(&'static str),
+    /// A program that windlass knows is not where it is said to be.
+    Path,
+    Command,
+}
+
+impl Remedy {
+    fn hints(self, role: &str) -> Vec<String> {
+        let at = match role {
+            "author" => "[agent]".to_owned(),
+            role => format!("[agent] or [role.{role}]"),
+        };
+        let first = match self {
+            Self::Install(command) => format!("install it: {command}"),
+            Self::Path => format!("correct `path` under {at} in windlass.toml, or take it out"),
+            Self::Command => format!("set `command` under {at} in windlass.toml to a program that exists"),
+        };
+        let elsewhere = match self {
+            Self::Install(_) => format!("; `path` under {at} names one elsewhere"),
+            Self::Path | Self::Command => String::new(),
+        };
+        vec![first, format!("`windlass agents` lists the agents that are installed{elsewhere}")]
+    }
+}
+
         matches!(self, Self::Import { .. })
     }
 
@@ -105,13 +134,7 @@ impl SetupError {
 
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::NoSuchAgent { role, .. } => vec![
-                format!(
-                    "set `command` under [agent] or [role.{role}] in windlass.toml to a program that exists"
-                ),
-                "`windlass agents` lists the agents that are installed; `path` names one elsewhere"
-                    .to_owned(),
-            ],
+            Self::NoSuchAgent { role, remedy, .. } => remedy.hints(role),
             Self::Import { .. } => vec![
                 "see what is missing with `git fsck`; `git fetch --refetch` brings it from the remote"
                     .to_owned(),
@@ -279,13 +302,13 @@ fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), Setu
         [(Role::Author, true), (Role::Reviewer, reviews), (Role::Finisher, policy.finish.is_wanted())];
     let path = surroundings.clean_path();
     for (role, _) in needed.into_iter().filter(|(_, needed)| *needed) {
-        let unusable = |why: String| SetupError::NoSuchAgent { role: role.name(), why };
         let agent = policy.agent_for(role);
-        let called = adapter(agent).map_err(|error| unusable(error.to_string()))?;
+        let unusable = |why: String, remedy| SetupError::NoSuchAgent { role: role.name(), why, remedy };
+        let called = adapter(agent).map_err(|error| unusable(error.to_string(), Remedy::Command))?;
         match called.check(agent, &surroundings.project, &path) {
             // It is for the image to have it.
             Err(Unusable::NotInPath { .. }) if policy.sandbox.level == WantedLevel::Container => {}
-            checked => checked.map_err(|error| unusable(error.to_string()))?,
+            checked => checked.map_err(|error| unusable(error.to_string(), remedy(agent, &error)))?,
         }
     }
     Ok(())
@@ -299,6 +322,15 @@ fn check_injected(policy: &Policy, repository: &Repository, base: &CommitId) -> 
             return Err(SetupError::Inject { path: target.clone(), why });
         }
         if !repository.toplevel.join(source).is_file() {
+fn remedy(agent: &AgentPolicy, error: &Unusable) -> Remedy {
+    let known = profile(agent).filter(|known| known.name == agent.adapter);
+    match (known, error) {
+        (Some(known), Unusable::NotInstalled { .. }) => Remedy::Install(known.install),
+        (Some(_), _) => Remedy::Path,
+        (None, _) => Remedy::Command,
+    }
+}
+
             let why = "which is no file of your checkout";
             return Err(SetupError::Inject { path: source.clone(), why });
         }

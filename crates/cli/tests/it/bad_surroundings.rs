@@ -110,6 +110,43 @@ fn git_that_is_too_old() {
 }
 
 #[test]
+fn an_agent_that_is_not_installed_says_how_to_install_it() {
+    let case = Setup::new(HONEST).review("tasks = true\nfinal = false\n").ready();
+    let bin = case.side().join("bin");
+    fs::create_dir(&bin).unwrap();
+    for program in ["sh", "git"] {
+        std::os::unix::fs::symlink(capability::program(program).unwrap(), bin.join(program)).unwrap();
+    }
+    let refused = |set: &str, said: &[&str]| {
+        let mut command = case.command(&["run", "--name", LOOP, "--set", set]);
+        command.env("PATH", &bin);
+        let ran = case.home.start(command).finish(RUN).expect_code(2);
+        said.iter().for_each(|words| assert!(ran.stderr.contains(words), "{words:?} is not said: {ran}"));
+        assert!(ran.stderr.contains("`windlass agents` lists the agents that are installed"), "{ran}");
+        case.nothing_was_made();
+        ran
+    };
+    for (name, package) in [
+        ("codex", "@openai/codex"),
+        ("claude", "@anthropic-ai/claude-code"),
+        ("opencode", "opencode-ai"),
+        ("gemini", "@google/gemini-cli"),
+        ("qwen", "@qwen-code/qwen-code"),
+    ] {
+        let ran = refused(
+            &format!("agent.use=\"{name}\""),
+            &[
+                &format!("the author cannot be called: {name} is not installed"),
+                &format!("hint: install it: npm install -g {package}\n"),
+                "`path` under [agent] names one elsewhere",
+            ],
+        );
+        assert!(!ran.stderr.contains("set `command`"), "{ran}");
+    }
+    refused("role.reviewer.command=[\"none-such\"]", &["set `command` under [agent] or [role.reviewer]"]);
+}
+
+#[test]
 fn no_home_and_no_place_for_records() {
     let case = Setup::new(HONEST).ready();
     let mut command = case.command(&["run", "--name", LOOP]);
