@@ -331,6 +331,21 @@ fn remedy(agent: &AgentPolicy, error: &Unusable) -> Remedy {
     }
 }
 
+fn check_injected(policy: &Policy, repository: &Repository, base: &CommitId) -> Result<(), SetupError> {
+    let agents = [&policy.agent].into_iter().chain(policy.roles.values());
+    for (target, source) in agents.flat_map(|agent| &agent.extra.inject) {
+        if repository.has_path(base, target)? {
+            let why = "which is in the repository: it would be hidden from the work";
+            return Err(SetupError::Inject { path: target.clone(), why });
+        }
+        let above = Path::new(target).ancestors().skip(1).filter_map(Path::to_str);
+        for dir in above.filter(|dir| !dir.is_empty()) {
+            if repository.has_file(base, dir)? {
+                let why = "which lies below a file of the repository";
+                return Err(SetupError::Inject { path: target.clone(), why });
+            }
+        }
+        if !repository.toplevel.join(source).is_file() {
             let why = "which is no file of your checkout";
             return Err(SetupError::Inject { path: source.clone(), why });
         }

@@ -279,6 +279,16 @@ impl Repository {
             Err(error) => Err(error.into()),
         }
     }
+
+    /// Whether a commit has a file, or a link, at a path.
+    pub fn has_file(&self, commit: &CommitId, path: &str) -> Result<bool, DiscoverError> {
+        let spec = format!("{commit}:{path}");
+        match self.quiet(&["cat-file", "-t", "--end-of-options", &spec]).run() {
+            Ok(kind) => Ok(kind.stdout.trim_ascii() == b"blob"),
+            Err(GitError::Failed { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 impl Repository {

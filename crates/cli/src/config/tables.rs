@@ -38,7 +38,17 @@ pub fn places(key: &str, value: &Value<'_>) -> Result<BTreeMap<String, String>, 
         let help = "write it like { \".mcp.json\" = \"agents/mcp.json\" }".to_owned();
         return Err(vec![Fault { help, ..wrong_type(key, "a table of paths", value) }]);
     };
-    pairs(key, table, &inside, &inside)
+    pairs(key, table, &in_workspace, &inside)
+}
+
+/// A file of the workspace: not all of it, and nothing of git's.
+fn in_workspace(item: &str) -> Result<String, String> {
+    let path = inside(item)?;
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    if parts.is_empty() || parts.contains(&".git") {
+        return Err(format!("{} cannot be put into the workspace", quoted(item)));
+    }
+    Ok(parts.join("/"))
 }
 
 type Accept<'a> = &'a dyn Fn(&str) -> Result<String, String>;

@@ -36,6 +36,7 @@ mod gate;
 mod gate_cache;
 mod gate_hardened;
 mod lost_history;
+mod inject;
 mod operator;
 mod operator_at_rest;
 mod person;
