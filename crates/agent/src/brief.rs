@@ -1,6 +1,8 @@
 //! The text an agent is given, drawn from a `BriefSpec`. Bounded, whatever went into it, and every cut is
 //! said where it was made.
 
+mod own;
+
 use std::sync::LazyLock;
 
 use minijinja::syntax::SyntaxConfig;
@@ -12,14 +14,17 @@ use windlass_core::finding::Finding;
 use windlass_core::gate::FailingCheck;
 use windlass_core::id::Nonce;
 use windlass_core::input::Change;
-use windlass_core::policy::Role;
+use windlass_core::policy::{BriefPolicy, OwnText, Role};
 use windlass_core::summary::Ran;
 
 use crate::bound;
 use windlass_core::plain::{is_deceptive, plain};
 
-/// No brief is larger. The sum of the parts' own bounds and of the templates stays below it.
-pub const MAX_BYTES: usize = 256 * 1024;
+pub use own::{BadTemplate, MAX_TEMPLATE_BYTES, NAMES, check};
+
+/// No brief is larger. The sum of the parts' own bounds and of the templates stays below it, two of which may
+/// be the operator's.
+pub const MAX_BYTES: usize = 256 * 1024 + 2 * MAX_TEMPLATE_BYTES;
 
 /// What the state does not hold: bulk, and the secret of the attempt.
 #[derive(Clone, Copy, Debug)]
@@ -31,18 +36,34 @@ pub struct Texts<'a> {
     pub diff: &'a str,
     /// Whether the report is the agent's last message; otherwise it is a file.
     pub answers: bool,
+    /// The operator's own templates, each of which [`check`] found good.
+    pub own: &'a BriefPolicy,
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot render the brief: {0:#}")]
 pub struct BriefError(#[from] minijinja::Error);
 
-/// The whole brief. Its first line is `nonce: …`.
+/// The whole brief. Its first line is `nonce: …`, and its last part is how to report, whatever the templates
+/// of the operator say.
 pub fn render(spec: &BriefSpec, texts: &Texts<'_>) -> Result<String, BriefError> {
     let mut page = Page::of(spec, texts);
-    let render = |(name, source), page: &Page| TEMPLATES.render_named_str(name, source, Serde(page));
-    page.mode = render(mode_template(spec.mode), &page)?.trim_end().to_owned();
-    Ok(render(("base.md", include_str!("../templates/base.md")), &page)?)
+    let size = Size { short: spec.short };
+    let (mode, own) = mode_template(spec.mode, texts.own);
+    page.mode = part(mode, own, (&page, size))?;
+    page.rules = part(("rules.md", include_str!("../templates/rules.md")), &texts.own.rules, (&page, size))?;
+    Ok(TEMPLATES.render_named_str("base.md", include_str!("../templates/base.md"), Serde(&page))?)
+}
+
+/// What windlass says there, or the operator instead.
+fn part(
+    (name, ours): (&str, &str),
+    own: &OwnText,
+    (page, size): (&Page, Size),
+) -> Result<String, BriefError> {
+    let (name, source) = if own.text.is_empty() { (name, ours) } else { (&own.file[..], &own.text[..]) };
+    let text = TEMPLATES.render_named_str(name, source, Serde(page))?;
+    Ok(size.block(text.trim_end(), MAX_TEMPLATE_BYTES / 1024))
 }
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -53,13 +74,17 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates
 });
 
-fn mode_template(mode: Mode) -> (&'static str, &'static str) {
+fn mode_template(mode: Mode, own: &BriefPolicy) -> ((&'static str, &'static str), &OwnText) {
     match mode {
-        Mode::Implement => ("implement.md", include_str!("../templates/implement.md")),
-        Mode::Fix => ("fix.md", include_str!("../templates/fix.md")),
-        Mode::ReviewTask => ("review_task.md", include_str!("../templates/review_task.md")),
-        Mode::ReviewWhole => ("review_whole.md", include_str!("../templates/review_whole.md")),
-        Mode::Finish => ("finish.md", include_str!("../templates/finish.md")),
+        Mode::Implement => (("implement.md", include_str!("../templates/implement.md")), &own.implement),
+        Mode::Fix => (("fix.md", include_str!("../templates/fix.md")), &own.fix),
+        Mode::ReviewTask => {
+            (("review_task.md", include_str!("../templates/review_task.md")), &own.review_task)
+        }
+        Mode::ReviewWhole => {
+            (("review_whole.md", include_str!("../templates/review_whole.md")), &own.review_whole)
+        }
+        Mode::Finish => (("finish.md", include_str!("../templates/finish.md")), &own.finish),
     }
 }
 
@@ -76,6 +101,7 @@ struct Page {
     carries_on: bool,
     goal: String,
     mode: String,
+    rules: String,
     task: String,
     acceptance: Vec<String>,
     allow: Vec<String>,
@@ -131,6 +157,7 @@ impl Page {
             carries_on: carries_on(spec),
             goal: size.line(&indented(&plain(&spec.goal)), 2),
             mode: String::new(),
+            rules: String::new(),
             task: size.block(texts.task.trim(), 64),
             acceptance: size.list(of_task(|task| &task.acceptance).iter().map(item), 2, 8),
             allow: size.list(of_task(|task| &task.allow).iter().map(|glob| code(glob)), 1, 2),
@@ -154,7 +181,10 @@ impl Page {
             diff: change(texts.diff, size),
             checks: size.list(spec.checks.iter().map(|check| code(check)), 2, 4),
             protected: size.list(spec.protected.iter().map(|glob| code(glob)), 1, 4),
-            finish_prompt: size.block(spec.finish_prompt.trim(), 8),
+            finish_prompt: match spec.mode {
+                Mode::Finish => size.block(spec.finish_prompt.trim(), 8),
+                Mode::Implement | Mode::Fix | Mode::ReviewTask | Mode::ReviewWhole => String::new(),
+            },
             answers: texts.answers,
         }
     }

@@ -24,6 +24,8 @@ pub struct Policy {
     pub finish: FinishPolicy,
     pub sandbox: SandboxPolicy,
     pub land: LandPolicy,
+    #[serde(default, skip_serializing_if = "BriefPolicy::is_default")]
+    pub brief: BriefPolicy,
     /// What models cost whose agents do not say.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
@@ -315,6 +317,47 @@ pub enum Rejected {
     Continue,
     /// From the task's base.
     Reset,
+}
+
+/// Section `[brief]`: texts of the operator's in place of windlass's own. The
+/// rest of a brief, the task, the evidence and the report, is always windlass's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BriefPolicy {
+    /// What every agent is to keep to.
+    pub rules: OwnText,
+    pub implement: OwnText,
+    pub fix: OwnText,
+    pub review_task: OwnText,
+    pub review_whole: OwnText,
+    pub finish: OwnText,
+}
+
+impl BriefPolicy {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Each with its key.
+    pub fn texts_mut(&mut self) -> [(&'static str, &mut OwnText); 6] {
+        [
+            ("brief.rules", &mut self.rules),
+            ("brief.implement", &mut self.implement),
+            ("brief.fix", &mut self.fix),
+            ("brief.review_task", &mut self.review_task),
+            ("brief.review_whole", &mut self.review_whole),
+            ("brief.finish", &mut self.finish),
+        ]
+    }
+}
+
+/// A template in a file of the operator's, as it was when the loop was created.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct OwnText {
+    /// Empty: windlass's own.
+    pub file: String,
+    pub text: String,
 }
 
 /// Section `[finish]`: the optional action after completion.

@@ -10,6 +10,7 @@
 //! under `perform/`, `cli` starts a drive and shows what it publishes.
 
 pub mod agents;
+mod briefs;
 pub mod clock;
 pub mod confine;
 pub mod drive;

@@ -19,6 +19,7 @@ use windlass_workspace::{
     Depth, DiscoverError, Git, GitError, IdentitySource, OperatorEnv, Repository, Vault, VaultError,
 };
 
+use crate::briefs::{self, BadBrief};
 use crate::clock;
 use crate::confine::{self, Exposed, Unproven, check_records, prove};
 use crate::journal::{Journal, JournalError};
@@ -64,6 +65,8 @@ pub enum SetupError {
     #[error("`inject` of an agent names {path}, {why}")]
     Inject { path: String, why: &'static str },
     #[error(transparent)]
+    Brief(#[from] BadBrief),
+    #[error(transparent)]
     Glob(#[from] BadGlob),
     #[error("sandbox.level = {:?} is below sandbox.minimum = {:?}", level.name(), minimum.name())]
     BelowMinimum { level: SandboxLevel, minimum: SandboxLevel },
@@ -87,9 +90,6 @@ pub enum SetupError {
     Journal(#[from] JournalError),
 }
 
-impl SetupError {
-    /// Whether the operator's repository is what has to be mended.
-    pub fn is_of_the_base(&self) -> bool {
 /// What helps where an agent cannot be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
@@ -119,6 +119,9 @@ impl Remedy {
     }
 }
 
+impl SetupError {
+    /// Whether the operator's repository is what has to be mended.
+    pub fn is_of_the_base(&self) -> bool {
         matches!(self, Self::Import { .. })
     }
 
@@ -129,6 +132,9 @@ impl Remedy {
 
     /// The key of the policy that has to be mended, where it is one.
     pub fn key(&self) -> Option<&'static str> {
+        if let Self::Brief(bad) = self {
+            return Some(bad.key);
+        }
         matches!(self, Self::Exposed(_)).then_some("sandbox.extra_write")
     }
 
@@ -149,6 +155,7 @@ impl Remedy {
                 "set sandbox.image in windlass.toml to an image that has what your agents and checks need"
                     .to_owned(),
             ],
+            Self::Brief(bad) => bad.hints(),
             Self::NotInBase(missing) => vec![format!("git add {} && git commit", missing.file)],
             Self::AllowList
             | Self::Inject { .. }
@@ -165,7 +172,7 @@ impl Remedy {
 
 /// Looks at everything a loop will need; reads only.
 pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
-    let Founding { name, base, policy, planned, surroundings, vault } = founding;
+    let Founding { name, base, mut policy, planned, surroundings, vault } = founding;
     let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings };
     surroundings.shell()?;
     let git = locate_git(&surroundings)?;
@@ -176,6 +183,7 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
     };
     repository.require_complete(&base)?;
     check_agents(&policy, &surroundings)?;
+    briefs::read(&mut policy, &surroundings.project)?;
     check_records(&policy.sandbox, &surroundings)?;
     check_files(&policy, &repository, &base)?;
     for task in &planned.tasks {
@@ -314,14 +322,6 @@ fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), Setu
     Ok(())
 }
 
-fn check_injected(policy: &Policy, repository: &Repository, base: &CommitId) -> Result<(), SetupError> {
-    let agents = [&policy.agent].into_iter().chain(policy.roles.values());
-    for (target, source) in agents.flat_map(|agent| &agent.extra.inject) {
-        if repository.has_path(base, target)? {
-            let why = "which is in the repository: it would be hidden from the work";
-            return Err(SetupError::Inject { path: target.clone(), why });
-        }
-        if !repository.toplevel.join(source).is_file() {
 fn remedy(agent: &AgentPolicy, error: &Unusable) -> Remedy {
     let known = profile(agent).filter(|known| known.name == agent.adapter);
     match (known, error) {

@@ -26,7 +26,7 @@ pub use definition::definition;
 pub use excerpt::{Stream, excerpt};
 pub use junit::{Before, JunitFiles};
 pub use named::{MissingFile, missing_files, named_files};
-pub use protect::{BadGlob, Protection, npm_scripts_changed};
+pub use protect::{BadGlob, Protection, literal, npm_scripts_changed};
 pub use run::{Checked, GateRun, Order, run, run_check, run_order};
 pub use tally::Counted;
 pub use watched::watched;

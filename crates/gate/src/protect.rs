@@ -89,6 +89,11 @@ impl Protection {
     }
 }
 
+/// The pattern that matches this path alone.
+pub fn literal(path: &str) -> String {
+    globset::escape(path)
+}
+
 /// Whether two versions of a package.json differ in what `npm run` runs. One that cannot be read as JSON
 /// differs from all others.
 pub fn npm_scripts_changed(base: Option<&[u8]>, now: Option<&[u8]>) -> bool {

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use windlass_agent::brief::{MAX_BYTES, Texts, render};
+use windlass_agent::brief::{MAX_BYTES, MAX_TEMPLATE_BYTES, Texts, check, render};
 use windlass_core::brief::{BriefSpec, Mode, TaskBrief};
 use windlass_core::finding::{Evidence, Finding, Life, Origin, Rule, Severity};
 use windlass_core::gate::FailingCheck;
 use windlass_core::id::{BlobId, FindingId, LoopName, Nonce, TaskId, TreeId};
 use windlass_core::input::Change;
-use windlass_core::policy::Role;
+use windlass_core::policy::{BriefPolicy, OwnText, Role};
 use windlass_core::summary::{Ran, Summary};
 
 const TASK: &str =
@@ -112,7 +112,8 @@ fn a_finisher_reads_the_closing_action() {
 fn what_is_cut_is_said_and_a_short_brief_cuts_more() {
     let nonce = Nonce::new("n");
     let text = "x".repeat(100 * 1024);
-    let texts = Texts { nonce: &nonce, task: &text, diff: &text, answers: false };
+    let texts =
+        Texts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &BriefPolicy::default() };
     let long = render(&huge(false), &texts).unwrap();
     let short = render(&huge(true), &texts).unwrap();
     assert!(long.len() <= MAX_BYTES, "{}", long.len());
@@ -126,6 +127,70 @@ fn what_is_cut_is_said_and_a_short_brief_cuts_more() {
         assert!(long.contains(said), "{said}");
     }
     assert!(short.contains("[… 86016 of 102400 bytes left out here, for length …]"));
+}
+
+/// Every text replaced by this one.
+fn overridden(text: &str) -> BriefPolicy {
+    let mut own = BriefPolicy::default();
+    for (key, of) in own.texts_mut() {
+        *of = OwnText { file: format!("{key}.md"), text: text.to_owned() };
+    }
+    own
+}
+
+#[test]
+fn the_operators_texts_replace_ours_and_nothing_else() {
+    let nonce = Nonce::new("4f1c0a7e9b");
+    let own = overridden(
+        "OURS for the {{ role }} of {{ name }}{% if reviewer %}, who judges{% endif %}: {{ goal }}\n",
+    );
+    for (role, mode) in [
+        (Role::Author, Mode::Implement),
+        (Role::Author, Mode::Fix),
+        (Role::Reviewer, Mode::ReviewTask),
+        (Role::Reviewer, Mode::ReviewWhole),
+        (Role::Finisher, Mode::Finish),
+    ] {
+        let spec = BriefSpec { finish_prompt: "Tag it.".to_owned(), ..spec(role, mode) };
+        let texts =
+            Texts { nonce: &nonce, task: TASK, diff: "", answers: false, own: &BriefPolicy::default() };
+        let usual = render(&spec, &texts).unwrap();
+        let brief = render(&spec, &Texts { own: &own, ..texts }).unwrap();
+        let said = match role {
+            Role::Reviewer => "OURS for the reviewer of demo1, who judges: A calculator",
+            Role::Author | Role::Planner => "OURS for the author of demo1: A calculator",
+            Role::Finisher => "OURS for the finisher of demo1: A calculator",
+        };
+        assert_eq!(brief.matches(said).count(), 2, "what to do, and the rules:\n{brief}");
+        assert!(usual.contains("Never make anything up.") && !brief.contains("Never make anything up."));
+        assert_eq!(brief.lines().next(), Some("nonce: 4f1c0a7e9b"));
+        let report = |text: &str| text[text.find("## Your report").unwrap()..].to_owned();
+        assert_eq!(report(&brief), report(&usual), "how to report is not theirs to say");
+        let judged = |text: &str| {
+            text[text.find("## How it is judged").unwrap()..text.find("## Rules").unwrap()].to_owned()
+        };
+        assert_eq!(judged(&brief), judged(&usual));
+        assert_eq!(brief.contains("Tag it."), mode == Mode::Finish, "the closing action stays");
+    }
+}
+
+#[test]
+fn windlasss_own_texts_are_templates_that_an_operator_could_have_written() {
+    let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
+    for name in ["rules", "implement", "fix", "review_task", "review_whole", "finish"] {
+        let text = std::fs::read_to_string(templates.join(format!("{name}.md"))).unwrap();
+        check(&text).unwrap_or_else(|bad| panic!("{name}.md:{bad}"));
+    }
+}
+
+#[test]
+fn a_template_that_repeats_itself_is_cut_like_everything_else() {
+    let nonce = Nonce::new("5eed");
+    let text = "x".repeat(100 * 1024);
+    let own = overridden(&"{{ goal }}".repeat(MAX_TEMPLATE_BYTES / 10));
+    let brief =
+        render(&huge(false), &Texts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &own });
+    assert!(brief.unwrap().len() <= MAX_BYTES);
 }
 
 proptest! {
@@ -144,7 +209,7 @@ proptest! {
             failing: vec![FailingCheck { check: file, ending: text.clone(), excerpt: text.clone(), rule: None }],
             ..spec(Role::Reviewer, Mode::ReviewTask)
         };
-        let brief = render(&spec, &Texts { nonce: &nonce, task: &text, diff: &text, answers: false }).unwrap();
+        let brief = render(&spec, &Texts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &BriefPolicy::default() }).unwrap();
         prop_assert_eq!(brief.lines().next(), Some("nonce: 5eed"));
         prop_assert!(brief.ends_with("So does no report, or two.\n"));
     }
@@ -153,7 +218,8 @@ proptest! {
 fn compare(file: &str, spec: &BriefSpec, task: &str, diff: &str) {
     let nonce = Nonce::new("4f1c0a7e9b");
     let answers = file.ends_with("_answers.md");
-    let brief = render(spec, &Texts { nonce: &nonce, task, diff, answers }).unwrap();
+    let brief =
+        render(spec, &Texts { nonce: &nonce, task, diff, answers, own: &BriefPolicy::default() }).unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/briefs").join(file);
     if std::env::var_os("WINDLASS_BLESS").is_some() {
         std::fs::write(&path, &brief).unwrap();

@@ -88,7 +88,7 @@ pub fn all_names() -> Vec<String> {
 }
 
 /// The tables, in the order of the file.
-pub const TABLES: [&str; 12] = [
+pub const TABLES: [&str; 13] = [
     "loop",
     "budget",
     "agent",
@@ -98,6 +98,7 @@ pub const TABLES: [&str; 12] = [
     "gate",
     "review",
     "finish",
+    "brief",
     "sandbox",
     "land",
     "price",
@@ -307,6 +308,36 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
         name: "finish.prompt",
         doc: "What the finisher is asked to do once the work is proven.",
         field: Field::Text(|p| &mut p.finish.prompt),
+    },
+    Key {
+        name: "brief.rules",
+        doc: "A file with your rules for every agent, in place of windlass's. It is read when a loop is created, and protected.",
+        field: Field::Text(|p| &mut p.brief.rules.file),
+    },
+    Key {
+        name: "brief.implement",
+        doc: "A file with what an author is asked to do about a task, in place of windlass's words.",
+        field: Field::Text(|p| &mut p.brief.implement.file),
+    },
+    Key {
+        name: "brief.fix",
+        doc: "A file with what an author is asked to do when the finished work does not hold.",
+        field: Field::Text(|p| &mut p.brief.fix.file),
+    },
+    Key {
+        name: "brief.review_task",
+        doc: "A file with how a reviewer is to judge one task.",
+        field: Field::Text(|p| &mut p.brief.review_task.file),
+    },
+    Key {
+        name: "brief.review_whole",
+        doc: "A file with how a reviewer is to judge the finished work.",
+        field: Field::Text(|p| &mut p.brief.review_whole.file),
+    },
+    Key {
+        name: "brief.finish",
+        doc: "A file with what a finisher is told; `finish.prompt` follows it.",
+        field: Field::Text(|p| &mut p.brief.finish.file),
     },
     Key {
         name: "sandbox.level",

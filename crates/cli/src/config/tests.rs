@@ -277,7 +277,7 @@ fn unknown_keys_get_the_nearest() {
     refused(
         "[colour]\n",
         &[
-            "1:2 unknown table or key `colour` | known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, sandbox, land, price",
+            "1:2 unknown table or key `colour` | known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, brief, sandbox, land, price",
         ],
     );
     refused(
@@ -556,7 +556,7 @@ fn text_that_is_not_toml_is_refused_at_its_place() {
         set("=x"),
         [format!(
             "1:1 unknown table or key `` | {}",
-            "known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, sandbox, land, price"
+            "known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, brief, sandbox, land, price"
         )]
     );
 }

@@ -88,7 +88,8 @@ fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<
         }
         None => String::new(),
     };
-    let texts = Texts { nonce: who.nonce, task: task.map_or("", String::as_str), diff: &diff, answers };
+    let own = &job.creation.policy.brief;
+    let texts = Texts { nonce: who.nonce, task: task.map_or("", String::as_str), diff: &diff, answers, own };
     render(spec, &texts).map_err(|error| broken(&error.to_string()))
 }
 

@@ -1,0 +1,123 @@
+//! The operator's own templates for briefs: read once, when the loop is created, and kept with its policy.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use windlass_agent::brief::{MAX_TEMPLATE_BYTES, NAMES, check};
+use windlass_core::policy::Policy;
+use windlass_gate::literal;
+
+#[derive(Debug, thiserror::Error)]
+#[error("{key}: {why}")]
+pub struct BadBrief {
+    pub key: &'static str,
+    pub why: String,
+    /// Whether the file was read, so that its text is what is wrong.
+    is_read: bool,
+}
+
+impl BadBrief {
+    pub fn hints(&self) -> Vec<String> {
+        match self.is_read {
+            true => vec![format!(
+                "a template may use {{{{ name }}}} and {{% if name %}} with: {}",
+                NAMES.join(", ")
+            )],
+            false => vec![format!("correct {}, or take it out to use windlass's own text", self.key)],
+        }
+    }
+}
+
+/// Fills in what the files say. One inside the project steers agents, so none may change it.
+pub fn read(policy: &mut Policy, project: &Path) -> Result<(), BadBrief> {
+    for (key, own) in policy.brief.texts_mut() {
+        if own.file.is_empty() {
+            continue;
+        }
+        let bad = |why: String, is_read| BadBrief { key, why, is_read };
+        let text = text(&project.join(&own.file));
+        own.text = text.map_err(|why| bad(format!("cannot read {}: {why}", own.file), false))?;
+        check(&own.text).map_err(|wrong| bad(format!("{}:{wrong}", own.file), true))?;
+        policy.gate.protect.extend(inside(project, &own.file));
+    }
+    Ok(())
+}
+
+fn text(file: &Path) -> Result<String, String> {
+    let opened = std::fs::File::open(file).map_err(|error| error.to_string())?;
+    if !opened.metadata().is_ok_and(|found| found.is_file()) {
+        return Err("it is no file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(MAX_TEMPLATE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    opened.take(limit).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() > MAX_TEMPLATE_BYTES {
+        return Err(format!("it is longer than {MAX_TEMPLATE_BYTES} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+}
+
+/// The file as a pattern of `gate.protect`, and what it leads to if it is a link; nothing outside the project.
+fn inside(project: &Path, file: &str) -> Vec<String> {
+    let whole = |path: &Path| path.canonicalize().ok();
+    let (Some(root), Some(real)) = (whole(project), whole(&project.join(file))) else { return Vec::new() };
+    let parent = project.join(file).parent().and_then(whole);
+    let named = parent.zip(Path::new(file).file_name()).map(|(parent, name)| parent.join(name));
+    let mut globs: Vec<String> = [Some(real), named]
+        .into_iter()
+        .flatten()
+        .filter_map(|path| path.strip_prefix(&root).ok()?.to_str().map(literal))
+        .collect();
+    globs.dedup();
+    globs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn policy(file: &str) -> Policy {
+        let mut policy = Policy::default();
+        policy.brief.rules.file = file.to_owned();
+        policy
+    }
+
+    #[test]
+    fn a_template_is_read_and_protected_where_an_agent_could_change_it() {
+        let root = tempfile::tempdir().unwrap();
+        let project = root.path().join("project");
+        std::fs::create_dir_all(project.join("briefs")).unwrap();
+        std::fs::write(project.join("briefs/my [rules].md"), "Be kind, {{ role }}.").unwrap();
+        std::fs::write(root.path().join("mine.md"), "Be brief.").unwrap();
+        symlink("my [rules].md", project.join("briefs/link.md")).unwrap();
+
+        let read = |file: &str| {
+            let mut policy = policy(file);
+            read(&mut policy, &project).map(|()| (policy.brief.rules.text, policy.gate.protect))
+        };
+        let kind = "Be kind, {{ role }}.".to_owned();
+        let glob = "briefs/my [[]rules[]].md".to_owned();
+        assert_eq!(read("briefs/my [rules].md").unwrap(), (kind.clone(), vec![glob.clone()]));
+        assert_eq!(read("briefs/../briefs/my [rules].md").unwrap(), (kind.clone(), vec![glob.clone()]));
+        assert_eq!(read("briefs/link.md").unwrap(), (kind, vec![glob, "briefs/link.md".to_owned()]));
+        let outside = root.path().join("mine.md");
+        assert_eq!(read(outside.to_str().unwrap()).unwrap(), ("Be brief.".to_owned(), vec![]));
+        assert_eq!(read("").unwrap(), (String::new(), vec![]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_used_is_refused_with_its_key() {
+        let project = tempfile::tempdir().unwrap();
+        std::fs::write(project.path().join("a.md"), "x\n{{ tsk }}").unwrap();
+        std::fs::write(project.path().join("b.md"), b"\xff").unwrap();
+        std::fs::write(project.path().join("c.md"), vec![b'x'; 100_000]).unwrap();
+        let said = |file| read(&mut policy(file), project.path()).unwrap_err().to_string();
+        assert_eq!(said("a.md"), "brief.rules: a.md:2:1: there is no placeholder `tsk`");
+        assert_eq!(said("b.md"), "brief.rules: cannot read b.md: it is not UTF-8");
+        assert_eq!(said("c.md"), "brief.rules: cannot read c.md: it is longer than 8192 bytes");
+        assert!(said("none.md").starts_with("brief.rules: cannot read none.md: No such file"));
+        assert_eq!(said("."), "brief.rules: cannot read .: it is no file");
+    }
+}
