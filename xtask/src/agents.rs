@@ -62,6 +62,13 @@ pub fn program(around: &Surroundings, name: &str) -> Option<PathBuf> {
     agent.is_in(&dir(around)).then(|| agent.program(&dir(around)))
 }
 
+/// The directories of those that every run of the suite has, as far as they are installed.
+pub fn usual(around: &Surroundings) -> Vec<PathBuf> {
+    let dir = dir(around);
+    let here = AGENTS.iter().filter(|agent| agent.wanted == Wanted::Usual && agent.is_in(&dir));
+    here.map(|agent| dir.join(agent.name)).collect()
+}
+
 pub fn set_up(around: &Surroundings, stages: &mut Stages, wanted: Wanted) {
     stages.run("the agents that tests drive", |stages| {
         let dir = dir(around);

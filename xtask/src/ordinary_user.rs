@@ -7,14 +7,16 @@
 //! copied to a place of their own; tests listed here must not read sources.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
+use crate::agents;
 use crate::args::Extent;
 use crate::binaries;
 use crate::stages::Stages;
@@ -28,8 +30,11 @@ struct Target {
 }
 
 /// The end-to-end tests. Add a target here when it runs the real binary.
-const END_TO_END: &[Target] =
-    &[Target { package: "windlass-testkit", test: "ground" }, Target { package: "windlass", test: "it" }];
+const END_TO_END: &[Target] = &[
+    Target { package: "windlass-testkit", test: "ground" },
+    Target { package: "windlass", test: "it" },
+    Target { package: "windlass", test: "real" },
+];
 
 /// `nobody` on every Linux in use: no home, no groups, no rights.
 const NOBODY: u32 = 65_534;
@@ -42,14 +47,17 @@ pub fn run(around: &Surroundings, stages: &mut Stages, extent: Extent) {
     stages.run("end to end as an ordinary user", |stages| {
         let built = built(around)?;
         let place = Place::new(&around.root)?;
+        place.bring_agents(around)?;
         let mut failed = Vec::new();
         for target in END_TO_END {
             let test = place.bring(&built.test(target)?)?;
             println!("{} --test {}", target.package, target.test);
             let command = place.command(&test, around, &built, extent)?;
+            let begun = Instant::now();
             if let Err(error) = stages.count(command, Runner::Libtest) {
                 failed.push(format!("{} --test {}: {error}", target.package, target.test));
             }
+            println!("{} --test {}: {} s", target.package, target.test, begun.elapsed().as_secs());
         }
         for line in fs::read_to_string(place.reports()).unwrap_or_default().lines() {
             stages.not_run("as an ordinary user", line);
@@ -89,6 +97,19 @@ impl Place {
         Ok(copy)
     }
 
+    /// The agents that every run of the suite has; the others would take longer than they tell.
+    fn bring_agents(&self, around: &Surroundings) -> Result<()> {
+        for dir in agents::usual(around) {
+            let name = dir.file_name().with_context(|| format!("{} has no name", dir.display()))?;
+            link_tree(&dir, &self.agents().join(name)).with_context(|| format!("link {}", dir.display()))?;
+        }
+        Ok(())
+    }
+
+    fn agents(&self) -> PathBuf {
+        self.dir.path().join("agents")
+    }
+
     fn command(&self, test: &Path, around: &Surroundings, built: &Built, extent: Extent) -> Result<Command> {
         let mut command = around.program(test);
         let home = self.dir.path().join("home");
@@ -109,6 +130,7 @@ impl Place {
                 command.env(variable, copy);
             }
         }
+        command.env("WINDLASS_AGENTS_DIR", self.agents());
         if extent == Extent::Full {
             command.env("WINDLASS_FULL", "1");
         }
@@ -120,6 +142,34 @@ impl Place {
     fn reports(&self) -> PathBuf {
         self.dir.path().join("not-run.txt")
     }
+}
+
+/// The same files by another path, which anybody can go. Copies, where a link cannot be made.
+fn link_tree(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    fs::set_permissions(to, fs::Permissions::from_mode(0o755))?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, place) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            link_tree(&path, &place)?;
+        } else if kind.is_symlink() {
+            symlink(fs::read_link(&path)?, &place)?;
+        } else if !is_for_all(&entry.metadata()?) || fs::hard_link(&path, &place).is_err() {
+            fs::copy(&path, &place)?;
+            let mode = entry.metadata()?.permissions().mode();
+            let run = if mode & 0o100 == 0 { 0 } else { 0o111 };
+            fs::set_permissions(&place, fs::Permissions::from_mode(mode | 0o444 | run))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether anybody may do with a file what its owner may, but write it.
+fn is_for_all(found: &fs::Metadata) -> bool {
+    let mode = found.permissions().mode();
+    mode & 0o004 != 0 && (mode & 0o100 == 0 || mode & 0o001 != 0)
 }
 
 /// What cargo built for the tests, as it reported it.
@@ -176,6 +226,28 @@ fn package_name(id: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tree_is_brought_readable_for_anybody() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        fs::create_dir_all(from.join("bin")).unwrap();
+        for (name, mode) in [("bin/mine", 0o700), ("bin/all", 0o755), ("plain", 0o600)] {
+            fs::write(from.join(name), name).unwrap();
+            fs::set_permissions(from.join(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        fs::set_permissions(from.join("bin"), fs::Permissions::from_mode(0o700)).unwrap();
+        symlink("bin/mine", from.join("link")).unwrap();
+        link_tree(&from, &to).unwrap();
+        let mode = |name: &str| fs::metadata(to.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(
+            [mode("bin"), mode("bin/mine"), mode("bin/all"), mode("plain")],
+            [0o755, 0o755, 0o755, 0o644]
+        );
+        assert_eq!(fs::read_to_string(to.join("link")).unwrap(), "bin/mine");
+        let kept = fs::metadata(from.join("bin/mine")).unwrap().permissions().mode() & 0o777;
+        assert_eq!(kept, 0o700, "the original is as it was");
+    }
 
     #[test]
     fn a_package_id_names_its_package() {
