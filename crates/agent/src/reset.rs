@@ -1,6 +1,9 @@
 //! When a limit ends, from every form that is printed: epochs, dates of two standards, spans, and times of
 //! day with or without a date and a zone. What cannot be meant is none: a wait on a guess would hold a loop
 //! for hours.
+//!
+//! A time of day is cut to the minute by those who print it (Codex 0.166.0, Claude 2.1.325): the limit ends
+//! somewhere in that minute, so it is over at the minute's end.
 
 mod words;
 
@@ -92,8 +95,16 @@ fn plausible(at: Timestamp, now: Timestamp) -> Option<Timestamp> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Clock {
     time: Time,
+    told_to: Unit,
     day: Day,
     zone: Option<String>,
+}
+
+/// The smallest unit that was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Minute,
+    Second,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +141,13 @@ fn on_a_clock(clock: &Clock, now: Timestamp, zone: &Zone) -> Option<Timestamp> {
             week.filter(|day| day.weekday() == weekday).collect()
         }
     };
+    // An instant's span, not the next time of day: there the clocks may be changed.
+    let cut_ms = match clock.told_to {
+        Unit::Minute => 60_000,
+        Unit::Second => 0,
+    };
     let times = candidates.into_iter().filter_map(|date| instant(date.to_datetime(clock.time), zone));
-    times.into_iter().find(|at| at.0 >= now.0 - JUST_PAST_MS)
+    times.map(|at| Timestamp(at.0.saturating_add(cut_ms))).find(|at| at.0 >= now.0 - JUST_PAST_MS)
 }
 
 fn local(now: Timestamp, zone: &Zone) -> Option<DateTime> {

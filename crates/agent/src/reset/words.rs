@@ -3,7 +3,7 @@
 use jiff::civil::{Date, Time, Weekday};
 use windlass_core::time::Timestamp;
 
-use super::{Clock, Day};
+use super::{Clock, Day, Unit};
 
 /// RFC 3339, or the date of HTTP and mail, anywhere in the text.
 pub fn standard_date(text: &str) -> Option<Timestamp> {
@@ -116,10 +116,10 @@ fn clock(words: &[&str]) -> Option<Clock> {
     let (day, used) = day(words);
     words = &words[used..];
     skip(&mut words, "at");
-    let (time, used) = time(words)?;
+    let (time, told_to, used) = time(words)?;
     words = &words[used..];
     let named = |word: &&&str| word.contains('/') || ZONES.contains(word);
-    Some(Clock { time, day, zone: words.first().filter(named).map(|word| (*word).to_owned()) })
+    Some(Clock { time, told_to, day, zone: words.first().filter(named).map(|word| (*word).to_owned()) })
 }
 
 /// What stands before the time of day, and how many words it is.
@@ -159,7 +159,7 @@ fn weekday(word: &str) -> Option<Weekday> {
 }
 
 /// `3pm`, `3 PM`, `3:30pm`, `15:30`, `12am`; a bare number is no time.
-fn time(words: &[&str]) -> Option<(Time, usize)> {
+fn time(words: &[&str]) -> Option<(Time, Unit, usize)> {
     let first = words.first()?.to_ascii_lowercase();
     let (digits, half, used) = match (first.strip_suffix("am"), first.strip_suffix("pm")) {
         (Some(digits), _) => (digits.to_owned(), Some(Half::Before), 1),
@@ -173,14 +173,17 @@ fn time(words: &[&str]) -> Option<(Time, usize)> {
     let mut parts = digits.split(':').map(|part| part.parse::<i8>().ok());
     let hour = parts.next()??;
     let minute = parts.next().unwrap_or(half.map(|_| 0))?;
-    let second = parts.next().unwrap_or(Some(0))?;
+    let (second, told_to) = match parts.next() {
+        Some(second) => (second?, Unit::Second),
+        None => (0, Unit::Minute),
+    };
     let hour = match half {
         None => hour,
         Some(_) if !(1..=12).contains(&hour) => return None,
         Some(Half::Before) => hour % 12,
         Some(Half::After) => hour % 12 + 12,
     };
-    Some((Time::new(hour, minute, second, 0).ok()?, used))
+    Some((Time::new(hour, minute, second, 0).ok()?, told_to, used))
 }
 
 #[derive(Clone, Copy)]

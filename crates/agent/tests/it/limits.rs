@@ -68,12 +68,12 @@ fn a_usage_limit_names_when_it_ends_and_is_not_waited_out_by_the_program() {
             codex(
                 "You’ve hit your usage limit. Upgrade to Pro (https://chatgpt.com/explore/pro), visit https://chatgpt.com/settings/usage to purchase more credits or try again at 9:47 PM.",
             ),
-            "2026-11-15T20:47:00.000Z",
+            "2026-11-15T20:48:00.000Z",
         ),
         (codex("You've hit your usage limit. Try again in 2 hours 5 minutes."), "2026-11-15T20:05:00.000Z"),
         (
             codex("You’ve hit your usage limit. … or try again at Nov 18th, 2026 3:47 AM."),
-            "2026-11-18T02:47:00.000Z",
+            "2026-11-18T02:48:00.000Z",
         ),
         (
             codex(
@@ -82,12 +82,12 @@ fn a_usage_limit_names_when_it_ends_and_is_not_waited_out_by_the_program() {
             "2026-11-15T20:00:00.000Z",
         ),
         (claude("Claude AI usage limit reached|1794772800", Some(429)), "2026-11-15T20:00:00.000Z"),
-        (claude("5-hour limit reached ∙ resets 9pm", Some(429)), "2026-11-15T20:00:00.000Z"),
+        (claude("5-hour limit reached ∙ resets 9pm", Some(429)), "2026-11-15T20:01:00.000Z"),
         (
             claude("You've hit your limit · resets 9:30pm (Europe/London)", Some(429)),
-            "2026-11-15T21:30:00.000Z",
+            "2026-11-15T21:31:00.000Z",
         ),
-        (claude("Weekly limit reached ∙ resets Nov 20 at 10am (UTC)", None), "2026-11-20T10:00:00.000Z"),
+        (claude("Weekly limit reached ∙ resets Nov 20 at 10am (UTC)", None), "2026-11-20T10:01:00.000Z"),
         (
             gemini(
                 "[API Error: You have exhausted your daily quota on this model.]\nPlease wait",
