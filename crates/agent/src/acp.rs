@@ -21,6 +21,7 @@ use crate::attempt::{self, REPORT_PATH, Start};
 use crate::cli::{self, Begun};
 use crate::command::{self, Command};
 use crate::known::{self, Heard, OUTPUT_CAP};
+use crate::profile::profile;
 use crate::reset::Zone;
 use crate::scripted;
 
@@ -58,15 +59,29 @@ impl Agent for Acp {
         let begun = Begun {
             model: call.policy.model.clone(),
             schema: false,
-            start: cli::Start::Fresh,
+            start: match call.resume {
+                Some(session) => cli::Start::Resumed { before: session.total.clone() },
+                None => cli::Start::Fresh,
+            },
             zone: Zone::system(),
         };
         let reader = cli::acp::reader(begun);
-        let set = call.policy.extra.set.iter().map(|(name, value)| (name.into(), value.into()));
-        let start = Start { argv, env: set.collect(), output_cap: OUTPUT_CAP };
+        let start = Start { argv, env: environment(call.policy), output_cap: OUTPUT_CAP };
         let heard = Heard { reader, schema: false, notes: Vec::new() };
         known::hear(call, start, heard, started).0
     }
+}
+
+/// The programs that are known are told to leave updates to people and retries to windlass; what the operator
+/// set wins.
+fn environment(policy: &AgentPolicy) -> Vec<(OsString, OsString)> {
+    let known = match profile(policy).map(|profile| profile.name) {
+        Some("claude") => cli::CLAUDE_ENVIRONMENT,
+        _ => &[],
+    };
+    let known = known.iter().map(|(name, value)| (name.into(), value.into()));
+    let set = policy.extra.set.iter().map(|(name, value)| (name.into(), value.into()));
+    known.chain(set).collect()
 }
 
 /// What the side under the warden must know.
@@ -79,6 +94,9 @@ struct Terms {
     read: Vec<PathBuf>,
     access: Access,
     model: String,
+    effort: String,
+    /// The conversation to go on with.
+    resume: Option<String>,
     sandbox: Sandbox,
 }
 
@@ -105,6 +123,8 @@ fn argv(call: &Call<'_>) -> Result<Vec<OsString>, String> {
         read: vec![call.trail.to_owned()],
         access: if call.role == Role::Reviewer { Access::Report } else { Access::Write },
         model: call.policy.model.clone(),
+        effort: call.policy.effort.clone(),
+        resume: call.resume.map(|session| session.id.clone()),
         sandbox: if call.is_confined { Sandbox::Ours } else { Sandbox::Its },
     };
     // The protocol itself is JSON, and has no words for such a path.

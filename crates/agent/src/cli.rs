@@ -34,6 +34,8 @@ use windlass_process::Exit;
 use crate::live::Live;
 use crate::reset::Zone;
 
+pub(crate) use self::claude::ENVIRONMENT as CLAUDE_ENVIRONMENT;
+
 pub trait Cli: Sync {
     /// The adapter's name, and the program's.
     fn name(&self) -> &'static str;

@@ -5,6 +5,7 @@
 //! told of a failure before, or by its own word used nothing.
 
 mod calls;
+mod retries;
 mod tokens;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ const REMEDY: &str = "the agent's own login, run by hand";
 const MESSAGE_BYTES: usize = 256 * 1024;
 /// Ours alone: there is one turn.
 const MOST_REQUESTS: usize = 100;
+/// Of one and the same request, before the turn is ended.
+const MOST_RETRIES: u32 = 3;
 /// The protocol's number for a login that is missing.
 const AUTH_REQUIRED: i64 = -32000;
 const NOTHING_USED: &str = "it says that its turn is over, and that it used no token";
@@ -35,10 +38,13 @@ pub fn reader(begun: Begun) -> Box<dyn Reader> {
     Box::new(AcpReader {
         turn: Turn::new(begun, REMEDY),
         mark: Mark::Missing(NO_MARK),
+        is_begun: false,
         is_over: false,
         asked: BTreeMap::new(),
+        loading: String::new(),
         is_cancelled: false,
         fault: None,
+        retries: 0,
         broken: None,
         saying: (String::new(), String::new()),
         calls: Calls::default(),
@@ -50,13 +56,19 @@ pub fn reader(begun: Begun) -> Box<dyn Reader> {
 struct AcpReader {
     turn: Turn,
     mark: Mark,
+    /// The brief was sent: what was told before is of another turn.
+    is_begun: bool,
     /// The prompt was answered.
     is_over: bool,
     /// Our requests that were not answered yet.
     asked: BTreeMap<u64, String>,
+    /// The conversation that was to go on.
+    loading: String,
     is_cancelled: bool,
     /// A failure it told of, and did nothing since that would have overcome it.
     fault: Option<Fault>,
+    /// How often in a row it told that it would try again.
+    retries: u32,
     /// Why the side under the warden gave up.
     broken: Option<String>,
     /// A message as it comes, and its id.
@@ -85,6 +97,14 @@ impl Reader for AcpReader {
         self.turn.story.drain()
     }
 
+    /// Where programs tell of their retries that are silent about them in the protocol.
+    fn error_line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
+        if let Some((retry, fault)) = retries::told(&String::from_utf8_lossy(line)) {
+            self.tries_again(retry, fault, now);
+        }
+        self.turn.story.drain()
+    }
+
     fn hopeless(&self) -> Option<AttemptEnd> {
         self.turn.hopeless()
     }
@@ -106,8 +126,11 @@ impl Reader for AcpReader {
 impl AcpReader {
     fn ours(&mut self, message: &Value) {
         let Some(method) = text(message, "/method") else { return };
-        if method == "session/cancel" {
-            self.is_cancelled = true;
+        match method {
+            "session/cancel" => self.is_cancelled = true,
+            "session/prompt" => self.is_begun = true,
+            "session/load" => self.loading = words(message, "/params/sessionId").to_owned(),
+            _ => {}
         }
         let Some(id) = count(message, "/id").filter(|_| self.asked.len() < MOST_REQUESTS) else { return };
         self.asked.insert(id, method.to_owned());
@@ -138,6 +161,8 @@ impl AcpReader {
     /// A request of the agent, or news.
     fn told(&mut self, message: &Value, now: Timestamp) {
         match words(message, "/method") {
+            // A conversation that is loaded is told once more.
+            "session/update" if !self.is_begun => {}
             "session/update" => self.update(&message["params"]["update"], now),
             "session/request_permission" => {
                 self.flush();
@@ -207,9 +232,9 @@ impl AcpReader {
             let mut fault = Fault::said(if details.is_empty() { message } else { details });
             fault = fault.and(&codex_error(&error["codexErrorInfo"]));
             if error["willRetry"].as_bool() == Some(true) {
-                let (attempt, of) = numbers(message);
+                let (attempt, of) = retries::numbers(message);
                 let retry = Retry { attempt, of, delay_ms: None, why: live::words(fault.words()) };
-                self.turn.retrying(retry, fault.clone(), now);
+                self.tries_again(retry, fault.clone(), now);
             } else {
                 self.turn.failing(fault.clone(), now);
             }
@@ -224,8 +249,19 @@ impl AcpReader {
         }
     }
 
+    /// Whoever tries over and over is ended: it is windlass that waits between attempts, and shows it.
+    fn tries_again(&mut self, retry: Retry, fault: Fault, now: Timestamp) {
+        self.retries += 1;
+        let class = self.turn.class(&fault, now).filter(|_| self.retries >= MOST_RETRIES);
+        self.turn.retrying(retry, fault, now);
+        if let Some(end) = class {
+            self.turn.give_up(end);
+        }
+    }
+
     fn overcome(&mut self) {
         self.fault = None;
+        self.retries = 0;
         self.turn.went_on();
     }
 
@@ -244,7 +280,9 @@ impl AcpReader {
             let name = text(result, "/agentInfo/name").unwrap_or("acp");
             let version = words(result, "/agentInfo/version");
             self.turn.agent = live::words(&format!("{name} {version}")).trim().to_owned();
-        } else if method == "session/new" {
+        } else if matches!(method.as_str(), "session/new" | "session/load") {
+            let loaded = if method == "session/load" { self.loading.as_str() } else { "" };
+            self.turn.session(text(result, "/sessionId").unwrap_or(loaded));
             let mut options = result["configOptions"].as_array().into_iter().flatten();
             let option = options.find(|option| words(option, "/category") == "model");
             let chosen = option.and_then(|option| text(option, "/currentValue"));
@@ -284,7 +322,7 @@ impl AcpReader {
         }
         let is_idle = !self.is_working && !self.calls.any();
         let said = Fault::said(&self.turn.message);
-        if is_idle && self.turn.tells(&said, now) {
+        if is_idle && self.turn.class(&said, now).is_some() {
             return Mark::Failed(said);
         }
         if is_idle && self.turn.messages == 0 {
@@ -328,12 +366,6 @@ fn codex_error(told: &Value) -> Fault {
     let inside = fields.map(|(word, body)| (word.as_str(), count(body, "/httpStatusCode")));
     let all = told.as_str().map(|word| (word, None)).into_iter().chain(inside);
     all.fold(Fault::default(), |fault, (word, status)| fault.code(word).status_if_unknown(status))
-}
-
-/// `Reconnecting... 1/5`
-fn numbers(message: &str) -> (Option<u32>, Option<u32>) {
-    let last = message.split_whitespace().next_back().and_then(|word| word.split_once('/'));
-    last.map_or((None, None), |(one, of)| (one.parse().ok(), of.parse().ok()))
 }
 
 fn plan(update: &Value) -> String {

@@ -112,7 +112,7 @@ impl Cli for Claude {
 /// Tools that wait for a person, or outlive the turn.
 const NEVER: &str = "AskUserQuestion,CronCreate,ScheduleWakeup,EnterWorktree";
 
-const ENVIRONMENT: [(&str, &str); 6] = [
+pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ("DISABLE_AUTOUPDATER", "1"),
     ("DISABLE_TELEMETRY", "1"),

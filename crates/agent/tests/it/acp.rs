@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use windlass_agent::Told;
 use windlass_agent::live::Live;
 use windlass_core::input::{AttemptEnd, Report};
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::Millis;
+use windlass_core::usage::Session;
 use windlass_core::verdict::{ClaimStatus, Verdict};
 use windlass_testkit::poll;
 
@@ -323,6 +325,121 @@ fn a_key_logs_in_and_a_model_is_chosen_from_what_is_offered() {
     choosy.policy.model = "huge".to_owned();
     let AttemptEnd::ModelNotFound { what } = choosy.call().end else { panic!("there is no such model") };
     assert!(what.contains("it has no model \"huge\"; it offers big, small"), "{what}");
+}
+
+/// A session whose options change with its model, as Claude's do.
+const OPTIONS: &str = r#"
+say() { printf '%s\n' "$1"; }
+next() { read -r line; printf '%s\n' "$line" >> asked; }
+model='{"id":"m","category":"model","options":[{"group":"old","options":[{"value":"small"}]},{"value":"big"}]}'
+effort='{"id":"e","category":"thought_level","options":[{"value":"low"},{"value":"high"}]}'
+next; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+next; say '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1","configOptions":['"$model"']}}'
+next; say '{"jsonrpc":"2.0","id":3,"result":{"configOptions":['"$model,$effort"']}}'
+next
+case $line in
+*'"configId":"e"'*) say '{"jsonrpc":"2.0","id":4,"result":{"configOptions":[]}}'; id=5; next ;;
+*) id=4 ;;
+esac
+say '{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"text":"ok"}}}}'
+say '{"jsonrpc":"2.0","id":'$id',"result":{"stopReason":"end_turn"}}'
+"#;
+
+#[test]
+fn an_effort_is_chosen_from_what_the_model_has() {
+    let call = |effort: &str| {
+        let mut stage = Stage::shell(OPTIONS);
+        stage.policy.adapter = "acp".to_owned();
+        stage.policy.model = "small".to_owned();
+        stage.policy.effort = effort.to_owned();
+        let told = stage.call();
+        assert_eq!(told.end, AttemptEnd::Normal, "{told:?}");
+        (stage.space("asked").unwrap(), told.notes.join("\n"))
+    };
+    let (asked, notes) = call("high");
+    let set: Vec<&str> = asked.lines().filter(|line| line.contains("set_config_option")).collect();
+    let says = |line: &str, what: &str| line.contains(what);
+    assert!(says(set[0], r#""configId":"m""#) && says(set[0], r#""value":"small""#), "{asked}");
+    assert!(says(set[1], r#""configId":"e""#) && says(set[1], r#""value":"high""#), "{asked}");
+    assert_eq!(notes, "");
+    let (asked, notes) = call("huge");
+    assert_eq!(asked.matches("set_config_option").count(), 1, "{asked}");
+    assert_eq!(notes, "it has no effort \"huge\"; it offers low, high");
+
+    let mut plain = stage("chunk ok; end end_turn");
+    plain.policy.effort = "high".to_owned();
+    let told = plain.call();
+    assert_eq!(
+        (told.end, told.notes.join("\n").as_str()),
+        (AttemptEnd::Normal, "it offers no choice of effort: it uses its own")
+    );
+}
+
+/// A conversation that is told again while it is loaded.
+const LOADED: &str = r#"
+say() { printf '%s\n' "$1"; }
+next() { read -r line; printf '%s\n' "$line" >> asked; }
+update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"old","update":'"$1"'}}'; }
+chunk() { update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'"$1"'"}}'; }
+next; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":'$LOADS'}}}'
+next
+case $line in *session/load*)
+    chunk 'what was said before'
+    update '{"sessionUpdate":"tool_call","toolCallId":"t1","kind":"execute","title":"rm","status":"completed","rawInput":{"command":"rm it"}}'
+    case $line in
+    *'"sessionId":"old"'*) say '{"jsonrpc":"2.0","id":2,"result":{}}' ;;
+    *) say '{"jsonrpc":"2.0","id":2,"error":{"code":-32002,"message":"Resource not found"}}'; next ;;
+    esac
+;; esac
+case $line in *session/new*) say '{"jsonrpc":"2.0","id":'$(($(wc -l < asked)))',"result":{"sessionId":"fresh"}}' ;; esac
+next
+DO
+say '{"jsonrpc":"2.0","id":'$(($(wc -l < asked)))',"result":{"stopReason":"end_turn"}}'
+"#;
+
+fn resumed(session: &str, loads: &str, script: &str) -> (Told, String) {
+    let mut stage = Stage::shell(&LOADED.replace("$LOADS", loads).replace("DO", script));
+    stage.policy.adapter = "acp".to_owned();
+    stage.resume = Some(Session { id: session.to_owned(), total: Vec::new() });
+    let told = stage.call();
+    (told, stage.space("asked").unwrap())
+}
+
+#[test]
+fn a_conversation_is_loaded_and_what_is_told_again_is_not_this_turn() {
+    let (told, asked) = resumed("old", "true", "chunk 'It is done.'");
+    assert_eq!((told.end, told.message.as_str()), (AttemptEnd::Normal, "It is done."));
+    assert!(told.summary.commands.is_empty(), "{:?}", told.summary);
+    assert_eq!(told.session.map(|session| session.id).as_deref(), Some("old"));
+    assert!(!asked.contains("session/new") && asked.contains("session/load"), "{asked}");
+    assert_eq!(told.notes, [""; 0]);
+    let (told, _) = resumed("old", "true", ":");
+    assert!(matches!(told.end, AttemptEnd::Protocol { .. }), "it did nothing itself: {:?}", told.end);
+}
+
+#[test]
+fn a_conversation_that_is_gone_begins_afresh_and_says_so() {
+    let (told, asked) = resumed("lost", "true", "chunk 'It is done.'");
+    assert_eq!((told.end, told.message.as_str()), (AttemptEnd::Normal, "It is done."));
+    assert_eq!(told.session.map(|session| session.id).as_deref(), Some("fresh"));
+    assert!(asked.contains("session/load") && asked.contains("session/new"), "{asked}");
+    assert_eq!(told.notes, ["the conversation it was to go on with is gone: it began afresh"]);
+
+    let (told, asked) = resumed("old", "false", "chunk 'It is done.'");
+    assert_eq!(told.end, AttemptEnd::Normal);
+    assert!(!asked.contains("session/load"), "it says that it cannot: {asked}");
+    assert_eq!(told.notes, ["it cannot go on with a conversation: it began afresh"]);
+}
+
+#[test]
+fn who_tries_over_and_over_is_ended() {
+    let retry = r#"echo 'Attempt 1 failed with status 500. Retrying with backoff... {}' >&2"#;
+    let twice = stage(&format!("{retry}; {retry}; chunk ok; end end_turn")).call();
+    assert_eq!(twice.end, AttemptEnd::Normal, "it came through: {twice:?}");
+    let begun = Instant::now();
+    let over_and_over = stage(&format!("{retry}; {retry}; {retry}; read -r more")).call();
+    assert_eq!(over_and_over.end, AttemptEnd::Overloaded);
+    assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use windlass_agent::{Agent, Call, Names, Told, Wall, WallSource, adapter};
 use windlass_core::id::{LoopName, Nonce, TaskId};
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::Millis;
+use windlass_core::usage::Session;
 use windlass_process::{Canceller, Confinement, Spawner};
 use windlass_redact::Redactor;
 
@@ -24,6 +25,8 @@ pub struct Stage {
     pub policy: AgentPolicy,
     spawner: Spawner,
     pub redactor: Redactor,
+    /// The conversation to go on with.
+    pub resume: Option<Session>,
     calls: u32,
 }
 
@@ -43,6 +46,7 @@ impl Stage {
             policy: AgentPolicy { grace: Millis(500), ..policy },
             spawner: Spawner::with_warden(env!("CARGO_BIN_EXE_agent-warden")),
             redactor: Redactor::new(&[]),
+            resume: None,
             calls: 0,
         }
     }
@@ -103,7 +107,7 @@ impl Stage {
             home: &self.path("home"),
             path: std::ffi::OsStr::new("/usr/bin:/bin"),
             is_confined: false,
-            resume: None,
+            resume: self.resume.as_ref(),
             clock: || windlass_core::time::Timestamp(0),
             is_spent: &|_| false,
             live,

@@ -166,8 +166,8 @@ fn own(
     // What an attempt left whose windlass was killed.
     take_back(shop, job, who)?;
     let policy = agent_of(job)?;
-    let mut own = match (policy.extra.resume, is_known(policy)) {
-        (true, true) => Own::lasting(place.clone()).map_err(unusable)?,
+    let mut own = match (keeps_its_home(shop, policy), is_known(policy)) {
+        (true, _) => Own::lasting(place.clone()).map_err(unusable)?,
         (_, true) => Own::made(place.clone()).map_err(unusable)?,
         (_, false) => Own::fresh(&shop.confine, place.clone()).map_err(unusable)?,
     };
@@ -187,7 +187,7 @@ fn own(
 
 fn own_dir(shop: &Workshop, job: &Job, who: &Who<'_>) -> PathBuf {
     let name = format!("own-{}", who.role.name());
-    match job.agent.as_ref().is_some_and(|agent| agent.extra.resume && is_known(agent)) {
+    match job.agent.as_ref().is_some_and(|agent| keeps_its_home(shop, agent)) {
         // A conversation lies in the home it was had in.
         true => shop.dirs.homes(&job.creation.name).join(name),
         false => shop.dirs.attempts(&job.creation.name).join(name),
@@ -196,6 +196,12 @@ fn own_dir(shop: &Workshop, job: &Job, who: &Who<'_>) -> PathBuf {
 
 fn agent_of(job: &Job) -> Result<&AgentPolicy, Fault> {
     job.agent.as_ref().ok_or_else(|| broken("an attempt without an agent"))
+}
+
+/// Between the attempts of a loop. One that is not confined and not known has its operator's.
+fn keeps_its_home(shop: &Workshop, policy: &AgentPolicy) -> bool {
+    let has_one = is_known(policy) || policy.adapter == "acp" && shop.confine.is_on();
+    policy.extra.resume && has_one
 }
 
 fn is_known(policy: &AgentPolicy) -> bool {
