@@ -3,10 +3,13 @@
 use windlass_core::time::Timestamp;
 use windlass_process::Exit;
 
-use super::{Begun, NAMES, Over, Start, named};
+use super::{Begun, NAMES, Over, Start, acp, named};
 use crate::agent::WallSource;
 use crate::failure;
 use crate::reset::Zone;
+
+/// Those with a reader of their own, and any that speaks the Agent Client Protocol.
+const PROGRAMS: usize = NAMES.len() + 1;
 
 /// The first byte chooses the program, the second the exit; what follows is its output, and after a line of
 /// its own with one `~` its standard error.
@@ -22,10 +25,13 @@ pub fn readers(data: &[u8]) {
         6 => Exit::Signal(9),
         _ => Exit::Stalled,
     };
-    let Some(cli) = named(NAMES[usize::from(*program) % NAMES.len()]) else { return };
-    let start = if program % 2 == 0 { Start::Fresh } else { Start::Resumed { before: Vec::new() } };
+    let (round, which) = (usize::from(*program) / PROGRAMS, usize::from(*program) % PROGRAMS);
+    let start = if round % 2 == 0 { Start::Fresh } else { Start::Resumed { before: Vec::new() } };
     let begun = Begun { model: String::new(), schema: true, start, zone: Zone::utc() };
-    let mut reader = cli.reader(begun);
+    let mut reader = match NAMES.get(which).and_then(|name| named(name)) {
+        Some(cli) => cli.reader(begun),
+        None => acp::reader(begun),
+    };
     let now = Timestamp(1_794_765_600_000);
     let mut lines = output.split(|byte| *byte == b'\n');
     let stdout: Vec<&[u8]> = lines.by_ref().take_while(|line| *line != b"~").collect();
@@ -44,7 +50,11 @@ pub fn readers(data: &[u8]) {
     let last = stdout.iter().rev().find(|line| !line.trim_ascii().is_empty());
     let marked = |line: &&[u8]| {
         let says = |word: &[u8]| line.windows(word.len()).any(|part| part == word);
-        says(b"turn.completed") || says(b"result") || says(b"step_finish") || line.contains(&b'\\')
+        says(b"turn.completed")
+            || says(b"result")
+            || says(b"step_finish")
+            || says(b"end_turn")
+            || line.contains(&b'\\')
     };
     assert!(!well || stdout.iter().any(marked), "a turn ends well by its end marker: {last:?}");
 }

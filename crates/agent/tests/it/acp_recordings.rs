@@ -14,6 +14,8 @@ use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
 use windlass_process::Exit;
 
+use crate::disturbed::{apply, damage};
+
 const NOW: Timestamp = Timestamp(1_794_765_600_000);
 
 /// What is recorded, and how it ended.
@@ -54,17 +56,41 @@ fn dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/acp")
 }
 
-fn recording(name: &str) -> Vec<Vec<u8>> {
-    let bytes = fs::read(dir().join(format!("{name}.jsonl"))).unwrap();
-    bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()
+struct Recording {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
 }
 
-fn read(lines: &[Vec<u8>], exit: &Exit) -> (Vec<Live>, Ending) {
+fn recording(name: &str) -> Recording {
+    let file = |kind: &str| dir().join(format!("{name}.{kind}"));
+    Recording {
+        stdout: fs::read(file("jsonl")).unwrap(),
+        // Not every program printed something there.
+        stderr: fs::read(file("stderr")).unwrap_or_default(),
+    }
+}
+
+struct Read {
+    heard: Vec<Live>,
+    /// What was certain before the program was dead.
+    hopeless: Option<AttemptEnd>,
+    ending: Ending,
+}
+
+fn read(recording: &Recording, exit: &Exit) -> Read {
     let begun = Begun { model: String::new(), schema: false, start: Start::Fresh, zone: Zone::utc() };
     let mut reader = acp::reader(begun);
-    let heard = lines.iter().flat_map(|line| reader.line(line, NOW)).collect();
+    let mut heard = Vec::new();
+    for line in recording.stderr.split(|byte| *byte == b'\n') {
+        heard.extend(reader.error_line(line, NOW));
+    }
+    for line in recording.stdout.split(|byte| *byte == b'\n') {
+        heard.extend(reader.line(line, NOW));
+    }
+    let hopeless = reader.hopeless();
     let outside = failure::class(exit, WallSource::Agent, &[]);
-    (heard, reader.end(&Over { exit, outside: &outside, stderr: b"", now: NOW }))
+    let ending = reader.end(&Over { exit, outside: &outside, stderr: &recording.stderr, now: NOW });
+    Read { heard, hopeless, ending }
 }
 
 fn class(end: &AttemptEnd) -> String {
@@ -80,8 +106,25 @@ fn every_recording_has_its_class() {
     found.sort();
     assert_eq!(found, CLASSES.map(|(name, _)| name), "each is in the table");
     for (name, expected) in CLASSES {
-        let (_, ending) = read(&recording(name), &Exit::Code(0));
+        let ending = read(&recording(name), &Exit::Code(0)).ending;
         assert_eq!(class(&ending.end), expected, "{name}: {:?}", ending.end);
+    }
+}
+
+/// Two of them tell of their retries, one in the protocol and one beside it.
+#[test]
+fn who_tries_over_and_over_is_ended_with_what_it_told() {
+    for (name, expected) in [
+        ("gemini-http500", "overloaded"),
+        ("codex-acp-http401", "auth"),
+        ("codex-acp-http500", "overloaded"),
+        ("codex-acp2-http500", "overloaded"),
+    ] {
+        let hopeless = read(&recording(name), &Exit::Cancelled).hopeless;
+        assert_eq!(hopeless.as_ref().map(class).as_deref(), Some(expected), "{name}");
+    }
+    for (name, _) in CLASSES.iter().filter(|(_, expected)| *expected == "normal") {
+        assert_eq!(read(&recording(name), &Exit::Code(0)).hopeless, None, "{name}");
     }
 }
 
@@ -90,7 +133,7 @@ fn every_recording_has_its_class() {
 fn what_is_read_of_every_recording_is_a_text() {
     let mut shown = String::new();
     for (name, _) in CLASSES {
-        let (heard, ending) = read(&recording(name), &Exit::Code(0));
+        let Read { heard, ending, .. } = read(&recording(name), &Exit::Code(0));
         writeln!(shown, "# {name}").unwrap();
         heard.iter().for_each(|event| writeln!(shown, "{event:?}").unwrap());
         writeln!(shown, "end: {:?}\nagent: {}\nmessage: {}", ending.end, ending.agent, ending.message)
@@ -112,48 +155,8 @@ fn what_is_read_of_every_recording_is_a_text() {
 fn no_turn_ends_well_by_another_exit() {
     for (name, expected) in CLASSES.iter().filter(|(_, expected)| *expected == "normal") {
         for exit in [Exit::Code(1), Exit::Signal(9), Exit::Stalled, Exit::TimedOut, Exit::Cancelled] {
-            let (_, ending) = read(&recording(name), &exit);
+            let ending = read(&recording(name), &exit).ending;
             assert_ne!(class(&ending.end), *expected, "{name} by {exit:?}");
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-enum Damage {
-    Cut(prop::sample::Index),
-    Drop(prop::sample::Index),
-    Twice(prop::sample::Index),
-    Swap(prop::sample::Index, prop::sample::Index),
-    Byte(prop::sample::Index, prop::sample::Index, u8),
-}
-
-fn damage() -> impl Strategy<Value = Damage> {
-    use prop::sample::Index;
-    prop_oneof![
-        any::<Index>().prop_map(Damage::Cut),
-        any::<Index>().prop_map(Damage::Drop),
-        any::<Index>().prop_map(Damage::Twice),
-        any::<(Index, Index)>().prop_map(|(one, other)| Damage::Swap(one, other)),
-        any::<(Index, Index, u8)>().prop_map(|(line, at, byte)| Damage::Byte(line, at, byte)),
-    ]
-}
-
-fn harm(lines: &mut Vec<Vec<u8>>, damage: &Damage) {
-    let count = lines.len();
-    if count == 0 {
-        return;
-    }
-    match damage {
-        Damage::Cut(at) => lines.truncate(at.index(count)),
-        Damage::Drop(at) => drop(lines.remove(at.index(count))),
-        Damage::Twice(at) => lines.insert(at.index(count), lines[at.index(count)].clone()),
-        Damage::Swap(one, other) => lines.swap(one.index(count), other.index(count)),
-        Damage::Byte(line, at, byte) => {
-            let line = &mut lines[line.index(count)];
-            if !line.is_empty() {
-                let at = at.index(line.len());
-                line[at] = *byte;
-            }
         }
     }
 }
@@ -162,20 +165,61 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn damage_makes_no_success(which in 0..CLASSES.len(), damages in prop::collection::vec(damage(), 1..8)) {
+    fn damage_makes_no_success(
+        which in 0..CLASSES.len(),
+        damages in prop::collection::vec(damage(), 1..8),
+        beside in prop::collection::vec(damage(), 0..3),
+    ) {
         let (name, expected) = CLASSES[which];
-        let mut lines = recording(name);
-        damages.iter().for_each(|one| harm(&mut lines, one));
-        let (_, ending) = read(&lines, &Exit::Code(0));
+        let mut recording = recording(name);
+        damages.iter().for_each(|one| apply(one, &mut recording.stdout));
+        beside.iter().for_each(|one| apply(one, &mut recording.stderr));
+        let ending = read(&recording, &Exit::Code(0)).ending;
         let well = ending.end == AttemptEnd::Normal;
         prop_assert!(!well || expected == "normal", "{name}: {:?}", ending);
-        let has_end = lines.iter().any(|line| String::from_utf8_lossy(line).contains("end_turn"));
+        let has_end = String::from_utf8_lossy(&recording.stdout).contains("end_turn");
         prop_assert!(!well || has_end, "{name} ended well without its end");
     }
 
     #[test]
-    fn any_bytes_are_read(lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..20)) {
-        let (_, ending) = read(&lines, &Exit::Code(0));
+    fn any_bytes_are_read(stdout in prop::collection::vec(any::<u8>(), 0..2000), stderr in prop::collection::vec(any::<u8>(), 0..400)) {
+        let ending = read(&Recording { stdout, stderr }, &Exit::Code(0)).ending;
         prop_assert!(ending.end != AttemptEnd::Normal);
+    }
+}
+
+/// Every recording that ended well, as lines without what comes after its end.
+#[test]
+fn an_end_that_is_missing_cut_or_doubled_is_no_success() {
+    for (name, _) in CLASSES.iter().filter(|(_, expected)| *expected == "normal") {
+        let whole = recording(name);
+        let lines: Vec<&[u8]> = whole.stdout.split(|byte| *byte == b'\n').collect();
+        let end =
+            lines.iter().rposition(|line| String::from_utf8_lossy(line).contains("\"end_turn\"")).unwrap();
+        let ends_well = |lines: &[&[u8]]| {
+            let changed = Recording { stdout: lines.join(&b'\n'), stderr: whole.stderr.clone() };
+            read(&changed, &Exit::Code(0)).ending.end == AttemptEnd::Normal
+        };
+        assert!(ends_well(&lines), "{name}");
+        assert!(!ends_well(&lines[..end]), "{name}: missing");
+        let cut = [&lines[..end], &[&lines[end][..lines[end].len() - 1]]].concat();
+        assert!(!ends_well(&cut), "{name}: cut");
+        let doubled = [&lines[..=end], &lines[end..]].concat();
+        assert!(!ends_well(&doubled), "{name}: doubled");
+    }
+}
+
+#[test]
+fn giant_lines_and_deep_ones_are_passed_over() {
+    let giant =
+        format!("{{\"dir\":\"agent->client\",\"msg\":{{\"x\":\"{}\"}}}}", "y".repeat(9 * 1024 * 1024));
+    let deep =
+        format!("{{\"dir\":\"agent->client\",\"msg\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    for line in [giant, deep] {
+        let mut disturbed = recording("codex-acp2-ok");
+        disturbed.stdout.splice(0..0, format!("{line}\n").into_bytes());
+        let ending = read(&disturbed, &Exit::Code(0)).ending;
+        assert_eq!(ending.end, AttemptEnd::Normal);
+        assert_eq!(ending.notes, ["1 lines of its output were not read"]);
     }
 }

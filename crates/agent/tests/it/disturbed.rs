@@ -11,7 +11,7 @@ use crate::recorded::{Recording, read, recording};
 use crate::recordings::TABLE;
 
 #[derive(Clone, Debug)]
-enum Damage {
+pub enum Damage {
     Truncate(prop::sample::Index),
     Drop(prop::sample::Index),
     Duplicate(prop::sample::Index, prop::sample::Index),
@@ -21,7 +21,7 @@ enum Damage {
     Foreign(prop::sample::Index, usize),
 }
 
-fn damage() -> impl Strategy<Value = Damage> {
+pub fn damage() -> impl Strategy<Value = Damage> {
     let index = any::<prop::sample::Index>;
     prop_oneof![
         index().prop_map(Damage::Truncate),
@@ -35,18 +35,21 @@ fn damage() -> impl Strategy<Value = Damage> {
 }
 
 /// Lines of nobody, and halves of end markers.
-const FOREIGN: [&str; 8] = [
+const FOREIGN: [&str; 11] = [
     "",
     "Warning: something",
     "{\"type\":\"result\"}",
     "{\"type\":\"turn.completed\"",
     "{\"type\":\"step_finish\",\"part\":null}",
+    "{\"dir\":\"agent->client\",\"msg\":{\"result\":{\"stopReason\":\"end_turn\"}}}",
+    "{\"dir\":\"agent->client\",\"msg\":{\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}",
+    "{\"dir\":\"windlass\",\"msg\":{\"broken\":7}}",
     "{\"type\":7}",
     "null",
     "\u{fffd}\u{0}",
 ];
 
-fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
+pub fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
     let mut lines: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
     let count = lines.len();
     match damage {
@@ -179,10 +182,10 @@ fn giant_lines_and_deep_ones_are_passed_over() {
 fn the_fuzz_target_holds_on_its_seeds_and_on_every_recording() {
     for (name, exit, _) in TABLE {
         let recording = recording(name, exit.clone());
-        for program in 0..10 {
+        for program in 0..12 {
             for exit in [0, 4, 6] {
                 let whole = [&[program, exit], &recording.stdout[..], b"\n~\n", &recording.stderr].concat();
-                if program % 5 == 0 || *name != "opencode-midcut" {
+                if program % 6 == 0 || *name != "opencode-midcut" {
                     fuzzed::readers(&whole);
                 }
             }
@@ -190,6 +193,6 @@ fn the_fuzz_target_holds_on_its_seeds_and_on_every_recording() {
     }
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/readers");
     let seeds: Vec<_> = std::fs::read_dir(corpus).unwrap().map(|seed| seed.unwrap().path()).collect();
-    assert!(seeds.len() >= 5, "the seeds are there");
+    assert!(seeds.len() >= 8, "the seeds are there");
     seeds.iter().for_each(|seed| fuzzed::readers(&std::fs::read(seed).unwrap()));
 }
