@@ -1,10 +1,13 @@
 //! A plan's limit is waited out, also by the windlass that comes after one that was killed.
 
+use std::time::{Duration, SystemTime};
+
 use serde_json::Value;
+use windlass_core::time::Timestamp;
 use windlass_testkit::poll;
 use windlass_testkit::scratch::Running;
 
-use crate::case::RUN;
+use crate::case::{LOOP, RUN};
 use crate::play::{FIRST_CALL, NO_SECOND_CHANCE, NOT_REVIEWED, Play, Rest, cli, of_each, serve};
 
 /// The first request meets the limit.
@@ -36,7 +39,7 @@ turns = [
 fn waiting(play: &Play, running: &mut Running) -> Value {
     let mut view = Value::Null;
     let waits = poll::until(FIRST_CALL, || {
-        let told = play.case.windlass(&["status", crate::case::LOOP, "--json"]);
+        let told = play.case.windlass(&["status", LOOP, "--json"]);
         view = if told.status.success() { told.json() } else { Value::Null };
         view["status"] == "waiting" || running.has_ended()
     });
@@ -44,20 +47,63 @@ fn waiting(play: &Play, running: &mut Running) -> Value {
     view
 }
 
-// Codex tells such times to the minute, the others to the second.
+// The others tell such times to the second.
 of_each!(ends_soon: claude opencode gemini qwen);
 
-/// A limit that ends soon is waited out, also by a windlass that comes after, and the same iteration goes on.
 #[track_caller]
 fn ends_soon(name: &'static str) {
     // On a busy machine it takes seconds until the turn of a slow program is over.
     let Some(play) = limited(name, 30) else { return };
-    let mut running = play.case.start();
-    let first = waiting(&play, &mut running);
+    waited_out(&play, "UTC");
+}
+
+/// Codex tells such times to the minute, which is then waited for to its end. So it is shown a clock of which the
+/// minute is over soon: a zone may be seconds away from the others.
+#[test]
+fn a_limit_of_codex_that_ends_soon_is_waited_out_and_the_same_iteration_goes_on() {
+    let begun = now();
+    let Some(play) = limited("codex", 3) else { return };
+    let served = now();
+    waited_out(&play, &zone_with_a_minute_that_ends_in(20));
+    let asked: Vec<i64> =
+        play.server.requests().iter().filter(|seen| seen.api.is_some()).map(|seen| millis(seen.at)).collect();
+    let reset_at = play.case.log().of("attempt_finished")[0]["end"]["reset_at"].clone();
+    let reset_at: Timestamp = reset_at.as_str().unwrap().parse().unwrap();
+    // The server counts in whole seconds from the moment it was asked.
+    let truly = Timestamp((begun + asked[0]) / 1000 * 1000 + 3000);
+    assert!(reset_at >= truly, "{reset_at} is before the limit ends, {truly}");
+    assert!(reset_at.0 <= truly.0 + 62_000, "{reset_at} is long after the limit ends, {truly}");
+    assert!(served + asked[1] >= reset_at.0, "asked before {reset_at}");
+}
+
+/// As `TZ` names one.
+fn zone_with_a_minute_that_ends_in(seconds: i64) -> String {
+    let behind = (60 - seconds - now() / 1000).rem_euclid(60);
+    format!("ODD-0:00:{behind:02}")
+}
+
+fn now() -> i64 {
+    millis(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap())
+}
+
+fn millis(span: Duration) -> i64 {
+    i64::try_from(span.as_millis()).unwrap()
+}
+
+/// A limit that ends soon is waited out, also by a windlass that comes after, and the same iteration goes on.
+#[track_caller]
+fn waited_out(play: &Play, zone: &str) {
+    let start = || {
+        let mut command = play.case.command(&["run", "--name", LOOP]);
+        command.env("TZ", zone);
+        play.case.home.start(command)
+    };
+    let mut running = start();
+    let first = waiting(play, &mut running);
     assert_eq!(first["waiting"]["why"], "usage_limit", "{first:#}");
     running.kill();
-    let mut again = play.case.start();
-    let view = waiting(&play, &mut again);
+    let mut again = start();
+    let view = waiting(play, &mut again);
     assert_eq!(view["waiting"], first["waiting"], "killed and started again, it waits for the same moment");
     let asked = play.model_requests();
     let seen = play.case.look(again.finish(RUN));
@@ -65,6 +111,10 @@ fn ends_soon(name: &'static str) {
     assert_eq!(asked, 1, "nothing is asked while it waits");
     assert_eq!(seen.log.count("iteration_opened"), 1, "{}", seen.log);
     assert_eq!(seen.task("001-add")["failures"], 0);
+    let end = &seen.log.of("attempt_finished")[0]["end"];
+    let time = |value: &Value| value.as_str().unwrap().parse::<Timestamp>().unwrap();
+    let late = time(&first["waiting"]["until"]).0 - time(&end["reset_at"]).0;
+    assert!((0..30_000).contains(&late), "{late} ms after {end}");
 }
 
 of_each!(lasts_hours);
@@ -103,6 +153,6 @@ fn shows_its_end(name: &str, play: Option<Play>) {
     assert!(until >= end["reset_at"].as_str().unwrap(), "{until} {end}");
     assert!(running.stdout().contains("usage limit until"), "the wait is told: {}", running.stdout());
     assert_eq!(play.model_requests(), 1, "{name} is not let to try again");
-    play.case.windlass(&["cancel", crate::case::LOOP]).expect_code(0);
+    play.case.windlass(&["cancel", LOOP]).expect_code(0);
     running.finish(RUN).expect_code(5);
 }
