@@ -7,6 +7,7 @@
 //! lines mean is read outside, like the output of every other agent ([`crate::cli`]).
 
 mod bridge;
+mod environment;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -21,7 +22,6 @@ use crate::attempt::{self, REPORT_PATH, Start};
 use crate::cli::{self, Begun};
 use crate::command::{self, Command};
 use crate::known::{self, Heard, OUTPUT_CAP};
-use crate::profile::profile;
 use crate::reset::Zone;
 use crate::scripted;
 
@@ -66,22 +66,10 @@ impl Agent for Acp {
             zone: Zone::system(),
         };
         let reader = cli::acp::reader(begun);
-        let start = Start { argv, env: environment(call.policy), output_cap: OUTPUT_CAP };
+        let start = Start { argv, env: environment::of(call.policy), output_cap: OUTPUT_CAP };
         let heard = Heard { reader, schema: false, notes: Vec::new() };
         known::hear(call, start, heard, started).0
     }
-}
-
-/// The programs that are known are told to leave updates to people and retries to windlass; what the operator
-/// set wins.
-fn environment(policy: &AgentPolicy) -> Vec<(OsString, OsString)> {
-    let known = match profile(policy).map(|profile| profile.name) {
-        Some("claude") => cli::CLAUDE_ENVIRONMENT,
-        _ => &[],
-    };
-    let known = known.iter().map(|(name, value)| (name.into(), value.into()));
-    let set = policy.extra.set.iter().map(|(name, value)| (name.into(), value.into()));
-    known.chain(set).collect()
 }
 
 /// What the side under the warden must know.

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
+use windlass_process::Exit;
 
 use self::calls::Calls;
 use super::fault::Fault;
@@ -44,12 +45,14 @@ pub fn reader(begun: Begun) -> Box<dyn Reader> {
         loading: String::new(),
         is_cancelled: false,
         fault: None,
-        retries: 0,
+        is_broken_off: false,
+        retries: (0, Fault::default()),
         broken: None,
         saying: (String::new(), String::new()),
         calls: Calls::default(),
         cost: None,
         is_working: false,
+        has_asked: false,
     })
 }
 
@@ -67,8 +70,10 @@ struct AcpReader {
     is_cancelled: bool,
     /// A failure it told of, and did nothing since that would have overcome it.
     fault: Option<Fault>,
-    /// How often in a row it told that it would try again.
-    retries: u32,
+    /// It told that its turn failed, and not how.
+    is_broken_off: bool,
+    /// How often in a row it told that it would try again, and why it did last.
+    retries: (u32, Fault),
     /// Why the side under the warden gave up.
     broken: Option<String>,
     /// A message as it comes, and its id.
@@ -77,6 +82,8 @@ struct AcpReader {
     cost: Option<u64>,
     /// Its model has answered something.
     is_working: bool,
+    /// It wanted a file or a terminal of ours.
+    has_asked: bool,
 }
 
 impl Reader for AcpReader {
@@ -111,6 +118,11 @@ impl Reader for AcpReader {
 
     fn end(mut self: Box<Self>, over: &Over<'_>) -> Ending {
         self.flush();
+        let is_waiting = matches!(over.exit, Exit::Stalled | Exit::TimedOut) && self.retries.0 > 0;
+        // Silence between two tries has a reason that was told.
+        if let Some(why) = self.turn.class(&self.retries.1, over.now).filter(|_| is_waiting) {
+            self.turn.give_up(why);
+        }
         if let ([only], Some(cost)) = (self.turn.usage.as_mut_slice(), self.cost) {
             only.usage.cost_micro_usd = only.usage.cost_micro_usd.or(Some(cost));
         }
@@ -168,6 +180,7 @@ impl AcpReader {
                 self.flush();
                 self.calls.asked(&mut self.turn.story, &message["params"]["toolCall"]);
             }
+            method if method.starts_with("fs/") || method.starts_with("terminal/") => self.has_asked = true,
             _ => {}
         }
     }
@@ -241,27 +254,31 @@ impl AcpReader {
             self.fault = Some(fault);
         }
         match words(codex, "/threadStatus/type") {
+            // Which one it is, is told in words, like an answer of the model.
             "systemError" => {
-                self.fault = Some(self.fault.take().unwrap_or_else(|| Fault::said(SYSTEM_ERROR)))
+                self.flush();
+                self.is_broken_off = true;
             }
             "idle" => self.overcome(),
             _ => {}
         }
     }
 
-    /// Whoever tries over and over is ended: it is windlass that waits between attempts, and shows it.
+    /// Whoever tries over and over is ended: it is windlass that waits between attempts, and shows it. Nothing is
+    /// tried again but what is taken for the server's fault.
     fn tries_again(&mut self, retry: Retry, fault: Fault, now: Timestamp) {
-        self.retries += 1;
-        let class = self.turn.class(&fault, now).filter(|_| self.retries >= MOST_RETRIES);
+        self.retries = (self.retries.0 + 1, fault.clone());
+        let class = self.turn.class(&fault, now).unwrap_or(AttemptEnd::Overloaded);
         self.turn.retrying(retry, fault, now);
-        if let Some(end) = class {
-            self.turn.give_up(end);
+        if self.retries.0 >= MOST_RETRIES {
+            self.turn.give_up(class);
         }
     }
 
     fn overcome(&mut self) {
         self.fault = None;
-        self.retries = 0;
+        self.is_broken_off = false;
+        self.retries = (0, Fault::default());
         self.turn.went_on();
     }
 
@@ -275,7 +292,8 @@ impl AcpReader {
         self.flush();
         let result = &message["result"];
         if let Some(error) = message.get("error").filter(|error| !error.is_null()) {
-            self.mark = if self.is_cancelled { Mark::Aborted } else { Mark::Failed(failure(error)) };
+            self.mark =
+                if self.is_cancelled { Mark::Aborted } else { Mark::Failed(self.failure(error, now)) };
         } else if method == "initialize" {
             let name = text(result, "/agentInfo/name").unwrap_or("acp");
             let version = words(result, "/agentInfo/version");
@@ -320,16 +338,22 @@ impl AcpReader {
         if let Some(fault) = self.fault.take() {
             return Mark::Failed(fault);
         }
+        if self.is_broken_off {
+            let said = Some(self.turn.message.as_str()).filter(|said| !said.is_empty());
+            return Mark::Failed(Fault::said(said.unwrap_or(SYSTEM_ERROR)));
+        }
         let is_idle = !self.is_working && !self.calls.any();
         let said = Fault::said(&self.turn.message);
-        if is_idle && self.turn.class(&said, now).is_some() {
+        if is_idle && self.turn.tells(&said, now) {
             return Mark::Failed(said);
         }
-        if is_idle && self.turn.messages == 0 {
+        let has_done = self.calls.any() || self.has_asked || self.turn.messages > 0;
+        if !has_done {
             return Mark::Missing(NOTHING_DONE);
         }
-        // Who tells no tokens at all leaves the field out.
-        if !self.is_working && result.get("usage").is_some() {
+        // Who tells no tokens at all leaves the fields out.
+        let tells = result.get("usage").is_some() || result.pointer("/_meta/quota").is_some();
+        if !self.is_working && tells {
             return Mark::Missing(NOTHING_USED);
         }
         let open = self.calls.open();
@@ -340,25 +364,29 @@ impl AcpReader {
     }
 }
 
-const SYSTEM_ERROR: &str = "the agent tells of an error of its own, and not which";
-
-/// An error of JSON-RPC: the words that say the most are beside it.
-fn failure(error: &Value) -> Fault {
-    let said = words(error, "/message");
-    let data = &error["data"];
-    let beside = ["/message", "/details", "/error/message", "/error", ""];
-    let beside = beside.iter().find_map(|at| text(data, at)).filter(|beside| !beside.is_empty());
-    let code = error["code"].as_i64().unwrap_or_default();
-    let status = u64::try_from(code).ok().filter(|code| (400..600).contains(code));
-    let mut fault = Fault::said(beside.unwrap_or(said)).status_if_unknown(status);
-    fault = fault.and(&codex_error(&data["codex_error_info"]));
-    if data.is_object() {
-        let mut codes = Fault::default();
-        codes.look_into(data);
-        fault = fault.and(&codes);
+impl AcpReader {
+    /// An error of JSON-RPC: the words that say the most are beside it.
+    fn failure(&self, error: &Value, now: Timestamp) -> Fault {
+        let said = words(error, "/message");
+        let data = &error["data"];
+        let beside = ["/message", "/details", "/error/message", "/error", ""];
+        let beside = beside.iter().find_map(|at| text(data, at)).filter(|beside| !beside.is_empty());
+        let mut fault = Fault::said(beside.unwrap_or(said)).and(&codex_error(&data["codex_error_info"]));
+        if data.is_object() {
+            let mut codes = Fault::default();
+            codes.look_into(data);
+            fault = fault.and(&codes);
+        }
+        let code = error["code"].as_i64().unwrap_or_default();
+        let status = u64::try_from(code).ok().filter(|code| (400..600).contains(code));
+        // Gemini says 500 of all that has no status of its own.
+        let status = status.filter(|status| *status != 500 || !self.turn.tells(&fault, now));
+        fault = fault.status_if_unknown(status);
+        if code == AUTH_REQUIRED { fault.code("authentication_failed") } else { fault }
     }
-    if code == AUTH_REQUIRED { fault.code("authentication_failed") } else { fault }
 }
+
+const SYSTEM_ERROR: &str = "the agent tells of an error of its own, and not which";
 
 /// Codex's word for a failure, or an object under that word.
 fn codex_error(told: &Value) -> Fault {

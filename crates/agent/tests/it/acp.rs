@@ -254,6 +254,10 @@ fn who_lies_about_the_end_is_not_believed() {
         "end end_turn".to_owned(),
         usage("null"),
         usage(r#"{"inputTokens":0,"outputTokens":0}"#),
+        // Gemini of a model that refused.
+        r#"say '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","_meta":{"quota":{"model_usage":[{"model":"m","token_count":{"input_tokens":10,"output_tokens":4}}]}}}}'"#.to_owned(),
+        // Gemini after a stream that was cut.
+        r#"chunk "This is"; say '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":0,"output_tokens":0},"model_usage":[]}}}}'"#.to_owned(),
         "chunk ok; end end_turn; end end_turn".to_owned(),
         "chunk ok; end end_turn; chunk more".to_owned(),
         "chunk ok; end done".to_owned(),
@@ -261,6 +265,11 @@ fn who_lies_about_the_end_is_not_believed() {
         let told = stage(&script).call();
         assert!(is_protocol(&told.end), "{script}: {:?}", told.end);
     }
+    let broken_off = r#"chunk "Warning: odd"; update '{"sessionUpdate":"session_info_update","_meta":{"codex":{"threadStatus":{"type":"systemError"}}}}'"#;
+    let told = |words: &str| stage(&format!("{broken_off}; chunk \"{words}\"; end end_turn")).call().end;
+    assert_eq!(told("Your input exceeds the context window of this model."), AttemptEnd::ContextOverflow);
+    let unknown = AttemptEnd::Crashed { what: "It is so.".to_owned() };
+    assert_eq!(told("It is so."), unknown, "its own word, and no success");
     assert_eq!(stage("chunk ok; end cancelled").call().end, AttemptEnd::Killed);
     assert_eq!(stage("chunk ok; end max_turn_requests").call().end, AttemptEnd::TimedOut);
     assert!(matches!(stage("chunk ok; end refusal").call().end, AttemptEnd::Refused { .. }));
@@ -277,6 +286,9 @@ fn failures_have_their_classes() {
     let gone =
         end(&error(r#"{"code":-32603,"message":"Internal error","data":{"details":"model not found: x"}}"#));
     assert!(matches!(gone, AttemptEnd::ModelNotFound { .. }), "{gone:?}");
+    assert_eq!(end(&error(r#"{"code":500,"message":"hm"}"#)), AttemptEnd::Overloaded);
+    let unread = end(&error(r#"{"code":500,"message":"Unexpected token n in JSON at position 1"}"#));
+    assert!(matches!(unread, AttemptEnd::Protocol { .. }), "{unread:?}");
     let crashed = |script: &str, what: &str| {
         let AttemptEnd::Crashed { what: told } = end(script) else { panic!("{script}") };
         assert!(told.contains(what), "{told}");
@@ -433,13 +445,29 @@ fn a_conversation_that_is_gone_begins_afresh_and_says_so() {
 
 #[test]
 fn who_tries_over_and_over_is_ended() {
-    let retry = r#"echo 'Attempt 1 failed with status 500. Retrying with backoff... {}' >&2"#;
-    let twice = stage(&format!("{retry}; {retry}; chunk ok; end end_turn")).call();
-    assert_eq!(twice.end, AttemptEnd::Normal, "it came through: {twice:?}");
-    let begun = Instant::now();
-    let over_and_over = stage(&format!("{retry}; {retry}; {retry}; read -r more")).call();
-    assert_eq!(over_and_over.end, AttemptEnd::Overloaded);
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    let http = "Attempt 1 failed with status 500. Retrying with backoff... {}";
+    let quota = "Attempt 1 failed: Resource has been exhausted (e.g. check quota).";
+    let log =
+        r#"level=ERROR message="stream error" modelID=m error.error="AI_APICallError: Service Unavailable""#;
+    let script = |line: &str, times: usize, then: &str| {
+        let tell = format!("printf '%s\\n' '{line}' >&2\n");
+        stage(&format!("{}{then}", tell.repeat(times)))
+    };
+    let came_through = script(http, 2, "chunk ok; end end_turn").call();
+    assert_eq!(came_through.end, AttemptEnd::Normal, "{came_through:?}");
+    for (line, end) in [
+        (http, AttemptEnd::Overloaded),
+        (log, AttemptEnd::Overloaded),
+        (quota, AttemptEnd::RateLimited { retry_at: None }),
+    ] {
+        let begun = Instant::now();
+        assert_eq!(script(line, 3, "read -r more").call().end, end, "{line}");
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        // Silence between two tries has a reason that was told.
+        let mut silent = script(line, 1, "read -r more");
+        silent.policy.silence = Millis(500);
+        assert_eq!(silent.call().end, end, "{line}");
+    }
 }
 
 #[test]

@@ -4,17 +4,36 @@ use crate::cli::fault::Fault;
 use crate::live::{self, Retry};
 
 pub fn told(line: &str) -> Option<(Retry, Fault)> {
-    of_gemini(line).or_else(|| of_codex(line))
+    of_gemini(line.trim()).or_else(|| of_codex(line)).or_else(|| of_opencode(line))
 }
 
-/// `Attempt 2 failed with status 500. Retrying with backoff... _ApiError: {…}`
+/// `Attempt 2 failed with status 500. Retrying with backoff... _ApiError: {…}`, and for quotas
+/// `Attempt 1 failed: Resource has been exhausted …`.
 fn of_gemini(line: &str) -> Option<(Retry, Fault)> {
-    let (attempt, rest) = line.trim().strip_prefix("Attempt ")?.split_once(" failed with status ")?;
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let status: u64 = rest[..digits].parse().ok()?;
-    let why = format!("HTTP {status}");
-    let retry = Retry { attempt: attempt.parse().ok(), of: None, delay_ms: None, why };
-    Some((retry, Fault::said(rest).status(Some(status))))
+    let (attempt, rest) = line.strip_prefix("Attempt ")?.split_once(" failed")?;
+    let attempt = Some(attempt.parse().ok()?);
+    let (why, fault) = match rest.strip_prefix(" with status ") {
+        Some(rest) => {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let status: u64 = rest[..digits].parse().ok()?;
+            (format!("HTTP {status}"), Fault::said(rest).status(Some(status)))
+        }
+        None => {
+            let said = rest.trim_start_matches([':', ' ']);
+            (live::words(said), Fault::said(said).code("RESOURCE_EXHAUSTED"))
+        }
+    };
+    Some((Retry { attempt, of: None, delay_ms: None, why }, fault))
+}
+
+/// With `--print-logs`: `… message="stream error" … error.error="AI_APICallError: …"`
+fn of_opencode(line: &str) -> Option<(Retry, Fault)> {
+    let (_, rest) = line.split_once("message=\"stream error\"")?;
+    let (_, quoted) = rest.split_once("error.error=")?;
+    let mut values = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
+    let said = values.next()?.ok()?;
+    let fault = Fault::said(&said);
+    Some((Retry { attempt: None, of: None, delay_ms: None, why: live::words(fault.words()) }, fault))
 }
 
 /// `… Handled error during turn: Reconnecting... 1/5 Some(…) Some("unexpected status 401 …")`
