@@ -19,6 +19,7 @@ mod shape;
 
 mod play;
 
+mod acp;
 mod asked;
 mod failures;
 mod lies;
