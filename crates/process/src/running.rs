@@ -102,15 +102,12 @@ impl Running {
         (record::stdout_path(&self.dir), record::stderr_path(&self.dir))
     }
 
-    /// Returns when nothing of the program is alive.
+    /// Returns when nothing of the program is alive. The warden has let go of everything, and is about to end.
     pub fn wait(mut self) -> Finished {
         let answer = self.read_answer();
         self.control.state().pipe = None;
         let outcome = match answer {
-            Answer::Outcome(outcome) => {
-                self.warden.wait().ok();
-                return self.finished(*outcome);
-            }
+            Answer::Outcome(outcome) => return self.finished(*outcome),
             Answer::Nothing => "it ended without an answer",
             Answer::Overdue => "it did not answer in time",
         };

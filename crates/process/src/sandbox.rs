@@ -90,7 +90,7 @@ impl Level {
 pub struct Enclosure {
     network: Network,
     plan: reach::Plan,
-    filters: Option<seccomp::Filters>,
+    filters: Option<seccomp::Filter>,
     rules: Option<landlock::Rules>,
     weakened: Weakened,
 }
@@ -120,7 +120,7 @@ impl Enclosure {
         };
         let level = confinement.level;
         let filters = match weakened.keeps(Defence::Seccomp) {
-            true => Some(seccomp::Filters::new(level, &network)?),
+            true => Some(seccomp::Filter::new(level, &network)?),
             false => None,
         };
         let rules = match weakened.keeps(Defence::Landlock) && weakened.keeps(Defence::Files) {
@@ -165,7 +165,7 @@ impl Enclosure {
         if let Some(rules) = ready.rules {
             rules.apply()?;
         }
-        self.filters.as_ref().map_or(Ok(()), seccomp::Filters::apply)
+        self.filters.as_ref().map_or(Ok(()), seccomp::Filter::apply)
     }
 }
 

@@ -3,6 +3,8 @@
 //! A rule grants a right on a path and on everything below it, and nothing takes it back. So a directory with
 //! something hidden in it gets no rule; its other children get one each.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ::landlock::{
@@ -200,7 +202,7 @@ fn expand(plan: &Plan, place: &Place, grants: &mut Vec<(PathBuf, Grant)>) -> Res
     let before = grants.len();
     let mut pending = vec![place.path.clone()];
     while let Some(path) = pending.pop() {
-        let inside: Vec<_> = hidden.iter().filter(|inner| inner.path.starts_with(&path)).collect();
+        let inside: Vec<&&Place> = hidden.iter().filter(|inner| inner.path.starts_with(&path)).collect();
         if inside.is_empty() {
             grants.push((path, Grant::Read));
             continue;
@@ -212,10 +214,20 @@ fn expand(plan: &Plan, place: &Place, grants: &mut Vec<(PathBuf, Grant)>) -> Res
         if inside.iter().all(|inner| !inner.is_dir) {
             grants.push((path.clone(), Grant::List));
         }
+        let below = |inner: &&&Place| {
+            let rest = inner.path.strip_prefix(&path).ok()?;
+            rest.components().next().map(|first| first.as_os_str().to_owned())
+        };
+        let ways: BTreeSet<OsString> = inside.iter().filter_map(below).collect();
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
             // A link needs no right, and a rule would go to what it points at.
-            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+                continue;
+            }
+            if ways.contains(&entry.file_name()) {
                 pending.push(entry.path());
+            } else {
+                grants.push((entry.path(), Grant::Read));
             }
         }
         if pending.len() + grants.len() - before > MOST_EXPANDED {

@@ -15,53 +15,64 @@ use seccompiler::{
 
 use crate::sandbox::{Level, Network};
 
-/// Filters are stacked, and the strictest answer counts.
-pub struct Filters(Vec<BpfProgram>);
+/// One program for all of it: the kernel translates every filter anew for every program that is started.
+pub struct Filter(BpfProgram);
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-impl Filters {
+impl Filter {
     /// `network` is what remains to be refused by this means: see the callers.
-    pub fn new(level: Level, network: &Network) -> Result<Filters, String> {
-        let build = || -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
-            let refused = filter(refused(level, network)?, libc::EPERM)?;
-            // Its arguments lie in memory, where a filter cannot see namespace flags. Every libc falls back
-            // to `clone` when there is no `clone3`.
-            let absent = filter(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
-            Ok([refused, absent].into_iter().chain(other_numbers()).collect())
+    pub fn new(level: Level, network: &Network) -> Result<Filter, String> {
+        let build = || -> Result<BpfProgram, seccompiler::BackendError> {
+            let arch = TargetArch::try_from(std::env::consts::ARCH)?;
+            let refusal = SeccompAction::Errno(libc::EPERM as u32);
+            // Kills on a foreign architecture, whose system calls have other numbers.
+            let rest: BpfProgram =
+                SeccompFilter::new(refused(level, network)?, SeccompAction::Allow, refusal, arch)?
+                    .try_into()?;
+            Ok([other_numbers(), absent(libc::SYS_clone3), rest].concat())
         };
-        build().map(Filters).map_err(|error| format!("cannot make a system call filter: {error}"))
+        build().map(Filter).map_err(|error| format!("cannot make a system call filter: {error}"))
     }
 
     /// For this process and all that come from it, for ever.
     pub fn apply(&self) -> Result<(), String> {
-        let applied = self.0.iter().try_for_each(|program| apply_filter(program));
-        applied.map_err(|error| format!("cannot filter system calls (seccomp): {error}"))
+        apply_filter(&self.0).map_err(|error| format!("cannot filter system calls (seccomp): {error}"))
     }
 }
 
-/// Kills on a foreign architecture, whose system calls have other numbers.
-fn filter(rules: Rules, errno: i32) -> Result<BpfProgram, seccompiler::BackendError> {
-    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32), arch)?.try_into()
+const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+/// Where the number of the system call lies.
+const NUMBER: u32 = 0;
+
+fn step(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
+    sock_filter { code: code as u16, jt, jf, k }
 }
 
 /// x86_64 has a second set of numbers, x32, which would pass by every rule.
 #[cfg(target_arch = "x86_64")]
-fn other_numbers() -> Option<BpfProgram> {
+fn other_numbers() -> BpfProgram {
     const X32: u32 = 0x4000_0000;
-    let step = |code: u32, jt: u8, jf: u8, k: u32| sock_filter { code: code as u16, jt, jf, k };
-    Some(vec![
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+    vec![
+        step(LOAD, 0, 0, NUMBER),
         step(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ])
+    ]
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn other_numbers() -> Option<BpfProgram> {
-    None
+fn other_numbers() -> BpfProgram {
+    Vec::new()
+}
+
+/// As in a kernel that has no such call: `clone3`, whose arguments lie in memory, where a filter cannot see
+/// namespace flags. Every libc falls back to `clone` then. Its number is the same on every architecture.
+fn absent(number: i64) -> BpfProgram {
+    vec![
+        step(LOAD, 0, 0, NUMBER),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, number as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+    ]
 }
 
 fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::BackendError> {

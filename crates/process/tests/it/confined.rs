@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use windlass_process::{Level, Program};
 use windlass_testkit::capability;
 
-use crate::stage::{Stage, WARDEN, carriers};
+use crate::stage::{Stage, WARDEN, given};
 
 const NOBODY: u32 = 65534;
 
@@ -116,11 +116,7 @@ impl Ground {
         let output = self.supervise(&program).output().unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(
-            self.leaves_strays || carriers(&program.marker).is_empty(),
-            "{:?}",
-            carriers(&program.marker)
-        );
+        assert!(self.leaves_strays || given(&program.marker).is_empty(), "{:?}", given(&program.marker));
         let told = |key| printed.lines().find_map(|line| line.strip_prefix(key)).unwrap().to_owned();
         let of = |name| std::fs::read_to_string(program.dir.join(name)).unwrap_or_default();
         Ran { exit: told("exit="), stall: told("stall="), text: format!("{}{}", of("stdout"), of("stderr")) }

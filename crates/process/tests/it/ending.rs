@@ -2,7 +2,7 @@
 
 use windlass_process::Exit;
 
-use crate::stage::{SOON, Stage, carriers, containments, eventually, run, spawner, stdout};
+use crate::stage::{SOON, Stage, carriers, containments, eventually, given, run, spawner, stdout};
 
 #[test]
 fn a_daemon_is_dead_before_wait_returns() {
@@ -62,7 +62,7 @@ fn a_running_program_that_is_dropped_is_dead() {
         std::fs::remove_file(stage.work().join("started")).unwrap();
         let (warden, canceller) = (running.warden_pid(), running.canceller());
         drop(running);
-        assert_eq!(carriers(&program.marker), Vec::<String>::new());
+        assert_eq!(given(&program.marker), Vec::<String>::new());
         assert!(!std::path::Path::new(&format!("/proc/{warden}")).exists(), "the warden is reaped");
         canceller.cancel();
     }
@@ -82,6 +82,6 @@ fn a_warden_that_is_killed_takes_its_tree_along() {
         let finished = running.wait();
         assert!(matches!(finished.exit, Exit::WardenLost { .. }), "{:?}", finished.exit);
         assert_eq!(finished.survivor_count, 0);
-        assert_eq!(carriers(&program.marker), Vec::<String>::new());
+        assert_eq!(given(&program.marker), Vec::<String>::new());
     }
 }

@@ -7,7 +7,7 @@ use windlass_process::{
 };
 use windlass_testkit::stand_in::StandIn;
 
-use crate::stage::{Stage, WARDEN, carriers, eventually, stderr, stdout};
+use crate::stage::{Stage, WARDEN, carriers, eventually, given, stderr, stdout};
 
 /// A stand-in, and the image that it has.
 fn image(stage: &Stage) -> Option<(StandIn, Image)> {
@@ -38,7 +38,7 @@ fn housed(stage: &Stage, image: &Image, script: &str) -> Program {
 fn run(program: &Program) -> Finished {
     let finished = Spawner::with_warden(WARDEN).start(program).unwrap().wait();
     assert_eq!(finished.survivor_count, 0, "{finished:?}");
-    assert_eq!(carriers(&program.marker), Vec::<String>::new());
+    assert_eq!(given(&program.marker), Vec::<String>::new());
     finished
 }
 

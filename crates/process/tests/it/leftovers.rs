@@ -39,7 +39,7 @@ fn leftovers_are_waited_for() {
         let (mut supervisor, program) = supervised(&stage, containment);
         supervisor.kill().unwrap();
         let left = end_leftovers(&stage.attempts(), SOON).unwrap();
-        assert_eq!(carriers(&program.marker), Vec::<String>::new());
+        eventually("all dead", || carriers(&program.marker).is_empty());
         assert!(left.ended.iter().all(|ended| ended.how == Ending::ByItself), "{left:?}");
         supervisor.wait().unwrap();
     }
@@ -61,7 +61,7 @@ fn leftovers_whose_warden_hangs_are_killed_and_named() {
         assert!(pids.contains(&warden.as_raw_pid()) && pids.len() >= 2, "{pids:?}");
         assert_eq!(end_leftovers(&stage.attempts(), SOON).unwrap().ended, [], "once is enough");
         assert!(matches!(running.wait().exit, Exit::WardenLost { .. }));
-        assert_eq!(carriers(&program.marker), Vec::<String>::new());
+        eventually("all dead", || carriers(&program.marker).is_empty());
     }
 }
 
@@ -95,7 +95,7 @@ fn strays_of_a_dead_warden_are_found_by_their_marker() {
     assert!(
         matches!(&left.ended[..], [ended] if matches!(&ended.how, Ending::Killed { pids } if !pids.is_empty()))
     );
-    assert_eq!(carriers(&program.marker), Vec::<String>::new());
+    eventually("all dead", || carriers(&program.marker).is_empty());
 }
 
 #[test]

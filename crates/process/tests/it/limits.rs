@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use windlass_process::{Exit, Limits, Program};
 
-use crate::stage::{CAP, Stage, carriers, containments, eventually, run, spawner, stdout};
+use crate::stage::{CAP, Stage, containments, eventually, given, run, spawner, stdout};
 
 const GRACE: Duration = Duration::from_millis(300);
 
@@ -108,7 +108,7 @@ fn forking_on_sigterm_buys_nothing() {
         assert!(asked.elapsed() < program.limits.grace + Duration::from_secs(2), "{:?}", asked.elapsed());
         assert_eq!(finished.exit, Exit::Cancelled);
         assert!(finished.stray_count >= 4, "{}", finished.stray_count);
-        assert_eq!(carriers(&program.marker), Vec::<String>::new());
+        assert_eq!(given(&program.marker), Vec::<String>::new());
     }
 }
 

@@ -40,7 +40,7 @@ pub fn as_nobody(stage: &Stage, settings: &[&str], script: &str) -> Option<Strin
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
     let of = |name| std::fs::read_to_string(program.dir.join(name)).unwrap_or_default();
     let text = format!("{printed}{}{}", of("stdout"), of("stderr"));
-    assert_eq!(crate::stage::carriers(&program.marker), Vec::<String>::new());
+    assert_eq!(crate::stage::given(&program.marker), Vec::<String>::new());
     Some(text)
 }
 

@@ -8,7 +8,7 @@ use windlass_process::{Containment, Exit, Program, Resources, Trip};
 use windlass_testkit::capability;
 
 use crate::ordinary_user::{as_nobody, user_namespaces_work};
-use crate::stage::{Stage, carriers, containments, eventually, run, spawner, stderr, stdout};
+use crate::stage::{Stage, carriers, containments, eventually, given, run, spawner, stderr, stdout};
 
 const MIB: u64 = 1 << 20;
 
@@ -92,7 +92,7 @@ fn a_fork_bomb_is_bounded_and_ended() {
         });
         let finished = waiting.join().unwrap();
         assert_eq!(finished.survivor_count, 0);
-        assert_eq!(carriers(&program.marker), Vec::<String>::new());
+        assert_eq!(given(&program.marker), Vec::<String>::new());
         assert!(finished.duration < Duration::from_secs(10), "the warden still has time for its limits");
         if counted_by_kernel {
             assert_eq!(finished.trips, [Trip::Processes], "{:?}: {}", finished.exit, stderr(&finished));

@@ -96,7 +96,7 @@ pub fn run(program: &Program, containment: Containment) -> Finished {
     let finished = spawner(containment).start(program).unwrap().wait();
     assert_eq!(finished.containment, containment);
     assert_eq!(finished.survivor_count, 0);
-    assert_eq!(carriers(&program.marker), Vec::<String>::new(), "nothing is alive once `wait` has returned");
+    assert_eq!(given(&program.marker), Vec::<String>::new(), "nothing is alive once `wait` has returned");
     let record = std::fs::read(program.dir.join("record.json")).unwrap_or_default();
     assert!(record.len() < 2, "the record of a dead tree is removed");
     finished
@@ -110,15 +110,24 @@ pub fn stderr(finished: &Finished) -> String {
     String::from_utf8(std::fs::read(&finished.stderr.path).unwrap()).unwrap()
 }
 
-/// Every living process that was given this marker, and the warden, which has the attempt's files open.
+/// Every living process of an attempt: those that were given its marker, and the warden, which has its files open.
 pub fn carriers(marker: &str) -> Vec<String> {
-    let entry = format!("{ATTEMPT_VARIABLE}={marker}");
     let dir = marker.rsplit_once('/').map(|(stage, number)| Path::new(stage).join("attempts").join(number));
+    found(marker, dir.as_deref())
+}
+
+/// The same without the warden, which has yet to end when it has answered.
+pub fn given(marker: &str) -> Vec<String> {
+    found(marker, None)
+}
+
+fn found(marker: &str, dir: Option<&Path>) -> Vec<String> {
+    let entry = format!("{ATTEMPT_VARIABLE}={marker}");
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
         let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
         let was_given = environment.split(|&byte| byte == 0).any(|have| have == entry.as_bytes());
-        if was_given || (is_other(&process.path()) && holds(&process.path(), dir.as_deref())) {
+        if was_given || (is_other(&process.path()) && holds(&process.path(), dir)) {
             let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
             found.push(format!("{}: {command}", process.file_name().display()));
