@@ -13,6 +13,9 @@ use crate::tools;
 /// Whose `tests/failpoints.rs` needs abort points compiled into the crate itself.
 const FAILPOINTS: &str = "windlass-store/failpoints";
 
+/// Real agents wait more than they work: for a model that fails, and for limits to end.
+const AT_ONCE: &str = "5";
+
 pub fn run(around: &Surroundings, stages: &mut Stages, extent: Extent) {
     stages.run("the binary, with failpoints and without", |_| {
         binaries::failpoints(around)?;
@@ -32,7 +35,13 @@ pub fn run(around: &Surroundings, stages: &mut Stages, extent: Extent) {
         stages.tests(name, tests, runner);
     };
     tests("tests at abort points", &["--features", FAILPOINTS, "--test", "failpoints"]);
-    tests("tests", &["--all-targets"]);
+    match runner {
+        Runner::Nextest => {
+            tests("tests", &["--all-targets", "-E", "not binary(=real)"]);
+            tests("tests with real agents", &["--test", "real", "--test-threads", AT_ONCE]);
+        }
+        Runner::Libtest => tests("tests", &["--all-targets"]),
+    }
 
     let mut doc_tests = around.cargo(["test", "--workspace", "--doc", "--locked", "--no-fail-fast"]);
     tell(&mut doc_tests, around, extent);
