@@ -42,6 +42,8 @@ const MAX_LEN: usize = 4 * 1024;
 
 /// The programs as `windlass_agent::cli::NAMES` orders them: the first byte of an input chooses by it.
 const PROGRAMS: [&str; 5] = ["codex", "claude", "opencode", "gemini", "qwen"];
+/// Whatever speaks the Agent Client Protocol comes after them.
+const ACP: usize = PROGRAMS.len();
 
 pub fn run(asked: Asked) -> Result<ExitCode> {
     let around = Surroundings::new()?;
@@ -101,11 +103,26 @@ fn seeds(around: &Surroundings, place: &Path) -> Result<PathBuf> {
     for seed in files(&around.root.join("fuzz/corpus").join(TARGET))? {
         fs::copy(&seed, dir.join(seed.file_name().unwrap_or_default()))?;
     }
-    let recordings = around.root.join("crates/agent/tests/recordings");
+    let of = |name: &str| PROGRAMS.iter().position(|program| name.starts_with(program));
+    let tests = around.root.join("crates/agent/tests");
+    let mut words = seeds_of(&tests.join("recordings"), &dir, of)?;
+    let of = |name: &str| (!["README", "errors", "read"].contains(&name)).then_some(ACP);
+    words.extend(seeds_of(&tests.join("acp"), &dir, of)?);
+    let entries: Vec<String> = words.iter().map(|word| format!("\"{word}\"\n")).collect();
+    fs::write(place.join("words.dict"), entries.concat())?;
+    Ok(dir)
+}
+
+/// Returns the words in them.
+fn seeds_of(
+    recordings: &Path,
+    dir: &Path,
+    program_of: impl Fn(&str) -> Option<usize>,
+) -> Result<BTreeSet<String>> {
     let mut words = BTreeSet::new();
-    for recording in files(&recordings)? {
+    for recording in files(recordings)? {
         let (Some(name), Some(kind)) = (stem(&recording), recording.extension()) else { continue };
-        let Some(program) = PROGRAMS.iter().position(|program| name.starts_with(program)) else { continue };
+        let Some(program) = program_of(name) else { continue };
         // Its standard error is taken along with its output.
         if kind == "stderr" && recording.with_extension("jsonl").exists() {
             continue;
@@ -116,12 +133,10 @@ fn seeds(around: &Surroundings, place: &Path) -> Result<PathBuf> {
         for exit in [0, 4] {
             let first = u8::try_from(program).context("more programs than a byte has")?;
             let input = [&[first, exit], &stdout[..], b"\n~\n", &stderr].concat();
-            fs::write(dir.join(format!("{name}-{exit}")), input)?;
+            fs::write(dir.join(format!("{program}-{name}-{exit}")), input)?;
         }
     }
-    let entries: Vec<String> = words.iter().map(|word| format!("\"{word}\"\n")).collect();
-    fs::write(place.join("words.dict"), entries.concat())?;
-    Ok(dir)
+    Ok(words)
 }
 
 /// The short words between quotes, names of fields and kinds of events among them, for the fuzzer to use.
@@ -243,9 +258,9 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let dir = seeds(&around, place.path()).unwrap();
         let seeds = count(&dir).unwrap();
-        assert!(seeds > 250, "{seeds} seeds");
-        let codex = fs::read(dir.join("codex-ok-4")).unwrap();
-        assert_eq!(codex[..2], [0, 4]);
+        assert!(seeds > 300, "{seeds} seeds");
+        let first = |name: &str| fs::read(dir.join(name)).unwrap()[..2].to_vec();
+        assert_eq!((first("0-codex-ok-4"), first("5-gemini-ok-0")), (vec![0, 4], vec![5, 0]));
         assert!(
             fs::read_to_string(place.path().join("words.dict")).unwrap().contains("\"turn.completed\"\n")
         );
