@@ -37,7 +37,7 @@ const END_TO_END: &[Target] = &[
 ];
 
 /// `nobody` on every Linux in use: no home, no groups, no rights.
-const NOBODY: u32 = 65_534;
+pub const NOBODY: u32 = 65_534;
 
 pub fn run(around: &Surroundings, stages: &mut Stages, extent: Extent) {
     if !rustix::process::geteuid().is_root() {

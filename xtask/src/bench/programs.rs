@@ -3,6 +3,9 @@
 //! links nothing of the product.
 
 use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -10,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
+use crate::ordinary_user::NOBODY;
 use crate::surroundings::Surroundings;
 
 /// The packages with examples that are run here.
@@ -51,11 +55,32 @@ impl Programs {
     /// Runs an example to its end, in `dir`, and reads what it measured.
     pub fn measure<S: AsRef<OsStr>>(&self, name: &str, dir: &Path, args: &[S]) -> Result<Readings> {
         let mut command = Command::new(self.example(name)?);
-        command.args(args).current_dir(dir).stdin(Stdio::null()).stderr(Stdio::inherit());
-        let output = command.output().with_context(|| format!("start {command:?}"))?;
-        ensure!(output.status.success(), "{command:?}: {}", output.status);
-        Readings::parse(&String::from_utf8_lossy(&output.stdout))
+        command.args(args).current_dir(dir);
+        read(command)
     }
+
+    /// The same as an ordinary user. For root alone: whoever else is one already.
+    pub fn measure_as_nobody(&self, name: &str, args: &[&str]) -> Result<Readings> {
+        let place = tempfile::tempdir()?;
+        // A copy: the example itself may lie in root's home.
+        let (program, scratch) = (place.path().join(name), place.path().join("scratch"));
+        fs::copy(self.example(name)?, &program)?;
+        fs::create_dir(&scratch)?;
+        chown(&scratch, Some(NOBODY), Some(NOBODY))?;
+        for path in [place.path(), &program] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+        }
+        let mut command = Command::new(program);
+        command.args(args).current_dir(&scratch).env("TMPDIR", &scratch).uid(NOBODY).gid(NOBODY);
+        read(command)
+    }
+}
+
+fn read(mut command: Command) -> Result<Readings> {
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let output = command.output().with_context(|| format!("start {command:?}"))?;
+    ensure!(output.status.success(), "{command:?}: {}", output.status);
+    Readings::parse(&String::from_utf8_lossy(&output.stdout))
 }
 
 /// What an example printed: times in microseconds, by name.

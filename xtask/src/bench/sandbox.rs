@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::Ground;
 use super::iteration::{mean, scratch};
 use super::page::{Limit, Row};
+use super::programs::Readings;
 use super::project::{Level, Project};
 use super::rounds::{Comparison, Measured, Rounds, Subject};
 
@@ -19,16 +20,27 @@ pub fn sandbox(ground: &Ground) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What a level adds to a plain start, in milliseconds.
+/// What a level adds to a plain start, in milliseconds. Root has more to be kept from, so both are told.
 fn spawns(ground: &Ground) -> Result<Vec<Row>> {
-    let found = ground.programs.measure("spawn_cost", &ground.scratch, &["spawn", SPAWNS])?;
-    let of = |name: &str| Ok::<_, anyhow::Error>(Measured::of(name.to_owned(), found.warm(name, WARM_UP)?));
+    let mut rows = levels(&ground.programs.measure("spawn_cost", &ground.scratch, &["spawn", SPAWNS])?, "")?;
+    if rustix::process::geteuid().is_root() {
+        let found = ground.programs.measure_as_nobody("spawn_cost", &["spawn", SPAWNS])?;
+        rows.extend(levels(&found, ", as an ordinary user")?);
+    }
+    Ok(rows)
+}
+
+fn levels(found: &Readings, whose: &str) -> Result<Vec<Row>> {
+    let of = |name: &str| {
+        Ok::<_, anyhow::Error>(Measured::of(format!("{name}{whose}"), found.warm(name, WARM_UP)?))
+    };
     let plain = of("plain")?;
     let mut rows = vec![plain.row(None), of("warden")?.row(None)];
     for (name, bound) in [("landlock", 3.0), ("namespaces", 15.0)] {
         // A level that this machine does not have is not measured, and said so.
         let Ok(level) = of(name) else {
-            rows.push(Row::plain(name, "not run: this machine does not have it".to_owned(), None));
+            let name = format!("{name}{whose}");
+            rows.push(Row::plain(&name, "not run: this machine does not have it".to_owned(), None));
             continue;
         };
         let over = level.median.saturating_sub(plain.median).as_secs_f64() * 1e3;
