@@ -63,7 +63,7 @@ fn a_running_program_that_is_dropped_is_dead() {
         let (warden, canceller) = (running.warden_pid(), running.canceller());
         drop(running);
         assert_eq!(given(&program.marker), Vec::<String>::new());
-        assert!(!std::path::Path::new(&format!("/proc/{warden}")).exists(), "the warden is reaped");
+        eventually("the warden is reaped", || !std::path::Path::new(&format!("/proc/{warden}")).exists());
         canceller.cancel();
     }
 }
