@@ -307,7 +307,7 @@ impl OpencodeReader {
 }
 
 /// `… message="stream error" … error.error="AI_APICallError: …"`: the error's words.
-fn stream_error(line: &str) -> Option<String> {
+pub fn stream_error(line: &str) -> Option<String> {
     let (_, rest) = line.split_once("message=\"stream error\"")?;
     let quoted = &rest[rest.find("error.error=")? + "error.error=".len()..];
     let mut values = serde_json::Deserializer::from_str(quoted).into_iter::<String>();

@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::case::LOOP;
 use crate::play::{NOT_REVIEWED, Play, Rest, cli, of_each, serve};
 
-const SCRIPT: &str = r#"
+/// A first attempt that is red, and a second that mends it.
+pub const SCRIPT: &str = r#"
 [[rule]]
 name = "first"
 attempt = 1
@@ -21,7 +22,7 @@ turns = [
   { report = { nonce = "$nonce", status = "complete", summary = "done" } },
 ]
 "#;
-const FIRST_WORDS: &str = "a matter of subtraction";
+pub const FIRST_WORDS: &str = "a matter of subtraction";
 
 fn resuming(name: &'static str) -> Option<Play> {
     let agent = cli(name)?;

@@ -1,6 +1,7 @@
 //! What programs print beside the protocol when they try a request again.
 
 use crate::cli::fault::Fault;
+use crate::cli::opencode;
 use crate::live::{self, Retry};
 
 pub fn told(line: &str) -> Option<(Retry, Fault)> {
@@ -26,12 +27,9 @@ fn of_gemini(line: &str) -> Option<(Retry, Fault)> {
     Some((Retry { attempt, of: None, delay_ms: None, why }, fault))
 }
 
-/// With `--print-logs`: `… message="stream error" … error.error="AI_APICallError: …"`
+/// With `--print-logs`.
 fn of_opencode(line: &str) -> Option<(Retry, Fault)> {
-    let (_, rest) = line.split_once("message=\"stream error\"")?;
-    let (_, quoted) = rest.split_once("error.error=")?;
-    let mut values = serde_json::Deserializer::from_str(quoted).into_iter::<String>();
-    let said = values.next()?.ok()?;
+    let said = opencode::stream_error(line)?;
     let fault = Fault::said(&said);
     Some((Retry { attempt: None, of: None, delay_ms: None, why: live::words(fault.words()) }, fault))
 }

@@ -6,23 +6,7 @@ use std::path::Path;
 use super::{all, keys};
 use crate::case::LOOP;
 use crate::play::{NOT_REVIEWED, Play, Rest, serve};
-
-const SCRIPT: &str = r#"
-[[rule]]
-name = "first"
-attempt = 1
-turns = [
-  { say = "I think it is a matter of subtraction.", run = "echo 'echo $(($1 - $2))' > add.sh" },
-  { report = { nonce = "$nonce", status = "complete", summary = "done" } },
-]
-[[rule]]
-name = "second"
-turns = [
-  { run = "echo 'echo $(($1 + $2))' > add.sh" },
-  { report = { nonce = "$nonce", status = "complete", summary = "done" } },
-]
-"#;
-const FIRST_WORDS: &str = "a matter of subtraction";
+use crate::resumed::{FIRST_WORDS, SCRIPT};
 
 fn play(name: &str, more: &str) -> Option<Play> {
     let server = serve(SCRIPT);
