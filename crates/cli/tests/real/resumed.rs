@@ -22,7 +22,7 @@ turns = [
   { report = { nonce = "$nonce", status = "complete", summary = "done" } },
 ]
 "#;
-pub const FIRST_WORDS: &str = "a matter of subtraction";
+const FIRST_WORDS: &str = "a matter of subtraction";
 
 fn resuming(name: &'static str) -> Option<Play> {
     let agent = cli(name)?;
@@ -32,7 +32,7 @@ fn resuming(name: &'static str) -> Option<Play> {
     Some(Play::one_task(server, &agents, &rest))
 }
 
-fn second_knows_the_first(play: &Play) -> bool {
+pub fn second_knows_the_first(play: &Play) -> bool {
     let asked = play.asked("second");
     assert!(!asked.is_empty());
     asked.iter().all(|seen| seen.body.to_string().contains(FIRST_WORDS))
@@ -57,17 +57,22 @@ of_each!(begins_afresh);
 #[track_caller]
 fn begins_afresh(name: &'static str) {
     let Some(play) = resuming(name) else { return };
+    second_begins_afresh(&play, &kept(name));
+    play.usage_is_the_servers();
+}
+
+/// The second attempt, when the directory with the conversations is gone after the first.
+#[track_caller]
+pub fn second_begins_afresh(play: &Play, kept: &str) {
     play.case.windlass(&["run", "--name", LOOP, "--max", "1"]).expect_code(0);
     let mut removed = 0;
-    let kept = kept(name);
-    remove(&play.case.home.state(), &kept, &mut removed);
+    remove(&play.case.home.state(), kept, &mut removed);
     assert!(removed > 0, "no {kept} in the loop's state");
     play.case.windlass(&["run", "--name", LOOP]).expect_code(0);
     play.case.windlass(&["prove", LOOP]).expect_code(0);
-    assert!(!second_knows_the_first(&play), "{name} knows what is gone");
+    assert!(!second_knows_the_first(play), "it knows what is gone");
     let notes = play.case.log().of("attempt_finished")[1]["notes"].to_string();
-    assert!(notes.contains("began afresh"), "{name}: {notes}");
-    play.usage_is_the_servers();
+    assert!(notes.contains("began afresh"), "{notes}");
 }
 
 /// The directory with an agent's conversations.

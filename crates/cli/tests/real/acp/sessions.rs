@@ -1,23 +1,14 @@
 //! The model, the effort, and conversations that go on, as far as an agent offers them.
 
-use std::fs;
-use std::path::Path;
-
 use super::{all, keys};
 use crate::case::LOOP;
 use crate::play::{NOT_REVIEWED, Play, Rest, serve};
-use crate::resumed::{FIRST_WORDS, SCRIPT};
+use crate::resumed::{SCRIPT, second_begins_afresh, second_knows_the_first};
 
 fn play(name: &str, more: &str) -> Option<Play> {
     let server = serve(SCRIPT);
     let agents = keys(name, &server)?;
     Some(Play::one_task(server, &agents, &Rest { agent: more, review: NOT_REVIEWED, limits: "" }))
-}
-
-fn second_knows_the_first(play: &Play) -> bool {
-    let asked = play.asked("second");
-    assert!(!asked.is_empty());
-    asked.iter().all(|seen| seen.body.to_string().contains(FIRST_WORDS))
 }
 
 /// Claude asks for a title when it loads a conversation, and does not tell what that used.
@@ -78,31 +69,8 @@ fn a_conversation_with_codex_that_is_gone_begins_afresh_and_says_so() {
 #[track_caller]
 fn begins_afresh(name: &str, kept: &str) {
     let Some(play) = play(name, "resume = true\n") else { return };
-    play.case.windlass(&["run", "--name", LOOP, "--max", "1"]).expect_code(0);
-    let mut removed = 0;
-    remove(&play.case.home.state(), kept, &mut removed);
-    assert!(removed > 0, "no {kept} in the loop's state");
-    play.case.windlass(&["run", "--name", LOOP]).expect_code(0);
-    play.case.windlass(&["prove", LOOP]).expect_code(0);
-    assert!(!second_knows_the_first(&play), "it knows what is gone");
-    let notes = play.case.log().of("attempt_finished")[1]["notes"].to_string();
-    assert!(notes.contains("began afresh"), "{notes}");
+    second_begins_afresh(&play, kept);
     tokens_are_the_servers(&play);
-}
-
-fn remove(dir: &Path, name: &str, removed: &mut usize) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            continue;
-        }
-        if path.ends_with(name) {
-            fs::remove_dir_all(&path).unwrap();
-            *removed += 1;
-        } else {
-            remove(&path, name, removed);
-        }
-    }
 }
 
 /// What the model was asked for: its name, and the body of the request.
