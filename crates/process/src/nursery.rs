@@ -2,7 +2,7 @@
 //! what a warden costs.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -11,10 +11,11 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use crate::handing;
-use crate::running::Handle;
+use crate::running::{Handle, Warden};
 use crate::warden::{NURSERY_ARG, WARDEN_ARG};
 
 /// One that has not answered by then is stuck, or was stopped.
@@ -27,6 +28,14 @@ pub struct Nursery {
     /// Taken before the process is waited for.
     socket: Option<OwnedFd>,
     child: Child,
+    /// Our ends of the one that was asked for ahead, whose answer was not looked at yet.
+    ahead: Option<Pipes>,
+}
+
+#[derive(Debug)]
+struct Pipes {
+    control: OwnedFd,
+    answer: OwnedFd,
 }
 
 impl Nursery {
@@ -44,24 +53,52 @@ impl Nursery {
             // Out of reach of a terminal's Ctrl-C, as every warden.
             .process_group(0)
             .spawn()?;
-        Ok(Nursery { socket: Some(ours), child })
+        Ok(Nursery { socket: Some(ours), child, ahead: None })
     }
 
-    /// A warden with these as its stdin, stdout and stderr.
-    pub fn fork(&self, stdio: [BorrowedFd<'_>; 3]) -> io::Result<Handle> {
-        let socket = self.socket.as_ref().ok_or(Errno::PIPE)?;
-        handing::send(socket, b"f", &stdio)?;
-        let (note, fds) = handing::receive(socket)?.ok_or(Errno::PIPE)?;
+    /// A warden that waits for its request. After an error, this nursery is of no more use.
+    pub fn warden(&mut self) -> io::Result<Warden> {
+        let pipes = match self.ahead.take() {
+            Some(pipes) => pipes,
+            None => self.ask()?,
+        };
+        let (note, fds) = handing::receive(self.socket()?)?.ok_or(Errno::PIPE)?;
         let number = i32::from_ne_bytes(note.try_into().map_err(|_| Errno::BADMSG)?);
-        match (Pid::from_raw(number), fds.into_iter().next()) {
-            (Some(pid), Some(fd)) => Ok(Handle { pid, fd }),
-            _ => Err(io::Error::from_raw_os_error(-number)),
+        let handle = match (Pid::from_raw(number), fds.into_iter().next()) {
+            (Some(pid), Some(fd)) => Handle { pid, fd },
+            _ => return Err(io::Error::from_raw_os_error(-number)),
+        };
+        Ok(Warden { handle, control: pipes.control.into(), answer: pipes.answer.into() })
+    }
+
+    /// Has the next one forked while nobody waits for it.
+    pub fn look_ahead(&mut self) {
+        if self.ahead.is_none() {
+            self.ahead = self.ask().ok();
         }
+    }
+
+    fn ask(&self) -> io::Result<Pipes> {
+        let (theirs, control) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (answer, result) = pipe_with(PipeFlags::CLOEXEC)?;
+        handing::send(self.socket()?, b"f", &[theirs.as_fd(), result.as_fd()])?;
+        Ok(Pipes { control, answer })
+    }
+
+    fn socket(&self) -> io::Result<&OwnedFd> {
+        Ok(self.socket.as_ref().ok_or(Errno::PIPE)?)
     }
 }
 
 impl Drop for Nursery {
     fn drop(&mut self) {
+        if self.ahead.is_some() {
+            // It has nothing to do, and ends when it is told so.
+            if let Ok(Warden { handle, control, .. }) = self.warden() {
+                drop(control);
+                handle.ends_within(PATIENCE);
+            }
+        }
         drop(self.socket.take());
         let ended = Handle::of_child(&self.child).is_ok_and(|handle| handle.ends_within(PATIENCE));
         if !ended {

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -125,7 +124,7 @@ impl Spawner {
         let name = first.display().to_string();
         let unusable = |source| StartError::Directory { dir: program.dir.clone(), source };
         let dir = std::path::absolute(&program.dir).map_err(unusable)?;
-        let log = File::create(record::log_path(&dir)).map_err(unusable)?;
+        File::create(record::log_path(&dir)).map_err(unusable)?;
         let cwd = std::path::absolute(&program.cwd).map_err(unusable)?;
         let mut program = Program { dir, cwd, ..program.clone() };
         program.env.extend(weakened.leaked_environment());
@@ -134,8 +133,14 @@ impl Spawner {
 
         abort_point("process::spawn");
         let request = Request { program, containment: asked, weakened };
-        let mut warden = self.warden(&request, log).map_err(unable)?;
-        let sent = wire::write_request(&mut warden.control, &request);
+        let mut warden = self.warden(&request).map_err(unable)?;
+        let mut sent = wire::write_request(&mut warden.control, &request);
+        if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::BrokenPipe) {
+            // It was ended from outside while it waited for something to do.
+            warden = self.warden(&request).map_err(unable)?;
+            sent = wire::write_request(&mut warden.control, &request);
+        }
+        self.look_ahead();
         let running = Running::new(warden, &request.program)
             .map_err(|source| StartError::Request { program: name.clone(), source })?;
         // On failure `running` is dropped, which ends and reaps the warden.
@@ -144,32 +149,31 @@ impl Spawner {
         Ok(running)
     }
 
-    fn warden(&self, request: &Request, log: File) -> io::Result<Warden> {
-        let (theirs, control) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (answer, result) = pipe_with(PipeFlags::CLOEXEC)?;
-        let stdio = [theirs, result, log.into()];
-        let handle = if request.weakened == Weakened::default() {
-            self.forked(&stdio)?
-        } else {
-            self.loaded(&request.weakened, &request.program.marker, stdio)?
-        };
-        Ok(Warden { handle, control: control.into(), answer: answer.into() })
+    fn warden(&self, request: &Request) -> io::Result<Warden> {
+        match request.weakened == Weakened::default() {
+            true => self.forked(),
+            false => self.loaded(&request.weakened, &request.program.marker),
+        }
     }
 
     /// By the nursery, which is started when there is none, or the last one was ended from outside.
-    fn forked(&self, stdio: &[OwnedFd; 3]) -> io::Result<Handle> {
+    fn forked(&self) -> io::Result<Warden> {
         let mut nursery = self.known.nursery.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Ok(forked)) = nursery.as_ref().map(|there| there.fork(stdio.each_ref().map(AsFd::as_fd)))
-        {
-            return Ok(forked);
+        match nursery.as_mut().map(Nursery::warden) {
+            Some(Ok(forked)) => Ok(forked),
+            Some(Err(_)) | None => nursery.insert(Nursery::start(&self.warden)?).warden(),
         }
-        let new = nursery.insert(Nursery::start(&self.warden)?);
-        new.fork(stdio.each_ref().map(AsFd::as_fd))
+    }
+
+    fn look_ahead(&self) {
+        let mut nursery = self.known.nursery.lock().unwrap_or_else(PoisonError::into_inner);
+        nursery.iter_mut().for_each(Nursery::look_ahead);
     }
 
     /// By itself, told of its weakness before it does anything.
-    fn loaded(&self, weakened: &Weakened, marker: &str, stdio: [OwnedFd; 3]) -> io::Result<Handle> {
-        let [control, result, log] = stdio;
+    fn loaded(&self, weakened: &Weakened, marker: &str) -> io::Result<Warden> {
+        let (theirs, control) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (answer, result) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut command = Command::new(&self.warden);
         if weakened.keeps(Defence::Environment) {
             command.env_clear();
@@ -179,13 +183,13 @@ impl Spawner {
             .arg0("windlass-warden")
             .arg(WARDEN_ARG)
             .env(ATTEMPT_VARIABLE, marker)
-            .stdin(control)
+            .stdin(theirs)
             .stdout(result)
-            .stderr(log)
+            .stderr(Stdio::null())
             // Out of reach of a terminal's Ctrl-C, which must not end a warden before its tree.
             .process_group(0)
             .spawn()?;
-        Handle::of_child(&child)
+        Ok(Warden { handle: Handle::of_child(&child)?, control: control.into(), answer: answer.into() })
     }
 
     pub fn warden_path(&self) -> &Path {

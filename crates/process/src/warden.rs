@@ -19,6 +19,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::RawFd;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -108,9 +109,10 @@ fn attend() -> io::Result<()> {
         sys::close_from(3)?;
     }
     set_child_subreaper(Some(getpid()))?;
-    rustix::thread::set_name(c"windlass-warden").ok();
     let (mut control, mut result) = take_pipes()?;
     let Some(request) = wire::read_request(&mut control)? else { return Ok(()) };
+    rustix::thread::set_name(c"windlass-warden").ok();
+    write_errors_to(&record::log_path(&request.program.dir)).ok();
     rustix::io::ioctl_fionbio(&control, true)?;
     let outcome = stand_over(request, control);
     // A supervisor that is gone reads nothing; that is no failure of ours.
@@ -126,6 +128,12 @@ fn take_pipes() -> io::Result<(File, File)> {
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     Ok((control, result))
+}
+
+/// A warden may have waited before it was known for which attempt.
+fn write_errors_to(log: &Path) -> io::Result<()> {
+    let log = File::options().append(true).create(true).open(log)?;
+    Ok(rustix::stdio::dup2_stderr(&log)?)
 }
 
 fn stand_over(mut request: Request, control: File) -> Outcome {

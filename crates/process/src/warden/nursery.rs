@@ -47,7 +47,7 @@ fn next_question(socket: BorrowedFd<'_>) -> io::Result<Option<(Vec<u8>, Vec<Owne
 }
 
 fn fork(fds: &[OwnedFd], warden: fn() -> io::Result<()>) -> io::Result<(Pid, OwnedFd)> {
-    let stdio: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+    let stdio: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).chain([rustix::stdio::stderr()]).collect();
     let child = || {
         // What needs its own files in /proc needs it this way; a warden sees to it itself later.
         set_dumpable_behavior(DumpableBehavior::Dumpable).ok();
@@ -60,6 +60,7 @@ fn fork(fds: &[OwnedFd], warden: fn() -> io::Result<()>) -> io::Result<(Pid, Own
     };
     // SAFETY: this process has one thread.
     let pid = unsafe { sys::fork(child) }?;
-    // It cannot have ended yet: it waits for a request, and its supervisor for this answer.
+    // It cannot have ended yet: it waits for a request, and its supervisor for this answer. One that has, killed
+    // from outside, was not waited for yet.
     Ok((pid, pidfd_open(pid, PidfdFlags::empty())?))
 }

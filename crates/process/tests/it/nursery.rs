@@ -12,6 +12,11 @@ fn nurseries() -> Vec<u32> {
     mine.into_iter().filter(|id| name(id).starts_with("windlass-nurser")).collect()
 }
 
+/// Wardens that have no request yet.
+fn waiting() -> Vec<u32> {
+    nurseries().into_iter().flat_map(alive::children).collect()
+}
+
 fn exit(spawner: &Spawner, stage: &Stage, script: &str) -> Exit {
     spawner.start(&stage.shell(script)).unwrap().wait().exit
 }
@@ -40,9 +45,36 @@ fn one_that_was_killed_is_replaced() {
         let [nursery] = nurseries()[..] else { panic!("one nursery, not {:?}", nurseries()) };
         kill_process(Pid::from_raw(nursery.cast_signed()).unwrap(), Signal::KILL).unwrap();
         eventually("it is dead", || nurseries().is_empty());
-        assert_eq!(exit(&spawner, &stage, "exit 5"), Exit::Code(5));
+        // The first is served by the warden that was forked ahead.
+        for code in [5, 6] {
+            assert_eq!(exit(&spawner, &stage, &format!("exit {code}")), Exit::Code(code));
+        }
     }
     assert_eq!(running.wait().exit, Exit::Code(4), "its wardens live on");
+}
+
+#[test]
+fn a_warden_that_was_killed_while_it_waited_is_replaced() {
+    let stage = Stage::new();
+    let spawner = Spawner::with_warden(WARDEN);
+    assert_eq!(exit(&spawner, &stage, "exit 5"), Exit::Code(5));
+    eventually("one is forked ahead", || waiting().len() == 1);
+    for ahead in waiting() {
+        kill_process(Pid::from_raw(ahead.cast_signed()).unwrap(), Signal::KILL).unwrap();
+    }
+    eventually("it is dead", || waiting().is_empty());
+    assert_eq!(exit(&spawner, &stage, "exit 6"), Exit::Code(6));
+}
+
+#[test]
+fn one_that_waits_ends_with_its_spawner() {
+    let stage = Stage::new();
+    let spawner = Spawner::with_warden(WARDEN);
+    assert_eq!(exit(&spawner, &stage, "exit 0"), Exit::Code(0));
+    eventually("one is forked ahead", || waiting().len() == 1);
+    let ahead = waiting()[0];
+    drop(spawner);
+    eventually("it is dead", || alive::program(ahead).is_none());
 }
 
 #[test]
