@@ -236,6 +236,36 @@ pub fn landlock_version() -> i32 {
     }
 }
 
+/// What is `beneath` this descriptor, or it itself, may be used in these ways. Refused with EINVAL if some are for
+/// directories and it is none.
+pub fn landlock_add_rule(ruleset: BorrowedFd<'_>, rights: u64, beneath: BorrowedFd<'_>) -> io::Result<()> {
+    const PATH_BENEATH: u32 = 1;
+    #[repr(C, packed)]
+    struct Rule {
+        rights: u64,
+        beneath: i32,
+    }
+    let rule = Rule { rights, beneath: beneath.as_raw_fd() };
+    // SAFETY: the kernel reads the rule, which has the layout it asks for, and nothing else.
+    let added = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset.as_raw_fd(),
+            PATH_BENEATH,
+            std::ptr::from_ref(&rule),
+            0u32,
+        )
+    };
+    if added == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// For this thread, and all that comes from it.
+pub fn landlock_restrict_self(ruleset: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: nothing is read but the two numbers.
+    let restricted = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0u32) };
+    if restricted == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Brings up the loopback interface of this network namespace.
 pub fn loopback_up() -> io::Result<()> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};

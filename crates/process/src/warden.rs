@@ -30,7 +30,7 @@ use crate::procfs::{self, ProcessId};
 use crate::program::Program;
 use crate::record::{self, Record};
 use crate::resources::Guard;
-use crate::sandbox::{Defence, Weakened};
+use crate::sandbox::{Defence, Share, Weakened};
 use crate::sys;
 use crate::wire::{self, Asked, Kept, Outcome, Request};
 use housed::Housed;
@@ -53,6 +53,8 @@ const REPORT: RawFd = 3;
 const GO: RawFd = 4;
 /// Behind the lock: where the leader hands out the listener of a proxy, if there is one.
 const HANDOVER: RawFd = 6;
+/// In the same place, where there is no proxy: the rules that the warden and the leader both add to.
+const RULESET: RawFd = 6;
 
 /// The hidden mode of the binary. Must be called before any thread is started, since it forks.
 pub fn warden_main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -188,12 +190,15 @@ fn run(
     mut guard: Guard,
     (launched, housed): (Launched, Option<Housed>),
 ) -> Outcome {
-    let Launched { tree, go, stdin, stdout, stderr, report, outlet } = launched;
+    let Launched { tree, go, stdin, stdout, stderr, report, outlet, rules } = launched;
     let containment = tree.containment;
     let program = &mut request.program;
     let begin = || -> Result<Watch, String> {
         write_record(program, tree.leader.as_raw_pid(), housed.as_ref())?;
         guard.adopt(tree.leader)?;
+        if let Some((enclosure, ruleset)) = rules {
+            enclosure.add_share(Share::First, &ruleset)?;
+        }
         let given = std::mem::take(&mut program.stdin);
         let pipes = watch::Pipes { control, report, stdin, stdout, stderr };
         Watch::new(program, pipes, given)

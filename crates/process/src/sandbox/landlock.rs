@@ -5,12 +5,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use ::landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
-};
+use ::landlock::{ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, RulesetAttr, Scope};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::sandbox::Network;
 use crate::sandbox::reach::{Place, Plan, Rule};
@@ -28,15 +28,28 @@ const MOST_EXPANDED: usize = 10_000;
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rules {
-    grants: Vec<(PathBuf, Grant)>,
+    grants: Vec<Granted>,
     tcp: Tcp,
     need: Need,
 }
 
-/// Rules that the kernel knows, and that hold for nobody before they are applied.
-pub struct Ready {
-    created: RulesetCreated,
-    need: Need,
+/// Rules that the kernel knows, and that hold for nobody before they are applied. `None` where it knows none and
+/// none are needed.
+pub struct Ruleset(Option<OwnedFd>);
+
+/// Opening and adding takes some microseconds a rule, and there may be hundreds: two processes share them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    All,
+    First,
+    Second,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Granted {
+    path: PathBuf,
+    grant: Grant,
+    is_dir: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,21 +76,33 @@ enum Need {
     WhatThereIs,
 }
 
+impl Need {
+    /// What is refused where no rule grants it. The kernel looks for a rule at every directory above a file that is
+    /// opened, unless nothing could refuse it: where all that is seen may be read, reading is not handled, nor
+    /// emptying, which it would look for at every opening. That costs a gate a tenth of its time.
+    fn handled(self) -> BitFlags<AccessFs> {
+        match self {
+            Need::Everything => AccessFs::from_all(KNOWN),
+            Need::WhatThereIs => AccessFs::from_write(KNOWN) & !AccessFs::Truncate,
+        }
+    }
+}
+
 impl Rules {
     /// For a program that sees the host's own tree.
     pub fn alone(plan: &Plan, network: &Network) -> Result<Rules, String> {
-        let mut grants: Vec<(PathBuf, Grant)> = ["null", "zero", "full", "random", "urandom"]
-            .map(|name| (Path::new("/dev").join(name), Grant::Use))
-            .into();
+        let device = |name| Granted { path: Path::new("/dev").join(name), grant: Grant::Use, is_dir: false };
+        let mut grants: Vec<Granted> = ["null", "zero", "full", "random", "urandom"].map(device).into();
         // Other processes' secrets in there are kept by the kernel's rule for tracing.
-        grants.push(("/proc".into(), Grant::Read));
-        grants.push(("/sys/devices/system/cpu".into(), Grant::Read));
+        for dir in ["/proc", "/sys/devices/system/cpu"] {
+            grants.push(Granted { path: dir.into(), grant: Grant::Read, is_dir: true });
+        }
         for place in &plan.places {
             match place.rule {
                 Rule::Read => expand(plan, place, &mut grants)?,
                 Rule::Write => {
                     refuse_exceptions(plan, place)?;
-                    grants.push((place.path.clone(), Grant::Write));
+                    grants.push(Granted::to_write(place));
                 }
                 Rule::Hide | Rule::Tree => {}
             }
@@ -88,47 +113,80 @@ impl Rules {
 
     /// For a program in a root of its own, where whatever is seen may be read.
     pub fn inside_root(plan: &Plan, network: &Network) -> Rules {
-        let own = ["/tmp", "/var/tmp", "/dev", "/proc"].map(PathBuf::from);
+        let own = ["/tmp", "/var/tmp", "/dev", "/proc"];
+        let own = own.map(|dir| Granted { path: dir.into(), grant: Grant::Write, is_dir: true });
         let written = plan.places.iter().filter(|place| matches!(place.rule, Rule::Write | Rule::Tree));
-        let written = written.map(|place| place.path.clone()).chain(own).map(|path| (path, Grant::Write));
-        let grants = [(PathBuf::from("/"), Grant::Read)].into_iter().chain(written).collect();
+        let grants = written.map(Granted::to_write).chain(own).collect();
         let tcp = if *network == Network::None { Tcp::Refused } else { Tcp::Free };
         Rules { grants, tcp, need: Need::WhatThereIs }
     }
 
-    /// All of it but the last step, which may be taken by a child. Each rule costs a few microseconds.
-    pub fn ready(&self) -> Result<Ready, String> {
+    /// Without a rule yet, so that nothing would be granted.
+    pub fn create(&self) -> Result<Ruleset, String> {
         if self.need == Need::Everything {
             check_version(sys::landlock_version())?;
         }
-        let mut ruleset = Ruleset::default()
+        let mut ruleset = ::landlock::Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
-            .handle_access(AccessFs::from_all(KNOWN))
+            .handle_access(self.need.handled())
             .and_then(|ruleset| ruleset.scope(Scope::from_all(KNOWN)))
             .map_err(|error| failed(&error))?;
         if self.tcp == Tcp::Refused {
             ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN)).map_err(|error| failed(&error))?;
         }
-        let mut created = ruleset.create().map_err(|error| failed(&error))?;
-        for (path, grant) in &self.grants {
-            // What has gone meanwhile, or may not even be looked up, needs no rule.
-            let Ok(opened) = PathFd::new(path) else { continue };
-            created = created
-                .add_rule(PathBeneath::new(opened, grant.rights()))
-                .map_err(|error| failed(&format!("{}: {error}", path.display())))?;
+        let created: Option<OwnedFd> = ruleset.create().map_err(|error| failed(&error))?.into();
+        match (self.need, created) {
+            (Need::Everything, None) => Err(failed(&"the kernel made no ruleset")),
+            (Need::Everything | Need::WhatThereIs, created) => Ok(Ruleset(created)),
         }
-        Ok(Ready { created, need: self.need })
+    }
+
+    pub fn add(&self, share: Share, to: &Ruleset) -> Result<(), String> {
+        let Some(ruleset) = &to.0 else { return Ok(()) };
+        let known = self.need.handled() & AccessFs::from_all(ABI::from(sys::landlock_version()));
+        self.share(share).iter().try_for_each(|granted| {
+            add_rule(ruleset, &granted.path, granted.rights() & known)
+                .map_err(|error| failed(&format!("{}: {error}", granted.path.display())))
+        })
+    }
+
+    fn share(&self, share: Share) -> &[Granted] {
+        let (first, second) = self.grants.split_at(self.grants.len() / 2);
+        match share {
+            Share::All => &self.grants,
+            Share::First => first,
+            Share::Second => second,
+        }
     }
 }
 
-impl Ready {
-    /// For this process and all that come from it, for ever.
+fn add_rule(ruleset: &OwnedFd, path: &Path, rights: BitFlags<AccessFs>) -> io::Result<()> {
+    // What has gone meanwhile, or may not even be looked up, needs no rule.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let Ok(opened) = openat(CWD, path, flags, Mode::empty()) else { return Ok(()) };
+    let add =
+        |rights: BitFlags<AccessFs>| sys::landlock_add_rule(ruleset.as_fd(), rights.bits(), opened.as_fd());
+    match add(rights) {
+        // It was a directory a moment ago.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => add(rights & AccessFs::from_file(KNOWN)),
+        added => added,
+    }
+}
+
+impl Ruleset {
+    /// What another process made, and has handed over.
+    pub fn handed(ruleset: OwnedFd) -> Ruleset {
+        Ruleset(Some(ruleset))
+    }
+
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.0.as_ref().map(AsFd::as_fd)
+    }
+
+    /// For this process and all that come from it, for ever. It has given up new privileges already.
     pub fn apply(self) -> Result<(), String> {
-        let status = self.created.restrict_self().map_err(|error| failed(&error))?;
-        match (self.need, status.ruleset) {
-            (Need::Everything, RulesetStatus::NotEnforced) => Err(failed(&"the kernel did not enforce it")),
-            (Need::Everything | Need::WhatThereIs, _) => Ok(()),
-        }
+        let Some(ruleset) = self.0 else { return Ok(()) };
+        sys::landlock_restrict_self(ruleset.as_fd()).map_err(|error| failed(&error))
     }
 }
 
@@ -136,8 +194,19 @@ fn failed(error: &dyn std::fmt::Display) -> String {
     format!("cannot confine with Landlock: {error}")
 }
 
+impl Granted {
+    fn to_write(place: &Place) -> Granted {
+        Granted { path: place.path.clone(), grant: Grant::Write, is_dir: place.is_dir }
+    }
+
+    /// Without those that only a directory has, for what is none.
+    fn rights(&self) -> BitFlags<AccessFs> {
+        let rights = self.grant.rights();
+        if self.is_dir { rights } else { rights & AccessFs::from_file(KNOWN) }
+    }
+}
+
 impl Grant {
-    /// Those that only a directory has are left out by the crate where there is none.
     fn rights(self) -> BitFlags<AccessFs> {
         let reading = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
         let devices = AccessFs::MakeBlock | AccessFs::MakeChar;
@@ -197,14 +266,14 @@ fn refuse_exceptions(plan: &Plan, place: &Place) -> Result<(), String> {
 }
 
 /// Grants reading `place`, without what is hidden in it.
-fn expand(plan: &Plan, place: &Place, grants: &mut Vec<(PathBuf, Grant)>) -> Result<(), String> {
+fn expand(plan: &Plan, place: &Place, grants: &mut Vec<Granted>) -> Result<(), String> {
     let hidden: Vec<&Place> = plan.below(&place.path).filter(|inner| inner.rule == Rule::Hide).collect();
     let before = grants.len();
-    let mut pending = vec![place.path.clone()];
-    while let Some(path) = pending.pop() {
+    let mut pending = vec![(place.path.clone(), place.is_dir)];
+    while let Some((path, is_dir)) = pending.pop() {
         let inside: Vec<&&Place> = hidden.iter().filter(|inner| inner.path.starts_with(&path)).collect();
         if inside.is_empty() {
-            grants.push((path, Grant::Read));
+            grants.push(Granted { path, grant: Grant::Read, is_dir });
             continue;
         }
         if inside.iter().any(|inner| inner.path == path) {
@@ -212,7 +281,7 @@ fn expand(plan: &Plan, place: &Place, grants: &mut Vec<(PathBuf, Grant)>) -> Res
         }
         // The right to list a directory would list the hidden ones below it too.
         if inside.iter().all(|inner| !inner.is_dir) {
-            grants.push((path.clone(), Grant::List));
+            grants.push(Granted { path: path.clone(), grant: Grant::List, is_dir });
         }
         let below = |inner: &&&Place| {
             let rest = inner.path.strip_prefix(&path).ok()?;
@@ -221,13 +290,15 @@ fn expand(plan: &Plan, place: &Place, grants: &mut Vec<(PathBuf, Grant)>) -> Res
         let ways: BTreeSet<OsString> = inside.iter().filter_map(below).collect();
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
             // A link needs no right, and a rule would go to what it points at.
-            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_symlink() {
                 continue;
             }
+            let (path, is_dir) = (entry.path(), kind.is_dir());
             if ways.contains(&entry.file_name()) {
-                pending.push(entry.path());
+                pending.push((path, is_dir));
             } else {
-                grants.push((entry.path(), Grant::Read));
+                grants.push(Granted { path, grant: Grant::Read, is_dir });
             }
         }
         if pending.len() + grants.len() - before > MOST_EXPANDED {
@@ -257,6 +328,23 @@ mod tests {
         assert!(said(4).contains("cannot keep a program from driving devices, signalling others"));
         assert!(said(5).contains("cannot keep a program from signalling others and reaching abstract"));
         assert_eq!((check_version(LEAST_VERSION), check_version(99)), (Ok(()), Ok(())));
+    }
+
+    #[test]
+    fn two_shares_are_all_of_it() {
+        let plan = Plan::of(&crate::Reach::system(), None).unwrap();
+        let rules = Rules::alone(&plan, &Network::Open).unwrap();
+        let (first, second) = (rules.share(Share::First), rules.share(Share::Second));
+        assert!(!first.is_empty() && !second.is_empty(), "{rules:?}");
+        assert!(first.iter().chain(second).eq(rules.share(Share::All)));
+    }
+
+    #[test]
+    fn inside_a_root_only_changes_are_looked_at() {
+        let inside = Need::WhatThereIs.handled();
+        let reading = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Truncate;
+        assert!(!inside.intersects(reading) && inside.contains(AccessFs::WriteFile), "{inside:?}");
+        assert_eq!(Need::Everything.handled(), AccessFs::from_all(KNOWN));
     }
 
     #[test]

@@ -14,12 +14,12 @@ use crate::finished::Containment;
 use crate::program::Program;
 use crate::record::ATTEMPT_VARIABLE;
 use crate::resources::{Guard, Rlimits};
-use crate::sandbox::{self, Defence, Enclosure, Level, Weakened};
+use crate::sandbox::{self, Defence, Enclosure, Level, Ruleset, Weakened};
 use crate::sys;
 use crate::warden::outlet::Outlet;
 use crate::warden::report;
 use crate::warden::terminate::{ProcessTree, Strays};
-use crate::warden::{REPORT, namespace};
+use crate::warden::{REPORT, RULESET, namespace};
 use crate::wire::{Asked, Request};
 
 /// Large enough that a flood costs few wake-ups; refusal by a per-user limit is harmless.
@@ -35,6 +35,8 @@ pub struct Launched {
     pub report: OwnedFd,
     /// Serves the program's proxy, if its network has one.
     pub outlet: Option<Outlet>,
+    /// What the warden adds to it before it says go.
+    pub rules: Option<(Enclosure, Ruleset)>,
 }
 
 /// `lock` stays open in the leader, so that it is not free while the namespace's init lives.
@@ -43,6 +45,7 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
     let mut command = Command::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
     let hosts = command.enclosure.as_ref().and_then(|enclosure| enclosure.network().hosts());
     let outlet = hosts.map(|hosts| Outlet::start(hosts, &program.dir)).transpose()?;
+    let ruleset = command.enclosure.as_ref().map_or(Ok(None), Enclosure::shared_ruleset)?;
     let (namespace, containment) = contain(request)?;
     command.limits = Some(guard.rlimits(containment));
     // Ours of the program's stdin and outputs never block; the program's own ends do.
@@ -65,7 +68,9 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
 
     let lead = || {
         let mut keep: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).chain([lock.as_fd()]).collect();
+        // Never both: level landlock has no proxy.
         keep.extend(outlet.as_ref().map(Outlet::inside));
+        keep.extend(ruleset.as_ref().and_then(Ruleset::descriptor));
         let kept = match weakened.keeps(Defence::Descriptors) {
             true => sys::keep_only(&keep),
             false => sys::keep_first(&keep),
@@ -87,7 +92,8 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
         false => Strays::LiveOn,
     };
     let tree = ProcessTree { leader, containment, strays };
-    Ok(Launched { tree, go, stdin, stdout, stderr, report, outlet })
+    let rules = command.enclosure.zip(ruleset);
+    Ok(Launched { tree, go, stdin, stdout, stderr, report, outlet, rules })
 }
 
 type Contained = (Option<namespace::Entered>, Containment);
@@ -204,7 +210,11 @@ impl Command {
 
     /// What can be done for the program's confinement before it is told to go.
     pub fn ready(&self) -> Result<Option<sandbox::Ready>, String> {
-        self.enclosure.as_ref().map(Enclosure::ready).transpose()
+        let ready = |enclosure: &Enclosure| match enclosure.shares_rules() {
+            true => enclosure.ready_with(take(RULESET)),
+            false => enclosure.ready(),
+        };
+        self.enclosure.as_ref().map(ready).transpose()
     }
 
     /// Becomes the program, in a session of its own; what stops that goes to the report pipe.
@@ -277,6 +287,6 @@ fn c_string(text: &OsStr) -> Result<CString, NulError> {
 /// A descriptor that [`sys::keep_only`] put there.
 fn take(fd: std::os::fd::RawFd) -> OwnedFd {
     use std::os::fd::FromRawFd;
-    // SAFETY: the leader owns its first six descriptors, and takes each of them once.
+    // SAFETY: the leader owns its first descriptors, and takes each of them once.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
