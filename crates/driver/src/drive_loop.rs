@@ -24,7 +24,7 @@ use crate::ground::{Ground, GroundError};
 use crate::journal::{Journal, JournalError};
 use crate::machine::{Machine, Observer};
 use crate::operate::LEFTOVERS_PATIENCE;
-use crate::perform::{Shelf, SpaceDesk, Stop, Workshop};
+use crate::perform::{Litter, Shelf, SpaceDesk, Stop, Workshop};
 use crate::project::Project;
 use crate::surroundings::{NoShell, Surroundings};
 use crate::trail::Keeper;
@@ -181,6 +181,7 @@ pub(crate) fn workshop(
         checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),
         protection: Mutex::new(None),
         stop: Mutex::new(Stop::default()),
+        litter: Litter::default(),
         live,
     })
 }

@@ -5,6 +5,7 @@ mod call;
 mod gate;
 mod inject;
 mod land;
+mod litter;
 mod prepare;
 mod snapshot;
 
@@ -36,6 +37,7 @@ use windlass_workspace::{Checkout, Git, Repository, Space, Vault};
 use crate::confine::Confine;
 use crate::surroundings::Surroundings;
 use crate::weaken::Defence;
+pub use litter::Litter;
 
 /// Everything an effect may need, shared with the thread that performs it.
 pub struct Workshop {
@@ -61,6 +63,7 @@ pub struct Workshop {
     pub checkout: Mutex<Checkout>,
     pub protection: Mutex<Option<Guard>>,
     pub stop: Mutex<Stop>,
+    pub litter: Litter,
     /// Where what is heard of an attempt goes, while it runs.
     pub live: SyncSender<Live>,
 }

@@ -63,6 +63,7 @@ impl<'a> Bench<'a> {
             let diff = shop.vault.diff(&job.creation.base_tree, on.tree).map_err(|error| fault(&error))?;
             changed.extend(diff.iter().map(|change| path_of(&change.path)));
         }
+        shop.litter.wait();
         let place = Place::new(shop, job, checkout)?;
         let network = &job.creation.policy.gate.network;
         let env = shop.confine.lend(&shop.surroundings, (&[], network), &place.own);
@@ -124,7 +125,7 @@ impl<'a> Bench<'a> {
     }
 
     pub fn finish(&self) -> Result<(), Fault> {
-        self.place.discard()?;
+        self.place.leave(self.shop);
         match self.cache.as_ref().filter(|_| self.on.purpose == Purpose::Baseline) {
             Some(cache) => cache.seal().map_err(|error| fault(&error)),
             None => Ok(()),

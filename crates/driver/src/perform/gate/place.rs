@@ -61,6 +61,11 @@ impl Place {
         }
     }
 
+    /// Removes what the last command left, while others go on.
+    pub fn leave(&self, shop: &Workshop) {
+        self.own.tree.clone().into_iter().for_each(|tree| shop.litter.remove(tree));
+    }
+
     /// Removes what a command, also an interrupted one, left.
     pub fn discard(&self) -> Result<(), Fault> {
         match &self.own.tree {
