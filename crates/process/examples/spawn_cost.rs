@@ -90,11 +90,21 @@ fn work(rounds: usize, dir: &Path) -> Outcome<()> {
         image: None,
     };
     let layer = ThrowawayTree { lower: tree.clone(), at: at.clone(), upper, hide: vec![tree.clone()] };
-    for _ in 0..rounds {
+    let plainly = || -> Outcome<Duration> {
         let started = Instant::now();
         let plain = Command::new("/bin/sh").arg("-c").arg(read(&tree)).stdout(Stdio::null()).status()?;
-        let plain = plain.success().then(|| started.elapsed()).ok_or("the work failed")?;
-        let bind = wardened(&spawner, dir, &confined(bound.clone(), None), &read(&tree))?;
+        Ok(plain.success().then(|| started.elapsed()).ok_or("the work failed")?)
+    };
+    let through_bind = || wardened(&spawner, dir, &confined(bound.clone(), None), &read(&tree));
+    for round in 0..rounds {
+        // Each is the first in turn: what was done just before leaves its traces.
+        let (plain, bind) = match round % 2 {
+            0 => (plainly()?, through_bind()?),
+            _ => {
+                let bind = through_bind()?;
+                (plainly()?, bind)
+            }
+        };
         let overlay = wardened(&spawner, dir, &confined(layered.clone(), Some(layer.clone())), &read(&at))?;
         layer.discard()?;
         let line = [reading("plain", plain), reading("bind", bind), reading("overlay", overlay)];
