@@ -133,6 +133,7 @@ impl Plan {
     /// `tree` is where a throwaway tree appears, which must exist.
     pub fn of(reach: &Reach, tree: Option<&Path>) -> Result<Plan, String> {
         let mut plan = Plan::default();
+        let mut walk = Walk::default();
         let mut found: BTreeMap<PathBuf, (Rule, bool)> = BTreeMap::new();
         let scratch = reach.scratch.as_slice();
         let lists = [
@@ -147,7 +148,7 @@ impl Plan {
             if !path.is_absolute() {
                 return Err(format!("cannot confine to {}: the path is not absolute", path.display()));
             }
-            match resolve(path, &mut plan.links) {
+            match walk.resolve(path) {
                 Ok((path, is_dir)) => {
                     let entry = found.entry(path).or_insert((rule, is_dir));
                     entry.0 = entry.0.max(rule);
@@ -156,6 +157,8 @@ impl Plan {
                 Err(error) => return Err(format!("cannot make {} writable: {error}", path.display())),
             }
         }
+        plan.scratch = scratch.first().and_then(|path| walk.resolve(path).ok()).map(|(path, _)| path);
+        plan.links = walk.links;
         let mut places: Vec<Place> =
             found.into_iter().map(|(path, (rule, is_dir))| Place { path, rule, is_dir }).collect();
         places.sort_by_cached_key(|place| (place.path.components().count(), place.path.clone()));
@@ -169,10 +172,6 @@ impl Plan {
                 plan.places.push(place);
             }
         }
-        plan.scratch = match scratch.first() {
-            Some(path) => resolve(path, &mut BTreeMap::new()).ok().map(|(path, _)| path),
-            None => None,
-        };
         Ok(plan)
     }
 
@@ -204,42 +203,78 @@ fn is_covered_between(outer: &Path, inner: &Path) -> bool {
     OWN.iter().map(Path::new).any(|own| own.starts_with(outer) && inner.starts_with(own))
 }
 
-/// As the kernel would walk it, remembering every link on the way. Fails if there is nothing there.
-fn resolve(path: &Path, links: &mut BTreeMap<PathBuf, PathBuf>) -> io::Result<(PathBuf, bool)> {
-    const MOST_LINKS: usize = 40;
-    let words = |path: &Path| -> Vec<OsString> {
-        path.components()
-            .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir))
-            .map(|part| part.as_os_str().to_owned())
-            .collect()
-    };
-    let mut passed = Vec::new();
-    let mut pending = VecDeque::from(words(path));
-    let mut at = PathBuf::from("/");
-    let mut is_dir = true;
-    while let Some(word) = pending.pop_front() {
-        if word == ".." {
-            at.pop();
-            continue;
+/// Walks paths as the kernel would, and looks at each directory on the way once.
+#[derive(Default)]
+struct Walk {
+    /// Every link that led somewhere, and where it points.
+    links: BTreeMap<PathBuf, PathBuf>,
+    seen: BTreeMap<PathBuf, Seen>,
+}
+
+#[derive(Clone)]
+enum Seen {
+    Dir,
+    File,
+    Link(PathBuf),
+}
+
+impl Walk {
+    /// Fails if there is nothing there.
+    fn resolve(&mut self, path: &Path) -> io::Result<(PathBuf, bool)> {
+        const MOST_LINKS: usize = 40;
+        let words = |path: &Path| -> Vec<OsString> {
+            path.components()
+                .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir))
+                .map(|part| part.as_os_str().to_owned())
+                .collect()
+        };
+        let mut passed = Vec::new();
+        let mut pending = VecDeque::from(words(path));
+        let mut at = PathBuf::from("/");
+        let mut is_dir = true;
+        while let Some(word) = pending.pop_front() {
+            if word == ".." {
+                at.pop();
+                continue;
+            }
+            let there = at.join(&word);
+            let target = match self.look(&there)? {
+                Seen::Dir => {
+                    (at, is_dir) = (there, true);
+                    continue;
+                }
+                Seen::File => {
+                    (at, is_dir) = (there, false);
+                    continue;
+                }
+                Seen::Link(target) => target,
+            };
+            if passed.len() == MOST_LINKS {
+                return Err(io::Error::from_raw_os_error(libc::ELOOP));
+            }
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            }
+            words(&target).into_iter().rev().for_each(|word| pending.push_front(word));
+            passed.push((there, target));
         }
-        let there = at.join(&word);
-        let found = std::fs::symlink_metadata(&there)?;
-        if !found.is_symlink() {
-            (at, is_dir) = (there, found.is_dir());
-            continue;
-        }
-        let target = std::fs::read_link(&there)?;
-        if passed.len() == MOST_LINKS {
-            return Err(io::Error::from_raw_os_error(libc::ELOOP));
-        }
-        if target.is_absolute() {
-            at = PathBuf::from("/");
-        }
-        words(&target).into_iter().rev().for_each(|word| pending.push_front(word));
-        passed.push((there, target));
+        self.links.extend(passed);
+        Ok((at, is_dir))
     }
-    links.extend(passed);
-    Ok((at, is_dir))
+
+    fn look(&mut self, path: &Path) -> io::Result<Seen> {
+        if let Some(seen) = self.seen.get(path) {
+            return Ok(seen.clone());
+        }
+        let found = std::fs::symlink_metadata(path)?;
+        let seen = match (found.is_symlink(), found.is_dir()) {
+            (true, _) => Seen::Link(std::fs::read_link(path)?),
+            (false, true) => Seen::Dir,
+            (false, false) => Seen::File,
+        };
+        self.seen.insert(path.to_owned(), seen.clone());
+        Ok(seen)
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! with it. What is bound is first cloned and given its flags, and only then attached, so nothing is writable
 //! even for a moment; and it is attached by descriptor, never through a link that somebody planted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -34,7 +34,8 @@ const SHARED_MEMORY: &CStr = c"mode=1777,size=256m";
 const SCRATCHES: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// Shown in place of hidden files, and itself gone when the root is ready.
-const EMPTY_FILE: &str = "dev/.empty";
+const EMPTY_FILE: &str = ".empty";
+const EMPTY_FILE_DIR: &str = "/dev";
 
 /// Parts of /proc that belong to the machine. Most check for capabilities, some only for being root.
 const PROC_OF_THE_MACHINE: [&str; 10] =
@@ -74,38 +75,40 @@ impl Root<'_> {
         let parts = self.parts()?;
         let devices = Devices::open()?;
         self.lay_ground()?;
-        let root = open_dir(CWD, self.base).map_err(|error| of(self.base, "enter", error))?;
+        let mut root = Site::at(self.base).map_err(|error| of(self.base, "enter", error))?;
         let mut to_close: Vec<PathBuf> = self.ground().is_none().then(|| "/".into()).into_iter().collect();
         for part in parts {
             let wrong = |error: io::Error| of(&part.at, "show", error);
             match part.what {
                 What::Tree { from, is_dir } => {
-                    let target = mount_point(&root, &part.at, is_dir).map_err(wrong)?;
-                    attach(&from, &target).map_err(wrong)?;
+                    root.attach(&from, &part.at, is_dir).map_err(wrong)?;
                 }
                 What::EmptyDir => {
-                    mount_memory(&root, &part.at, c"mode=755,size=64k").map_err(wrong)?;
+                    root.mount_memory(&part.at, c"mode=755,size=64k").map_err(wrong)?;
                     to_close.push(part.at.clone());
                 }
                 What::EmptyFile => {
-                    let from = clone_at(root.as_fd(), EMPTY_FILE, READ_ONLY).map_err(wrong)?;
-                    let target = mount_point(&root, &part.at, false).map_err(wrong)?;
-                    attach(&from, &target).map_err(wrong)?;
+                    let from = root
+                        .open(Path::new(EMPTY_FILE_DIR))
+                        .and_then(|dir| clone_at(dir, EMPTY_FILE, READ_ONLY));
+                    root.attach(&from.map_err(wrong)?, &part.at, false).map_err(wrong)?;
                 }
-                What::SmallTmp => mount_memory(&root, &part.at, SMALL_TMP).map_err(wrong)?,
+                What::SmallTmp => root.mount_memory(&part.at, SMALL_TMP).map_err(wrong)?,
                 What::Dev => {
-                    devices.lay_out(&root).map_err(wrong)?;
+                    devices.lay_out(&mut root).map_err(wrong)?;
                     to_close.push(part.at.clone());
                 }
-                What::Proc => mount_proc(&root).map_err(|error| proc_refused(&error))?,
+                What::Proc => mount_proc(&mut root).map_err(|error| proc_refused(&error))?,
             }
         }
-        self.make_links(&root)?;
+        self.make_links(&mut root)?;
         // What was cloned of it stays.
-        unlinkat(&root, EMPTY_FILE, AtFlags::empty()).ok();
+        if let Ok(dir) = root.open(Path::new(EMPTY_FILE_DIR)) {
+            unlinkat(dir, EMPTY_FILE, AtFlags::empty()).ok();
+        }
         for path in &to_close {
-            let closed = descend(&root, path)
-                .and_then(|dir| set_mount_attributes(dir.as_fd(), Extent::ThisMount, READ_ONLY));
+            let closed =
+                root.open(path).and_then(|dir| set_mount_attributes(dir, Extent::ThisMount, READ_ONLY));
             closed.map_err(|error| of(path, "close", error))?;
         }
         self.enter()
@@ -183,14 +186,15 @@ impl Root<'_> {
             Some(place) => {
                 // The host's devices stay what they are where nothing takes their place.
                 let attributes = if place.rule == Rule::Read { READ_ONLY } else { MountAttributes::NOSUID };
-                clone(Path::new("/"), attributes).and_then(|from| attach(&from, &open_dir(CWD, self.base)?))
+                clone(Path::new("/"), attributes)
+                    .and_then(|from| attach(&from, open_dir(CWD, self.base)?.as_fd()))
             }
         };
         laid.map_err(|error| format!("cannot mount a root directory at {}: {error}", self.base.display()))
     }
 
     /// Those by which the reach was named.
-    fn make_links(&self, root: &OwnedFd) -> Result<(), String> {
+    fn make_links(&self, root: &mut Site) -> Result<(), String> {
         for (at, to) in &self.plan.links {
             let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else { continue };
             // In a place that was bound they are already.
@@ -198,7 +202,7 @@ impl Root<'_> {
             if inside_a_place || ["/dev", "/proc"].iter().any(|own| at.starts_with(own)) {
                 continue;
             }
-            let made = descend(root, parent).and_then(|dir| match symlinkat(to, dir, name) {
+            let made = root.open(parent).and_then(|dir| match symlinkat(to, dir, name) {
                 Ok(()) | Err(Errno::EXIST) => Ok(()),
                 Err(error) => Err(error.into()),
             });
@@ -220,30 +224,100 @@ impl Root<'_> {
     }
 }
 
-fn mount_memory(root: &OwnedFd, at: &Path, options: &CStr) -> io::Result<()> {
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount_at(&mount_point(root, at, true)?, "tmpfs", flags, Some(options))
+/// The root under construction. Each directory in it is opened once: there are many places, and most are on the way
+/// to others.
+struct Site {
+    opened: BTreeMap<PathBuf, OwnedFd>,
+}
+
+impl Site {
+    fn at(base: &Path) -> io::Result<Site> {
+        Ok(Site { opened: BTreeMap::from([(PathBuf::from("/"), open_dir(CWD, base)?)]) })
+    }
+
+    /// Made where it is missing. One name at a time, so that no link leads elsewhere.
+    fn open(&mut self, path: &Path) -> io::Result<BorrowedFd<'_>> {
+        let known = path.ancestors().find(|above| self.opened.contains_key(*above));
+        let known = known.ok_or_else(|| io::Error::from(Errno::INVAL))?.to_owned();
+        let rest = path.strip_prefix(&known).unwrap_or(Path::new(""));
+        let mut at = known;
+        for part in rest.components() {
+            let Component::Normal(name) = part else { continue };
+            let above = self.descriptor(&at)?;
+            let below = match open_dir(above, Path::new(name)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    made(mkdirat(above, name, Mode::from_raw_mode(0o755)))?;
+                    open_dir(above, Path::new(name))?
+                }
+                found => found?,
+            };
+            at.push(name);
+            self.opened.insert(at.clone(), below);
+        }
+        self.descriptor(&at)
+    }
+
+    fn descriptor(&self, path: &Path) -> io::Result<BorrowedFd<'_>> {
+        Ok(self.opened.get(path).ok_or(Errno::BADF)?.as_fd())
+    }
+
+    fn attach(&mut self, tree: &OwnedFd, at: &Path, is_dir: bool) -> io::Result<()> {
+        match is_dir {
+            true => attach(tree, self.open(at)?)?,
+            false => attach(tree, self.file(at)?.as_fd())?,
+        }
+        self.cover(at);
+        Ok(())
+    }
+
+    fn mount_memory(&mut self, at: &Path, options: &CStr) -> io::Result<()> {
+        self.mount(at, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options))
+    }
+
+    /// By descriptor, through the host's /proc, which is still in its place.
+    fn mount(&mut self, at: &Path, kind: &str, flags: MountFlags, options: Option<&CStr>) -> io::Result<()> {
+        let target = format!("/proc/self/fd/{}", self.open(at)?.as_raw_fd());
+        mount("windlass", target, kind, flags, options)?;
+        self.cover(at);
+        Ok(())
+    }
+
+    /// Made where it is missing; an existing link in its place is refused.
+    fn file(&mut self, at: &Path) -> io::Result<OwnedFd> {
+        let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else {
+            return Err(Errno::INVAL.into());
+        };
+        let parent = self.open(parent)?;
+        match openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+            Err(Errno::NOENT) => {
+                let flags =
+                    OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::WRONLY;
+                made(openat(parent, name, flags, Mode::from_raw_mode(0o444)).map(drop))?;
+                Ok(openat(parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
+            }
+            found => Ok(found?),
+        }
+    }
+
+    /// What was opened there, and below, now lies underneath.
+    fn cover(&mut self, at: &Path) {
+        self.opened.retain(|path, _| !path.starts_with(at));
+    }
 }
 
 /// Needs a /proc that nothing covers, so the host's is still there when this is done.
-fn mount_proc(root: &OwnedFd) -> io::Result<()> {
+fn mount_proc(root: &mut Site) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount_at(&mount_point(root, Path::new("/proc"), true)?, "proc", flags, None)?;
-    let proc = descend(root, Path::new("/proc"))?;
+    root.mount(Path::new("/proc"), "proc", flags, None)?;
+    let proc = root.open(Path::new("/proc"))?;
     for name in PROC_OF_THE_MACHINE {
-        match openat(&proc, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
-            Ok(part) => attach(&clone_at(part.as_fd(), c"", READ_ONLY)?, &part)?,
+        match openat(proc, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(part) => attach(&clone_at(part.as_fd(), c"", READ_ONLY)?, part.as_fd())?,
             Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Ok(())
-}
-
-/// By descriptor, through the host's /proc, which is still in its place.
-fn mount_at(target: &OwnedFd, kind: &str, flags: MountFlags, options: Option<&CStr>) -> io::Result<()> {
-    let target = format!("/proc/self/fd/{}", target.as_raw_fd());
-    Ok(mount("windlass", target, kind, flags, options)?)
 }
 
 struct Devices {
@@ -262,12 +336,12 @@ impl Devices {
     }
 
     /// No terminal: the program has none, and the operator's is not its business.
-    fn lay_out(&self, root: &OwnedFd) -> io::Result<()> {
-        mount_memory(root, Path::new("/dev"), c"mode=755,size=64k")?;
-        let dev = descend(root, Path::new("/dev"))?;
+    fn lay_out(&self, root: &mut Site) -> io::Result<()> {
+        root.mount_memory(Path::new("/dev"), c"mode=755,size=64k")?;
         for (name, node) in &self.nodes {
-            attach(node, &mount_point(&dev, Path::new(name), false)?)?;
+            root.attach(node, &Path::new("/dev").join(name), false)?;
         }
+        let dev = root.open(Path::new("/dev"))?;
         for (name, to) in [
             ("fd", "/proc/self/fd"),
             ("stdin", "/proc/self/fd/0"),
@@ -275,13 +349,13 @@ impl Devices {
             ("stderr", "/proc/self/fd/2"),
             ("ptmx", "pts/ptmx"),
         ] {
-            symlinkat(to, &dev, name)?;
+            symlinkat(to, dev, name)?;
         }
-        drop(mount_point(root, Path::new(EMPTY_FILE), false)?);
-        mount_memory(root, Path::new("/dev/shm"), SHARED_MEMORY)?;
+        drop(root.file(&Path::new(EMPTY_FILE_DIR).join(EMPTY_FILE))?);
+        root.mount_memory(Path::new("/dev/shm"), SHARED_MEMORY)?;
         let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
         let options = c"newinstance,ptmxmode=0666,mode=0620";
-        mount_at(&mount_point(root, Path::new("/dev/pts"), true)?, "devpts", flags, Some(options))
+        root.mount(Path::new("/dev/pts"), "devpts", flags, Some(options))
     }
 }
 
@@ -308,42 +382,9 @@ fn clone_at(
     Ok(tree)
 }
 
-fn attach(tree: &OwnedFd, target: &OwnedFd) -> io::Result<()> {
+fn attach(tree: &OwnedFd, target: BorrowedFd<'_>) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(tree, c"", target, c"", flags)?)
-}
-
-/// Made where it is missing; an existing link in its place is refused.
-fn mount_point(root: &OwnedFd, at: &Path, is_dir: bool) -> io::Result<OwnedFd> {
-    if is_dir {
-        return descend(root, at);
-    }
-    let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else { return Err(Errno::INVAL.into()) };
-    let parent = descend(root, parent)?;
-    match openat(&parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
-        Err(Errno::NOENT) => {
-            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::WRONLY;
-            made(openat(&parent, name, flags, Mode::from_raw_mode(0o444)).map(drop))?;
-            Ok(openat(&parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?)
-        }
-        found => Ok(found?),
-    }
-}
-
-/// One name at a time, so that no link leads elsewhere.
-fn descend(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
-    let mut at = root.try_clone()?;
-    for part in path.components() {
-        let Component::Normal(name) = part else { continue };
-        at = match open_dir(at.as_fd(), Path::new(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                made(mkdirat(&at, name, Mode::from_raw_mode(0o755)))?;
-                open_dir(at.as_fd(), Path::new(name))?
-            }
-            found => found?,
-        };
-    }
-    Ok(at)
 }
 
 /// Programs that share a directory for temporary files may be about to start at one moment; whatever came in
