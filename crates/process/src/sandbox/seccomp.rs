@@ -30,7 +30,7 @@ impl Filter {
             let rest: BpfProgram =
                 SeccompFilter::new(refused(level, network)?, SeccompAction::Allow, refusal, arch)?
                     .try_into()?;
-            Ok([other_numbers(), absent(libc::SYS_clone3), rest].concat())
+            Ok([other_numbers(), absent(libc::SYS_clone3), always_refused(), rest].concat())
         };
         build().map(Filter).map_err(|error| format!("cannot make a system call filter: {error}"))
     }
@@ -75,8 +75,26 @@ fn absent(number: i64) -> BpfProgram {
     ]
 }
 
+/// One step each: a filter is walked through for every number there is when it is installed, at each start of a
+/// program.
+fn always_refused() -> BpfProgram {
+    let numbers: Vec<i64> = ALWAYS.iter().chain(OF_THIS_ARCH).copied().collect();
+    let mut steps = vec![step(LOAD, 0, 0, NUMBER)];
+    // To the refusal behind the last of them, over the jump that leads around it.
+    let ways = (1..=numbers.len() as u8).rev();
+    steps.extend(
+        numbers
+            .iter()
+            .zip(ways)
+            .map(|(&number, way)| step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, way, 0, number as u32)),
+    );
+    steps.push(step(libc::BPF_JMP | libc::BPF_JA, 0, 0, 1));
+    steps.push(step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
+    steps
+}
+
 fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules: Rules = ALWAYS.iter().chain(OF_THIS_ARCH).map(|&number| (number, Vec::new())).collect();
+    let mut rules = Rules::new();
     let any_flag = |flags: &[i32]| {
         let rule = |flag: &i32| rule(&[(0, MaskedEq(*flag as u64), *flag as u64)]);
         flags.iter().map(rule).collect::<Result<Vec<_>, _>>()
