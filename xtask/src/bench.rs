@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
+use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 use crate::args;
 use crate::stages::Stages;
@@ -137,12 +138,16 @@ fn measure(around: &Surroundings, wanted: &args::Bench) -> Result<Vec<Section>> 
 
 /// Where builds do not delete: for minutes ext4 passes over the inodes of
 /// deleted files when it looks for new ones, one by one. For the same reason
-/// nothing is removed between rounds.
+/// nothing is removed between rounds, and each project is put in a region of
+/// its own, as far as the file system can.
 fn scratch(around: &Surroundings) -> Result<tempfile::TempDir> {
     let temporary = std::env::temp_dir();
     let in_memory = machine::file_system(&temporary).is_none_or(|kind| kind == "tmpfs" || kind == "ramfs");
     let place = if in_memory { &around.target } else { &temporary };
-    tempfile::Builder::new().prefix("bench-").tempdir_in(place).context("scratch directory")
+    let scratch = tempfile::Builder::new().prefix("bench-").tempdir_in(place).context("scratch directory")?;
+    let dir = fs::File::open(scratch.path())?;
+    let _ = ioctl_getflags(&dir).and_then(|flags| ioctl_setflags(&dir, flags | IFlags::TOPDIR));
+    Ok(scratch)
 }
 
 /// A benchmark that could not be run is a promise not kept; the others go on.
