@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::Ground;
-use super::iteration::{mean, scratch};
+use super::iteration::{middle, scratch};
 use super::page::{Limit, Row};
 use super::programs::Readings;
 use super::project::{Level, Project};
@@ -56,7 +56,7 @@ fn iteration(ground: &Ground) -> Result<Row> {
     let mut fresh = || scratch(ground, "confined", nth.next().unwrap_or(0));
     let whole = Subject::measured("iteration, 5 files, agent and gate inside namespaces", || {
         let dir = fresh()?;
-        mean(&Project::small(&dir, &ground.programs.windlass, TASKS)?.at(Level::Namespaces)?.drive()?)
+        middle(&Project::small(&dir, &ground.programs.windlass, TASKS)?.at(Level::Namespaces)?.drive()?)
     });
     let rounds = Rounds { warm_up: 1, ..ground.rounds };
     let found = rounds.compare(whole, Vec::new())?.reference;
