@@ -42,8 +42,47 @@ pub struct Machine<'o> {
     to: SyncSender<Happening>,
     from: Receiver<Happening>,
     live: Receiver<Live>,
-    worker: Option<JoinHandle<()>>,
+    performer: Option<Performer>,
     _signals: Watch,
+}
+
+/// The thread that performs effects, one after the other: to start one for each would take longer than some effects.
+struct Performer {
+    jobs: Option<SyncSender<(EffectId, Job)>>,
+    thread: Option<JoinHandle<()>>,
+    /// Given an effect, and not heard of since.
+    busy: bool,
+}
+
+impl Performer {
+    fn start(workshop: Arc<Workshop>, to: SyncSender<Happening>) -> std::io::Result<Self> {
+        let (jobs, given) = sync_channel::<(EffectId, Job)>(1);
+        let work = move || {
+            for (effect, job) in given {
+                let (input, blobs) = workshop.perform(job);
+                // The drive may be gone already; then nobody waits for this.
+                let _ = to.send(Happening::Closed(Closed { effect, input, blobs }));
+            }
+        };
+        let thread = std::thread::Builder::new().name("perform".to_owned()).spawn(work)?;
+        Ok(Self { jobs: Some(jobs), thread: Some(thread), busy: false })
+    }
+
+    fn perform(&mut self, id: EffectId, job: Job) -> bool {
+        self.busy = self.jobs.as_ref().is_some_and(|jobs| jobs.send((id, job)).is_ok());
+        self.busy
+    }
+}
+
+impl Drop for Performer {
+    /// Without waiting for an effect that nobody wants any more.
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        if let Some(thread) = self.thread.take().filter(|_| !self.busy) {
+            let ended = thread.join();
+            debug_assert!(ended.is_ok(), "a performer does not panic");
+        }
+    }
 }
 
 impl<'o> Machine<'o> {
@@ -65,9 +104,21 @@ impl<'o> Machine<'o> {
             to,
             from,
             live,
-            worker: None,
+            performer: None,
             _signals: signals,
         })
+    }
+
+    fn perform(&mut self, id: EffectId, job: Job) -> Result<(), String> {
+        let performer = match self.performer.take() {
+            Some(performer) => performer,
+            None => Performer::start(Arc::clone(&self.workshop), self.to.clone())
+                .map_err(|error| format!("cannot start a thread: {error}"))?,
+        };
+        match self.performer.insert(performer).perform(id, job) {
+            true => Ok(()),
+            false => Err("the thread that performs effects has ended".to_owned()),
+        }
     }
 
     fn next_command(&mut self) -> Option<Happening> {
@@ -90,24 +141,10 @@ impl World for Machine<'_> {
     }
 
     fn start(&mut self, id: EffectId, effect: &Effect, state: &State) {
-        if let Some(done) = self.worker.take() {
-            let ended = done.join();
-            debug_assert!(ended.is_ok(), "a performer does not panic");
-        }
         self.workshop.begin();
         let job = Job::new(effect, state);
-        let (workshop, to) = (Arc::clone(&self.workshop), self.to.clone());
-        let work = move || {
-            let (input, blobs) = workshop.perform(job);
-            // The drive may be gone already; then nobody waits for this.
-            let _ = to.send(Happening::Closed(Closed { effect: id, input, blobs }));
-        };
-        match std::thread::Builder::new().name("perform".to_owned()).spawn(work) {
-            Ok(worker) => self.worker = Some(worker),
-            Err(error) => {
-                let why = format!("cannot start a thread: {error}");
-                let _ = self.to.send(Happening::Broken { why });
-            }
+        if let Err(why) = self.perform(id, job) {
+            let _ = self.to.send(Happening::Broken { why });
         }
     }
 
@@ -128,7 +165,12 @@ impl World for Machine<'_> {
                 self.observer.heard(&live);
             }
             match happening {
-                Ok(happening) => return happening,
+                Ok(happening) => {
+                    if let (Happening::Closed(_), Some(performer)) = (&happening, &mut self.performer) {
+                        performer.busy = false;
+                    }
+                    return happening;
+                }
                 Err(RecvTimeoutError::Timeout) => self.observer.ticked(),
                 Err(RecvTimeoutError::Disconnected) => {
                     return Happening::Broken { why: "every sender is gone".to_owned() };
