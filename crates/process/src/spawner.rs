@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -152,17 +152,22 @@ impl Spawner {
     fn warden(&self, request: &Request) -> io::Result<Warden> {
         match request.weakened == Weakened::default() {
             true => self.forked(),
-            false => self.loaded(&request.weakened, &request.program.marker),
+            false => self.loaded(request),
         }
     }
 
     /// By the nursery, which is started when there is none, or the last one was ended from outside.
     fn forked(&self) -> io::Result<Warden> {
         let mut nursery = self.known.nursery.lock().unwrap_or_else(PoisonError::into_inner);
-        match nursery.as_mut().map(Nursery::warden) {
-            Some(Ok(forked)) => Ok(forked),
-            Some(Err(_)) | None => nursery.insert(Nursery::start(&self.warden)?).warden(),
+        if let Some(Ok(forked)) = nursery.as_mut().map(Nursery::warden) {
+            return Ok(forked);
         }
+        // A late answer of the old one must not be taken for one of the new.
+        *nursery = None;
+        let mut new = Nursery::start(&self.warden)?;
+        let forked = new.warden()?;
+        *nursery = Some(new);
+        Ok(forked)
     }
 
     fn look_ahead(&self) {
@@ -171,7 +176,9 @@ impl Spawner {
     }
 
     /// By itself, told of its weakness before it does anything.
-    fn loaded(&self, weakened: &Weakened, marker: &str) -> io::Result<Warden> {
+    fn loaded(&self, request: &Request) -> io::Result<Warden> {
+        let Request { program, weakened, .. } = request;
+        let log = File::options().append(true).open(record::log_path(&program.dir))?;
         let (theirs, control) = pipe_with(PipeFlags::CLOEXEC)?;
         let (answer, result) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut command = Command::new(&self.warden);
@@ -182,10 +189,10 @@ impl Spawner {
         let child = command
             .arg0("windlass-warden")
             .arg(WARDEN_ARG)
-            .env(ATTEMPT_VARIABLE, marker)
+            .env(ATTEMPT_VARIABLE, &program.marker)
             .stdin(theirs)
             .stdout(result)
-            .stderr(Stdio::null())
+            .stderr(log)
             // Out of reach of a terminal's Ctrl-C, which must not end a warden before its tree.
             .process_group(0)
             .spawn()?;

@@ -113,6 +113,9 @@ fn attend() -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
     let (mut control, mut result) = take_pipes()?;
     let Some(request) = wire::read_request(&mut control)? else { return Ok(()) };
+    // As long as a warden waits, nobody else of this user may look into it: a request could be put in its pipe. Now it
+    // needs its own files in /proc, until its program is prepared.
+    set_dumpable_behavior(DumpableBehavior::Dumpable).ok();
     rustix::thread::set_name(c"windlass-warden").ok();
     write_errors_to(&record::log_path(&request.program.dir)).ok();
     rustix::io::ioctl_fionbio(&control, true)?;

@@ -108,8 +108,8 @@ impl StateDir {
             let dir = self.0.join(kind);
             if !dir.is_dir() {
                 create_private(&dir)?;
-                keep_apart(&dir);
             }
+            keep_apart(&dir);
         }
         Ok(())
     }
@@ -256,7 +256,8 @@ pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
 fn keep_apart(dir: &Path) {
     let flag = || {
         let dir = rustix::fs::open(dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        ioctl_setflags(&dir, ioctl_getflags(&dir)? | IFlags::TOPDIR)
+        let flags = ioctl_getflags(&dir)?;
+        if flags.contains(IFlags::TOPDIR) { Ok(()) } else { ioctl_setflags(&dir, flags | IFlags::TOPDIR) }
     };
     // Nothing depends on it.
     let _: Result<(), Errno> = flag();

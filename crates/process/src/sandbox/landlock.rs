@@ -168,7 +168,10 @@ fn add_rule(ruleset: &OwnedFd, path: &Path, rights: BitFlags<AccessFs>) -> io::R
         |rights: BitFlags<AccessFs>| sys::landlock_add_rule(ruleset.as_fd(), rights.bits(), opened.as_fd());
     match add(rights) {
         // It was a directory a moment ago.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => add(rights & AccessFs::from_file(KNOWN)),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            let rights = rights & AccessFs::from_file(KNOWN);
+            if rights.is_empty() { Ok(()) } else { add(rights) }
+        }
         added => added,
     }
 }

@@ -26,7 +26,7 @@ impl Filter {
         let build = || -> Result<BpfProgram, seccompiler::BackendError> {
             let arch = TargetArch::try_from(std::env::consts::ARCH)?;
             let refusal = SeccompAction::Errno(libc::EPERM as u32);
-            // Kills on a foreign architecture, whose system calls have other numbers.
+            // Kills on a foreign architecture, whose system calls have other numbers, unless one was refused before.
             let rest: BpfProgram =
                 SeccompFilter::new(refused(level, network)?, SeccompAction::Allow, refusal, arch)?
                     .try_into()?;
@@ -79,6 +79,7 @@ fn absent(number: i64) -> BpfProgram {
 /// program.
 fn always_refused() -> BpfProgram {
     let numbers: Vec<i64> = ALWAYS.iter().chain(OF_THIS_ARCH).copied().collect();
+    debug_assert!(numbers.len() < 256, "a jump reaches no further");
     let mut steps = vec![step(LOAD, 0, 0, NUMBER)];
     // To the refusal behind the last of them, over the jump that leads around it.
     let ways = (1..=numbers.len() as u8).rev();

@@ -49,8 +49,6 @@ fn next_question(socket: BorrowedFd<'_>) -> io::Result<Option<(Vec<u8>, Vec<Owne
 fn fork(fds: &[OwnedFd], warden: fn() -> io::Result<()>) -> io::Result<(Pid, OwnedFd)> {
     let stdio: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).chain([rustix::stdio::stderr()]).collect();
     let child = || {
-        // What needs its own files in /proc needs it this way; a warden sees to it itself later.
-        set_dumpable_behavior(DumpableBehavior::Dumpable).ok();
         setpgid(Some(getpid()), Some(getpid())).ok();
         if let Err(error) = sys::keep_only(&stdio).and_then(|()| warden()) {
             eprintln!("warden: {error}");
@@ -60,7 +58,6 @@ fn fork(fds: &[OwnedFd], warden: fn() -> io::Result<()>) -> io::Result<(Pid, Own
     };
     // SAFETY: this process has one thread.
     let pid = unsafe { sys::fork(child) }?;
-    // It cannot have ended yet: it waits for a request, and its supervisor for this answer. One that has, killed
-    // from outside, was not waited for yet.
+    // One that has ended already was not waited for yet, so the number is its own.
     Ok((pid, pidfd_open(pid, PidfdFlags::empty())?))
 }
