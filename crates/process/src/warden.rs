@@ -30,7 +30,7 @@ use crate::procfs::{self, ProcessId};
 use crate::program::Program;
 use crate::record::{self, Record};
 use crate::resources::Guard;
-use crate::sandbox::{Defence, Share, Weakened};
+use crate::sandbox::{Defence, Weakened};
 use crate::sys;
 use crate::wire::{self, Asked, Kept, Outcome, Request};
 use housed::Housed;
@@ -199,9 +199,7 @@ fn run(
     let begin = || -> Result<Watch, String> {
         write_record(program, tree.leader.as_raw_pid(), housed.as_ref())?;
         guard.adopt(tree.leader)?;
-        if let Some((enclosure, ruleset)) = rules {
-            enclosure.add_share(Share::First, &ruleset)?;
-        }
+        rules.map_or(Ok(()), launch::Share::add)?;
         let given = std::mem::take(&mut program.stdin);
         let pipes = watch::Pipes { control, report, stdin, stdout, stderr };
         Watch::new(program, pipes, given)

@@ -35,8 +35,20 @@ pub struct Launched {
     pub report: OwnedFd,
     /// Serves the program's proxy, if its network has one.
     pub outlet: Option<Outlet>,
-    /// What the warden adds to it before it says go.
-    pub rules: Option<(Enclosure, Ruleset)>,
+    /// To be added before the leader is told to go.
+    pub rules: Option<Share>,
+}
+
+/// The warden's share of the rules.
+pub struct Share {
+    enclosure: Enclosure,
+    ruleset: Ruleset,
+}
+
+impl Share {
+    pub fn add(self) -> Result<(), String> {
+        self.enclosure.add_share(sandbox::Share::First, &self.ruleset)
+    }
 }
 
 /// `lock` stays open in the leader, so that it is not free while the namespace's init lives.
@@ -92,7 +104,7 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
         false => Strays::LiveOn,
     };
     let tree = ProcessTree { leader, containment, strays };
-    let rules = command.enclosure.zip(ruleset);
+    let rules = command.enclosure.zip(ruleset).map(|(enclosure, ruleset)| Share { enclosure, ruleset });
     Ok(Launched { tree, go, stdin, stdout, stderr, report, outlet, rules })
 }
 
