@@ -17,6 +17,11 @@ fn waiting() -> Vec<u32> {
     nurseries().into_iter().flat_map(alive::children).collect()
 }
 
+fn one_ahead() -> u32 {
+    eventually("one is forked ahead", || waiting().len() == 1);
+    waiting()[0]
+}
+
 fn exit(spawner: &Spawner, stage: &Stage, script: &str) -> Exit {
     spawner.start(&stage.shell(script)).unwrap().wait().exit
 }
@@ -58,10 +63,7 @@ fn a_warden_that_was_killed_while_it_waited_is_replaced() {
     let stage = Stage::new();
     let spawner = Spawner::with_warden(WARDEN);
     assert_eq!(exit(&spawner, &stage, "exit 5"), Exit::Code(5));
-    eventually("one is forked ahead", || waiting().len() == 1);
-    for ahead in waiting() {
-        kill_process(Pid::from_raw(ahead.cast_signed()).unwrap(), Signal::KILL).unwrap();
-    }
+    kill_process(Pid::from_raw(one_ahead().cast_signed()).unwrap(), Signal::KILL).unwrap();
     eventually("it is dead", || waiting().is_empty());
     assert_eq!(exit(&spawner, &stage, "exit 6"), Exit::Code(6));
 }
@@ -71,8 +73,7 @@ fn one_that_waits_ends_with_its_spawner() {
     let stage = Stage::new();
     let spawner = Spawner::with_warden(WARDEN);
     assert_eq!(exit(&spawner, &stage, "exit 0"), Exit::Code(0));
-    eventually("one is forked ahead", || waiting().len() == 1);
-    let ahead = waiting()[0];
+    let ahead = one_ahead();
     drop(spawner);
     eventually("it is dead", || alive::program(ahead).is_none());
 }
