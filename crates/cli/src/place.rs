@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::id::LoopName;
 use windlass_core::view::{Owner, View};
+use windlass_driver::drive_loop::LoopSite;
 use windlass_driver::project::{self, Project, ProjectError};
 use windlass_driver::remains::Remains;
 use windlass_driver::surroundings::Surroundings;
@@ -70,6 +71,16 @@ impl Wish {
 }
 
 impl Place {
+    /// A loop with everything the driver needs to find it.
+    pub fn site(&self, name: &LoopName) -> LoopSite {
+        LoopSite {
+            name: name.clone(),
+            project: self.project.clone(),
+            vault: self.vault.clone(),
+            surroundings: surroundings(&self.project.top),
+        }
+    }
+
     /// The records, for reading; none if windlass was never used here. A loop
     /// that left something and is not on record is a loss, and is told as one.
     pub fn reader(&self) -> Result<Option<Reader>, Failure> {

@@ -142,7 +142,7 @@ fn last_end(state: &State) -> String {
         Some(AttemptEnd::Crashed { what } | AttemptEnd::Protocol { what } | AttemptEnd::Refused { what }) => {
             what.clone()
         }
-        Some(AttemptEnd::Interrupted | AttemptEnd::Lost | AttemptEnd::Killed) => {
+        Some(AttemptEnd::Interrupted | AttemptEnd::Lost | AttemptEnd::Killed | AttemptEnd::Faulted(_)) => {
             "it was interrupted from outside".to_owned()
         }
         Some(_) | None => String::new(),

@@ -103,6 +103,7 @@ impl fmt::Display for AttemptEnd {
             Self::Budget => write!(f, "out of budget"),
             Self::Interrupted => write!(f, "interrupted"),
             Self::Lost => write!(f, "lost"),
+            Self::Faulted(fault) => write!(f, "cut short by windlass ({})", fault.reason.name()),
         }
     }
 }

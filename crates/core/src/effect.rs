@@ -56,4 +56,24 @@ impl Effect {
             Self::Land { .. } => "land",
         }
     }
+
+    /// Whether a run that is being cancelled may leave it undone. What an author
+    /// left must be recorded, and a landing that may have happened must be known.
+    pub fn may_be_dropped(&self) -> bool {
+        match self {
+            Self::PrepareWorkspace { .. } | Self::CallAgent { .. } | Self::RunGate { .. } => true,
+            Self::Snapshot(_) | Self::Land { .. } => false,
+        }
+    }
+
+    /// Whether it cannot be done again once its driver died: an attempt that
+    /// was running is never adopted and never repeated under the same id.
+    pub fn dies_with_its_driver(&self) -> bool {
+        match self {
+            Self::CallAgent { .. } => true,
+            Self::PrepareWorkspace { .. } | Self::Snapshot(_) | Self::RunGate { .. } | Self::Land { .. } => {
+                false
+            }
+        }
+    }
 }

@@ -181,6 +181,8 @@ pub enum AttemptEnd {
     Interrupted,
     /// The driver died while it ran.
     Lost,
+    /// windlass itself failed at it; the fault says how.
+    Faulted(Fault),
 }
 
 /// The workspace after an attempt, every process of which is dead.

@@ -93,6 +93,7 @@ reasons! {
     UsageLimit => "usage_limit", "the agent's usage limit is reached";
     Backoff => "backoff", "the agent's provider failed; trying again later";
     EffectFailed => "effect_failed", "windlass could not do a step of its own";
+    InternalError => "internal_error", "a defect of windlass itself stopped a step";
 }
 
 /// A step of windlass's own that could not be done.
@@ -100,6 +101,14 @@ reasons! {
 pub struct Fault {
     pub reason: Reason,
     pub detail: String,
+}
+
+impl Fault {
+    /// Whether a person can remove the cause: the loop pauses with the step
+    /// still to do. Anything else ends the run.
+    pub fn pauses(&self) -> bool {
+        matches!(self.reason, Reason::DiskFull | Reason::BranchMoved | Reason::InternalError)
+    }
 }
 
 #[cfg(test)]

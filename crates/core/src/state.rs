@@ -203,6 +203,14 @@ pub struct Pause {
     pub detail: String,
 }
 
+/// What is to become of an outstanding effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Duty<'a> {
+    Perform(EffectId, &'a Effect),
+    /// The run is being cancelled: close it as dropped.
+    Drop(EffectId),
+}
+
 #[derive(Debug, thiserror::Error)]
 #[error("the first record of a loop's log does not create a loop")]
 pub struct NotALoop;
@@ -233,9 +241,25 @@ impl State {
     }
 
     /// Whether outstanding effects may be started. Pausing, waiting and being
-    /// interrupted hold them back; they stay on the list.
+    /// interrupted hold them back; they stay on the list. A run that is being
+    /// cancelled does what it may not leave undone, whoever drives it.
     pub fn may_perform(&self) -> bool {
-        self.lifecycle == Lifecycle::Driving && self.paused.is_none() && self.waiting.is_none()
+        let driven = self.lifecycle == Lifecycle::Driving || self.cancelling;
+        driven && self.paused.is_none() && self.waiting.is_none()
+    }
+
+    /// What a driver that performs nothing does next.
+    pub fn next_duty(&self) -> Option<Duty<'_>> {
+        let (id, effect) = self.outstanding().next().filter(|_| self.may_perform())?;
+        Some(match self.cancelling && effect.may_be_dropped() {
+            true => Duty::Drop(id),
+            false => Duty::Perform(id, effect),
+        })
+    }
+
+    /// Effects of an earlier driver that can only be closed as lost.
+    pub fn lost_with_driver(&self) -> Vec<EffectId> {
+        self.outstanding().filter(|(_, effect)| effect.dies_with_its_driver()).map(|(id, _)| id).collect()
     }
 
     pub fn outcome(&self) -> Option<&Outcome> {

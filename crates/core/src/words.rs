@@ -140,6 +140,7 @@ fn visit_end(end: &mut AttemptEnd, visit: &mut dyn FnMut(&mut String)) {
         | AttemptEnd::Budget
         | AttemptEnd::Interrupted
         | AttemptEnd::Lost => {}
+        AttemptEnd::Faulted(Fault { reason: _, detail }) => visit(detail),
     }
 }
 

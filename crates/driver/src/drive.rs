@@ -1,11 +1,10 @@
-//! The loop of the loop: select, step, append, apply, perform, publish.
+//! The drive loop: select, step, append, apply, perform, publish.
 
-use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
 use windlass_core::id::EffectId;
 use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Input, Stamped};
 use windlass_core::outcome::Outcome;
-use windlass_core::state::{Lifecycle, Pause, State};
+use windlass_core::state::{Duty, Lifecycle, Pause};
 use windlass_store::Blob;
 
 use crate::journal::{Journal, JournalError};
@@ -54,8 +53,17 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
         ended
     }
 
+    /// Ends a run that is being cancelled and that nobody drives: what its last
+    /// driver left is recorded, the rest is dropped. The same holds of what is
+    /// alive.
+    pub fn wind_down(mut self) -> Result<(), DriveError> {
+        let ended = self.end_cancelled();
+        self.publish();
+        ended
+    }
+
     fn drive(&mut self, asked: Asked) -> Result<Ended, DriveError> {
-        self.take(None, Input::RunAsked(asked), Vec::new())?;
+        self.take(None, Input::RunAsked(asked))?;
         self.close_lost()?;
         loop {
             if let Some(ended) = self.at_rest() {
@@ -65,22 +73,32 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
             if let Some(ended) = self.at_rest() {
                 return Ok(ended);
             }
-            self.publish();
-            let deadline = self.journal.state().next_deadline().filter(|_| self.running.is_none());
-            let happening = self.world.wait(deadline);
-            self.happened(happening)?;
+            self.wait()?;
         }
     }
 
-    /// An attempt that ran when its driver died is never adopted.
+    fn end_cancelled(&mut self) -> Result<(), DriveError> {
+        self.close_lost()?;
+        while self.journal.state().cancelling && self.journal.state().may_perform() {
+            self.begin_or_end_effects()?;
+            if self.running.is_some() {
+                self.wait()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), DriveError> {
+        self.publish();
+        let deadline = self.journal.state().next_deadline().filter(|_| self.running.is_none());
+        let happening = self.world.wait(deadline);
+        self.happened(happening)
+    }
+
     fn close_lost(&mut self) -> Result<(), DriveError> {
-        let lost: Vec<EffectId> = outstanding(self.journal.state(), is_call);
-        for effect in lost {
-            self.take(
-                Some(effect),
-                Input::AgentFinished(Box::new(AgentFinished::ended(AttemptEnd::Lost))),
-                Vec::new(),
-            )?;
+        for effect in self.journal.state().lost_with_driver() {
+            let lost = AgentFinished::ended(AttemptEnd::Lost);
+            self.take(Some(effect), Input::AgentFinished(Box::new(lost)))?;
         }
         Ok(())
     }
@@ -99,18 +117,17 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
 
     fn begin_or_end_effects(&mut self) -> Result<(), DriveError> {
         let state = self.journal.state();
-        if state.cancelling || state.lifecycle == Lifecycle::Interrupted {
-            self.stop_running();
-        }
-        if self.journal.state().cancelling && self.running.is_none() {
-            self.drop_what_never_started()?;
-        }
-        let state = self.journal.state();
-        if self.running.is_some() || !state.may_perform() {
+        if self.running.is_some() {
+            if state.cancelling || state.lifecycle == Lifecycle::Interrupted {
+                self.stop_running();
+            }
             return Ok(());
         }
-        if let Some((id, effect)) = state.outstanding().next() {
-            self.world.start(id, effect, state);
+        while let Some(Duty::Drop(id)) = self.journal.state().next_duty() {
+            self.take(Some(id), Input::EffectDropped)?;
+        }
+        if let Some(Duty::Perform(id, effect)) = self.journal.state().next_duty() {
+            self.world.start(id, effect, self.journal.state());
             self.running = Some(Running { stopping: false });
         }
         Ok(())
@@ -123,24 +140,12 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
         }
     }
 
-    /// A cancelled run still records the tree its author left, and finds out
-    /// about a landing that an earlier drive may have done.
-    fn drop_what_never_started(&mut self) -> Result<(), DriveError> {
-        let may_be_dropped = |effect: &Effect| !matches!(effect, Effect::Snapshot(_) | Effect::Land { .. });
-        for effect in outstanding(self.journal.state(), may_be_dropped) {
-            self.take(Some(effect), Input::EffectDropped, Vec::new())?;
-        }
-        Ok(())
-    }
-
     fn happened(&mut self, happening: Happening) -> Result<(), DriveError> {
         match happening {
             Happening::Closed(closed) => self.closed(closed),
-            Happening::Commanded { id, command } => {
-                self.take(None, Input::Commanded { id, command }, Vec::new())
-            }
-            Happening::DeadlinePassed => self.take(None, Input::DeadlinePassed, Vec::new()),
-            Happening::Signalled { signal } => self.take(None, Input::Interrupted { signal }, Vec::new()),
+            Happening::Commanded { id, command } => self.take(None, Input::Commanded { id, command }),
+            Happening::DeadlinePassed => self.take(None, Input::DeadlinePassed),
+            Happening::Signalled { signal } => self.take(None, Input::Interrupted { signal }),
             Happening::Broken { why } => Err(DriveError::World(why)),
         }
     }
@@ -153,10 +158,19 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
         if cut_short && !self.journal.state().cancelling {
             return Ok(());
         }
-        self.take(Some(closed.effect), closed.input, closed.blobs)
+        self.take_with(Some(closed.effect), closed.input, closed.blobs)
     }
 
-    fn take(&mut self, closes: Option<EffectId>, what: Input, blobs: Vec<Blob>) -> Result<(), DriveError> {
+    fn take(&mut self, closes: Option<EffectId>, what: Input) -> Result<(), DriveError> {
+        self.take_with(closes, what, Vec::new())
+    }
+
+    fn take_with(
+        &mut self,
+        closes: Option<EffectId>,
+        what: Input,
+        blobs: Vec<Blob>,
+    ) -> Result<(), DriveError> {
         self.publish();
         let stamp = self.world.stamp();
         let input = Stamped { at: stamp.at, elapsed: stamp.elapsed, fresh: stamp.fresh, closes, what };
@@ -168,19 +182,5 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
         if let Some(decision) = self.unpublished.take() {
             self.world.publish(self.journal.state(), &decision);
         }
-    }
-}
-
-fn outstanding(state: &State, which: impl Fn(&Effect) -> bool) -> Vec<EffectId> {
-    state.outstanding().filter(|(_, effect)| which(effect)).map(|(id, _)| id).collect()
-}
-
-fn is_call(effect: &Effect) -> bool {
-    match effect {
-        Effect::CallAgent { .. } => true,
-        Effect::PrepareWorkspace { .. }
-        | Effect::Snapshot(_)
-        | Effect::RunGate { .. }
-        | Effect::Land { .. } => false,
     }
 }

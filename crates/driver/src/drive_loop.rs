@@ -33,9 +33,10 @@ use crate::weaken::Defence;
 /// The largest task text that is read back.
 const TEXT_LIMIT: u64 = 2 << 20;
 
-pub struct Order {
+/// A loop, and where everything of it is.
+#[derive(Clone)]
+pub struct LoopSite {
     pub name: LoopName,
-    pub asked: Asked,
     pub project: Project,
     pub vault: VaultDir,
     pub surroundings: Surroundings,
@@ -94,41 +95,42 @@ impl DriveLoopError {
 
 pub fn drive_loop(
     store: &mut Store,
-    order: Order,
+    site: &LoopSite,
+    asked: Asked,
     observer: &mut dyn Observer,
 ) -> Result<Ended, DriveLoopError> {
-    let lock = LoopLock::take(&order.vault.loop_lock(&order.name), clock::wall())?;
-    windlass_process::end_leftovers(&order.vault.attempts(&order.name), LEFTOVERS_PATIENCE)?;
-    let commands = open_reader(&order.vault)?;
-    let mut journal = Journal::open(store, &order.name)?;
+    let lock = LoopLock::take(&site.vault.loop_lock(&site.name), clock::wall())?;
+    windlass_process::end_leftovers(&site.vault.attempts(&site.name), LEFTOVERS_PATIENCE)?;
+    let commands = open_reader(&site.vault)?;
+    let mut journal = Journal::open(store, &site.name)?;
     let mut texts = BTreeMap::new();
     for task in journal.state().tasks.iter() {
         let bytes = commands.blob(&task.task.text, TEXT_LIMIT)?;
         texts.insert(task.task.text.clone(), String::from_utf8_lossy(&bytes).into_owned());
     }
-    let mut keeper = Keeper::open(&order.project.top, &order.name);
+    let mut keeper = Keeper::open(&site.project.top, &site.name);
     keeper.catch_up(&commands, journal.state());
     // More than anybody can read between two looks; what does not fit is in the transcript.
     let (to, live) = std::sync::mpsc::sync_channel(1000);
-    let workshop = workshop(&order, journal.state().policy(), texts, (keeper.directory(), to))?;
-    let asked = Asked { sandbox: workshop.proven.clone(), ..order.asked.clone() };
+    let workshop = workshop(site, journal.state().policy(), texts, (keeper.directory(), to))?;
+    let asked = Asked { sandbox: workshop.proven.clone(), ..asked };
     let mut both = Both { keeper, observer };
     let ended = {
-        let mut machine = Machine::new(workshop, order.name.clone(), (commands, live), &mut both)
+        let mut machine = Machine::new(workshop, site.name.clone(), (commands, live), &mut both)
             .map_err(|source| DriveLoopError::File { path: "signals".to_owned(), source })?;
         Drive::new(&mut journal, &mut machine).run(asked)
     };
     drop(lock);
     match ended {
-        Err(DriveError::Journal(error)) if error.is_disk_full() => pause_full(store, &order, &error),
+        Err(DriveError::Journal(error)) if error.is_disk_full() => pause_full(store, site, &error),
         ended => Ok(ended?),
     }
 }
 
 /// The log could not grow; the store's reserve makes room for saying so.
-fn pause_full(store: &mut Store, order: &Order, error: &JournalError) -> Result<Ended, DriveLoopError> {
+fn pause_full(store: &mut Store, site: &LoopSite, error: &JournalError) -> Result<Ended, DriveLoopError> {
     let full = |_: JournalError| DriveLoopError::DiskFull(error.to_string());
-    let mut journal = Journal::open(store, &order.name).map_err(full)?;
+    let mut journal = Journal::open(store, &site.name).map_err(full)?;
     let stamp = Clock::new().stamp();
     let what = Input::StoreFull { detail: error.to_string() };
     let input = Stamped { at: stamp.at, elapsed: stamp.elapsed, fresh: stamp.fresh, closes: None, what };
@@ -137,16 +139,16 @@ fn pause_full(store: &mut Store, order: &Order, error: &JournalError) -> Result<
 }
 
 pub(crate) fn workshop(
-    order: &Order,
+    site: &LoopSite,
     policy: &Policy,
     texts: BTreeMap<windlass_core::id::BlobId, String>,
     (trail, live): (&Path, SyncSender<Live>),
 ) -> Result<Workshop, DriveLoopError> {
-    let surroundings = Surroundings { state: order.vault.state().to_owned(), ..order.surroundings.clone() };
+    let surroundings = Surroundings { state: site.vault.state().to_owned(), ..site.surroundings.clone() };
     let shell = surroundings.shell()?;
-    let Ground { git, repository, vault } = Ground::open(&surroundings, &order.project, &order.vault)?;
-    let attempts = order.vault.attempts(&order.name);
-    let checkout = order.vault.checkout(&order.name);
+    let Ground { git, repository, vault } = Ground::open(&surroundings, &site.project, &site.vault)?;
+    let attempts = site.vault.attempts(&site.name);
+    let checkout = site.vault.checkout(&site.name);
     // Nothing of an old attempt is alive, so what is left of it is litter.
     windlass_process::remove_tree(&attempts)
         .map_err(|source| DriveLoopError::File { path: attempts.display().to_string(), source })?;
@@ -154,21 +156,21 @@ pub(crate) fn workshop(
         std::fs::create_dir_all(dir)
             .map_err(|source| DriveLoopError::File { path: dir.display().to_string(), source })?;
     }
-    let space = Space::new(&order.vault.space(&order.name), &order.vault.cache_file(&order.name, "stat"));
+    let space = Space::new(&site.vault.space(&site.name), &site.vault.cache_file(&site.name, "stat"));
     let spawner = Spawner::new();
     check_records(&policy.sandbox, &surroundings)?;
-    let standing = prove(&policy.sandbox, &spawner, (&surroundings, &order.vault.proofs()))?;
+    let standing = prove(&policy.sandbox, &spawner, (&surroundings, &site.vault.proofs()))?;
     let confine = Confine::new(&standing, &policy.sandbox, &surroundings);
     let redactor = surroundings.redactor(policy);
     let overlay =
         confine.may_have_tree() && spawner.probe(&checkout).overlay && !surroundings.is_weak(Defence::Layer);
     Ok(Workshop {
-        dirs: order.vault.clone(),
+        dirs: site.vault.clone(),
         trail: trail.to_owned(),
         git,
         repository,
         vault,
-        blobs: Shelf::new(BlobDir::new(order.vault.blobs()), redactor.clone()),
+        blobs: Shelf::new(BlobDir::new(site.vault.blobs()), redactor.clone()),
         redactor,
         spawner,
         overlay,
@@ -184,6 +186,26 @@ pub(crate) fn workshop(
         litter: Litter::default(),
         live,
     })
+}
+
+/// Ends a cancelled run that nobody drives. The caller holds the loop's lock,
+/// and nothing of an old attempt is alive.
+pub(crate) fn wind_down(store: &mut Store, site: &LoopSite) -> Result<(), DriveLoopError> {
+    let commands = open_reader(&site.vault)?;
+    let mut journal = Journal::open(store, &site.name)?;
+    let keeper = Keeper::open(&site.project.top, &site.name);
+    let (to, live) = std::sync::mpsc::sync_channel(1);
+    let workshop = workshop(site, journal.state().policy(), BTreeMap::new(), (keeper.directory(), to))?;
+    let mut quiet = Quiet;
+    let mut machine = Machine::new(workshop, site.name.clone(), (commands, live), &mut quiet)
+        .map_err(|source| DriveLoopError::File { path: "signals".to_owned(), source })?;
+    Ok(Drive::new(&mut journal, &mut machine).wind_down()?)
+}
+
+struct Quiet;
+
+impl Observer for Quiet {
+    fn decided(&mut self, _: &State, _: &Decision) {}
 }
 
 fn open_reader(vault: &VaultDir) -> Result<Reader, DriveLoopError> {

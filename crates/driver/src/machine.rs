@@ -1,6 +1,7 @@
 //! The real world: effects on a thread of their own, commands from the store,
 //! signals from the kernel, time from the clock.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -10,11 +11,14 @@ use windlass_agent::live::Live;
 use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
 use windlass_core::id::{CommandId, EffectId, LoopName};
+use windlass_core::input::Input;
+use windlass_core::outcome::{Fault, Reason};
 use windlass_core::state::State;
 use windlass_core::time::Timestamp;
-use windlass_store::Reader;
+use windlass_store::{Blob, Reader};
 
 use crate::clock::{self, Clock};
+use crate::operate::LEFTOVERS_PATIENCE;
 use crate::perform::{Job, Workshop};
 use crate::signal::{self, Watch};
 use crate::world::{Closed, Happening, Stamp, World};
@@ -59,7 +63,7 @@ impl Performer {
         let (jobs, given) = sync_channel::<(EffectId, Job)>(1);
         let work = move || {
             for (effect, job) in given {
-                let (input, blobs) = workshop.perform(job);
+                let (input, blobs) = contained(&workshop, job);
                 // The drive may be gone already; then nobody waits for this.
                 let _ = to.send(Happening::Closed(Closed { effect, input, blobs }));
             }
@@ -72,6 +76,21 @@ impl Performer {
         self.busy = self.jobs.as_ref().is_some_and(|jobs| jobs.send((id, job)).is_ok());
         self.busy
     }
+}
+
+/// A panic ends its effect, not the drive: nothing of it is left alive, and the
+/// loop pauses with what happened.
+fn contained(workshop: &Workshop, job: Job) -> (Input, Vec<Blob>) {
+    let (what, name) = (job.effect().name(), job.loop_name().clone());
+    let performed = std::panic::catch_unwind(AssertUnwindSafe(|| workshop.perform(job)));
+    performed.unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
+        let left = windlass_process::end_leftovers(&workshop.dirs.attempts(&name), LEFTOVERS_PATIENCE);
+        let left = left.err().map(|error| format!("; {error}")).unwrap_or_default();
+        let detail = format!("windlass has a defect, please report it: {what}: {said}{left}");
+        (Input::EffectFailed(Fault { reason: Reason::InternalError, detail }), Vec::new())
+    })
 }
 
 impl Drop for Performer {

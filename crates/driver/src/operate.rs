@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use windlass_core::id::{CommandId, EffectId, LoopName};
+use windlass_core::id::CommandId;
 use windlass_core::input::{Command, Input, Stamped};
 use windlass_process::LeftoversError;
-use windlass_store::{Ask, AskError, Fault, LockError, Log, LoopLock, Store, VaultDir};
+use windlass_store::{Ask, AskError, Fault, LockError, Log, LoopLock, Store};
 
 use crate::clock::{self, Clock};
+use crate::drive_loop::{self, DriveLoopError, LoopSite};
 use crate::journal::{Journal, JournalError};
 
 /// How long an owner may take to answer before the asker stops waiting. The
@@ -43,16 +44,29 @@ pub enum OperateError {
     Leftovers(#[from] LeftoversError),
     #[error("command {id} cannot be read: {why}")]
     Unreadable { id: CommandId, why: String },
+    #[error("the cancel is recorded, but what the loop's last driver left is not: {0}")]
+    WindDown(Box<DriveLoopError>),
 }
 
-pub fn operate(store: &mut Store, name: &LoopName, command: &Command) -> Result<Answer, OperateError> {
+impl OperateError {
+    pub fn hints(&self) -> Vec<String> {
+        if let Self::WindDown(error) = self {
+            let mut hints = error.hints();
+            hints.push("`windlass cancel` tries again once that is mended".to_owned());
+            return hints;
+        }
+        Vec::new()
+    }
+}
+
+pub fn operate(store: &mut Store, site: &LoopSite, command: &Command) -> Result<Answer, OperateError> {
+    let name = &site.name;
     let body = serde_json::to_string(command).expect("a command is plain data");
     let id = store.ask(Ask { loop_name: name.clone(), at: clock::wall(), body })?;
-    let vault = store.vault().clone();
     let deadline = clock::now() + PATIENCE;
     loop {
-        match LoopLock::take(&vault.loop_lock(name), clock::wall()) {
-            Ok(_lock) => take_all(store, &vault, name)?,
+        match LoopLock::take(&site.vault.loop_lock(name), clock::wall()) {
+            Ok(_lock) => take_all(store, site)?,
             Err(LockError::Held { .. }) => {}
             Err(error) => return Err(OperateError::Lock(error)),
         }
@@ -68,32 +82,24 @@ pub fn operate(store: &mut Store, name: &LoopName, command: &Command) -> Result<
 }
 
 /// Takes every command that waits. The caller holds the loop's lock.
-pub fn take_all(store: &mut Store, vault: &VaultDir, name: &LoopName) -> Result<(), OperateError> {
-    let waiting = store.untaken(name, CommandId(0))?;
+fn take_all(store: &mut Store, site: &LoopSite) -> Result<(), OperateError> {
+    let waiting = store.untaken(&site.name, CommandId(0))?;
     let mut clock = Clock::new();
-    let mut journal = Journal::open(store, name)?;
+    let mut journal = Journal::open(store, &site.name)?;
     for row in waiting {
         let command = serde_json::from_str(&row.body)
             .map_err(|error| OperateError::Unreadable { id: row.id, why: error.to_string() })?;
-        step(&mut journal, &mut clock, None, Input::Commanded { id: row.id, command })?;
+        step(&mut journal, &mut clock, Input::Commanded { id: row.id, command })?;
     }
     if journal.state().cancelling {
-        windlass_process::end_leftovers(&vault.attempts(name), LEFTOVERS_PATIENCE)?;
-        let open: Vec<EffectId> = journal.state().outstanding().map(|(id, _)| id).collect();
-        for effect in open {
-            step(&mut journal, &mut clock, Some(effect), Input::EffectDropped)?;
-        }
+        windlass_process::end_leftovers(&site.vault.attempts(&site.name), LEFTOVERS_PATIENCE)?;
+        drive_loop::wind_down(store, site).map_err(|error| OperateError::WindDown(Box::new(error)))?;
     }
     Ok(())
 }
 
-fn step(
-    journal: &mut Journal<'_>,
-    clock: &mut Clock,
-    closes: Option<EffectId>,
-    what: Input,
-) -> Result<(), JournalError> {
+fn step(journal: &mut Journal<'_>, clock: &mut Clock, what: Input) -> Result<(), JournalError> {
     let stamp = clock.stamp();
-    let input = Stamped { at: stamp.at, elapsed: stamp.elapsed, fresh: stamp.fresh, closes, what };
+    let input = Stamped { at: stamp.at, elapsed: stamp.elapsed, fresh: stamp.fresh, closes: None, what };
     journal.take(&input, Vec::new()).map(|_| ())
 }

@@ -19,7 +19,7 @@ use windlass_agent::live::Live;
 use windlass_core::brief::BriefSpec;
 use windlass_core::effect::Effect;
 use windlass_core::gate::Purpose;
-use windlass_core::id::{BlobId, CommitId, TreeId};
+use windlass_core::id::{BlobId, CommitId, LoopName, TreeId};
 use windlass_core::input::{Creation, Input};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{AgentPolicy, ProvenSandbox};
@@ -128,6 +128,14 @@ pub struct Job {
 }
 
 impl Job {
+    pub fn effect(&self) -> &Effect {
+        &self.effect
+    }
+
+    pub fn loop_name(&self) -> &LoopName {
+        &self.creation.name
+    }
+
     pub fn new(effect: &Effect, state: &State) -> Self {
         let role = match effect {
             Effect::CallAgent { role, .. } => Some(*role),
@@ -188,6 +196,7 @@ impl Workshop {
     }
 
     pub fn perform(&self, job: Job) -> (Input, Vec<Blob>) {
+        test_point(job.effect.name());
         let performed = match &job.effect {
             Effect::PrepareWorkspace { tree } => prepare::prepare(self, &job, tree),
             Effect::CallAgent { attempt, role, nonce } => {
@@ -235,6 +244,12 @@ impl Workshop {
 /// checked before every use.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where a test may make an effect panic, wait or end this process; nothing
+/// without the `failpoints` feature.
+fn test_point(_name: &str) {
+    fail::fail_point!(&format!("perform::{_name}"), |_| -> () { std::process::abort() });
 }
 
 /// A full disk is a pause with its own name; anything else is what it says.

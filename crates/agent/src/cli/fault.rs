@@ -195,7 +195,8 @@ pub fn is_hopeless(end: &AttemptEnd) -> bool {
         | AttemptEnd::Protocol { .. }
         | AttemptEnd::Budget
         | AttemptEnd::Interrupted
-        | AttemptEnd::Lost => false,
+        | AttemptEnd::Lost
+        | AttemptEnd::Faulted(_) => false,
     }
 }
 

@@ -214,6 +214,7 @@ pub fn class_name(end: &AttemptEnd) -> &'static str {
         AttemptEnd::Budget => "budget",
         AttemptEnd::Interrupted => "interrupted",
         AttemptEnd::Lost => "lost",
+        AttemptEnd::Faulted(_) => "faulted",
     }
 }
 

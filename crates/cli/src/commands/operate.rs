@@ -8,7 +8,7 @@ use windlass_store::{Store, holder};
 use crate::args::{Named, OnTask, Waive, Words};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::Wish;
+use crate::place::{Place, Wish};
 use crate::show::json;
 use crate::show::out::say;
 
@@ -95,12 +95,19 @@ fn ask(
     let place = wish.place()?;
     let name = place.exact(target.name.as_deref())?;
     let mut store = Store::open(&place.vault).or_error()?;
-    let answer = operate::operate(&mut store, &name, &command).or_error()?;
+    let answer = operate::operate(&mut store, &place.site(&name), &command)
+        .map_err(|error| Failure { hints: error.hints(), ..Failure::error(error) })?;
     drop(store);
     if !holder(&place.vault.loop_lock(&name)).or_error()?.is_held() {
         place.refresh_trail(&name);
     }
     let (said, refused) = match &answer {
+        Answer::Done if command == Command::Cancel && !has_ended(&place, &name)? => (
+            format!(
+                "the cancel of {name} is recorded, but it could not end yet.\nnext: windlass status {name}"
+            ),
+            None,
+        ),
         Answer::Done => (done(&name), None),
         Answer::Recorded => (format!("recorded; the process that drives {name} will take it."), None),
         Answer::Refused { why } => (String::new(), Some(why.clone())),
@@ -120,6 +127,12 @@ fn ask(
             Ok(Exit::Done)
         }
     }
+}
+
+/// A cancelled run ends at once, unless what its author left cannot be recorded.
+fn has_ended(place: &Place, name: &LoopName) -> Result<bool, Failure> {
+    let (_, row) = place.find(Some(name.as_str()))?;
+    Ok(place.view(&row)?.outcome.is_some())
 }
 
 /// The last word is what the command is about; one before it names the loop.

@@ -1,13 +1,15 @@
 //! `windlass run`: drives a loop to an outcome, creating it if there is none.
 
-use windlass_core::id::{LoopName, TaskId};
+use windlass_core::event::{Decision, Event};
+use windlass_core::id::{LoopName, Seq, TaskId};
 use windlass_core::input::Asked;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::{Status, View};
 use windlass_driver::setup::{self, Founding, Proposed};
 use windlass_driver::{Ended, drive_loop};
+use windlass_plan::goal::GOAL_TASK;
 use windlass_plan::{PlanError, Planned};
-use windlass_store::Store;
+use windlass_store::{Reader, Store};
 
 use super::configure;
 use crate::args::Run;
@@ -65,12 +67,16 @@ pub fn go(wish: &Wish, asked: &Run, closing: Closing) -> Result<Exit, Failure> {
     close(&place, &target.name, (asked.json, closing), &ended)
 }
 
+/// The longest goal that is compared; arguments are shorter.
+const GOAL_LIMIT: u64 = 4 << 20;
+
 struct Target {
     name: LoopName,
     goal: Option<String>,
 }
 
-/// A bare word is a loop's name, a sentence is a goal.
+/// A bare word is a loop's name, a sentence is a goal. A goal means the loop of
+/// exactly that text, or a new one with a name of its own.
 fn target(place: &Place, asked: &Run) -> Result<Target, Failure> {
     let sentence = asked.what.as_ref().filter(|what| what.trim().contains(char::is_whitespace));
     let word = asked.what.as_ref().filter(|_| sentence.is_none());
@@ -82,11 +88,59 @@ fn target(place: &Place, asked: &Run) -> Result<Target, Failure> {
         (None, None) => None,
     };
     let name = match (named, sentence) {
-        (Some(name), _) => name,
-        (None, Some(sentence)) => slug(sentence),
+        (Some(name), Some(goal)) => check_goal(place, name, goal)?,
+        (Some(name), None) => name,
+        (None, Some(goal)) => loop_of_goal(place, goal)?,
         (None, None) => only_or_default(place)?,
     };
     Ok(Target { name, goal: sentence.cloned() })
+}
+
+/// A name that is taken by another goal is refused.
+fn check_goal(place: &Place, name: LoopName, goal: &str) -> Result<LoopName, Failure> {
+    let Some(reader) = place.reader()? else { return Ok(name) };
+    if reader.head(&name).or_error()?.is_none() || is_goal_of(&reader, &name, goal)? {
+        return Ok(name);
+    }
+    Err(Failure::usage(format!("there is a loop named {name} already, and this is not its goal"))
+        .hint("choose another --name, or leave it out: the goal gets a name of its own")
+        .hint(format!("`windlass run {name}` goes on with the loop that is there")))
+}
+
+/// The loop of this very goal, an unfinished one first; else a name nobody has.
+fn loop_of_goal(place: &Place, goal: &str) -> Result<LoopName, Failure> {
+    let Some(reader) = place.reader()? else { return Ok(slug(goal)) };
+    let rows = place.known(&reader)?;
+    let mut same = Vec::new();
+    for row in &rows {
+        if is_goal_of(&reader, &row.name, goal)? {
+            same.push(place.view(row)?);
+        }
+    }
+    let is_open = |view: &&View| view.outcome.as_ref().is_none_or(|o| o.kind != OutcomeKind::Completed);
+    if let Some(view) = same.iter().find(is_open).or(same.first()) {
+        return Ok(view.name.clone());
+    }
+    let first = slug(goal);
+    let numbered = |n: u32| LoopName::new(&format!("{first}-{n}")).expect("a short name and a number");
+    let is_free = |name: &LoopName| rows.iter().all(|row| row.name != *name);
+    let mut names = std::iter::once(first.clone()).chain((2..).map(numbered));
+    Ok(names.find(is_free).expect("there are fewer loops than numbers"))
+}
+
+/// Whether the loop was made of exactly this sentence.
+fn is_goal_of(reader: &Reader, name: &LoopName, goal: &str) -> Result<bool, Failure> {
+    let first = reader.read(name, Seq(0), 1).or_error()?;
+    let decision = first.first().map(|record| serde_json::from_str::<Decision>(&record.body));
+    let decision = decision.transpose().map_err(|error| Failure::error(format!("loop {name}: {error}")))?;
+    let created = decision.and_then(|decision| decision.events.into_iter().next());
+    let Some(Event::LoopCreated(creation)) = created else { return Ok(false) };
+    let [task] = &creation.plan.tasks[..] else { return Ok(false) };
+    if task.id.as_str() != GOAL_TASK {
+        return Ok(false);
+    }
+    let text = reader.blob(&task.text, GOAL_LIMIT).or_error()?;
+    Ok(String::from_utf8_lossy(&text).trim() == goal.trim())
 }
 
 /// The only loop there is, or one named after the project.
@@ -237,14 +291,7 @@ fn drive(place: &Place, name: &LoopName, asked: &Run, progress: &mut Progress) -
         ..Asked::default()
     };
     let mut store = Store::open(&place.vault).or_error()?;
-    let order = drive_loop::Order {
-        name: name.clone(),
-        asked: wanted,
-        project: place.project.clone(),
-        vault: place.vault.clone(),
-        surroundings: surroundings(&place.project.top),
-    };
-    let ended = drive_loop::drive_loop(&mut store, order, progress);
+    let ended = drive_loop::drive_loop(&mut store, &place.site(name), wanted, progress);
     progress.erase();
     ended.map_err(|error| {
         let kind = if error.is_disk_full() { Kind::Paused } else { Kind::Error };

@@ -36,7 +36,7 @@ fn pause_and_resume() {
 }
 
 #[test]
-fn cancel_keeps_what_was_done() {
+fn a_cancelled_loop_is_not_run_and_not_cancelled_again() {
     let case = interrupted(HONEST);
     case.windlass(&["cancel", LOOP]).expect_code(0);
     let status = case.status();

@@ -280,7 +280,8 @@ fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
         | AttemptEnd::Protocol { .. }
         | AttemptEnd::Budget
         | AttemptEnd::Interrupted
-        | AttemptEnd::Lost => {}
+        | AttemptEnd::Lost
+        | AttemptEnd::Faulted(_) => {}
     }
     let task = state.attempt.as_ref().and_then(|attempt| attempt.task.clone());
     // A turn that went wrong is no place to go on from.

@@ -5,7 +5,7 @@ use super::{Draft, execute, last, limit, review, run};
 use crate::event::{AttemptFinished, Event, IterationResult, Phase};
 use crate::id::AttemptId;
 use crate::input::{AgentFinished, AttemptEnd, Report};
-use crate::outcome::{OutcomeKind, Reason};
+use crate::outcome::{Fault, OutcomeKind, Reason};
 use crate::policy::Role;
 use crate::time::{Millis, Timestamp};
 use crate::usage::{self, ModelUsage};
@@ -24,6 +24,15 @@ pub(super) fn finished(draft: &mut Draft, (attempt, role): (AttemptId, Role), to
         Role::Reviewer if execute::waived(&draft.state) => run::give_up(draft),
         Role::Reviewer if told.end == AttemptEnd::Normal => review::finished(draft, attempt, told),
         Role::Reviewer => go_on(draft, &told.end),
+    }
+}
+
+/// windlass itself failed at an attempt. Its agent may have run, so what it
+/// left is recorded before anything else.
+pub(super) fn faulted(draft: &mut Draft, attempt: AttemptId, role: Role, fault: &Fault) {
+    finished(draft, (attempt, role), &AgentFinished::ended(AttemptEnd::Faulted(fault.clone())));
+    if fault.pauses() && !draft.state.cancelling && draft.state.outcome().is_none() {
+        draft.pause(fault.reason, fault.detail.clone());
     }
 }
 
@@ -78,6 +87,11 @@ pub(super) fn go_on(draft: &mut Draft, end: &AttemptEnd) {
         }
         AttemptEnd::Auth { what } => unusable(draft, Reason::Auth, what),
         AttemptEnd::ModelNotFound { what } => unusable(draft, Reason::ModelNotFound, what),
+        AttemptEnd::Faulted(fault) if fault.pauses() => again(draft),
+        AttemptEnd::Faulted(fault) => {
+            run::close_iteration(draft, IterationResult::Ended);
+            draft.end(OutcomeKind::Failed, fault.reason, fault.detail.clone());
+        }
         AttemptEnd::Budget => {
             run::close_iteration(draft, IterationResult::Ended);
             let spent = limit::budget_spent(&draft.state);

@@ -9,28 +9,27 @@ use crate::input::Input;
 use crate::outcome::{Fault, OutcomeKind, Reason};
 
 pub(super) fn failed(draft: &mut Draft, effect: Effect, fault: &Fault) {
-    if let Effect::CallAgent { attempt, role, .. } = &effect {
-        attempt::never_started(draft, *attempt, *role);
+    if let Effect::CallAgent { attempt, role, .. } = effect {
+        return attempt::faulted(draft, attempt, role, fault);
     }
-    if draft.state.cancelling {
+    if draft.state.cancelling && may_be_left(&effect, fault) {
         return run::end_cancelled(draft);
     }
-    let mendable = matches!(fault.reason, Reason::DiskFull | Reason::BranchMoved);
-    if !mendable && draft.state.phase == Some(Phase::Finish) {
+    if !fault.pauses() && draft.state.phase == Some(Phase::Finish) {
         return last::drop_finish(draft, &fault.detail);
     }
-    if !mendable {
+    if !fault.pauses() {
         run::close_iteration(draft, IterationResult::Ended);
         return draft.end(OutcomeKind::Failed, fault.reason, fault.detail.clone());
     }
     draft.pause(fault.reason, fault.detail.clone());
-    match effect {
-        Effect::CallAgent { .. } => attempt::again(draft),
-        Effect::PrepareWorkspace { .. }
-        | Effect::Snapshot(_)
-        | Effect::RunGate { .. }
-        | Effect::Land { .. } => draft.perform(effect),
-    }
+    draft.perform(effect);
+}
+
+/// A cancelled run ends without the step, unless that would lose a tree or
+/// forget a landing which a later try can still find.
+fn may_be_left(effect: &Effect, fault: &Fault) -> bool {
+    effect.may_be_dropped() || !fault.pauses() || fault.reason == Reason::BranchMoved
 }
 
 pub(super) fn store_full(draft: &mut Draft, detail: &str) {

@@ -160,6 +160,8 @@ pub(super) fn finish_recorded(draft: &mut Draft, end: &AttemptEnd) {
     match end {
         AttemptEnd::Normal => judge_change(draft),
         AttemptEnd::Lost | AttemptEnd::Interrupted => attempt::again(draft),
+        AttemptEnd::Faulted(fault) if fault.pauses() => attempt::again(draft),
+        AttemptEnd::Faulted(fault) => drop_finish(draft, &fault.detail),
         AttemptEnd::RateLimited { .. }
         | AttemptEnd::UsageLimit { .. }
         | AttemptEnd::Overloaded

@@ -156,9 +156,14 @@ pub(super) fn interrupted(draft: &mut Draft, signal: &str) {
 
 /// An effect that was never started is given up because the run is ending.
 pub(super) fn dropped(draft: &mut Draft, effect: &Effect) {
-    if !draft.state.cancelling {
+    let refused = match (draft.state.cancelling, effect.may_be_dropped()) {
+        (false, _) => Some("the run is not being cancelled".to_owned()),
+        (true, false) => Some(format!("{} is not left undone", effect.name())),
+        (true, true) => None,
+    };
+    if let Some(why) = refused {
         draft.closes = None;
-        return draft.refuse(&Input::EffectDropped, "the run is not being cancelled");
+        return draft.refuse(&Input::EffectDropped, &why);
     }
     if let Effect::CallAgent { attempt, role, .. } = effect {
         attempt::never_started(draft, *attempt, *role);

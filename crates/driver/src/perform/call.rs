@@ -48,6 +48,7 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     let unusable = |error: std::io::Error| file_fault(&space, &error);
     inject::put(&space, &shop.surroundings.project, injected).map_err(unusable)?;
     let told = run(shop, job, &who, (&brief, &dir))?;
+    super::test_point("called");
     inject::take_away(&space, injected).map_err(unusable)?;
     if told.survivors > 0 {
         return Err(broken(&format!("{} processes of the attempt cannot be ended", told.survivors)));

@@ -6,14 +6,14 @@ use std::sync::mpsc::sync_channel;
 
 use windlass_core::effect::Effect;
 use windlass_core::gate::{CheckResult, GateSummary, Purpose};
-use windlass_core::input::{Asked as Wanted, Input};
+use windlass_core::input::Input;
 use windlass_store::LoopLock;
 
 use super::history::History;
 use super::judged::excuse;
 use super::{Again, Asked, Record, Step, StepName};
 use crate::clock;
-use crate::drive_loop::{Order, workshop};
+use crate::drive_loop::{LoopSite, workshop};
 use crate::operate::LEFTOVERS_PATIENCE;
 use crate::perform::Job;
 
@@ -38,16 +38,15 @@ fn run(asked: &Asked, history: &History, record: &Record) -> Result<Vec<CheckRes
         .map_err(|error| format!("the gate cannot run while the loop is driven: {error}"))?;
     windlass_process::end_leftovers(&asked.vault.attempts(&asked.name), LEFTOVERS_PATIENCE)
         .map_err(|error| error.to_string())?;
-    let order = Order {
+    let site = LoopSite {
         name: asked.name.clone(),
-        asked: Wanted::default(),
         project: asked.project.clone(),
         vault: asked.vault.clone(),
         surroundings: asked.surroundings.clone(),
     };
     let state = &history.state;
     let trail = asked.project.top.join(".windlass/loops").join(asked.name.as_str());
-    let shop = workshop(&order, state.policy(), BTreeMap::new(), (&trail, sync_channel(1).0))
+    let shop = workshop(&site, state.policy(), BTreeMap::new(), (&trail, sync_channel(1).0))
         .map_err(|error| error.to_string())?;
     let effect = Effect::RunGate { purpose: Purpose::Final, tree: landed.tree.clone(), checks };
     shop.begin();

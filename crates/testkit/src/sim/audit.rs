@@ -324,6 +324,7 @@ impl Audit {
                     | AttemptEnd::Network
                     | AttemptEnd::Interrupted
                     | AttemptEnd::Lost
+                    | AttemptEnd::Faulted(_)
             ),
             Some(_) | None => false,
         };
