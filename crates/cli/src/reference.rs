@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::CommandFactory;
+use windlass_config::all_keys;
 use windlass_core::event::Event;
 use windlass_core::view::View;
 use windlass_driver::prove::Proof;
 
 use crate::args::Args;
-use crate::config::all_keys;
 
 #[test]
 fn the_reference_pages_are_up_to_date() {

@@ -4,10 +4,10 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use windlass_config::{Colour, Resolved, Sources, all_keys, example_file, read_layers, resolve};
 use windlass_core::view::View;
 
 use crate::args::{ConfigArgs, ConfigVerb};
-use crate::config::{Colour, Resolved, Sources, all_keys, example_file, read_layers, resolve};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::Wish;

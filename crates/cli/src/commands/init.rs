@@ -3,12 +3,12 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+use windlass_config::{PROJECT_FILE, detect, project_file};
 use windlass_driver::agents::{self, Login, Seen};
 use windlass_driver::project;
 use windlass_driver::setup;
 
 use crate::args::Init;
-use crate::config::{PROJECT_FILE, detect, project_file};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::{Wish, surroundings};

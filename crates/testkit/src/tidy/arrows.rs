@@ -16,6 +16,7 @@ const KIT: &str = "windlass-testkit";
 const HOUSE: &[Arrows] = &[
     Arrows { from: "windlass-core", to: &[] },
     Arrows { from: "windlass-plan", to: &["windlass-core"] },
+    Arrows { from: "windlass-config", to: &["windlass-core"] },
     Arrows { from: "windlass-store", to: &["windlass-core"] },
     Arrows { from: "windlass-process", to: &["windlass-core"] },
     Arrows { from: "windlass-redact", to: &[] },
@@ -42,6 +43,7 @@ const HOUSE: &[Arrows] = &[
         to: &[
             "windlass-core",
             "windlass-plan",
+            "windlass-config",
             "windlass-store",
             "windlass-process",
             "windlass-driver",
@@ -126,6 +128,7 @@ mod tests {
             ("windlass-gate", "windlass-store"),
             ("windlass-workspace", "windlass-agent"),
             ("windlass-store", "windlass-process"),
+            ("windlass-config", "windlass-plan"),
             ("windlass-surface", "windlass-driver"),
             ("windlass", "windlass-workspace"),
             ("windlass-driver", "windlass-testkit"),

@@ -227,8 +227,8 @@ fn makefile(project: &Project<'_>) -> Option<Stack> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::layer::{Layer, LayerKind};
-    use crate::config::{project_file, resolve};
+    use crate::layer::{Layer, LayerKind};
+    use crate::{project_file, resolve};
 
     /// A project with these files; `name=content`, or empty. What is written
     /// for it must read back as the same policy.

@@ -1,6 +1,9 @@
 //! The policy file: layers of files and flags in, one `Policy` out, with the
-//! place of every value kept. Nothing here reads the environment; `layer` is
-//! the only part that reads files, besides `detect`, which looks at a project.
+//! place of every value kept. `layer` is the only part that reads files, besides
+//! `detect`, which looks at a project.
+//!
+//! It reads no environment and prints nothing: the directories of the user come
+//! in as arguments, and problems go out as values that render themselves.
 
 mod agent_keys;
 mod checks;
