@@ -56,11 +56,7 @@ impl Wish {
         if let Some(dir) = &self.state_dir {
             return Ok(StateDir::new(std::path::absolute(dir).or_usage()?));
         }
-        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let base = set("XDG_STATE_HOME")
-            .filter(|dir| dir.is_absolute())
-            .or_else(|| set("HOME").map(|home| home.join(".local/state")));
-        match base {
+        match base_directory(variable("XDG_STATE_HOME"), variable("HOME"), ".local/state") {
             Some(base) => Ok(StateDir::new(base.join("windlass"))),
             None => {
                 Err(Failure::usage("no place for windlass's records: neither HOME nor XDG_STATE_HOME is set")
@@ -175,6 +171,22 @@ pub fn surroundings(project: &Path) -> Surroundings {
     }
 }
 
+/// The user's own policy file.
+pub fn user_file() -> Option<PathBuf> {
+    let base = base_directory(variable("XDG_CONFIG_HOME"), variable("HOME"), ".config")?;
+    Some(base.join("windlass/config.toml"))
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// A directory as the XDG specification finds it: a relative one is ignored.
+fn base_directory(given: Option<PathBuf>, home: Option<PathBuf>, below: &str) -> Option<PathBuf> {
+    let given = given.filter(|dir| dir.is_absolute());
+    given.or_else(|| home.filter(|home| home.is_absolute()).map(|home| home.join(below)))
+}
+
 /// Whether this process was started by an attempt of a loop.
 pub fn is_inside_an_attempt() -> bool {
     std::env::var_os("WINDLASS_INSIDE").is_some()
@@ -199,5 +211,22 @@ fn not_a_project(error: ProjectError) -> Failure {
             .hint("go to your repository, or name it with -C DIR")
             .hint("`windlass init --git` makes one here"),
         ProjectError::Unreadable { .. } => Failure::usage(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_users_directory_is_where_xdg_says() {
+        let found = |given: Option<&str>, home: Option<&str>| {
+            base_directory(given.map(PathBuf::from), home.map(PathBuf::from), ".config")
+        };
+        assert_eq!(found(None, Some("/h")), Some("/h/.config".into()));
+        assert_eq!(found(Some("relative"), Some("/h")), Some("/h/.config".into()));
+        assert_eq!(found(Some("/x"), Some("/h")), Some("/x".into()));
+        assert_eq!(found(None, Some("relative")), None);
+        assert_eq!(found(None, None), None);
     }
 }

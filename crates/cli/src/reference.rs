@@ -1,12 +1,13 @@
-//! The pages under docs/reference/, generated: what `--json` prints, what the
-//! log holds, every key of the policy and every verb. A test keeps them true.
+//! The pages under docs/reference/ and windlass.example.toml, generated: what
+//! `--json` prints, what the log holds, every key of the policy and every verb.
+//! A test keeps them true.
 #![allow(clippy::disallowed_methods, reason = "a test is asked to bless by its environment")]
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::CommandFactory;
-use windlass_config::all_keys;
+use windlass_config::{all_keys, example_file};
 use windlass_core::event::Event;
 use windlass_core::view::View;
 use windlass_driver::prove::Proof;
@@ -22,6 +23,7 @@ fn the_reference_pages_are_up_to_date() {
         ("proof.schema.json", schema(&schemars::schema_for!(Proof))),
         ("policy.md", policy()),
         ("commands.md", commands()),
+        ("../../windlass.example.toml", example_file()),
     ];
     for (name, text) in pages {
         let file = dir.join(name);

@@ -45,8 +45,11 @@ pub fn all_keys() -> Vec<KeyDoc> {
 }
 
 impl Resolved {
-    /// Explains a key, or every key of a table.
-    pub fn explain(&self, name: &str) -> Result<Vec<Explanation>, UnknownKey> {
+    /// Explains a key, every key of a table, or every key there is.
+    pub fn explain(&self, name: Option<&str>) -> Result<Vec<Explanation>, UnknownKey> {
+        let Some(name) = name else {
+            return Ok(all_names().iter().filter_map(|key| self.explain_one(key)).collect());
+        };
         let below = format!("{name}.");
         let names = all_names();
         let mut found: Vec<Explanation> = Vec::new();

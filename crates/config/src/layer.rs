@@ -40,13 +40,11 @@ impl LayerKind {
     }
 }
 
-/// Where to look for the layers. What the environment says is passed in.
+/// Where to look for the layers.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// `XDG_CONFIG_HOME`.
-    pub config_home: Option<PathBuf>,
-    /// `HOME`.
-    pub home: Option<PathBuf>,
+    /// The user's own file, which may be missing.
+    pub user_file: Option<PathBuf>,
     /// The project's root.
     pub project: PathBuf,
     /// `--policy FILE`.
@@ -82,8 +80,8 @@ pub fn read_layers(sources: &Sources) -> Result<Vec<Layer>, ConfigError> {
         Ok(layer) => layers.extend(layer),
         Err(problem) => problems.push(problem),
     };
-    if let Some(path) = user_file(sources) {
-        keep(read_file(LayerKind::User, &path));
+    if let Some(path) = &sources.user_file {
+        keep(read_file(LayerKind::User, path));
     }
     keep(read_file(LayerKind::Project, &sources.project.join(PROJECT_FILE)));
     if let Some(path) = &sources.policy_file {
@@ -98,14 +96,6 @@ pub fn read_layers(sources: &Sources) -> Result<Vec<Layer>, ConfigError> {
     }
     layers.extend(sources.set.iter().map(Layer::set));
     if problems.is_empty() { Ok(layers) } else { Err(ConfigError { problems }) }
-}
-
-/// The user's own file. A relative `XDG_CONFIG_HOME` is ignored, as its
-/// specification asks.
-pub fn user_file(sources: &Sources) -> Option<PathBuf> {
-    let given = sources.config_home.as_ref().filter(|path| path.is_absolute()).cloned();
-    let home = || sources.home.as_ref().filter(|path| path.is_absolute()).map(|home| home.join(".config"));
-    Some(given.or_else(home)?.join("windlass").join("config.toml"))
 }
 
 fn read_file(kind: LayerKind, path: &Path) -> Result<Option<Layer>, Problem> {
@@ -163,13 +153,14 @@ mod tests {
     #[test]
     fn layers_come_lowest_first_and_files_may_be_missing() {
         let dir = tempfile::tempdir().unwrap();
-        let home = dir.path().join("home");
-        let mut sources =
-            Sources { home: Some(home.clone()), project: dir.path().to_owned(), ..Sources::default() };
+        let mut sources = Sources {
+            user_file: Some(dir.path().join("user.toml")),
+            project: dir.path().to_owned(),
+            ..Sources::default()
+        };
         assert_eq!(names(&sources), []);
 
-        fs::create_dir_all(home.join(".config/windlass")).unwrap();
-        fs::write(home.join(".config/windlass/config.toml"), "u").unwrap();
+        fs::write(dir.path().join("user.toml"), "u").unwrap();
         fs::write(dir.path().join("windlass.toml"), "\u{feff}p").unwrap();
         fs::write(dir.path().join("extra.toml"), "x").unwrap();
         sources.policy_file = Some(dir.path().join("extra.toml"));
@@ -183,17 +174,6 @@ mod tests {
                 (LayerKind::Set, "a=1".to_owned()),
             ]
         );
-    }
-
-    #[test]
-    fn the_users_file_is_where_xdg_says() {
-        let mut sources = Sources { home: Some("/h".into()), ..Sources::default() };
-        assert_eq!(user_file(&sources), Some("/h/.config/windlass/config.toml".into()));
-        sources.config_home = Some("relative".into());
-        assert_eq!(user_file(&sources), Some("/h/.config/windlass/config.toml".into()));
-        sources.config_home = Some("/x".into());
-        assert_eq!(user_file(&sources), Some("/x/windlass/config.toml".into()));
-        assert_eq!(user_file(&Sources::default()), None);
     }
 
     #[test]

@@ -22,9 +22,10 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use detect::detect;
-pub use explain::all_keys;
-pub use layer::{PROJECT_FILE, Sources, read_layers};
-pub use problem::Colour;
-pub use resolve::{Resolved, resolve};
+pub use detect::{Proposal, detect};
+pub use explain::{Explanation, KeyDoc, UnknownKey, all_keys};
+pub use layer::{Layer, LayerKind, PROJECT_FILE, Sources};
+pub use problem::{Colour, ConfigError, Problem};
+pub use read::Origin;
+pub use resolve::{Resolved, load, resolve};
 pub use template::{example_file, project_file};

@@ -9,7 +9,7 @@ use windlass_core::policy::{AgentPolicy, NetworkKind, Policy, Role};
 use super::agent_keys::AGENT_KEYS;
 use super::field::quoted;
 use super::keys::POLICY_KEYS;
-use super::layer::{Layer, LayerKind, PROJECT_FILE};
+use super::layer::{Layer, LayerKind, PROJECT_FILE, Sources, read_layers};
 use super::problem::{ConfigError, Fault, Problem};
 use super::read::{Origin, Settings};
 use super::template::PLACEHOLDER_AGENT;
@@ -22,6 +22,11 @@ pub struct Resolved {
     pub origins: BTreeMap<String, Origin>,
     /// Whether the project has a policy file.
     pub has_project_file: bool,
+}
+
+/// The policy of a project: every layer there is, read and merged.
+pub fn load(sources: &Sources) -> Result<Resolved, ConfigError> {
+    resolve(read_layers(sources)?)
 }
 
 /// Merges the layers, lowest first. Pure: nothing is read from anywhere.
