@@ -2,11 +2,11 @@
 
 use windlass_core::policy::{AgentPolicy, NetworkKind};
 
-use super::field::{Choice, Field, Items, Key};
+use super::field::{Choice, Field, Items, PolicyKey};
 use super::keys::network;
 
-pub static AGENT_KEYS: &[Key<AgentPolicy>] = &[
-    Key {
+pub static AGENT_KEYS: &[PolicyKey<AgentPolicy>] = &[
+    PolicyKey {
         name: "use",
         doc: "The agent: a program that windlass knows, any that speaks the Agent Client Protocol, any other as a command, or a script of actions for trying things out.",
         field: Field::Choice(Choice {
@@ -24,87 +24,87 @@ pub static AGENT_KEYS: &[Key<AgentPolicy>] = &[
             shown: |agent| &agent.adapter,
         }),
     },
-    Key {
+    PolicyKey {
         name: "command",
         doc: "The program of a `command` or `acp` agent and its arguments. The brief arrives on its standard input, or as the prompt of the protocol.",
         field: Field::Texts(Items::Arguments, |agent| &mut agent.command),
     },
-    Key {
+    PolicyKey {
         name: "script",
         doc: "The file of actions a scripted agent plays.",
         field: Field::Text(|agent| &mut agent.script),
     },
-    Key {
+    PolicyKey {
         name: "model",
         doc: "The model to ask for; \"\" is the agent's own default.",
         field: Field::Text(|agent| &mut agent.model),
     },
-    Key {
+    PolicyKey {
         name: "effort",
         doc: "The reasoning effort to ask for; \"\" is the agent's own default.",
         field: Field::Text(|agent| &mut agent.effort),
     },
-    Key {
+    PolicyKey {
         name: "timeout",
         doc: "How long one attempt may take.",
         field: Field::Span(|agent| &mut agent.timeout),
     },
-    Key {
+    PolicyKey {
         name: "silence",
         doc: "How long an attempt may do nothing before it counts as stalled: print nothing new, use hardly any CPU, write no file.",
         field: Field::Span(|agent| &mut agent.silence),
     },
-    Key {
+    PolicyKey {
         name: "grace",
         doc: "How long an attempt gets to end by itself before it is killed.",
         field: Field::Span(|agent| &mut agent.grace),
     },
-    Key {
+    PolicyKey {
         name: "max_turns",
         doc: "Turns of one attempt, where the agent can bound them.",
         field: Field::Limit(|agent| &mut agent.max_turns),
     },
-    Key {
+    PolicyKey {
         name: "resume",
         doc: "Whether an attempt goes on with the conversation of the one before it, at the same task.",
         field: Field::Flag(|agent| &mut agent.extra.resume),
     },
-    Key {
+    PolicyKey {
         name: "env",
         doc: "Environment variables of the agent: a list of names that are passed through, or a table of names and values.",
         field: Field::Variables(|agent| (&mut agent.env, &mut agent.extra.set)),
     },
-    Key {
+    PolicyKey {
         name: "args",
         doc: "Arguments put after windlass's own, for agents that windlass knows.",
         field: Field::Texts(Items::Arguments, |agent| &mut agent.extra.args),
     },
-    Key {
+    PolicyKey {
         name: "path",
         doc: "The agent's program, where it is not the one found by its name.",
         field: Field::Text(|agent| &mut agent.extra.path),
     },
-    Key {
+    PolicyKey {
         name: "own_config",
         doc: "Whether your own configuration of the agent's program (MCP servers, plugins, instructions) is used.",
         field: Field::Flag(|agent| &mut agent.extra.own_config),
     },
-    Key {
+    PolicyKey {
         name: "inject",
         doc: "Files that must lie in the workspace for the agent: where, and which file of your checkout. Never part of the work.",
         field: Field::Places(|agent| &mut agent.extra.inject),
     },
-    Key {
+    PolicyKey {
         name: "fallback",
         doc: "Agents that take over, in turn, when this one is not signed in or does not know its model.",
         field: Field::Texts(Items::Agents, |agent| &mut agent.extra.fallback),
     },
-    Key {
+    PolicyKey {
         name: "network",
         doc: "Which network the agent sees: the machine's, a loopback of its own, none, or the hosts of `allow`.",
         field: network!(AgentPolicy, network),
     },
-    Key {
+    PolicyKey {
         name: "allow",
         doc: "What the agent may reach through windlass's proxy, as host:port.",
         field: Field::Texts(Items::Hosts, |agent| &mut agent.network.allow),

@@ -7,8 +7,8 @@ use windlass_core::nearest::nearest;
 use windlass_core::policy::{CheckPolicy, CheckWhen, GatePolicy};
 use windlass_core::time::Millis;
 
-use super::field::{Choice, Field, Key, Value, quoted, wrong_type};
-use super::problem::Fault;
+use super::field::{Choice, Field, PolicyKey, TomlValue, quoted, wrong_type};
+use super::problem::TextProblem;
 
 /// A check before the gate's own timeout has been filled in.
 #[derive(Default)]
@@ -24,18 +24,18 @@ pub struct CheckDraft {
     chain: bool,
 }
 
-pub static CHECK_KEYS: &[Key<CheckDraft>] = &[
-    Key {
+pub static CHECK_KEYS: &[PolicyKey<CheckDraft>] = &[
+    PolicyKey {
         name: "name",
         doc: "What the check is called in reports and in a task's `checks`.",
         field: Field::Text(|check| &mut check.name),
     },
-    Key {
+    PolicyKey {
         name: "run",
         doc: "The shell command, run at the root of a clean checkout; it must exit 0.",
         field: Field::Text(|check| &mut check.run),
     },
-    Key {
+    PolicyKey {
         name: "when",
         doc: "Whether it judges each task, the finished work, or both.",
         field: Field::Choice(Choice {
@@ -48,65 +48,68 @@ pub static CHECK_KEYS: &[Key<CheckDraft>] = &[
             shown: |check| when(check.when),
         }),
     },
-    Key {
+    PolicyKey {
         name: "timeout",
         doc: "How long it may take; without it, `gate.timeout` holds.",
         field: Field::Span(|check| check.timeout.get_or_insert_default()),
     },
-    Key {
+    PolicyKey {
         name: "junit",
         doc: "A glob of the junit files it writes. windlass counts the tests itself: no file, no test, a failed one, or one that ran before and is gone or skipped is red.",
         field: Field::Glob(|check| &mut check.junit),
     },
-    Key {
+    PolicyKey {
         name: "control",
         doc: "A command that must fail where the check passes, such as a test of something false. It runs on a clean checkout of its own; where it passes too, the check is red.",
         field: Field::Text(|check| &mut check.control),
     },
-    Key {
+    PolicyKey {
         name: "retry",
         doc: "Runs a red check once more, on a clean checkout; both results are kept, and a second green one is a warning.",
         field: Field::AtMostOne(|check| &mut check.retry),
     },
-    Key {
+    PolicyKey {
         name: "repeat",
         doc: "Runs a green check this many times in all, each on a clean checkout; the first red run makes it red, and where it follows a green one it is a warning.",
         field: Field::Limit(|check| &mut check.repeat),
     },
-    Key {
+    PolicyKey {
         name: "chain",
         doc: "Goes on in the tree that the check before it left, instead of a clean checkout.",
         field: Field::Flag(|check| &mut check.chain),
     },
 ];
 
-pub fn read(value: &Value<'_>) -> Result<Vec<CheckDraft>, Vec<Fault>> {
+pub fn read(value: &TomlValue<'_>) -> Result<Vec<CheckDraft>, Vec<TextProblem>> {
     let Some(array) = value.get_ref().as_array() else {
-        let fault = wrong_type("gate.check", "a list of tables", value);
-        return Err(vec![Fault { help: "write `[[gate.check]]`, with two brackets".to_owned(), ..fault }]);
+        let problem = wrong_type("gate.check", "a list of tables", value);
+        return Err(vec![TextProblem {
+            help: "write `[[gate.check]]`, with two brackets".to_owned(),
+            ..problem
+        }]);
     };
     let mut drafts = Vec::new();
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     for item in array.iter() {
         let Some(table) = item.get_ref().as_table() else {
-            faults.push(wrong_type("gate.check", "a list of tables", item));
+            problems.push(wrong_type("gate.check", "a list of tables", item));
             continue;
         };
         match read_one(table, item) {
             Ok((draft, name)) => {
                 if draft.chain && drafts.is_empty() {
-                    faults.push(nothing_before(table, item));
+                    problems.push(nothing_before(table, item));
                 }
                 if let Some(other) = seen.insert(draft.name.to_lowercase(), draft.name.clone()) {
-                    faults.push(twice(&draft, &other, name));
+                    problems.push(twice(&draft, &other, name));
                 }
                 drafts.push(draft);
             }
-            Err(found) => faults.extend(found),
+            Err(found) => problems.extend(found),
         }
     }
-    if faults.is_empty() { Ok(drafts) } else { Err(faults) }
+    if problems.is_empty() { Ok(drafts) } else { Err(problems) }
 }
 
 /// Fills the gate's checks; its timeout has been set before.
@@ -128,7 +131,7 @@ pub fn put(gate: &mut GatePolicy, drafts: Vec<CheckDraft>) {
 
 pub fn show(checks: &[CheckPolicy]) -> String {
     let mut plain = CheckDraft::default();
-    let mut is_usual = |key: &Key<CheckDraft>, shown: &str| {
+    let mut is_usual = |key: &PolicyKey<CheckDraft>, shown: &str| {
         matches!(key.name, "junit" | "control" | "retry" | "repeat" | "chain")
             && key.field.show(&mut plain) == shown
     };
@@ -142,7 +145,7 @@ pub fn show(checks: &[CheckPolicy]) -> String {
 }
 
 /// One value of one check, as it would be written in a file.
-pub fn show_key(check: &CheckPolicy, key: &Key<CheckDraft>) -> String {
+pub fn show_key(check: &CheckPolicy, key: &PolicyKey<CheckDraft>) -> String {
     let mut draft = CheckDraft {
         name: check.name.clone(),
         run: check.run.clone(),
@@ -168,28 +171,28 @@ pub fn when(when: CheckWhen) -> &'static str {
 /// A check and the span of its name.
 type ReadCheck = (CheckDraft, std::ops::Range<usize>);
 
-fn read_one(table: &DeTable<'_>, whole: &Value<'_>) -> Result<ReadCheck, Vec<Fault>> {
+fn read_one(table: &DeTable<'_>, whole: &TomlValue<'_>) -> Result<ReadCheck, Vec<TextProblem>> {
     let mut draft = CheckDraft::default();
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for (written, value) in table.iter() {
         let path = format!("gate.check.{}", written.get_ref());
         match CHECK_KEYS.iter().find(|key| key.name == written.get_ref()) {
             Some(key) => match key.field.read(&path, value) {
                 Ok(change) => change(&mut draft),
-                Err(found) => faults.extend(found),
+                Err(found) => problems.extend(found),
             },
-            None => faults.push(unknown(written.get_ref(), written.span())),
+            None => problems.push(unknown(written.get_ref(), written.span())),
         }
     }
     let place = |key: &str| table.get(key).map_or(whole.span(), |value| value.span());
-    if faults.is_empty() {
-        faults.extend(bad_name(&draft.name).map(|message| Fault {
+    if problems.is_empty() {
+        problems.extend(bad_name(&draft.name).map(|message| TextProblem {
             span: place("name"),
             message,
             help: "name it with letters, digits, `-`, `_`, `.`, `:`, `+` or blanks, at most 64, letter or digit first".to_owned(),
         }));
         if draft.run.trim().is_empty() {
-            faults.push(Fault {
+            problems.push(TextProblem {
                 span: place("run"),
                 message: if draft.name.is_empty() {
                     "a check has no command".to_owned()
@@ -200,29 +203,29 @@ fn read_one(table: &DeTable<'_>, whole: &Value<'_>) -> Result<ReadCheck, Vec<Fau
             });
         }
     }
-    faults.extend(at_odds(&draft, place));
-    if faults.is_empty() { Ok((draft, place("name"))) } else { Err(faults) }
+    problems.extend(at_odds(&draft, place));
+    if problems.is_empty() { Ok((draft, place("name"))) } else { Err(problems) }
 }
 
 /// Keys that cannot be had together.
-fn at_odds(draft: &CheckDraft, place: impl Fn(&str) -> std::ops::Range<usize>) -> Vec<Fault> {
-    let fault = |key: &str, message: &str, other: &str| Fault {
+fn at_odds(draft: &CheckDraft, place: impl Fn(&str) -> std::ops::Range<usize>) -> Vec<TextProblem> {
+    let problem = |key: &str, message: &str, other: &str| TextProblem {
         span: place(key),
         message: message.to_owned(),
         help: format!("remove `{key}`, or `{other}`"),
     };
     let again = "a check of a chain cannot be run again: that needs a clean checkout";
     let both = "a check that must be green every time cannot be tried once more when it is red";
-    let faults = [
-        (draft.chain && draft.retry > 0).then(|| fault("retry", again, "chain")),
-        (draft.chain && draft.repeat > 1).then(|| fault("repeat", again, "chain")),
-        (draft.retry > 0 && draft.repeat > 1).then(|| fault("retry", both, "repeat")),
+    let problems = [
+        (draft.chain && draft.retry > 0).then(|| problem("retry", again, "chain")),
+        (draft.chain && draft.repeat > 1).then(|| problem("repeat", again, "chain")),
+        (draft.retry > 0 && draft.repeat > 1).then(|| problem("retry", both, "repeat")),
     ];
-    faults.into_iter().flatten().collect()
+    problems.into_iter().flatten().collect()
 }
 
-fn nothing_before(table: &DeTable<'_>, whole: &Value<'_>) -> Fault {
-    Fault {
+fn nothing_before(table: &DeTable<'_>, whole: &TomlValue<'_>) -> TextProblem {
+    TextProblem {
         span: table.get("chain").map_or(whole.span(), |value| value.span()),
         message: "the first check has no check before it to go on from".to_owned(),
         help: "remove `chain`, or put the check behind the one whose tree it needs".to_owned(),
@@ -241,20 +244,20 @@ fn bad_name(name: &str) -> Option<String> {
     (!fits).then(|| format!("a check cannot be named {}", quoted(name)))
 }
 
-fn twice(draft: &CheckDraft, other: &str, span: std::ops::Range<usize>) -> Fault {
+fn twice(draft: &CheckDraft, other: &str, span: std::ops::Range<usize>) -> TextProblem {
     let message = if draft.name == other {
         format!("two checks are named {}", quoted(other))
     } else {
         format!("the checks {} and {} differ only in case", quoted(other), quoted(&draft.name))
     };
-    Fault { span, message, help: "give each check a name of its own".to_owned() }
+    TextProblem { span, message, help: "give each check a name of its own".to_owned() }
 }
 
-fn unknown(key: &str, span: std::ops::Range<usize>) -> Fault {
+fn unknown(key: &str, span: std::ops::Range<usize>) -> TextProblem {
     let names = CHECK_KEYS.iter().map(|key| key.name);
     let help = match nearest(key, names.clone()) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("a check has: {}", names.collect::<Vec<_>>().join(", ")),
     };
-    Fault { span, message: format!("unknown key `gate.check.{key}`"), help }
+    TextProblem { span, message: format!("unknown key `gate.check.{key}`"), help }
 }

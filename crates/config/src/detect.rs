@@ -20,7 +20,7 @@ pub struct Proposal {
 /// Looks at the root of a project. Only file names matter, and the content of
 /// `package.json` and `Makefile`.
 pub fn detect(root: &Path) -> io::Result<Proposal> {
-    let project = Project::list(root)?;
+    let project = ProjectFiles::list(root)?;
     let mut found: Vec<Stack> = LANGUAGES.iter().filter_map(|language| language(&project)).collect();
     if found.is_empty() {
         found.extend(RUNNERS.iter().find_map(|runner| runner(&project)));
@@ -55,19 +55,19 @@ impl Stack {
     }
 }
 
-type Recognise = fn(&Project<'_>) -> Option<Stack>;
+type Recognise = fn(&ProjectFiles<'_>) -> Option<Stack>;
 
 const LANGUAGES: &[Recognise] =
     &[rust, node, python, go, maven, gradle, cmake, ruby, elixir, dotnet, php, swift, zig];
 const RUNNERS: &[Recognise] = &[test_script, makefile];
 
-struct Project<'a> {
+struct ProjectFiles<'a> {
     root: &'a Path,
     files: BTreeSet<String>,
     directories: BTreeSet<String>,
 }
 
-impl<'a> Project<'a> {
+impl<'a> ProjectFiles<'a> {
     fn list(root: &'a Path) -> io::Result<Self> {
         let mut project = Self { root, files: BTreeSet::new(), directories: BTreeSet::new() };
         for entry in fs::read_dir(root)? {
@@ -118,12 +118,12 @@ impl<'a> Project<'a> {
     }
 }
 
-fn rust(project: &Project<'_>) -> Option<Stack> {
+fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
     let run = if project.has("Cargo.lock") { "cargo test --locked" } else { "cargo test" };
     project.has("Cargo.toml").then(|| Stack::new("Rust", "rust", run))
 }
 
-fn node(project: &Project<'_>) -> Option<Stack> {
+fn node(project: &ProjectFiles<'_>) -> Option<Stack> {
     let manifest: serde_json::Value = serde_json::from_str(&project.text("package.json")).ok()?;
     let script = manifest.get("scripts")?.get("test")?.as_str()?;
     // What `npm init` writes: it can only fail.
@@ -142,7 +142,7 @@ fn node(project: &Project<'_>) -> Option<Stack> {
     Some(Stack { setup, protect: &["**/*.test.*", "**/*.spec.*"], ..Stack::new("Node.js", "node", run) })
 }
 
-fn python(project: &Project<'_>) -> Option<Stack> {
+fn python(project: &ProjectFiles<'_>) -> Option<Stack> {
     let is_test =
         |name: &str| name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"));
     let found = project.has_any(&["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"])
@@ -152,59 +152,59 @@ fn python(project: &Project<'_>) -> Option<Stack> {
     found.then(|| Stack { protect, ..Stack::new("Python", "python", "python3 -m pytest -q") })
 }
 
-fn go(project: &Project<'_>) -> Option<Stack> {
+fn go(project: &ProjectFiles<'_>) -> Option<Stack> {
     let stack = || Stack { protect: &["**/*_test.go"], ..Stack::new("Go", "go", "go test ./...") };
     project.has("go.mod").then(stack)
 }
 
-fn maven(project: &Project<'_>) -> Option<Stack> {
+fn maven(project: &ProjectFiles<'_>) -> Option<Stack> {
     let run = if project.has("mvnw") { "./mvnw -q test" } else { "mvn -q test" };
     project.has("pom.xml").then(|| Stack { protect: &["src/test/**"], ..Stack::new("Maven", "maven", run) })
 }
 
-fn gradle(project: &Project<'_>) -> Option<Stack> {
+fn gradle(project: &ProjectFiles<'_>) -> Option<Stack> {
     let run = if project.has("gradlew") { "./gradlew test" } else { "gradle test" };
     let found = project.has_any(&["build.gradle", "build.gradle.kts"]);
     found.then(|| Stack { protect: &["src/test/**"], ..Stack::new("Gradle", "gradle", run) })
 }
 
-fn cmake(project: &Project<'_>) -> Option<Stack> {
+fn cmake(project: &ProjectFiles<'_>) -> Option<Stack> {
     let run = "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure";
     project.has("CMakeLists.txt").then(|| Stack::new("CMake", "cmake", run))
 }
 
-fn ruby(project: &Project<'_>) -> Option<Stack> {
+fn ruby(project: &ProjectFiles<'_>) -> Option<Stack> {
     let specs = project.has(".rspec") || project.directories.contains("spec");
     let run = if specs { "bundle exec rspec" } else { "bundle exec rake test" };
     project.has("Gemfile").then(|| Stack::new("Ruby", "ruby", run))
 }
 
-fn elixir(project: &Project<'_>) -> Option<Stack> {
+fn elixir(project: &ProjectFiles<'_>) -> Option<Stack> {
     project.has("mix.exs").then(|| Stack::new("Elixir", "elixir", "mix test"))
 }
 
-fn dotnet(project: &Project<'_>) -> Option<Stack> {
+fn dotnet(project: &ProjectFiles<'_>) -> Option<Stack> {
     let found = [".sln", ".slnx", ".csproj", ".fsproj"].iter().any(|suffix| project.has_suffix(suffix));
     found.then(|| Stack::new(".NET", "dotnet", "dotnet test"))
 }
 
-fn php(project: &Project<'_>) -> Option<Stack> {
+fn php(project: &ProjectFiles<'_>) -> Option<Stack> {
     let found = project.has("composer.json") && project.has_any(&["phpunit.xml", "phpunit.xml.dist"]);
     let stack =
         || Stack { setup: Some("composer install"), ..Stack::new("PHP", "php", "vendor/bin/phpunit") };
     found.then(stack)
 }
 
-fn swift(project: &Project<'_>) -> Option<Stack> {
+fn swift(project: &ProjectFiles<'_>) -> Option<Stack> {
     let stack = || Stack { protect: &["Tests/**"], ..Stack::new("Swift", "swift", "swift test") };
     project.has("Package.swift").then(stack)
 }
 
-fn zig(project: &Project<'_>) -> Option<Stack> {
+fn zig(project: &ProjectFiles<'_>) -> Option<Stack> {
     project.has("build.zig").then(|| Stack::new("Zig", "zig", "zig build test"))
 }
 
-fn test_script(project: &Project<'_>) -> Option<Stack> {
+fn test_script(project: &ProjectFiles<'_>) -> Option<Stack> {
     if project.has("test.sh") {
         let stack = Stack::new("a test script", "script", "sh ./test.sh");
         return Some(Stack { protect: &["test.sh"], ..stack });
@@ -213,7 +213,7 @@ fn test_script(project: &Project<'_>) -> Option<Stack> {
     inside.then(|| Stack::new("a test script", "script", "sh ./tests/run.sh"))
 }
 
-fn makefile(project: &Project<'_>) -> Option<Stack> {
+fn makefile(project: &ProjectFiles<'_>) -> Option<Stack> {
     let names = ["GNUmakefile", "makefile", "Makefile"];
     let file = names.into_iter().find(|name| project.has(name))?;
     let is_target = |line: &str| {

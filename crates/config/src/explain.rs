@@ -6,9 +6,9 @@ use windlass_core::nearest::nearest;
 use windlass_core::policy::{CheckPolicy, Policy, Role};
 
 use super::checks::{self, CHECK_KEYS, CheckDraft};
-use super::field::Key;
-use super::keys::{Found, all_names, find};
-use super::read::Origin;
+use super::field::PolicyKey;
+use super::keys::{KeyLookup, all_names, find};
+use super::read::ValueOrigin;
 use super::resolve::Resolved;
 
 /// One key, as the reference describes it.
@@ -27,7 +27,7 @@ pub struct KeyDoc {
 pub struct Explanation {
     pub key: KeyDoc,
     pub value: String,
-    pub origin: Option<Origin>,
+    pub origin: Option<ValueOrigin>,
     /// The key of `[agent]` a role takes the value from.
     pub inherited: Option<String>,
 }
@@ -53,7 +53,7 @@ impl Resolved {
         let below = format!("{name}.");
         let names = all_names();
         let mut found: Vec<Explanation> = Vec::new();
-        if let Found::Policy(_) | Found::Agent(..) = find(name) {
+        if let KeyLookup::Policy(_) | KeyLookup::Agent(..) = find(name) {
             found.extend(self.explain_one(name));
         } else {
             let wanted = names.iter().filter(|key| *key == name || key.starts_with(&below));
@@ -71,7 +71,7 @@ impl Resolved {
         let value = show(name, &self.policy)?;
         let origin = self.origin(name).or_else(|| check_key(name).and(self.origin("gate.check")));
         let (origin, inherited) = match (origin, find(name)) {
-            (None, Found::Agent(Some(role), field)) => self.inherited(role, field.name),
+            (None, KeyLookup::Agent(Some(role), field)) => self.inherited(role, field.name),
             (origin, _) => (origin, None),
         };
         Some(Explanation { key, value, origin: origin.cloned(), inherited })
@@ -79,7 +79,7 @@ impl Resolved {
 
     /// A role takes what it does not set from `[agent]`, unless that is of
     /// another kind.
-    fn inherited(&self, role: Role, field: &str) -> (Option<&Origin>, Option<String>) {
+    fn inherited(&self, role: Role, field: &str) -> (Option<&ValueOrigin>, Option<String>) {
         let from = format!("agent.{field}");
         let own = show(&format!("role.{}.{field}", role.name()), &self.policy);
         if own == show(&from, &self.policy) { (self.origin(&from), Some(from)) } else { (None, None) }
@@ -95,7 +95,7 @@ impl fmt::Display for Explanation {
             writeln!(f, "  inherited from: {from}")?;
         }
         match &self.origin {
-            Some(Origin { layer, line, column, .. }) => {
+            Some(ValueOrigin { layer, line, column, .. }) => {
                 writeln!(f, "  set by: {}:{line}:{column} ({})", layer.name, layer.kind.describe())?;
             }
             None => writeln!(f, "  set by: nothing; this is the default")?,
@@ -119,12 +119,12 @@ fn describe(name: &str) -> Option<KeyDoc> {
         return Some(KeyDoc { name: name_owned, kind: key.field.kind(), default, doc: key.doc });
     }
     let (kind, doc, default) = match find(name) {
-        Found::Policy(key) => (key.field.kind(), key.doc, Some(key.field.show(&mut Policy::default()))),
-        Found::Agent(None, key) => {
+        KeyLookup::Policy(key) => (key.field.kind(), key.doc, Some(key.field.show(&mut Policy::default()))),
+        KeyLookup::Agent(None, key) => {
             (key.field.kind(), key.doc, Some(key.field.show(&mut Policy::default().agent)))
         }
-        Found::Agent(Some(_), key) => (key.field.kind(), key.doc, None),
-        Found::Table | Found::Later | Found::Unknown => return None,
+        KeyLookup::Agent(Some(_), key) => (key.field.kind(), key.doc, None),
+        KeyLookup::Table | KeyLookup::Later | KeyLookup::Unknown => return None,
     };
     Some(KeyDoc { name: name_owned, kind, default, doc })
 }
@@ -135,14 +135,14 @@ fn show(name: &str, policy: &Policy) -> Option<String> {
         return Some(format!("[{}]", values.collect::<Vec<_>>().join(", ")));
     }
     match find(name) {
-        Found::Policy(key) => Some(key.field.show(&mut policy.clone())),
-        Found::Agent(None, key) => Some(key.field.show(&mut policy.agent.clone())),
-        Found::Agent(Some(role), key) => Some(key.field.show(&mut policy.agent_for(role).clone())),
-        Found::Table | Found::Later | Found::Unknown => None,
+        KeyLookup::Policy(key) => Some(key.field.show(&mut policy.clone())),
+        KeyLookup::Agent(None, key) => Some(key.field.show(&mut policy.agent.clone())),
+        KeyLookup::Agent(Some(role), key) => Some(key.field.show(&mut policy.agent_for(role).clone())),
+        KeyLookup::Table | KeyLookup::Later | KeyLookup::Unknown => None,
     }
 }
 
-fn check_key(name: &str) -> Option<&'static Key<CheckDraft>> {
+fn check_key(name: &str) -> Option<&'static PolicyKey<CheckDraft>> {
     let word = name.strip_prefix("gate.check.")?;
     CHECK_KEYS.iter().find(|key| key.name == word)
 }

@@ -12,12 +12,12 @@ use windlass_core::usage::Price;
 
 use super::checks;
 use super::duration;
-use super::problem::Fault;
+use super::problem::TextProblem;
 use super::size;
 use super::tables;
 
 /// A key of a table that becomes a `P`.
-pub struct Key<P: 'static> {
+pub struct PolicyKey<P: 'static> {
     /// Dotted, from the top of the file for `Policy`, else within its table.
     pub name: &'static str,
     /// One sentence, for `config explain` and the reference.
@@ -74,24 +74,24 @@ pub enum Items {
 }
 
 pub struct Choice<P: 'static> {
-    pub options: &'static [Word<P>],
+    pub options: &'static [ChoiceOption<P>],
     /// Words of later versions, refused as such.
     pub later: &'static [&'static str],
     pub shown: fn(&P) -> &str,
 }
 
 /// A word and what it does.
-pub type Word<P> = (&'static str, fn(&mut P));
+pub type ChoiceOption<P> = (&'static str, fn(&mut P));
 
 /// What a well-formed value does to the policy.
-pub type Change<P> = Box<dyn FnOnce(&mut P)>;
+pub type Setter<P> = Box<dyn FnOnce(&mut P)>;
 
-pub type Value<'a> = Spanned<DeValue<'a>>;
+pub type TomlValue<'a> = Spanned<DeValue<'a>>;
 
 impl<P> Field<P> {
     /// Reads a value, or says everything that is wrong with it. `key` is its
     /// whole dotted name.
-    pub fn read(&self, key: &str, value: &Value<'_>) -> Result<Change<P>, Vec<Fault>> {
+    pub fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<P>, Vec<TextProblem>> {
         match self {
             Self::Limit(at) => put(*at, number(key, value, 0..=u64::from(u32::MAX)).map(narrow)),
             Self::AtLeastOne(at) => put(*at, number(key, value, 1..=u64::from(u32::MAX)).map(narrow)),
@@ -104,7 +104,7 @@ impl<P> Field<P> {
             Self::Text(at) => put(*at, text(key, value)),
             Self::Glob(at) => put(*at, glob(key, value)),
             Self::Texts(items, at) => puts(*at, texts(key, value, *items)),
-            Self::Choice(choice) => choice.read(key, value).map_err(|fault| vec![fault]),
+            Self::Choice(choice) => choice.read(key, value).map_err(|problem| vec![problem]),
             Self::Variables(at) => {
                 let read = tables::variables(key, value)?;
                 let at = *at;
@@ -181,15 +181,15 @@ pub fn show_span(span: Millis) -> String {
     if span.is_zero() { "0".to_owned() } else { quoted(&duration::write(span)) }
 }
 
-pub fn not_available(what: &str, span: Range<usize>) -> Fault {
-    Fault {
+pub fn not_available(what: &str, span: Range<usize>) -> TextProblem {
+    TextProblem {
         span,
         message: format!("`{what}` is not available in this version of windlass"),
         help: "remove it".to_owned(),
     }
 }
 
-pub fn wrong_type(key: &str, wanted: &str, value: &Value<'_>) -> Fault {
+pub fn wrong_type(key: &str, wanted: &str, value: &TomlValue<'_>) -> TextProblem {
     let found = match value.get_ref() {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) => "a number",
@@ -199,19 +199,19 @@ pub fn wrong_type(key: &str, wanted: &str, value: &Value<'_>) -> Fault {
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",
     };
-    Fault {
+    TextProblem {
         span: value.span(),
         message: format!("`{key}` must be {wanted}, not {found}"),
         help: format!("write {wanted}"),
     }
 }
 
-pub fn text(key: &str, value: &Value<'_>) -> Result<String, Fault> {
+pub fn text(key: &str, value: &TomlValue<'_>) -> Result<String, TextProblem> {
     let Some(text) = value.get_ref().as_str() else {
         return Err(wrong_type(key, "a text in quotes", value));
     };
     if text.contains('\0') {
-        return Err(Fault {
+        return Err(TextProblem {
             span: value.span(),
             message: format!("`{key}` has a NUL character in it"),
             help: "remove it: no program can be given one".to_owned(),
@@ -226,20 +226,20 @@ impl<P> Choice<P> {
         words.join(", ")
     }
 
-    fn read(&self, key: &str, value: &Value<'_>) -> Result<Change<P>, Fault> {
+    fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<P>, TextProblem> {
         let word = text(key, value)?;
         if let Some((_, set)) = self.options.iter().find(|(option, _)| *option == word) {
             return Ok(Box::new(*set));
         }
         let known = format!("known here: {}", self.words());
         if self.later.contains(&word.as_str()) {
-            let fault = not_available(&format!("{key} = {}", quoted(&word)), value.span());
-            return Err(Fault { help: known, ..fault });
+            let problem = not_available(&format!("{key} = {}", quoted(&word)), value.span());
+            return Err(TextProblem { help: known, ..problem });
         }
         let meant = nearest(&word, self.options.iter().map(|(option, _)| *option));
         let help = meant.map_or(known.clone(), |option| format!("did you mean {}? {known}", quoted(option)));
         let message = format!("`{key}` cannot be {}", quoted(&word));
-        Err(Fault { span: value.span(), message, help })
+        Err(TextProblem { span: value.span(), message, help })
     }
 }
 
@@ -340,12 +340,12 @@ fn directory(item: &str) -> Result<String, String> {
     Ok(parts.join("/"))
 }
 
-fn glob(key: &str, value: &Value<'_>) -> Result<String, Fault> {
+fn glob(key: &str, value: &TomlValue<'_>) -> Result<String, TextProblem> {
     let written = text(key, value)?;
     if written.is_empty() {
         return Ok(written);
     }
-    let wrong = |message: String| Fault {
+    let wrong = |message: String| TextProblem {
         span: value.span(),
         message,
         help:
@@ -363,15 +363,15 @@ fn glob(key: &str, value: &Value<'_>) -> Result<String, Fault> {
 
 fn put<P: 'static, T: 'static>(
     at: fn(&mut P) -> &mut T,
-    read: Result<T, Fault>,
-) -> Result<Change<P>, Vec<Fault>> {
-    puts(at, read.map_err(|fault| vec![fault]))
+    read: Result<T, TextProblem>,
+) -> Result<Setter<P>, Vec<TextProblem>> {
+    puts(at, read.map_err(|problem| vec![problem]))
 }
 
 fn puts<P: 'static, T: 'static>(
     at: fn(&mut P) -> &mut T,
-    read: Result<T, Vec<Fault>>,
-) -> Result<Change<P>, Vec<Fault>> {
+    read: Result<T, Vec<TextProblem>>,
+) -> Result<Setter<P>, Vec<TextProblem>> {
     let value = read?;
     Ok(Box::new(move |policy| *at(policy) = value))
 }
@@ -380,12 +380,16 @@ fn narrow(number: u64) -> u32 {
     u32::try_from(number).expect("the range was checked when the number was read")
 }
 
-fn number(key: &str, value: &Value<'_>, range: std::ops::RangeInclusive<u64>) -> Result<u64, Fault> {
+fn number(
+    key: &str,
+    value: &TomlValue<'_>,
+    range: std::ops::RangeInclusive<u64>,
+) -> Result<u64, TextProblem> {
     let Some(number) = value.get_ref().as_integer() else {
         return Err(wrong_type(key, "a whole number", value));
     };
     let number = u64::from_str_radix(number.as_str(), number.radix()).ok();
-    number.filter(|number| range.contains(number)).ok_or_else(|| Fault {
+    number.filter(|number| range.contains(number)).ok_or_else(|| TextProblem {
         span: value.span(),
         message: format!("`{key}` must be a whole number from {} to {}", range.start(), range.end()),
         help: match (range.start(), range.end()) {
@@ -398,7 +402,7 @@ fn number(key: &str, value: &Value<'_>, range: std::ops::RangeInclusive<u64>) ->
 
 const MICRO: f64 = 1_000_000.0;
 
-fn dollars(key: &str, value: &Value<'_>) -> Result<u64, Fault> {
+fn dollars(key: &str, value: &TomlValue<'_>) -> Result<u64, TextProblem> {
     let written = match value.get_ref() {
         DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
         DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse::<f64>().ok(),
@@ -410,7 +414,7 @@ fn dollars(key: &str, value: &Value<'_>) -> Result<u64, Fault> {
         | DeValue::Table(_) => return Err(wrong_type(key, "an amount in dollars", value)),
     };
     let fits = |dollars: &f64| (0.0..=1e9).contains(dollars);
-    let amount = written.filter(fits).ok_or_else(|| Fault {
+    let amount = written.filter(fits).ok_or_else(|| TextProblem {
         span: value.span(),
         message: format!("`{key}` must be an amount in dollars from 0 to a billion"),
         help: "write it like 20.0; 0 switches the limit off".to_owned(),
@@ -425,7 +429,7 @@ fn show_dollars(micro: u64) -> String {
     format!("{whole}.{}", if part.is_empty() { "0" } else { part })
 }
 
-fn span(key: &str, value: &Value<'_>) -> Result<Millis, Fault> {
+fn span(key: &str, value: &TomlValue<'_>) -> Result<Millis, TextProblem> {
     let help = || {
         "write a number with a unit, such as \"20s\", \"5m\" or \"1h30m\"; 0 switches the limit off"
             .to_owned()
@@ -434,44 +438,52 @@ fn span(key: &str, value: &Value<'_>) -> Result<Millis, Fault> {
         if number.as_str().trim_start_matches(['+', '-']) == "0" {
             return Ok(Millis(0));
         }
-        return Err(Fault { span: value.span(), message: format!("`{key}` has no unit"), help: help() });
+        return Err(TextProblem {
+            span: value.span(),
+            message: format!("`{key}` has no unit"),
+            help: help(),
+        });
     }
     let Some(text) = value.get_ref().as_str() else {
-        return Err(Fault { help: help(), ..wrong_type(key, "a duration", value) });
+        return Err(TextProblem { help: help(), ..wrong_type(key, "a duration", value) });
     };
-    duration::parse(text).map_err(|why| Fault {
+    duration::parse(text).map_err(|why| TextProblem {
         span: value.span(),
         message: format!("`{key}` is not a duration: {why}"),
         help: help(),
     })
 }
 
-fn bytes(key: &str, value: &Value<'_>) -> Result<u64, Fault> {
+fn bytes(key: &str, value: &TomlValue<'_>) -> Result<u64, TextProblem> {
     let help =
         || "write a number with a unit, such as \"512MB\" or \"4GiB\"; 0 switches the limit off".to_owned();
     if let Some(number) = value.get_ref().as_integer() {
         if number.as_str() == "0" {
             return Ok(0);
         }
-        return Err(Fault { span: value.span(), message: format!("`{key}` has no unit"), help: help() });
+        return Err(TextProblem {
+            span: value.span(),
+            message: format!("`{key}` has no unit"),
+            help: help(),
+        });
     }
     let Some(text) = value.get_ref().as_str() else {
-        return Err(Fault { help: help(), ..wrong_type(key, "a size", value) });
+        return Err(TextProblem { help: help(), ..wrong_type(key, "a size", value) });
     };
-    size::parse(text).ok_or_else(|| Fault {
+    size::parse(text).ok_or_else(|| TextProblem {
         span: value.span(),
         message: format!("`{key}` is not a size: {}", quoted(text)),
         help: help(),
     })
 }
 
-fn flag(key: &str, value: &Value<'_>) -> Result<bool, Fault> {
+fn flag(key: &str, value: &TomlValue<'_>) -> Result<bool, TextProblem> {
     value.get_ref().as_bool().ok_or_else(|| wrong_type(key, "true or false", value))
 }
 
-pub fn texts(key: &str, value: &Value<'_>, items: Items) -> Result<Vec<String>, Vec<Fault>> {
+pub fn texts(key: &str, value: &TomlValue<'_>, items: Items) -> Result<Vec<String>, Vec<TextProblem>> {
     let Some(array) = value.get_ref().as_array() else {
-        let mut fault = wrong_type(key, "a list of texts", value);
+        let mut problem = wrong_type(key, "a list of texts", value);
         if let Some(text) = value.get_ref().as_str() {
             let words: Vec<String> = match items {
                 Items::Arguments => text.split_whitespace().map(str::to_owned).collect(),
@@ -484,15 +496,15 @@ pub fn texts(key: &str, value: &Value<'_>, items: Items) -> Result<Vec<String>, 
                 | Items::Variables
                 | Items::Agents => vec![text.to_owned()],
             };
-            fault.help = format!("write {}", quoted_list(&words));
+            problem.help = format!("write {}", quoted_list(&words));
         }
-        return Err(vec![fault]);
+        return Err(vec![problem]);
     };
     let mut kept = Vec::new();
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for (at, item) in array.iter().enumerate() {
         let accepted = text(&format!("{key}[{at}]"), item).and_then(|text| {
-            items.accept(&text).map_err(|wrong| Fault {
+            items.accept(&text).map_err(|wrong| TextProblem {
                 span: item.span(),
                 message: format!("in `{key}`, {wrong}"),
                 help: items.remedy().to_owned(),
@@ -500,8 +512,8 @@ pub fn texts(key: &str, value: &Value<'_>, items: Items) -> Result<Vec<String>, 
         });
         match accepted {
             Ok(text) => kept.push(text),
-            Err(fault) => faults.push(fault),
+            Err(problem) => problems.push(problem),
         }
     }
-    if faults.is_empty() { Ok(kept) } else { Err(faults) }
+    if problems.is_empty() { Ok(kept) } else { Err(problems) }
 }

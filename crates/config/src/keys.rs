@@ -8,13 +8,13 @@ use windlass_core::policy::{
 
 use super::agent_keys::AGENT_KEYS;
 use super::checks::CHECK_KEYS;
-use super::field::{Choice, Field, Items, Key};
+use super::field::{Choice, Field, Items, PolicyKey};
 
 /// What a dotted name is.
-pub enum Found {
-    Policy(&'static Key<Policy>),
+pub enum KeyLookup {
+    Policy(&'static PolicyKey<Policy>),
     /// A key of `[agent]`, or of a role's table.
-    Agent(Option<Role>, &'static Key<AgentPolicy>),
+    Agent(Option<Role>, &'static PolicyKey<AgentPolicy>),
     /// A table with keys in it.
     Table,
     /// A key only later versions know.
@@ -22,25 +22,25 @@ pub enum Found {
     Unknown,
 }
 
-pub fn find(name: &str) -> Found {
+pub fn find(name: &str) -> KeyLookup {
     if let Some(key) = POLICY_KEYS.iter().find(|key| key.name == name) {
-        return Found::Policy(key);
+        return KeyLookup::Policy(key);
     }
     if LATER.iter().any(|later| is_at_or_below(name, later)) {
-        return Found::Later;
+        return KeyLookup::Later;
     }
     if let Some((role, rest)) = agent_table(name) {
         let key = AGENT_KEYS.iter().find(|key| key.name == rest);
         return match key {
-            Some(key) => Found::Agent(role, key),
-            None if rest.is_empty() => Found::Table,
-            None => Found::Unknown,
+            Some(key) => KeyLookup::Agent(role, key),
+            None if rest.is_empty() => KeyLookup::Table,
+            None => KeyLookup::Unknown,
         };
     }
     if name == "role" || POLICY_KEYS.iter().any(|key| is_below(key.name, name)) {
-        return Found::Table;
+        return KeyLookup::Table;
     }
-    Found::Unknown
+    KeyLookup::Unknown
 }
 
 /// What to say about a name that is not known.
@@ -158,133 +158,133 @@ macro_rules! network {
 
 pub(super) use network;
 
-pub static POLICY_KEYS: &[Key<Policy>] = &[
-    Key {
+pub static POLICY_KEYS: &[PolicyKey<Policy>] = &[
+    PolicyKey {
         name: "loop.max_iterations",
         doc: "Iterations of the whole loop before it ends at a limit.",
         field: Field::Limit(|p| &mut p.limits.max_iterations),
     },
-    Key {
+    PolicyKey {
         name: "loop.max_task_failures",
         doc: "Red gates in a row before a task is blocked.",
         field: Field::Limit(|p| &mut p.limits.max_task_failures),
     },
-    Key {
+    PolicyKey {
         name: "loop.max_gate_failures",
         doc: "Red gates in a row over all tasks before the loop ends blocked.",
         field: Field::Limit(|p| &mut p.limits.max_gate_failures),
     },
-    Key {
+    PolicyKey {
         name: "loop.max_no_progress",
         doc: "Iterations that leave an unchanged or already seen tree before a task is blocked.",
         field: Field::Limit(|p| &mut p.limits.max_no_progress),
     },
-    Key {
+    PolicyKey {
         name: "loop.max_rejections",
         doc: "Rejecting reviews before a task is blocked for you to look at.",
         field: Field::Limit(|p| &mut p.limits.max_rejections),
     },
-    Key {
+    PolicyKey {
         name: "loop.max_review_failures",
         doc: "Reviews in a row without a usable verdict before the loop ends blocked.",
         field: Field::Limit(|p| &mut p.limits.max_review_failures),
     },
-    Key {
+    PolicyKey {
         name: "loop.max_agent_failures",
         doc: "Crashes of an agent in a row before the work is blocked.",
         field: Field::Limit(|p| &mut p.limits.max_agent_failures),
     },
-    Key {
+    PolicyKey {
         name: "loop.max_stalls",
         doc: "Stalls or timeouts in a row before the work is blocked.",
         field: Field::Limit(|p| &mut p.limits.max_stalls),
     },
-    Key {
+    PolicyKey {
         name: "loop.max_transient",
         doc: "Passing failures (rate limit, overload, network) in a row before the loop pauses.",
         field: Field::Limit(|p| &mut p.limits.max_transient),
     },
-    Key {
+    PolicyKey {
         name: "loop.max_final_fixes",
         doc: "Attempts to mend the finished work before the loop ends blocked.",
         field: Field::Limit(|p| &mut p.limits.max_final_fixes),
     },
-    Key {
+    PolicyKey {
         name: "budget.wall",
         doc: "Working time of the whole loop; waiting and paused time do not count.",
         field: Field::Span(|p| &mut p.budget.wall),
     },
-    Key {
+    PolicyKey {
         name: "budget.cost_usd",
         doc: "What the whole loop may cost, in dollars.",
         field: Field::Dollars(|p| &mut p.budget.cost_micro_usd),
     },
-    Key {
+    PolicyKey {
         name: "budget.tokens",
         doc: "Tokens the whole loop may use.",
         field: Field::Tokens(|p| &mut p.budget.tokens),
     },
-    Key {
+    PolicyKey {
         name: "workspace.setup",
         doc: "Commands run once in a fresh workspace, and for the gate.",
         field: Field::Texts(Items::Commands, |p| &mut p.workspace.setup),
     },
-    Key {
+    PolicyKey {
         name: "workspace.copy",
         doc: "Files brought from your checkout that git does not have; never part of the work.",
         field: Field::Texts(Items::Paths, |p| &mut p.workspace.copy),
     },
-    Key {
+    PolicyKey {
         name: "workspace.history",
         doc: "How many commits of history the author's clone has.",
         field: Field::AtLeastOne(|p| &mut p.workspace.history),
     },
-    Key {
+    PolicyKey {
         name: "plan.source",
         doc: "Where the plan is: a directory of task files, or a goal sentence.",
         field: Field::Text(|p| &mut p.plan.source),
     },
-    Key {
+    PolicyKey {
         name: "gate.timeout",
         doc: "How long one check may take.",
         field: Field::Span(|p| &mut p.gate.timeout),
     },
-    Key {
+    PolicyKey {
         name: "gate.protect",
         doc: "What no task may change unless its file allows it: tests, and what runs them.",
         field: Field::Texts(Items::Globs, |p| &mut p.gate.protect),
     },
-    Key {
+    PolicyKey {
         name: "gate.network",
         doc: "Which network checks see: the machine's, a loopback of their own, none, or the hosts of `allow`.",
         field: network!(Policy, gate.network),
     },
-    Key {
+    PolicyKey {
         name: "gate.allow",
         doc: "What checks may reach through windlass's proxy, as host:port.",
         field: Field::Texts(Items::Hosts, |p| &mut p.gate.network.allow),
     },
-    Key {
+    PolicyKey {
         name: "gate.cache",
         doc: "Directories that builds fill, such as target: the baseline fills them on the base, and each check begins with a copy of its own. The final gate has none.",
         field: Field::Texts(Items::Directories, |p| &mut p.gate.cache),
     },
-    Key {
+    PolicyKey {
         name: "gate.check",
         doc: "The checks, in order. A later layer replaces the whole list.",
         field: Field::Checks(|p| &mut p.gate),
     },
-    Key {
+    PolicyKey {
         name: "review.tasks",
         doc: "Whether a reviewer must accept each task.",
         field: Field::Flag(|p| &mut p.review.tasks),
     },
-    Key {
+    PolicyKey {
         name: "review.final",
         doc: "Whether a reviewer must accept the finished work.",
         field: Field::Flag(|p| &mut p.review.whole),
     },
-    Key {
+    PolicyKey {
         name: "review.rejected",
         doc: "Where the next iteration starts after a reject: from the rejected work, or from the task's base.",
         field: Field::Choice(Choice {
@@ -299,47 +299,47 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
             },
         }),
     },
-    Key {
+    PolicyKey {
         name: "finish.skill",
         doc: "A skill the finisher is asked to use once the work is proven.",
         field: Field::Text(|p| &mut p.finish.skill),
     },
-    Key {
+    PolicyKey {
         name: "finish.prompt",
         doc: "What the finisher is asked to do once the work is proven.",
         field: Field::Text(|p| &mut p.finish.prompt),
     },
-    Key {
+    PolicyKey {
         name: "brief.rules",
         doc: "A file with your rules for every agent, in place of windlass's. It is read when a loop is created, and protected.",
         field: Field::Text(|p| &mut p.brief.rules.file),
     },
-    Key {
+    PolicyKey {
         name: "brief.implement",
         doc: "A file with what an author is asked to do about a task, in place of windlass's words.",
         field: Field::Text(|p| &mut p.brief.implement.file),
     },
-    Key {
+    PolicyKey {
         name: "brief.fix",
         doc: "A file with what an author is asked to do when the finished work does not hold.",
         field: Field::Text(|p| &mut p.brief.fix.file),
     },
-    Key {
+    PolicyKey {
         name: "brief.review_task",
         doc: "A file with how a reviewer is to judge one task.",
         field: Field::Text(|p| &mut p.brief.review_task.file),
     },
-    Key {
+    PolicyKey {
         name: "brief.review_whole",
         doc: "A file with how a reviewer is to judge the finished work.",
         field: Field::Text(|p| &mut p.brief.review_whole.file),
     },
-    Key {
+    PolicyKey {
         name: "brief.finish",
         doc: "A file with what a finisher is told; `finish.prompt` follows it.",
         field: Field::Text(|p| &mut p.brief.finish.file),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.level",
         doc: "How agents and checks are confined; \"auto\" is the best that this machine is shown to do.",
         field: Field::Choice(Choice {
@@ -354,12 +354,12 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
             shown: |p| p.sandbox.level.name(),
         }),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.image",
         doc: "The image that the level \"container\" runs agents and checks in; the engine must have it.",
         field: Field::Text(|p| &mut p.sandbox.image),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.engine",
         doc: "Who runs the containers of the level \"container\"; \"auto\" is the first that answers.",
         field: Field::Choice(Choice {
@@ -372,7 +372,7 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
             shown: |p| p.sandbox.engine.name(),
         }),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.minimum",
         doc: "The least confinement a loop may run under; below it nothing is started.",
         field: Field::Choice(Choice {
@@ -385,47 +385,47 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
             shown: |p| p.sandbox.minimum.name(),
         }),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.extra_read",
         doc: "What agents and checks may read beside the system, the toolchains and their workspace.",
         field: Field::Texts(Items::Places, |p| &mut p.sandbox.extra_read),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.extra_write",
         doc: "What agents and checks may change beside their workspace.",
         field: Field::Texts(Items::Places, |p| &mut p.sandbox.extra_write),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.env",
         doc: "Environment variables passed through to agents and checks, by name.",
         field: Field::Texts(Items::Variables, |p| &mut p.sandbox.env),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.memory",
         doc: "Memory in use of one attempt or check, all its processes together.",
         field: Field::Bytes(|p| &mut p.sandbox.resources.memory_bytes),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.processes",
         doc: "Processes and threads of one attempt or check.",
         field: Field::Tokens(|p| &mut p.sandbox.resources.processes),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.open_files",
         doc: "Open files of one process.",
         field: Field::Tokens(|p| &mut p.sandbox.resources.open_files),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.file_size",
         doc: "Size of one file that an attempt or check may write.",
         field: Field::Bytes(|p| &mut p.sandbox.resources.file_bytes),
     },
-    Key {
+    PolicyKey {
         name: "sandbox.workspace_size",
         doc: "Size of the whole workspace.",
         field: Field::Bytes(|p| &mut p.sandbox.resources.workspace_bytes),
     },
-    Key {
+    PolicyKey {
         name: "land.rule",
         doc: "Where accepted work goes: the branch windlass/<loop>.",
         field: Field::Choice(Choice {
@@ -436,7 +436,7 @@ pub static POLICY_KEYS: &[Key<Policy>] = &[
             },
         }),
     },
-    Key {
+    PolicyKey {
         name: "price",
         doc: "What models cost whose agents do not say: by model, dollars for a million tokens of `input`, `output`, `cache_read` and `cache_write`. A later layer replaces the whole table.",
         field: Field::Prices(|p| &mut p.prices),

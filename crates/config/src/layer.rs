@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::problem::{ConfigError, Problem};
+use super::problem::{ConfigError, ConfigProblem};
 
 /// The policy file of a project, committed with it.
 pub const PROJECT_FILE: &str = "windlass.toml";
@@ -76,7 +76,7 @@ impl Layer {
 pub fn read_layers(sources: &Sources) -> Result<Vec<Layer>, ConfigError> {
     let mut layers = Vec::new();
     let mut problems = Vec::new();
-    let mut keep = |read: Result<Option<Layer>, Problem>| match read {
+    let mut keep = |read: Result<Option<Layer>, ConfigProblem>| match read {
         Ok(layer) => layers.extend(layer),
         Err(problem) => problems.push(problem),
     };
@@ -87,7 +87,7 @@ pub fn read_layers(sources: &Sources) -> Result<Vec<Layer>, ConfigError> {
     if let Some(path) = &sources.policy_file {
         keep(read_file(LayerKind::PolicyFile, path).and_then(|layer| match layer {
             Some(layer) => Ok(Some(layer)),
-            None => Err(Problem::of_file(
+            None => Err(ConfigProblem::of_file(
                 path.display().to_string(),
                 "there is no such file",
                 "give --policy a file that exists",
@@ -98,10 +98,10 @@ pub fn read_layers(sources: &Sources) -> Result<Vec<Layer>, ConfigError> {
     if problems.is_empty() { Ok(layers) } else { Err(ConfigError { problems }) }
 }
 
-fn read_file(kind: LayerKind, path: &Path) -> Result<Option<Layer>, Problem> {
+fn read_file(kind: LayerKind, path: &Path) -> Result<Option<Layer>, ConfigProblem> {
     let name = path.display().to_string();
     let unreadable = |error: io::Error| {
-        Problem::of_file(
+        ConfigProblem::of_file(
             &name,
             format!("the file cannot be read: {error}"),
             "make it readable for this user, or remove it",
@@ -109,7 +109,7 @@ fn read_file(kind: LayerKind, path: &Path) -> Result<Option<Layer>, Problem> {
     };
     match path.metadata() {
         Ok(found) if found.is_file() => {}
-        Ok(_) => return Err(Problem::of_file(&name, "is not a regular file", "rename or remove it")),
+        Ok(_) => return Err(ConfigProblem::of_file(&name, "is not a regular file", "rename or remove it")),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
@@ -119,7 +119,7 @@ fn read_file(kind: LayerKind, path: &Path) -> Result<Option<Layer>, Problem> {
     let file = File::open(path).map_err(unreadable)?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(Problem::of_file(
+        return Err(ConfigProblem::of_file(
             &name,
             "the file is larger than 1 MiB",
             "is this really a policy file?",
@@ -129,7 +129,8 @@ fn read_file(kind: LayerKind, path: &Path) -> Result<Option<Layer>, Problem> {
         Ok(text) => Ok(Some(Layer::new(kind, name, text))),
         Err(error) => {
             let (line, column) = place_in(error.as_bytes(), error.utf8_error().valid_up_to());
-            Err(Problem::of_file(name, "the text is not UTF-8", "save the file as UTF-8").at(line, column))
+            Err(ConfigProblem::of_file(name, "the text is not UTF-8", "save the file as UTF-8")
+                .at(line, column))
         }
     }
 }

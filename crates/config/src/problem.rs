@@ -11,11 +11,11 @@ use super::layer::Layer;
 /// Everything found wrong, in the order of the layers and of their lines.
 #[derive(Debug, PartialEq)]
 pub struct ConfigError {
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// The file, or `--set`.
     pub file: String,
     /// Line and column, from 1; none where the whole file is the problem.
@@ -28,7 +28,7 @@ pub struct Problem {
 
 /// A problem inside one text, by byte offsets, before it is tied to its file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
+pub struct TextProblem {
     pub span: Range<usize>,
     pub message: String,
     pub help: String,
@@ -36,19 +36,19 @@ pub struct Fault {
 
 /// Whether the terminal may be sent colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colour {
+pub enum Styling {
     Plain,
     Ansi,
 }
 
-impl Problem {
-    pub fn in_text(layer: &Arc<Layer>, fault: Fault) -> Self {
-        let span = fault.span.start.min(layer.text.len())..fault.span.end.min(layer.text.len());
+impl ConfigProblem {
+    pub fn in_text(layer: &Arc<Layer>, problem: TextProblem) -> Self {
+        let span = problem.span.start.min(layer.text.len())..problem.span.end.min(layer.text.len());
         Self {
             file: layer.name.clone(),
             at: Some(layer.line_and_column(span.start)),
-            message: fault.message,
-            help: fault.help,
+            message: problem.message,
+            help: problem.help,
             shown: Some((Arc::clone(layer), span)),
         }
     }
@@ -84,25 +84,25 @@ impl Problem {
 }
 
 impl ConfigError {
-    pub fn render(&self, colour: Colour) -> String {
-        let renderer = match colour {
-            Colour::Plain => Renderer::plain(),
-            Colour::Ansi => Renderer::styled(),
+    pub fn render(&self, styling: Styling) -> String {
+        let renderer = match styling {
+            Styling::Plain => Renderer::plain(),
+            Styling::Ansi => Renderer::styled(),
         };
         let shown: Vec<String> = self.problems.iter().map(|problem| problem.render(&renderer)).collect();
         shown.join("\n\n")
     }
 }
 
-impl From<Problem> for ConfigError {
-    fn from(problem: Problem) -> Self {
+impl From<ConfigProblem> for ConfigError {
+    fn from(problem: ConfigProblem) -> Self {
         Self { problems: vec![problem] }
     }
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.render(Colour::Plain))
+        f.write_str(&self.render(Styling::Plain))
     }
 }
 

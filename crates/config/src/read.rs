@@ -9,60 +9,60 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use windlass_core::policy::{AgentPolicy, Policy, Role};
 
-use super::field::{Change, Value, not_available, wrong_type};
-use super::keys::{Found, find, suggest};
+use super::field::{Setter, TomlValue, not_available, wrong_type};
+use super::keys::{KeyLookup, find, suggest};
 use super::layer::{Layer, LayerKind};
-use super::problem::{Fault, Problem};
+use super::problem::{ConfigProblem, TextProblem};
 
 /// What the layers read so far say; a later layer replaces an earlier one key
 /// by key.
 #[derive(Default)]
-pub struct Settings {
-    pub policy: BTreeMap<&'static str, Setting<Policy>>,
+pub struct LayeredValues {
+    pub policy: BTreeMap<&'static str, LayeredValue<Policy>>,
     /// `[agent]` under no role, `[role.<name>]` under its own.
-    pub agents: BTreeMap<(Option<Role>, &'static str), Setting<AgentPolicy>>,
+    pub agents: BTreeMap<(Option<Role>, &'static str), LayeredValue<AgentPolicy>>,
 }
 
-pub struct Setting<P> {
-    pub change: Change<P>,
-    pub origin: Origin,
+pub struct LayeredValue<P> {
+    pub change: Setter<P>,
+    pub origin: ValueOrigin,
 }
 
 /// Where a value was written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Origin {
+pub struct ValueOrigin {
     pub layer: Arc<Layer>,
     pub line: usize,
     pub column: usize,
     pub span: Range<usize>,
 }
 
-impl Settings {
+impl LayeredValues {
     /// Adds a layer, or says everything that is wrong with it.
-    pub fn read(&mut self, layer: &Arc<Layer>) -> Result<(), Vec<Problem>> {
-        let mut reader = Reader { settings: self, layer, offset: 0, faults: Vec::new() };
+    pub fn read(&mut self, layer: &Arc<Layer>) -> Result<(), Vec<ConfigProblem>> {
+        let mut reader = LayerReader { settings: self, layer, offset: 0, problems: Vec::new() };
         match layer.kind {
             LayerKind::User | LayerKind::Project | LayerKind::PolicyFile => reader.file(),
             LayerKind::Set => reader.argument(),
         }
-        let mut faults = reader.faults;
-        faults.sort_by_key(|fault| fault.span.start);
-        if faults.is_empty() {
+        let mut problems = reader.problems;
+        problems.sort_by_key(|problem| problem.span.start);
+        if problems.is_empty() {
             return Ok(());
         }
-        Err(faults.into_iter().map(|fault| Problem::in_text(layer, fault)).collect())
+        Err(problems.into_iter().map(|problem| ConfigProblem::in_text(layer, problem)).collect())
     }
 }
 
-struct Reader<'a> {
-    settings: &'a mut Settings,
+struct LayerReader<'a> {
+    settings: &'a mut LayeredValues,
     layer: &'a Arc<Layer>,
     /// Where in the layer the text that spans count from begins.
     offset: usize,
-    faults: Vec<Fault>,
+    problems: Vec<TextProblem>,
 }
 
-impl Reader<'_> {
+impl LayerReader<'_> {
     fn file(&mut self) {
         match DeTable::parse(&self.layer.text) {
             Ok(table) => self.table("", table.get_ref()),
@@ -74,7 +74,7 @@ impl Reader<'_> {
     fn argument(&mut self) {
         let text = self.layer.text.as_str();
         let Some((key, value)) = text.split_once('=') else {
-            self.faults.push(Fault {
+            self.problems.push(TextProblem {
                 span: 0..text.len(),
                 message: "there is no `=` in it".to_owned(),
                 help: "write --set key=value, such as --set loop.max_iterations=10".to_owned(),
@@ -101,7 +101,7 @@ impl Reader<'_> {
             let word = key.get_ref();
             let span = self.moved(key.span());
             if word.is_empty() || word.contains('.') {
-                self.faults.push(Fault {
+                self.problems.push(TextProblem {
                     span,
                     message: format!("unknown key {word:?}"),
                     help: "write a dotted key without quotes".to_owned(),
@@ -113,35 +113,38 @@ impl Reader<'_> {
         }
     }
 
-    fn entry(&mut self, name: &str, key_span: Range<usize>, value: &Value<'_>) {
+    fn entry(&mut self, name: &str, key_span: Range<usize>, value: &TomlValue<'_>) {
         match find(name) {
-            Found::Policy(key) => {
+            KeyLookup::Policy(key) => {
                 let origin = self.origin(key_span);
                 match key.field.read(name, value) {
                     Ok(change) => {
-                        self.settings.policy.insert(key.name, Setting { change, origin });
+                        self.settings.policy.insert(key.name, LayeredValue { change, origin });
                     }
-                    Err(faults) => self.in_value(faults),
+                    Err(problems) => self.in_value(problems),
                 }
             }
-            Found::Agent(role, key) => {
+            KeyLookup::Agent(role, key) => {
                 let origin = self.origin(key_span);
                 match key.field.read(name, value) {
                     Ok(change) => {
-                        self.settings.agents.insert((role, key.name), Setting { change, origin });
+                        self.settings.agents.insert((role, key.name), LayeredValue { change, origin });
                     }
-                    Err(faults) => self.in_value(faults),
+                    Err(problems) => self.in_value(problems),
                 }
             }
-            Found::Table => match value.get_ref().as_table() {
+            KeyLookup::Table => match value.get_ref().as_table() {
                 Some(table) => self.table(name, table),
                 None => {
-                    let fault = wrong_type(name, "a table", value);
-                    self.in_value(vec![Fault { help: format!("write its keys under [{name}]"), ..fault }]);
+                    let problem = wrong_type(name, "a table", value);
+                    self.in_value(vec![TextProblem {
+                        help: format!("write its keys under [{name}]"),
+                        ..problem
+                    }]);
                 }
             },
-            Found::Later => self.faults.push(not_available(name, key_span)),
-            Found::Unknown => self.unknown(name, key_span),
+            KeyLookup::Later => self.problems.push(not_available(name, key_span)),
+            KeyLookup::Unknown => self.unknown(name, key_span),
         }
     }
 
@@ -152,7 +155,7 @@ impl Reader<'_> {
         } else {
             suggest(name)
         };
-        self.faults.push(Fault { span, message: format!("unknown {what} `{name}`"), help });
+        self.problems.push(TextProblem { span, message: format!("unknown {what} `{name}`"), help });
     }
 
     fn syntax(&mut self, error: &toml::de::Error) {
@@ -167,13 +170,13 @@ impl Reader<'_> {
                 "see https://toml.io for how it is written".to_owned(),
             ),
         };
-        self.faults.push(Fault { span, message, help });
+        self.problems.push(TextProblem { span, message, help });
     }
 
-    fn in_value(&mut self, faults: Vec<Fault>) {
-        for fault in faults {
-            let span = self.moved(fault.span.clone());
-            self.faults.push(Fault { span, ..fault });
+    fn in_value(&mut self, problems: Vec<TextProblem>) {
+        for problem in problems {
+            let span = self.moved(problem.span.clone());
+            self.problems.push(TextProblem { span, ..problem });
         }
     }
 
@@ -182,8 +185,8 @@ impl Reader<'_> {
         span.start + self.offset..span.end + self.offset
     }
 
-    fn origin(&self, span: Range<usize>) -> Origin {
+    fn origin(&self, span: Range<usize>) -> ValueOrigin {
         let (line, column) = self.layer.line_and_column(span.start);
-        Origin { layer: Arc::clone(self.layer), line, column, span }
+        ValueOrigin { layer: Arc::clone(self.layer), line, column, span }
     }
 }

@@ -10,8 +10,8 @@ use super::agent_keys::AGENT_KEYS;
 use super::field::quoted;
 use super::keys::POLICY_KEYS;
 use super::layer::{Layer, LayerKind, PROJECT_FILE, Sources, read_layers};
-use super::problem::{ConfigError, Fault, Problem};
-use super::read::{Origin, Settings};
+use super::problem::{ConfigError, ConfigProblem, TextProblem};
+use super::read::{LayeredValues, ValueOrigin};
 use super::template::PLACEHOLDER_AGENT;
 
 /// The policy, and by dotted name where each value was set that is not a
@@ -19,7 +19,7 @@ use super::template::PLACEHOLDER_AGENT;
 #[derive(Debug)]
 pub struct Resolved {
     pub policy: Policy,
-    pub origins: BTreeMap<String, Origin>,
+    pub origins: BTreeMap<String, ValueOrigin>,
     /// Whether the project has a policy file.
     pub has_project_file: bool,
 }
@@ -31,7 +31,7 @@ pub fn load(sources: &Sources) -> Result<Resolved, ConfigError> {
 
 /// Merges the layers, lowest first. Pure: nothing is read from anywhere.
 pub fn resolve(layers: Vec<Layer>) -> Result<Resolved, ConfigError> {
-    let mut settings = Settings::default();
+    let mut settings = LayeredValues::default();
     let mut problems = Vec::new();
     let has_project_file = layers.iter().any(|layer| layer.kind == LayerKind::Project);
     for layer in layers {
@@ -49,7 +49,7 @@ pub fn resolve(layers: Vec<Layer>) -> Result<Resolved, ConfigError> {
 }
 
 impl Resolved {
-    pub fn origin(&self, key: &str) -> Option<&Origin> {
+    pub fn origin(&self, key: &str) -> Option<&ValueOrigin> {
         self.origins.get(key)
     }
 
@@ -65,7 +65,7 @@ impl Resolved {
             if lacks(agent).is_some() {
                 let message = format!("no agent is set for the {}", role.name());
                 let help = "run `windlass init`, or write [agent] with use = \"command\" and the command of your agent";
-                return Err(Problem::of_file(PROJECT_FILE, message, help).into());
+                return Err(ConfigProblem::of_file(PROJECT_FILE, message, help).into());
             }
             if is_placeholder(agent) {
                 return Err(self.placeholder(role).into());
@@ -75,8 +75,9 @@ impl Resolved {
     }
 
     /// What was written about agents and cannot work.
-    fn unusable_agents(&self) -> Vec<Problem> {
-        let mut problems: Vec<Problem> = self.unusable("agent", &self.policy.agent).into_iter().collect();
+    fn unusable_agents(&self) -> Vec<ConfigProblem> {
+        let mut problems: Vec<ConfigProblem> =
+            self.unusable("agent", &self.policy.agent).into_iter().collect();
         for (role, agent) in &self.policy.roles {
             let table = format!("role.{}", role.name());
             problems.extend(self.unusable(&table, agent));
@@ -86,7 +87,7 @@ impl Resolved {
     }
 
     /// Keys that cannot both hold.
-    fn contradictions(&self) -> Vec<Problem> {
+    fn contradictions(&self) -> Vec<ConfigProblem> {
         let policy = &self.policy;
         let mut problems = Vec::new();
         let sandbox = &policy.sandbox;
@@ -117,7 +118,7 @@ impl Resolved {
         problems
     }
 
-    fn unusable(&self, table: &str, agent: &AgentPolicy) -> Option<Problem> {
+    fn unusable(&self, table: &str, agent: &AgentPolicy) -> Option<ConfigProblem> {
         let key = lacks(agent)?;
         let written = self.origin(&format!("{table}.{key}"));
         let origin = written.or_else(|| self.origin(&format!("{table}.use")))?;
@@ -135,7 +136,7 @@ impl Resolved {
     }
 
     /// A key that was written for a role whose agent is of the other kind.
-    fn ignored(&self, table: &str, agent: &AgentPolicy) -> Option<Problem> {
+    fn ignored(&self, table: &str, agent: &AgentPolicy) -> Option<ConfigProblem> {
         let others = [("command", "command"), ("script", "scripted")].into_iter();
         let of_it = |key: &str| key == "command" && agent.adapter == "acp";
         let mut others = others.filter(|(key, adapter)| *adapter != agent.adapter && !of_it(key));
@@ -146,18 +147,18 @@ impl Resolved {
         })
     }
 
-    fn placeholder(&self, role: Role) -> Problem {
+    fn placeholder(&self, role: Role) -> ConfigProblem {
         let own = self.origin(&format!("role.{}.command", role.name()));
         let message = format!("the command of the {} is still the placeholder", role.name());
         let help = "replace it with the command of your agent; it gets the brief on its standard input";
         match own.or_else(|| self.origin("agent.command")) {
             Some(origin) => shown(origin, message, help),
-            None => Problem::of_file(PROJECT_FILE, message, help),
+            None => ConfigProblem::of_file(PROJECT_FILE, message, help),
         }
     }
 }
 
-fn merge(mut settings: Settings, has_project_file: bool) -> Resolved {
+fn merge(mut settings: LayeredValues, has_project_file: bool) -> Resolved {
     let mut policy = Policy::default();
     let mut origins = BTreeMap::new();
     for key in POLICY_KEYS {
@@ -209,6 +210,9 @@ fn is_placeholder(agent: &AgentPolicy) -> bool {
     agent.adapter == "command" && agent.command.first().is_some_and(|program| program == PLACEHOLDER_AGENT)
 }
 
-fn shown(origin: &Origin, message: String, help: &str) -> Problem {
-    Problem::in_text(&origin.layer, Fault { span: origin.span.clone(), message, help: help.to_owned() })
+fn shown(origin: &ValueOrigin, message: String, help: &str) -> ConfigProblem {
+    ConfigProblem::in_text(
+        &origin.layer,
+        TextProblem { span: origin.span.clone(), message, help: help.to_owned() },
+    )
 }

@@ -6,8 +6,10 @@ use toml::de::DeTable;
 use windlass_core::nearest::nearest;
 use windlass_core::usage::Price;
 
-use super::field::{Field, Items, Key, Value, inside, quoted, quoted_list, text, texts, wrong_type};
-use super::problem::Fault;
+use super::field::{
+    Field, Items, PolicyKey, TomlValue, inside, quoted, quoted_list, text, texts, wrong_type,
+};
+use super::problem::TextProblem;
 
 /// Environment variables of an agent: passed through by name, or with a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +18,7 @@ pub struct Variables {
     pub values: BTreeMap<String, String>,
 }
 
-pub fn variables(key: &str, value: &Value<'_>) -> Result<Variables, Vec<Fault>> {
+pub fn variables(key: &str, value: &TomlValue<'_>) -> Result<Variables, Vec<TextProblem>> {
     let Some(table) = value.get_ref().as_table() else {
         let names = texts(key, value, Items::Variables)?;
         return Ok(Variables { names, values: BTreeMap::new() });
@@ -33,10 +35,10 @@ pub fn show_variables(names: &[String], values: &BTreeMap<String, String>) -> St
 }
 
 /// Paths in the workspace, each with a path of the operator's project.
-pub fn places(key: &str, value: &Value<'_>) -> Result<BTreeMap<String, String>, Vec<Fault>> {
+pub fn places(key: &str, value: &TomlValue<'_>) -> Result<BTreeMap<String, String>, Vec<TextProblem>> {
     let Some(table) = value.get_ref().as_table() else {
         let help = "write it like { \".mcp.json\" = \"agents/mcp.json\" }".to_owned();
-        return Err(vec![Fault { help, ..wrong_type(key, "a table of paths", value) }]);
+        return Err(vec![TextProblem { help, ..wrong_type(key, "a table of paths", value) }]);
     };
     pairs(key, table, &in_workspace, &inside)
 }
@@ -58,13 +60,13 @@ fn pairs(
     table: &DeTable<'_>,
     name: Accept<'_>,
     value: Accept<'_>,
-) -> Result<BTreeMap<String, String>, Vec<Fault>> {
+) -> Result<BTreeMap<String, String>, Vec<TextProblem>> {
     let mut kept = BTreeMap::new();
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for (written, given) in table.iter() {
         let wrong = |span, why: String| {
             let message = format!("in `{key}`, {why}");
-            Fault { span, message, help: "correct it, or remove it".to_owned() }
+            TextProblem { span, message, help: "correct it, or remove it".to_owned() }
         };
         let pair = name(written.get_ref()).map_err(|why| wrong(written.span(), why)).and_then(|name| {
             let said = text(&format!("{key}.{name}"), given)?;
@@ -73,10 +75,10 @@ fn pairs(
         });
         match pair {
             Ok((name, said)) => drop(kept.insert(name, said)),
-            Err(fault) => faults.push(fault),
+            Err(problem) => problems.push(problem),
         }
     }
-    if faults.is_empty() { Ok(kept) } else { Err(faults) }
+    if problems.is_empty() { Ok(kept) } else { Err(problems) }
 }
 
 pub fn show_pairs(pairs: &BTreeMap<String, String>) -> String {
@@ -88,64 +90,64 @@ pub fn show_pairs(pairs: &BTreeMap<String, String>) -> String {
 }
 
 /// What a million tokens cost.
-pub static PRICE_KEYS: &[Key<Price>] = &[
-    Key {
+pub static PRICE_KEYS: &[PolicyKey<Price>] = &[
+    PolicyKey {
         name: "input",
         doc: "Dollars for a million tokens that a model reads.",
         field: Field::Dollars(|price| &mut price.input),
     },
-    Key {
+    PolicyKey {
         name: "output",
         doc: "Dollars for a million tokens that a model writes, reasoning included.",
         field: Field::Dollars(|price| &mut price.output),
     },
-    Key {
+    PolicyKey {
         name: "cache_read",
         doc: "Dollars for a million tokens that come from the cache.",
         field: Field::Dollars(|price| &mut price.cache_read),
     },
-    Key {
+    PolicyKey {
         name: "cache_write",
         doc: "Dollars for a million tokens that are put into the cache.",
         field: Field::Dollars(|price| &mut price.cache_write),
     },
 ];
 
-pub fn prices(key: &str, value: &Value<'_>) -> Result<BTreeMap<String, Price>, Vec<Fault>> {
+pub fn prices(key: &str, value: &TomlValue<'_>) -> Result<BTreeMap<String, Price>, Vec<TextProblem>> {
     let help = || "write it like [price.\"gpt-5\"] with input = 1.25 and output = 10.0".to_owned();
     let Some(table) = value.get_ref().as_table() else {
-        return Err(vec![Fault { help: help(), ..wrong_type(key, "a table of models", value) }]);
+        return Err(vec![TextProblem { help: help(), ..wrong_type(key, "a table of models", value) }]);
     };
     let mut kept = BTreeMap::new();
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for (model, given) in table.iter() {
         let Some(parts) = given.get_ref().as_table() else {
-            faults.push(Fault { help: help(), ..wrong_type(key, "a table of models", given) });
+            problems.push(TextProblem { help: help(), ..wrong_type(key, "a table of models", given) });
             continue;
         };
         match price(&format!("{key}.{}", quoted(model.get_ref())), parts) {
             Ok(price) => drop(kept.insert(model.get_ref().to_string(), price)),
-            Err(found) => faults.extend(found),
+            Err(found) => problems.extend(found),
         }
     }
-    if faults.is_empty() { Ok(kept) } else { Err(faults) }
+    if problems.is_empty() { Ok(kept) } else { Err(problems) }
 }
 
-fn price(path: &str, table: &DeTable<'_>) -> Result<Price, Vec<Fault>> {
+fn price(path: &str, table: &DeTable<'_>) -> Result<Price, Vec<TextProblem>> {
     let mut price = Price::default();
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     for (written, value) in table.iter() {
         let name = written.get_ref();
         match PRICE_KEYS.iter().find(|key| key.name == name) {
             Some(key) => match key.field.read(&format!("{path}.{name}"), value) {
                 Ok(change) => change(&mut price),
-                Err(found) => faults.extend(found),
+                Err(found) => problems.extend(found),
             },
             None => {
                 let names: Vec<&str> = PRICE_KEYS.iter().map(|key| key.name).collect();
                 let known = format!("a price has: {}", names.join(", "));
                 let meant = nearest(name, names.iter().copied());
-                faults.push(Fault {
+                problems.push(TextProblem {
                     span: written.span(),
                     message: format!("unknown key `{path}.{name}`"),
                     help: meant.map_or(known, |meant| format!("did you mean `{meant}`?")),
@@ -153,7 +155,7 @@ fn price(path: &str, table: &DeTable<'_>) -> Result<Price, Vec<Fault>> {
             }
         }
     }
-    if faults.is_empty() { Ok(price) } else { Err(faults) }
+    if problems.is_empty() { Ok(price) } else { Err(problems) }
 }
 
 pub fn show_prices(prices: &BTreeMap<String, Price>) -> String {

@@ -18,7 +18,7 @@ fn resolved(text: &str) -> Resolved {
 /// Each problem as `line:column message | help`.
 fn problems(layers: Vec<Layer>) -> Vec<String> {
     let error = resolve(layers).unwrap_err();
-    let short = |problem: &Problem| {
+    let short = |problem: &ConfigProblem| {
         let (line, column) = problem.at.unwrap();
         format!("{line}:{column} {} | {}", problem.message, problem.help)
     };
@@ -240,7 +240,7 @@ fn a_refusal_shows_the_place() {
   |
   = help: did you mean `max_iterations`?"
     );
-    assert!(error.render(Colour::Ansi).contains("\u{1b}["));
+    assert!(error.render(Styling::Ansi).contains("\u{1b}["));
     assert_eq!(
         resolve(vec![Layer::set("agent.timeout=20")]).unwrap_err().to_string(),
         "error: `agent.timeout` has no unit

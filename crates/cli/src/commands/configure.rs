@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use windlass_config::{Colour, Resolved, Sources, example_file};
+use windlass_config::{Resolved, Sources, Styling, example_file};
 use windlass_core::view::View;
 
 use crate::args::{ConfigArgs, ConfigVerb};
@@ -32,7 +32,7 @@ pub fn config(wish: &Wish, asked: &ConfigArgs) -> Result<Exit, Failure> {
 pub fn load(project: &Path, policy_file: Option<PathBuf>, set: Vec<String>) -> Result<Resolved, Failure> {
     let sources = Sources { user_file: user_file(), project: project.to_owned(), policy_file, set };
     windlass_config::load(&sources).map_err(|error| {
-        let colour = if std::io::stderr().is_terminal() { Colour::Ansi } else { Colour::Plain };
-        Failure::usage(coloured(&error.render(colour)))
+        let styling = if std::io::stderr().is_terminal() { Styling::Ansi } else { Styling::Plain };
+        Failure::usage(coloured(&error.render(styling)))
     })
 }
