@@ -1,112 +1,71 @@
 //! The keys of `[agent]` and of each role's table.
 
-use windlass_core::policy::{AgentPolicy, NetworkKind};
+use std::sync::LazyLock;
 
-use super::field::{Choice, Field, Items, PolicyKey};
-use super::keys::network;
+use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS};
 
-pub static AGENT_KEYS: &[PolicyKey<AgentPolicy>] = &[
-    PolicyKey {
-        name: "use",
-        doc: "The agent: a program that windlass knows, any that speaks the Agent Client Protocol, any other as a command, or a script of actions for trying things out.",
-        field: Field::Choice(Choice {
-            options: &[
-                ("codex", |agent| agent.adapter = "codex".to_owned()),
-                ("claude", |agent| agent.adapter = "claude".to_owned()),
-                ("opencode", |agent| agent.adapter = "opencode".to_owned()),
-                ("gemini", |agent| agent.adapter = "gemini".to_owned()),
-                ("qwen", |agent| agent.adapter = "qwen".to_owned()),
-                ("acp", |agent| agent.adapter = "acp".to_owned()),
-                ("command", |agent| agent.adapter = "command".to_owned()),
-                ("scripted", |agent| agent.adapter = "scripted".to_owned()),
-            ],
-            later: &["external", "builtin"],
-            shown: |agent| &agent.adapter,
-        }),
-    },
-    PolicyKey {
-        name: "command",
-        doc: "The program of a `command` or `acp` agent and its arguments. The brief arrives on its standard input, or as the prompt of the protocol.",
-        field: Field::Texts(Items::Arguments, |agent| &mut agent.command),
-    },
-    PolicyKey {
-        name: "script",
-        doc: "The file of actions a scripted agent plays.",
-        field: Field::Text(|agent| &mut agent.script),
-    },
-    PolicyKey {
-        name: "model",
-        doc: "The model to ask for; \"\" is the agent's own default.",
-        field: Field::Text(|agent| &mut agent.model),
-    },
-    PolicyKey {
-        name: "effort",
-        doc: "The reasoning effort to ask for; \"\" is the agent's own default.",
-        field: Field::Text(|agent| &mut agent.effort),
-    },
-    PolicyKey {
-        name: "timeout",
-        doc: "How long one attempt may take.",
-        field: Field::Span(|agent| &mut agent.timeout),
-    },
-    PolicyKey {
-        name: "silence",
-        doc: "How long an attempt may do nothing before it counts as stalled: print nothing new, use hardly any CPU, write no file.",
-        field: Field::Span(|agent| &mut agent.silence),
-    },
-    PolicyKey {
-        name: "grace",
-        doc: "How long an attempt gets to end by itself before it is killed.",
-        field: Field::Span(|agent| &mut agent.grace),
-    },
-    PolicyKey {
-        name: "max_turns",
-        doc: "Turns of one attempt, where the agent can bound them.",
-        field: Field::Limit(|agent| &mut agent.max_turns),
-    },
-    PolicyKey {
-        name: "resume",
-        doc: "Whether an attempt goes on with the conversation of the one before it, at the same task.",
-        field: Field::Flag(|agent| &mut agent.extra.resume),
-    },
-    PolicyKey {
-        name: "env",
-        doc: "Environment variables of the agent: a list of names that are passed through, or a table of names and values.",
-        field: Field::Variables(|agent| (&mut agent.env, &mut agent.extra.set)),
-    },
-    PolicyKey {
-        name: "args",
-        doc: "Arguments put after windlass's own, for agents that windlass knows.",
-        field: Field::Texts(Items::Arguments, |agent| &mut agent.extra.args),
-    },
-    PolicyKey {
-        name: "path",
-        doc: "The agent's program, where it is not the one found by its name.",
-        field: Field::Text(|agent| &mut agent.extra.path),
-    },
-    PolicyKey {
-        name: "own_config",
-        doc: "Whether your own configuration of the agent's program (MCP servers, plugins, instructions) is used.",
-        field: Field::Flag(|agent| &mut agent.extra.own_config),
-    },
-    PolicyKey {
-        name: "inject",
-        doc: "Files that must lie in the workspace for the agent: where, and which file of your checkout. Never part of the work.",
-        field: Field::Places(|agent| &mut agent.extra.inject),
-    },
-    PolicyKey {
-        name: "fallback",
-        doc: "Agents that take over, in turn, when this one is not signed in or does not know its model.",
-        field: Field::Texts(Items::Agents, |agent| &mut agent.extra.fallback),
-    },
-    PolicyKey {
-        name: "network",
-        doc: "Which network the agent sees: the machine's, a loopback of its own, none, or the hosts of `allow`.",
-        field: network!(AgentPolicy, network),
-    },
-    PolicyKey {
-        name: "allow",
-        doc: "What the agent may reach through windlass's proxy, as host:port.",
-        field: Field::Texts(Items::Hosts, |agent| &mut agent.network.allow),
-    },
-];
+use super::key::PolicyKey;
+use super::kind::ValueKind;
+use super::kind::choice::{Choice, Network};
+use super::kind::list::{AGENTS, ARGUMENTS, HOSTS};
+use super::kind::number::{Flag, LIMIT, Span};
+use super::kind::tables::{InjectedFiles, Variables};
+use super::kind::text::Text;
+
+pub static AGENT_KEYS: LazyLock<Vec<PolicyKey<AgentPolicy>>> = LazyLock::new(|| {
+    vec![
+        key("use", agents(), |agent| &mut agent.adapter)
+            .doc("The agent: a program that windlass knows, any that speaks the Agent Client Protocol, any other as a command, or a script of actions for trying things out."),
+        key("command", ARGUMENTS, |agent| &mut agent.command)
+            .doc("The program of a `command` or `acp` agent and its arguments. The brief arrives on its standard input, or as the prompt of the protocol."),
+        key("script", Text, |agent| &mut agent.script)
+            .doc("The file of actions a scripted agent plays."),
+        key("model", Text, |agent| &mut agent.model)
+            .doc("The model to ask for; \"\" is the agent's own default."),
+        key("effort", Text, |agent| &mut agent.effort)
+            .doc("The reasoning effort to ask for; \"\" is the agent's own default."),
+        key("timeout", Span, |agent| &mut agent.timeout)
+            .doc("How long one attempt may take."),
+        key("silence", Span, |agent| &mut agent.silence)
+            .doc("How long an attempt may do nothing before it counts as stalled: print nothing new, use hardly any CPU, write no file."),
+        key("grace", Span, |agent| &mut agent.grace)
+            .doc("How long an attempt gets to end by itself before it is killed."),
+        key("max_turns", LIMIT, |agent| &mut agent.max_turns)
+            .doc("Turns of one attempt, where the agent can bound them."),
+        key("resume", Flag, |agent| &mut agent.extra.resume)
+            .doc("Whether an attempt goes on with the conversation of the one before it, at the same task."),
+        key("env", Variables, |agent| agent)
+            .doc("Environment variables of the agent: a list of names that are passed through, or a table of names and values."),
+        key("args", ARGUMENTS, |agent| &mut agent.extra.args)
+            .doc("Arguments put after windlass's own, for agents that windlass knows."),
+        key("path", Text, |agent| &mut agent.extra.path)
+            .doc("The agent's program, where it is not the one found by its name."),
+        key("own_config", Flag, |agent| &mut agent.extra.own_config)
+            .doc("Whether your own configuration of the agent's program (MCP servers, plugins, instructions) is used."),
+        key("inject", InjectedFiles, |agent| &mut agent.extra.inject)
+            .doc("Files that must lie in the workspace for the agent: where, and which file of your checkout. Never part of the work."),
+        key("fallback", AGENTS, |agent| &mut agent.extra.fallback)
+            .doc("Agents that take over, in turn, when this one is not signed in or does not know its model."),
+        key("network", Network, |agent| &mut agent.network)
+            .doc("Which network the agent sees: the machine's, a loopback of its own, none, or the hosts of `allow`."),
+        key("allow", HOSTS, |agent| &mut agent.network.allow)
+            .doc("What the agent may reach through windlass's proxy, as host:port."),
+    ]
+});
+
+fn key<K: ValueKind>(
+    name: &'static str,
+    kind: K,
+    at: fn(&mut AgentPolicy) -> &mut K::Target,
+) -> PolicyKey<AgentPolicy> {
+    PolicyKey::new(name, kind, at)
+}
+
+fn agents() -> Choice<String> {
+    let names = KNOWN_AGENTS.into_iter().chain(["acp", "command", "scripted"]);
+    Choice {
+        options: names.map(str::to_owned).collect(),
+        name: String::as_str,
+        later: &["external", "builtin"],
+    }
+}

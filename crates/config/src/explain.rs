@@ -5,9 +5,9 @@ use std::fmt;
 use windlass_core::nearest::nearest;
 use windlass_core::policy::{CheckPolicy, Policy, Role};
 
-use super::checks::{self, CHECK_KEYS, CheckDraft};
-use super::field::PolicyKey;
+use super::key::PolicyKey;
 use super::keys::{KeyLookup, all_names, find};
+use super::kind::checks::{self, CHECK_KEYS, CheckDraft};
 use super::read::ValueOrigin;
 use super::resolve::Resolved;
 
@@ -108,25 +108,16 @@ impl fmt::Display for Explanation {
 }
 
 fn describe(name: &str) -> Option<KeyDoc> {
-    let name_owned = name.to_owned();
-    if let Some(key) = check_key(name) {
-        let default = match key.name {
-            "when" | "junit" | "control" | "retry" | "repeat" | "chain" => {
-                Some(key.field.show(&mut CheckDraft::default()))
-            }
-            _ => None,
-        };
-        return Some(KeyDoc { name: name_owned, kind: key.field.kind(), default, doc: key.doc });
-    }
-    let (kind, doc, default) = match find(name) {
-        KeyLookup::Policy(key) => (key.field.kind(), key.doc, Some(key.field.show(&mut Policy::default()))),
-        KeyLookup::Agent(None, key) => {
-            (key.field.kind(), key.doc, Some(key.field.show(&mut Policy::default().agent)))
+    let (kind, doc, default) = match (check_key(name), find(name)) {
+        (Some(key), _) => (key.takes(), key.doc, checks::default_of(key)),
+        (None, KeyLookup::Policy(key)) => (key.takes(), key.doc, Some(key.show(&Policy::default()))),
+        (None, KeyLookup::Agent(None, key)) => {
+            (key.takes(), key.doc, Some(key.show(&Policy::default().agent)))
         }
-        KeyLookup::Agent(Some(_), key) => (key.field.kind(), key.doc, None),
-        KeyLookup::Table | KeyLookup::Later | KeyLookup::Unknown => return None,
+        (None, KeyLookup::Agent(Some(_), key)) => (key.takes(), key.doc, None),
+        (None, KeyLookup::Table | KeyLookup::Later | KeyLookup::Unknown) => return None,
     };
-    Some(KeyDoc { name: name_owned, kind, default, doc })
+    Some(KeyDoc { name: name.to_owned(), kind, default, doc })
 }
 
 fn show(name: &str, policy: &Policy) -> Option<String> {
@@ -135,9 +126,9 @@ fn show(name: &str, policy: &Policy) -> Option<String> {
         return Some(format!("[{}]", values.collect::<Vec<_>>().join(", ")));
     }
     match find(name) {
-        KeyLookup::Policy(key) => Some(key.field.show(&mut policy.clone())),
-        KeyLookup::Agent(None, key) => Some(key.field.show(&mut policy.agent.clone())),
-        KeyLookup::Agent(Some(role), key) => Some(key.field.show(&mut policy.agent_for(role).clone())),
+        KeyLookup::Policy(key) => Some(key.show(policy)),
+        KeyLookup::Agent(None, key) => Some(key.show(&policy.agent)),
+        KeyLookup::Agent(Some(role), key) => Some(key.show(policy.agent_for(role))),
         KeyLookup::Table | KeyLookup::Later | KeyLookup::Unknown => None,
     }
 }

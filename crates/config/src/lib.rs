@@ -6,18 +6,15 @@
 //! in as arguments, and problems go out as values that render themselves.
 
 mod agent_keys;
-mod checks;
 mod detect;
-mod duration;
 mod explain;
-mod field;
+mod key;
 mod keys;
+mod kind;
 mod layer;
 mod problem;
 mod read;
 mod resolve;
-mod size;
-mod tables;
 mod template;
 #[cfg(test)]
 mod tests;

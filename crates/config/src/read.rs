@@ -9,8 +9,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use windlass_core::policy::{AgentPolicy, Policy, Role};
 
-use super::field::{Setter, TomlValue, not_available, wrong_type};
 use super::keys::{KeyLookup, find, suggest};
+use super::kind::{Setter, TomlValue, not_available, wrong_type};
 use super::layer::{Layer, LayerKind};
 use super::problem::{ConfigProblem, TextProblem};
 
@@ -117,7 +117,7 @@ impl LayerReader<'_> {
         match find(name) {
             KeyLookup::Policy(key) => {
                 let origin = self.origin(key_span);
-                match key.field.read(name, value) {
+                match key.read(name, value) {
                     Ok(change) => {
                         self.settings.policy.insert(key.name, LayeredValue { change, origin });
                     }
@@ -126,7 +126,7 @@ impl LayerReader<'_> {
             }
             KeyLookup::Agent(role, key) => {
                 let origin = self.origin(key_span);
-                match key.field.read(name, value) {
+                match key.read(name, value) {
                     Ok(change) => {
                         self.settings.agents.insert((role, key.name), LayeredValue { change, origin });
                     }

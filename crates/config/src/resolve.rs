@@ -7,8 +7,8 @@ use std::sync::Arc;
 use windlass_core::policy::{AgentPolicy, NetworkKind, Policy, Role};
 
 use super::agent_keys::AGENT_KEYS;
-use super::field::quoted;
 use super::keys::POLICY_KEYS;
+use super::kind::quoted;
 use super::layer::{Layer, LayerKind, PROJECT_FILE, Sources, read_layers};
 use super::problem::{ConfigError, ConfigProblem, TextProblem};
 use super::read::{LayeredValues, ValueOrigin};
@@ -161,13 +161,13 @@ impl Resolved {
 fn merge(mut settings: LayeredValues, has_project_file: bool) -> Resolved {
     let mut policy = Policy::default();
     let mut origins = BTreeMap::new();
-    for key in POLICY_KEYS {
+    for key in POLICY_KEYS.iter() {
         if let Some(setting) = settings.policy.remove(key.name) {
             (setting.change)(&mut policy);
             origins.insert(key.name.to_owned(), setting.origin);
         }
     }
-    for key in AGENT_KEYS {
+    for key in AGENT_KEYS.iter() {
         if let Some(setting) = settings.agents.remove(&(None, key.name)) {
             (setting.change)(&mut policy.agent);
             origins.insert(format!("agent.{}", key.name), setting.origin);
@@ -178,7 +178,7 @@ fn merge(mut settings: LayeredValues, has_project_file: bool) -> Resolved {
         let before = origins.len();
         // `use` is the first of the keys, so that what is not inherited is
         // dropped before the role's own values are set.
-        for key in AGENT_KEYS {
+        for key in AGENT_KEYS.iter() {
             let Some(setting) = settings.agents.remove(&(Some(role), key.name)) else {
                 continue;
             };

@@ -3,8 +3,8 @@
 
 use super::detect::Proposal;
 use super::explain::{KeyDoc, all_keys};
-use super::field::{quoted, quoted_list};
 use super::keys::TABLES;
+use super::kind::{quoted, quoted_list};
 
 /// The program in a fresh windlass.toml. `run` refuses it by name and shows
 /// its line, instead of failing each attempt.

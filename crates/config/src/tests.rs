@@ -463,7 +463,7 @@ fn what_is_wrong_in_a_table_is_said_at_its_place() {
             "2:9 in `agent.env`, \"A B\" cannot be the name of an environment variable | correct it, or remove it",
             "2:26 `agent.env.C` must be a text in quotes, not a number | write a text in quotes",
             "3:10 `agent.inject` must be a table of paths, not a list | write it like { \".mcp.json\" = \"agents/mcp.json\" }",
-            "4:13 in `agent.fallback`, there is no agent \"codx\" | write one of codex, claude, opencode, gemini and qwen",
+            "4:13 in `agent.fallback`, there is no agent \"codx\" | write one of codex, claude, opencode, gemini, qwen",
         ],
     );
     refused(

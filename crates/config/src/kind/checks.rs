@@ -1,17 +1,22 @@
 //! `[[gate.check]]`: the list of checks, read as a whole.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use toml::de::DeTable;
 use windlass_core::nearest::nearest;
 use windlass_core::policy::{CheckPolicy, CheckWhen, GatePolicy};
 use windlass_core::time::Millis;
 
-use super::field::{Choice, Field, PolicyKey, TomlValue, quoted, wrong_type};
-use super::problem::TextProblem;
+use super::choice::Choice;
+use super::number::{AT_MOST_ONE, Flag, LIMIT, Span};
+use super::text::{Glob, Text};
+use super::{Setter, TomlValue, ValueKind, quoted, wrong_type};
+use crate::key::PolicyKey;
+use crate::problem::TextProblem;
 
 /// A check before the gate's own timeout has been filled in.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct CheckDraft {
     name: String,
     run: String,
@@ -24,63 +29,91 @@ pub struct CheckDraft {
     chain: bool,
 }
 
-pub static CHECK_KEYS: &[PolicyKey<CheckDraft>] = &[
-    PolicyKey {
-        name: "name",
-        doc: "What the check is called in reports and in a task's `checks`.",
-        field: Field::Text(|check| &mut check.name),
-    },
-    PolicyKey {
-        name: "run",
-        doc: "The shell command, run at the root of a clean checkout; it must exit 0.",
-        field: Field::Text(|check| &mut check.run),
-    },
-    PolicyKey {
-        name: "when",
-        doc: "Whether it judges each task, the finished work, or both.",
-        field: Field::Choice(Choice {
-            options: &[
-                ("both", |check| check.when = CheckWhen::Both),
-                ("task", |check| check.when = CheckWhen::Task),
-                ("final", |check| check.when = CheckWhen::Final),
-            ],
-            later: &[],
-            shown: |check| when(check.when),
-        }),
-    },
-    PolicyKey {
-        name: "timeout",
-        doc: "How long it may take; without it, `gate.timeout` holds.",
-        field: Field::Span(|check| check.timeout.get_or_insert_default()),
-    },
-    PolicyKey {
-        name: "junit",
-        doc: "A glob of the junit files it writes. windlass counts the tests itself: no file, no test, a failed one, or one that ran before and is gone or skipped is red.",
-        field: Field::Glob(|check| &mut check.junit),
-    },
-    PolicyKey {
-        name: "control",
-        doc: "A command that must fail where the check passes, such as a test of something false. It runs on a clean checkout of its own; where it passes too, the check is red.",
-        field: Field::Text(|check| &mut check.control),
-    },
-    PolicyKey {
-        name: "retry",
-        doc: "Runs a red check once more, on a clean checkout; both results are kept, and a second green one is a warning.",
-        field: Field::AtMostOne(|check| &mut check.retry),
-    },
-    PolicyKey {
-        name: "repeat",
-        doc: "Runs a green check this many times in all, each on a clean checkout; the first red run makes it red, and where it follows a green one it is a warning.",
-        field: Field::Limit(|check| &mut check.repeat),
-    },
-    PolicyKey {
-        name: "chain",
-        doc: "Goes on in the tree that the check before it left, instead of a clean checkout.",
-        field: Field::Flag(|check| &mut check.chain),
-    },
-];
+pub static CHECK_KEYS: LazyLock<Vec<PolicyKey<CheckDraft>>> = LazyLock::new(|| {
+    vec![
+        key("name", Text, |check| &mut check.name)
+            .doc("What the check is called in reports and in a task's `checks`."),
+        key("run", Text, |check| &mut check.run)
+            .doc("The shell command, run at the root of a clean checkout; it must exit 0."),
+        key("when", when(), |check| &mut check.when)
+            .doc("Whether it judges each task, the finished work, or both."),
+        key("timeout", Span, |check| check.timeout.get_or_insert_default())
+            .doc("How long it may take; without it, `gate.timeout` holds."),
+        key("junit", Glob, |check| &mut check.junit)
+            .doc("A glob of the junit files it writes. windlass counts the tests itself: no file, no test, a failed one, or one that ran before and is gone or skipped is red."),
+        key("control", Text, |check| &mut check.control)
+            .doc("A command that must fail where the check passes, such as a test of something false. It runs on a clean checkout of its own; where it passes too, the check is red."),
+        key("retry", AT_MOST_ONE, |check| &mut check.retry)
+            .doc("Runs a red check once more, on a clean checkout; both results are kept, and a second green one is a warning."),
+        key("repeat", LIMIT, |check| &mut check.repeat)
+            .doc("Runs a green check this many times in all, each on a clean checkout; the first red run makes it red, and where it follows a green one it is a warning."),
+        key("chain", Flag, |check| &mut check.chain)
+            .doc("Goes on in the tree that the check before it left, instead of a clean checkout."),
+    ]
+});
 
-pub fn read(value: &TomlValue<'_>) -> Result<Vec<CheckDraft>, Vec<TextProblem>> {
+fn key<K: ValueKind>(
+    name: &'static str,
+    kind: K,
+    at: fn(&mut CheckDraft) -> &mut K::Target,
+) -> PolicyKey<CheckDraft> {
+    PolicyKey::new(name, kind, at)
+}
+
+fn when() -> Choice<CheckWhen> {
+    Choice {
+        options: vec![CheckWhen::Both, CheckWhen::Task, CheckWhen::Final],
+        name: |when| match when {
+            CheckWhen::Both => "both",
+            CheckWhen::Task => "task",
+            CheckWhen::Final => "final",
+        },
+        later: &[],
+    }
+}
+
+/// The list of checks.
+pub struct Checks;
+
+impl ValueKind for Checks {
+    type Target = GatePolicy;
+
+    fn read(&self, _: &str, value: &TomlValue<'_>) -> Result<Setter<GatePolicy>, Vec<TextProblem>> {
+        let drafts = read(value)?;
+        Ok(Box::new(move |gate| put(gate, drafts)))
+    }
+
+    fn takes(&self) -> String {
+        "list of tables".to_owned()
+    }
+
+    fn show(&self, gate: &GatePolicy) -> String {
+        show(&gate.checks)
+    }
+}
+
+/// A check's value where it says nothing; none for what it must say, and for
+/// the timeout, which is then the gate's.
+pub fn default_of(key: &PolicyKey<CheckDraft>) -> Option<String> {
+    (!matches!(key.name, "name" | "run" | "timeout")).then(|| key.show(&CheckDraft::default()))
+}
+
+/// One value of one check, as it would be written in a file.
+pub fn show_key(check: &CheckPolicy, key: &PolicyKey<CheckDraft>) -> String {
+    key.show(&CheckDraft {
+        name: check.name.clone(),
+        run: check.run.clone(),
+        when: check.when,
+        timeout: Some(check.timeout),
+        junit: check.junit.clone(),
+        control: check.control.clone(),
+        retry: check.retry,
+        repeat: check.repeat,
+        chain: check.chain,
+    })
+}
+
+fn read(value: &TomlValue<'_>) -> Result<Vec<CheckDraft>, Vec<TextProblem>> {
     let Some(array) = value.get_ref().as_array() else {
         let problem = wrong_type("gate.check", "a list of tables", value);
         return Err(vec![TextProblem {
@@ -113,7 +146,7 @@ pub fn read(value: &TomlValue<'_>) -> Result<Vec<CheckDraft>, Vec<TextProblem>> 
 }
 
 /// Fills the gate's checks; its timeout has been set before.
-pub fn put(gate: &mut GatePolicy, drafts: Vec<CheckDraft>) {
+fn put(gate: &mut GatePolicy, drafts: Vec<CheckDraft>) {
     let timeout = gate.timeout;
     let filled = |draft: CheckDraft| CheckPolicy {
         name: draft.name,
@@ -129,43 +162,14 @@ pub fn put(gate: &mut GatePolicy, drafts: Vec<CheckDraft>) {
     gate.checks = drafts.into_iter().map(filled).collect();
 }
 
-pub fn show(checks: &[CheckPolicy]) -> String {
-    let mut plain = CheckDraft::default();
-    let mut is_usual = |key: &PolicyKey<CheckDraft>, shown: &str| {
-        matches!(key.name, "junit" | "control" | "retry" | "repeat" | "chain")
-            && key.field.show(&mut plain) == shown
-    };
-    let mut one = |check: &CheckPolicy| {
+fn show(checks: &[CheckPolicy]) -> String {
+    let one = |check: &CheckPolicy| {
         let keys = CHECK_KEYS.iter().map(|key| (key, show_key(check, key)));
-        let values = keys.filter(|(key, shown)| !is_usual(key, shown));
-        let values = values.map(|(key, shown)| format!("{} = {shown}", key.name));
-        format!("{{ {} }}", values.collect::<Vec<_>>().join(", "))
+        let said = keys.filter(|(key, shown)| key.name == "when" || default_of(key).as_ref() != Some(shown));
+        let said = said.map(|(key, shown)| format!("{} = {shown}", key.name));
+        format!("{{ {} }}", said.collect::<Vec<_>>().join(", "))
     };
-    format!("[{}]", checks.iter().map(&mut one).collect::<Vec<_>>().join(", "))
-}
-
-/// One value of one check, as it would be written in a file.
-pub fn show_key(check: &CheckPolicy, key: &PolicyKey<CheckDraft>) -> String {
-    let mut draft = CheckDraft {
-        name: check.name.clone(),
-        run: check.run.clone(),
-        when: check.when,
-        timeout: Some(check.timeout),
-        junit: check.junit.clone(),
-        control: check.control.clone(),
-        retry: check.retry,
-        repeat: check.repeat,
-        chain: check.chain,
-    };
-    key.field.show(&mut draft)
-}
-
-pub fn when(when: CheckWhen) -> &'static str {
-    match when {
-        CheckWhen::Both => "both",
-        CheckWhen::Task => "task",
-        CheckWhen::Final => "final",
-    }
+    format!("[{}]", checks.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
 /// A check and the span of its name.
@@ -177,7 +181,7 @@ fn read_one(table: &DeTable<'_>, whole: &TomlValue<'_>) -> Result<ReadCheck, Vec
     for (written, value) in table.iter() {
         let path = format!("gate.check.{}", written.get_ref());
         match CHECK_KEYS.iter().find(|key| key.name == written.get_ref()) {
-            Some(key) => match key.field.read(&path, value) {
+            Some(key) => match key.read(&path, value) {
                 Ok(change) => change(&mut draft),
                 Err(found) => problems.extend(found),
             },
