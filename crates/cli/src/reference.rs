@@ -7,12 +7,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::CommandFactory;
-use windlass_config::{all_keys, example_file};
 use windlass_core::event::Event;
 use windlass_core::view::View;
 use windlass_driver::prove::Proof;
 
 use crate::args::Args;
+use crate::commands::policy_format;
 
 #[test]
 fn the_reference_pages_are_up_to_date() {
@@ -23,7 +23,7 @@ fn the_reference_pages_are_up_to_date() {
         ("proof.schema.json", schema(&schemars::schema_for!(Proof))),
         ("policy.md", policy()),
         ("commands.md", commands()),
-        ("../../windlass.example.toml", example_file()),
+        ("../../windlass.example.toml", policy_format().example_file()),
     ];
     for (name, text) in pages {
         let file = dir.join(name);
@@ -47,7 +47,7 @@ fn policy() -> String {
     let mut page = "# Every key of windlass.toml\n\nGenerated from the keys the binary knows.\n\n\
                     | key | takes | default | meaning |\n|---|---|---|---|\n"
         .to_owned();
-    for key in all_keys() {
+    for key in policy_format().keys() {
         let default = key.default.map_or_else(String::new, |text| format!("`{}`", text.replace('|', "\\|")));
         let kind = key.kind.replace('|', "\\|");
         let _ = writeln!(page, "| `{}` | {kind} | {default} | {} |", key.name, key.doc);

@@ -1,20 +1,19 @@
 //! The keys of `[agent]` and of each role's table.
 
-use std::sync::LazyLock;
+use windlass_core::policy::AgentPolicy;
 
-use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS};
-
+use super::format::AgentNames;
 use super::key::PolicyKey;
 use super::kind::ValueKind;
 use super::kind::choice::{Choice, Network};
-use super::kind::list::{AGENTS, ARGUMENTS, HOSTS};
+use super::kind::list::{ARGUMENTS, HOSTS, KnownAgents};
 use super::kind::number::{Flag, LIMIT, Span};
 use super::kind::tables::{InjectedFiles, Variables};
 use super::kind::text::Text;
 
-pub static AGENT_KEYS: LazyLock<Vec<PolicyKey<AgentPolicy>>> = LazyLock::new(|| {
+pub fn agent_keys(agents: &AgentNames) -> Vec<PolicyKey<AgentPolicy>> {
     vec![
-        key("use", agents(), |agent| &mut agent.adapter)
+        key("use", adapter(agents), |agent| &mut agent.adapter)
             .doc("The agent: a program that windlass knows, any that speaks the Agent Client Protocol, any other as a command, or a script of actions for trying things out."),
         key("command", ARGUMENTS, |agent| &mut agent.command)
             .doc("The program of a `command` or `acp` agent and its arguments. The brief arrives on its standard input, or as the prompt of the protocol."),
@@ -44,14 +43,14 @@ pub static AGENT_KEYS: LazyLock<Vec<PolicyKey<AgentPolicy>>> = LazyLock::new(|| 
             .doc("Whether your own configuration of the agent's program (MCP servers, plugins, instructions) is used."),
         key("inject", InjectedFiles, |agent| &mut agent.extra.inject)
             .doc("Files that must lie in the workspace for the agent: where, and which file of your checkout. Never part of the work."),
-        key("fallback", AGENTS, |agent| &mut agent.extra.fallback)
+        key("fallback", KnownAgents(agents.known.clone()), |agent| &mut agent.extra.fallback)
             .doc("Agents that take over, in turn, when this one is not signed in or does not know its model."),
         key("network", Network, |agent| &mut agent.network)
             .doc("Which network the agent sees: the machine's, a loopback of its own, none, or the hosts of `allow`."),
         key("allow", HOSTS, |agent| &mut agent.network.allow)
             .doc("What the agent may reach through windlass's proxy, as host:port."),
     ]
-});
+}
 
 fn key<K: ValueKind>(
     name: &'static str,
@@ -61,10 +60,9 @@ fn key<K: ValueKind>(
     PolicyKey::new(name, kind, at)
 }
 
-fn agents() -> Choice<String> {
-    let names = KNOWN_AGENTS.into_iter().chain(["acp", "command", "scripted"]);
+fn adapter(agents: &AgentNames) -> Choice<String> {
     Choice {
-        options: names.map(str::to_owned).collect(),
+        options: agents.known.iter().chain(&agents.other).map(|name| (*name).to_owned()).collect(),
         name: String::as_str,
         later: &["external", "builtin"],
     }

@@ -228,7 +228,8 @@ fn makefile(project: &ProjectFiles<'_>) -> Option<Stack> {
 mod tests {
     use super::*;
     use crate::layer::{Layer, LayerKind};
-    use crate::{project_file, resolve};
+    use crate::project_file;
+    use crate::tests::format;
 
     /// A project with these files; `name=content`, or empty. What is written
     /// for it must read back as the same policy.
@@ -242,7 +243,7 @@ mod tests {
         }
         let proposal = detect(dir.path()).unwrap();
         let layer = Layer::new(LayerKind::Project, "windlass.toml", project_file(&proposal, None));
-        let policy = resolve(vec![layer]).unwrap_or_else(|error| panic!("{error}")).policy;
+        let policy = format().resolve(vec![layer]).unwrap_or_else(|error| panic!("{error}")).policy;
         assert_eq!((&policy.gate.protect, &policy.workspace.setup), (&proposal.protect, &proposal.setup));
         let checks: Vec<_> = policy.gate.checks.into_iter().map(|check| (check.name, check.run)).collect();
         assert_eq!(checks, proposal.checks);

@@ -5,8 +5,8 @@ use std::fmt;
 use windlass_core::nearest::nearest;
 use windlass_core::policy::{CheckPolicy, Policy, Role};
 
+use super::format::{KeyLookup, PolicyFormat};
 use super::key::PolicyKey;
-use super::keys::{KeyLookup, all_names, find};
 use super::kind::checks::{self, CHECK_KEYS, CheckDraft};
 use super::read::ValueOrigin;
 use super::resolve::Resolved;
@@ -39,39 +39,43 @@ pub struct UnknownKey {
     pub nearest: Option<String>,
 }
 
-/// Every key there is, in the order of the file.
-pub fn all_keys() -> Vec<KeyDoc> {
-    all_names().iter().filter_map(|name| describe(name)).collect()
-}
-
-impl Resolved {
-    /// Explains a key, every key of a table, or every key there is.
-    pub fn explain(&self, name: Option<&str>) -> Result<Vec<Explanation>, UnknownKey> {
-        let Some(name) = name else {
-            return Ok(all_names().iter().filter_map(|key| self.explain_one(key)).collect());
-        };
-        let below = format!("{name}.");
-        let names = all_names();
-        let mut found: Vec<Explanation> = Vec::new();
-        if let KeyLookup::Policy(_) | KeyLookup::Agent(..) = find(name) {
-            found.extend(self.explain_one(name));
-        } else {
-            let wanted = names.iter().filter(|key| *key == name || key.starts_with(&below));
-            found.extend(wanted.filter_map(|key| self.explain_one(key)));
-        }
-        if found.is_empty() {
-            let nearest = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
-            return Err(UnknownKey { name: name.to_owned(), nearest });
-        }
-        Ok(found)
+impl PolicyFormat {
+    /// Every key there is, in the order of the file.
+    pub fn keys(&self) -> Vec<KeyDoc> {
+        self.all_names().iter().filter_map(|name| self.describe(name)).collect()
     }
 
-    fn explain_one(&self, name: &str) -> Option<Explanation> {
-        let key = describe(name)?;
-        let value = show(name, &self.policy)?;
-        let origin = self.origin(name).or_else(|| check_key(name).and(self.origin("gate.check")));
-        let (origin, inherited) = match (origin, find(name)) {
-            (None, KeyLookup::Agent(Some(role), field)) => self.inherited(role, field.name),
+    /// Explains a key, every key of a table, or every key there is.
+    pub fn explain(&self, resolved: &Resolved, name: Option<&str>) -> Result<Vec<Explanation>, UnknownKey> {
+        let names = self.all_names();
+        let wanted: Vec<&str> = match name {
+            None => names.iter().map(String::as_str).collect(),
+            Some(name) if matches!(self.find(name), KeyLookup::Policy(_) | KeyLookup::Agent(..)) => {
+                vec![name]
+            }
+            Some(name) => {
+                let below = format!("{name}.");
+                let wanted = names.iter().filter(|key| *key == name || key.starts_with(&below));
+                wanted.map(String::as_str).collect()
+            }
+        };
+        let found: Vec<Explanation> =
+            wanted.into_iter().filter_map(|name| self.explain_one(resolved, name)).collect();
+        match name {
+            Some(name) if found.is_empty() => {
+                let nearest = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+                Err(UnknownKey { name: name.to_owned(), nearest })
+            }
+            Some(_) | None => Ok(found),
+        }
+    }
+
+    fn explain_one(&self, resolved: &Resolved, name: &str) -> Option<Explanation> {
+        let key = self.describe(name)?;
+        let value = self.show(name, &resolved.policy)?;
+        let origin = resolved.origin(name).or_else(|| check_key(name).and(resolved.origin("gate.check")));
+        let (origin, inherited) = match (origin, self.find(name)) {
+            (None, KeyLookup::Agent(Some(role), field)) => self.inherited(resolved, role, field.name),
             (origin, _) => (origin, None),
         };
         Some(Explanation { key, value, origin: origin.cloned(), inherited })
@@ -79,10 +83,42 @@ impl Resolved {
 
     /// A role takes what it does not set from `[agent]`, unless that is of
     /// another kind.
-    fn inherited(&self, role: Role, field: &str) -> (Option<&ValueOrigin>, Option<String>) {
+    fn inherited<'r>(
+        &self,
+        resolved: &'r Resolved,
+        role: Role,
+        field: &str,
+    ) -> (Option<&'r ValueOrigin>, Option<String>) {
         let from = format!("agent.{field}");
-        let own = show(&format!("role.{}.{field}", role.name()), &self.policy);
-        if own == show(&from, &self.policy) { (self.origin(&from), Some(from)) } else { (None, None) }
+        let own = self.show(&format!("role.{}.{field}", role.name()), &resolved.policy);
+        let is_the_same = own == self.show(&from, &resolved.policy);
+        if is_the_same { (resolved.origin(&from), Some(from)) } else { (None, None) }
+    }
+
+    fn describe(&self, name: &str) -> Option<KeyDoc> {
+        let (kind, doc, default) = match (check_key(name), self.find(name)) {
+            (Some(key), _) => (key.takes(), key.doc, checks::default_of(key)),
+            (None, KeyLookup::Policy(key)) => (key.takes(), key.doc, Some(key.show(&Policy::default()))),
+            (None, KeyLookup::Agent(None, key)) => {
+                (key.takes(), key.doc, Some(key.show(&Policy::default().agent)))
+            }
+            (None, KeyLookup::Agent(Some(_), key)) => (key.takes(), key.doc, None),
+            (None, KeyLookup::Table | KeyLookup::Later | KeyLookup::Unknown) => return None,
+        };
+        Some(KeyDoc { name: name.to_owned(), kind, default, doc })
+    }
+
+    fn show(&self, name: &str, policy: &Policy) -> Option<String> {
+        if let Some(key) = check_key(name) {
+            let values = policy.gate.checks.iter().map(|check: &CheckPolicy| checks::show_key(check, key));
+            return Some(format!("[{}]", values.collect::<Vec<_>>().join(", ")));
+        }
+        match self.find(name) {
+            KeyLookup::Policy(key) => Some(key.show(policy)),
+            KeyLookup::Agent(None, key) => Some(key.show(&policy.agent)),
+            KeyLookup::Agent(Some(role), key) => Some(key.show(policy.agent_for(role))),
+            KeyLookup::Table | KeyLookup::Later | KeyLookup::Unknown => None,
+        }
     }
 }
 
@@ -104,32 +140,6 @@ impl fmt::Display for Explanation {
             Some(default) => writeln!(f, "  default: {default}"),
             None => Ok(()),
         }
-    }
-}
-
-fn describe(name: &str) -> Option<KeyDoc> {
-    let (kind, doc, default) = match (check_key(name), find(name)) {
-        (Some(key), _) => (key.takes(), key.doc, checks::default_of(key)),
-        (None, KeyLookup::Policy(key)) => (key.takes(), key.doc, Some(key.show(&Policy::default()))),
-        (None, KeyLookup::Agent(None, key)) => {
-            (key.takes(), key.doc, Some(key.show(&Policy::default().agent)))
-        }
-        (None, KeyLookup::Agent(Some(_), key)) => (key.takes(), key.doc, None),
-        (None, KeyLookup::Table | KeyLookup::Later | KeyLookup::Unknown) => return None,
-    };
-    Some(KeyDoc { name: name.to_owned(), kind, default, doc })
-}
-
-fn show(name: &str, policy: &Policy) -> Option<String> {
-    if let Some(key) = check_key(name) {
-        let values = policy.gate.checks.iter().map(|check: &CheckPolicy| checks::show_key(check, key));
-        return Some(format!("[{}]", values.collect::<Vec<_>>().join(", ")));
-    }
-    match find(name) {
-        KeyLookup::Policy(key) => Some(key.show(policy)),
-        KeyLookup::Agent(None, key) => Some(key.show(&policy.agent)),
-        KeyLookup::Agent(Some(role), key) => Some(key.show(policy.agent_for(role))),
-        KeyLookup::Table | KeyLookup::Later | KeyLookup::Unknown => None,
     }
 }
 

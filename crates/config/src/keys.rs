@@ -1,154 +1,19 @@
-//! Every key there is, in the order of the policy file. Reading, explaining,
-//! the example file and the reference all follow this one table.
+//! Every key of the policy file, in its order; those of agents are in
+//! `agent_keys`, those of a check and of a price beside their kinds. Reading,
+//! explaining, the example file and the reference all follow these tables.
 
-use std::sync::LazyLock;
+use windlass_core::policy::{LandRule, Policy, Rejected, SandboxLevel, WantedEngine, WantedLevel};
 
-use windlass_core::nearest::nearest;
-use windlass_core::policy::{
-    AgentPolicy, LandRule, Policy, Rejected, Role, SandboxLevel, WantedEngine, WantedLevel,
-};
-
-use super::agent_keys::AGENT_KEYS;
 use super::key::PolicyKey;
 use super::kind::ValueKind;
-use super::kind::checks::{CHECK_KEYS, Checks};
+use super::kind::checks::Checks;
 use super::kind::choice::{Choice, Network};
 use super::kind::list::{COMMANDS, DIRECTORIES, GLOBS, HOSTS, PATHS, PATHS_ANYWHERE, VARIABLES};
 use super::kind::number::{AT_LEAST_ONE, Bytes, Dollars, Flag, LARGE_LIMIT, LIMIT, Span};
 use super::kind::tables::Prices;
 use super::kind::text::Text;
 
-/// What a dotted name is.
-pub enum KeyLookup {
-    Policy(&'static PolicyKey<Policy>),
-    /// A key of `[agent]`, or of a role's table.
-    Agent(Option<Role>, &'static PolicyKey<AgentPolicy>),
-    /// A table with keys in it.
-    Table,
-    /// A key only later versions know.
-    Later,
-    Unknown,
-}
-
-pub fn find(name: &str) -> KeyLookup {
-    if let Some(key) = POLICY_KEYS.iter().find(|key| key.name == name) {
-        return KeyLookup::Policy(key);
-    }
-    if LATER.iter().any(|later| is_at_or_below(name, later)) {
-        return KeyLookup::Later;
-    }
-    if let Some((role, rest)) = agent_table(name) {
-        let key = AGENT_KEYS.iter().find(|key| key.name == rest);
-        return match key {
-            Some(key) => KeyLookup::Agent(role, key),
-            None if rest.is_empty() => KeyLookup::Table,
-            None => KeyLookup::Unknown,
-        };
-    }
-    if name == "role" || POLICY_KEYS.iter().any(|key| is_below(key.name, name)) {
-        return KeyLookup::Table;
-    }
-    KeyLookup::Unknown
-}
-
-/// What to say about a name that is not known.
-pub fn suggest(name: &str) -> String {
-    let (table, word) = name.rsplit_once('.').unwrap_or(("", name));
-    let known = words_in(table);
-    if let Some(meant) = nearest(word, known.iter().copied()) {
-        return format!("did you mean `{meant}`?");
-    }
-    if let Some(elsewhere) = all_names().into_iter().find(|name| name.rsplit('.').next() == Some(word)) {
-        let (table, _) = elsewhere.rsplit_once('.').unwrap_or(("", word));
-        return format!("`{word}` belongs to [{table}]");
-    }
-    match table {
-        "" => format!("known tables: {}", known.join(", ")),
-        table => format!("[{table}] has: {}", known.join(", ")),
-    }
-}
-
-/// Every leaf, dotted; each role has the keys of `[agent]`.
-pub fn all_names() -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for table in TABLES {
-        match table {
-            "agent" => names.extend(AGENT_KEYS.iter().map(|key| format!("agent.{}", key.name))),
-            "role" => {
-                for role in Role::ALL {
-                    names.extend(AGENT_KEYS.iter().map(|key| format!("role.{}.{}", role.name(), key.name)));
-                }
-            }
-            table => {
-                names.extend(
-                    POLICY_KEYS
-                        .iter()
-                        .map(|key| key.name.to_owned())
-                        .filter(|name| is_at_or_below(name, table)),
-                );
-            }
-        }
-        if table == "gate" {
-            names.extend(CHECK_KEYS.iter().map(|key| format!("gate.check.{}", key.name)));
-        }
-    }
-    names
-}
-
-/// The tables, in the order of the file.
-pub const TABLES: [&str; 13] = [
-    "loop",
-    "budget",
-    "agent",
-    "role",
-    "workspace",
-    "plan",
-    "gate",
-    "review",
-    "finish",
-    "brief",
-    "sandbox",
-    "land",
-    "price",
-];
-
-const LATER: [&str; 3] = ["hooks", "notify", "stop"];
-
-fn words_in(table: &str) -> Vec<&'static str> {
-    match (table, agent_table(table)) {
-        ("", _) => TABLES.to_vec(),
-        ("role", _) => Role::ALL.iter().map(|role| role.name()).collect(),
-        ("gate.check", _) => CHECK_KEYS.iter().map(|key| key.name).collect(),
-        (_, Some((_, ""))) => AGENT_KEYS.iter().map(|key| key.name).collect(),
-        (_, Some(_) | None) => {
-            POLICY_KEYS.iter().filter_map(|key| key.name.strip_prefix(table)?.strip_prefix('.')).collect()
-        }
-    }
-}
-
-/// The role of `role.<name>…` or none for `agent…`, and what follows.
-fn agent_table(name: &str) -> Option<(Option<Role>, &str)> {
-    let (table, rest) = name.split_once('.').unwrap_or((name, ""));
-    match table {
-        "agent" => Some((None, rest)),
-        "role" => {
-            let (word, rest) = rest.split_once('.').unwrap_or((rest, ""));
-            let role = Role::ALL.into_iter().find(|role| role.name() == word)?;
-            Some((Some(role), rest))
-        }
-        _ => None,
-    }
-}
-
-fn is_below(name: &str, table: &str) -> bool {
-    name.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'))
-}
-
-fn is_at_or_below(name: &str, table: &str) -> bool {
-    name == table || is_below(name, table)
-}
-
-pub static POLICY_KEYS: LazyLock<Vec<PolicyKey<Policy>>> = LazyLock::new(|| {
+pub fn policy_keys() -> Vec<PolicyKey<Policy>> {
     [
         loop_keys(),
         budget_keys(),
@@ -162,7 +27,7 @@ pub static POLICY_KEYS: LazyLock<Vec<PolicyKey<Policy>>> = LazyLock::new(|| {
     .into_iter()
     .flatten()
     .collect()
-});
+}
 
 fn key<K: ValueKind>(
     name: &'static str,

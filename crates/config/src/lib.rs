@@ -8,6 +8,7 @@
 mod agent_keys;
 mod detect;
 mod explain;
+mod format;
 mod key;
 mod keys;
 mod kind;
@@ -20,9 +21,10 @@ mod template;
 mod tests;
 
 pub use detect::{Proposal, detect};
-pub use explain::{Explanation, KeyDoc, UnknownKey, all_keys};
+pub use explain::{Explanation, KeyDoc, UnknownKey};
+pub use format::{AgentNames, PolicyFormat};
 pub use layer::{Layer, LayerKind, PROJECT_FILE, Sources};
 pub use problem::{ConfigError, ConfigProblem, Styling};
 pub use read::ValueOrigin;
-pub use resolve::{Resolved, load, resolve};
-pub use template::{example_file, project_file};
+pub use resolve::Resolved;
+pub use template::project_file;

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use windlass_core::policy::{AgentPolicy, Policy, Role};
 
-use super::keys::{KeyLookup, find, suggest};
+use super::format::{KeyLookup, PolicyFormat};
 use super::kind::{Setter, TomlValue, not_available, wrong_type};
 use super::layer::{Layer, LayerKind};
 use super::problem::{ConfigProblem, TextProblem};
@@ -39,8 +39,8 @@ pub struct ValueOrigin {
 
 impl LayeredValues {
     /// Adds a layer, or says everything that is wrong with it.
-    pub fn read(&mut self, layer: &Arc<Layer>) -> Result<(), Vec<ConfigProblem>> {
-        let mut reader = LayerReader { settings: self, layer, offset: 0, problems: Vec::new() };
+    pub fn read(&mut self, format: &PolicyFormat, layer: &Arc<Layer>) -> Result<(), Vec<ConfigProblem>> {
+        let mut reader = LayerReader { format, values: self, layer, offset: 0, problems: Vec::new() };
         match layer.kind {
             LayerKind::User | LayerKind::Project | LayerKind::PolicyFile => reader.file(),
             LayerKind::Set => reader.argument(),
@@ -55,7 +55,8 @@ impl LayeredValues {
 }
 
 struct LayerReader<'a> {
-    settings: &'a mut LayeredValues,
+    format: &'a PolicyFormat,
+    values: &'a mut LayeredValues,
     layer: &'a Arc<Layer>,
     /// Where in the layer the text that spans count from begins.
     offset: usize,
@@ -114,12 +115,12 @@ impl LayerReader<'_> {
     }
 
     fn entry(&mut self, name: &str, key_span: Range<usize>, value: &TomlValue<'_>) {
-        match find(name) {
+        match self.format.find(name) {
             KeyLookup::Policy(key) => {
                 let origin = self.origin(key_span);
                 match key.read(name, value) {
                     Ok(change) => {
-                        self.settings.policy.insert(key.name, LayeredValue { change, origin });
+                        self.values.policy.insert(key.name, LayeredValue { change, origin });
                     }
                     Err(problems) => self.in_value(problems),
                 }
@@ -128,7 +129,7 @@ impl LayerReader<'_> {
                 let origin = self.origin(key_span);
                 match key.read(name, value) {
                     Ok(change) => {
-                        self.settings.agents.insert((role, key.name), LayeredValue { change, origin });
+                        self.values.agents.insert((role, key.name), LayeredValue { change, origin });
                     }
                     Err(problems) => self.in_value(problems),
                 }
@@ -153,7 +154,7 @@ impl LayerReader<'_> {
         let help = if name.starts_with("gate.check.") {
             "set the whole list: gate.check=[{name=\"test\", run=\"make test\"}]".to_owned()
         } else {
-            suggest(name)
+            self.format.suggest(name)
         };
         self.problems.push(TextProblem { span, message: format!("unknown {what} `{name}`"), help });
     }

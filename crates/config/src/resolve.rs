@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use windlass_core::policy::{AgentPolicy, NetworkKind, Policy, Role};
 
-use super::agent_keys::AGENT_KEYS;
-use super::keys::POLICY_KEYS;
+use super::format::PolicyFormat;
 use super::kind::quoted;
 use super::layer::{Layer, LayerKind, PROJECT_FILE, Sources, read_layers};
 use super::problem::{ConfigError, ConfigProblem, TextProblem};
@@ -24,28 +23,67 @@ pub struct Resolved {
     pub has_project_file: bool,
 }
 
-/// The policy of a project: every layer there is, read and merged.
-pub fn load(sources: &Sources) -> Result<Resolved, ConfigError> {
-    resolve(read_layers(sources)?)
-}
+impl PolicyFormat {
+    /// The policy of a project: every layer there is, read and merged.
+    pub fn load(&self, sources: &Sources) -> Result<Resolved, ConfigError> {
+        self.resolve(read_layers(sources)?)
+    }
 
-/// Merges the layers, lowest first. Pure: nothing is read from anywhere.
-pub fn resolve(layers: Vec<Layer>) -> Result<Resolved, ConfigError> {
-    let mut settings = LayeredValues::default();
-    let mut problems = Vec::new();
-    let has_project_file = layers.iter().any(|layer| layer.kind == LayerKind::Project);
-    for layer in layers {
-        if let Err(found) = settings.read(&Arc::new(layer)) {
-            problems.extend(found);
+    /// Merges the layers, lowest first. Pure: nothing is read from anywhere.
+    pub fn resolve(&self, layers: Vec<Layer>) -> Result<Resolved, ConfigError> {
+        let mut values = LayeredValues::default();
+        let mut problems = Vec::new();
+        let has_project_file = layers.iter().any(|layer| layer.kind == LayerKind::Project);
+        for layer in layers {
+            if let Err(found) = values.read(self, &Arc::new(layer)) {
+                problems.extend(found);
+            }
         }
+        if !problems.is_empty() {
+            return Err(ConfigError { problems });
+        }
+        let resolved = Resolved { has_project_file, ..self.merge(values) };
+        let mut problems = resolved.unusable_agents();
+        problems.extend(resolved.contradictions());
+        if problems.is_empty() { Ok(resolved) } else { Err(ConfigError { problems }) }
     }
-    if !problems.is_empty() {
-        return Err(ConfigError { problems });
+
+    fn merge(&self, mut values: LayeredValues) -> Resolved {
+        let mut policy = Policy::default();
+        let mut origins = BTreeMap::new();
+        for key in &self.policy_keys {
+            if let Some(value) = values.policy.remove(key.name) {
+                (value.change)(&mut policy);
+                origins.insert(key.name.to_owned(), value.origin);
+            }
+        }
+        for key in &self.agent_keys {
+            if let Some(value) = values.agents.remove(&(None, key.name)) {
+                (value.change)(&mut policy.agent);
+                origins.insert(format!("agent.{}", key.name), value.origin);
+            }
+        }
+        for role in Role::ALL {
+            let mut own = policy.agent.clone();
+            let before = origins.len();
+            // `use` is the first of the keys, so that what is not inherited is
+            // dropped before the role's own values are set.
+            for key in &self.agent_keys {
+                let Some(value) = values.agents.remove(&(Some(role), key.name)) else {
+                    continue;
+                };
+                (value.change)(&mut own);
+                if own.adapter != policy.agent.adapter && key.name == "use" {
+                    own = policy.agent.replaced_by(&own.adapter);
+                }
+                origins.insert(format!("role.{}.{}", role.name(), key.name), value.origin);
+            }
+            if origins.len() > before {
+                policy.roles.insert(role, own);
+            }
+        }
+        Resolved { policy, origins, has_project_file: false }
     }
-    let resolved = merge(settings, has_project_file);
-    let mut problems = resolved.unusable_agents();
-    problems.extend(resolved.contradictions());
-    if problems.is_empty() { Ok(resolved) } else { Err(ConfigError { problems }) }
 }
 
 impl Resolved {
@@ -156,43 +194,6 @@ impl Resolved {
             None => ConfigProblem::of_file(PROJECT_FILE, message, help),
         }
     }
-}
-
-fn merge(mut settings: LayeredValues, has_project_file: bool) -> Resolved {
-    let mut policy = Policy::default();
-    let mut origins = BTreeMap::new();
-    for key in POLICY_KEYS.iter() {
-        if let Some(setting) = settings.policy.remove(key.name) {
-            (setting.change)(&mut policy);
-            origins.insert(key.name.to_owned(), setting.origin);
-        }
-    }
-    for key in AGENT_KEYS.iter() {
-        if let Some(setting) = settings.agents.remove(&(None, key.name)) {
-            (setting.change)(&mut policy.agent);
-            origins.insert(format!("agent.{}", key.name), setting.origin);
-        }
-    }
-    for role in Role::ALL {
-        let mut own = policy.agent.clone();
-        let before = origins.len();
-        // `use` is the first of the keys, so that what is not inherited is
-        // dropped before the role's own values are set.
-        for key in AGENT_KEYS.iter() {
-            let Some(setting) = settings.agents.remove(&(Some(role), key.name)) else {
-                continue;
-            };
-            (setting.change)(&mut own);
-            if own.adapter != policy.agent.adapter && key.name == "use" {
-                own = policy.agent.replaced_by(&own.adapter);
-            }
-            origins.insert(format!("role.{}.{}", role.name(), key.name), setting.origin);
-        }
-        if origins.len() > before {
-            policy.roles.insert(role, own);
-        }
-    }
-    Resolved { policy, origins, has_project_file }
 }
 
 /// The key without which an agent of its kind cannot start, if it is not set.

@@ -2,8 +2,8 @@
 //! example with every key.
 
 use super::detect::Proposal;
-use super::explain::{KeyDoc, all_keys};
-use super::keys::TABLES;
+use super::explain::KeyDoc;
+use super::format::{PolicyFormat, TABLES};
 use super::kind::{quoted, quoted_list};
 
 /// The program in a fresh windlass.toml. `run` refuses it by name and shows
@@ -91,34 +91,38 @@ level = "auto"
 minimum = "landlock"
 "#;
 
-/// The text of windlass.example.toml: every key with its default.
-pub fn example_file() -> String {
-    let mut text = String::from(EXAMPLE_OPENING);
-    let keys = all_keys();
-    for table in TABLES {
-        match table {
-            "role" => text.push_str(EXAMPLE_ROLE),
-            "price" => text.push_str(EXAMPLE_PRICE),
-            table => {
-                text.push_str(&format!("\n[{table}]\n"));
-                let below = format!("{table}.");
-                let own = keys.iter().filter(|key| {
-                    key.name.strip_prefix(&below).is_some_and(|rest| !rest.contains('.') && rest != "check")
-                });
-                own.for_each(|key| text.push_str(&entry(key, &below)));
+impl PolicyFormat {
+    /// The text of windlass.example.toml: every key with its default.
+    pub fn example_file(&self) -> String {
+        let mut text = String::from(EXAMPLE_OPENING);
+        let keys = self.keys();
+        for table in TABLES {
+            match table {
+                "role" => text.push_str(EXAMPLE_ROLE),
+                "price" => text.push_str(EXAMPLE_PRICE),
+                table => {
+                    text.push_str(&format!("\n[{table}]\n"));
+                    let below = format!("{table}.");
+                    let own = keys.iter().filter(|key| {
+                        key.name
+                            .strip_prefix(&below)
+                            .is_some_and(|rest| !rest.contains('.') && rest != "check")
+                    });
+                    own.for_each(|key| text.push_str(&entry(key, &below)));
+                }
+            }
+            if table == "gate" {
+                text.push_str(
+                    "\n# The checks, in order; a later layer replaces the whole list.\n[[gate.check]]\n",
+                );
+                let below = "gate.check.";
+                keys.iter()
+                    .filter(|key| key.name.starts_with(below))
+                    .for_each(|key| text.push_str(&entry(key, below)));
             }
         }
-        if table == "gate" {
-            text.push_str(
-                "\n# The checks, in order; a later layer replaces the whole list.\n[[gate.check]]\n",
-            );
-            let below = "gate.check.";
-            keys.iter()
-                .filter(|key| key.name.starts_with(below))
-                .for_each(|key| text.push_str(&entry(key, below)));
-        }
+        text
     }
-    text
 }
 
 const EXAMPLE_OPENING: &str = r#"# Every key of windlass.toml with its default; only `command` and the check are

@@ -7,6 +7,18 @@ use windlass_core::time::Millis;
 
 use super::*;
 
+/// With agents of no particular crate.
+pub fn format() -> PolicyFormat {
+    PolicyFormat::new(&AgentNames {
+        known: vec!["codex", "claude", "opencode", "gemini", "qwen"],
+        other: vec!["acp", "command", "scripted"],
+    })
+}
+
+fn resolve(layers: Vec<Layer>) -> Result<Resolved, ConfigError> {
+    format().resolve(layers)
+}
+
 fn project(text: &str) -> Layer {
     Layer::new(LayerKind::Project, "windlass.toml", text)
 }
@@ -160,8 +172,9 @@ fn a_later_layer_wins_key_by_key() {
     );
     assert_eq!((&agent.command[1][..], &agent.model[..]), ("x y", "fast"));
     assert_eq!(resolved.policy.gate.checks.len(), 1);
-    let explain =
-        |key: &str| resolved.explain(Some(key)).unwrap().iter().map(ToString::to_string).collect::<String>();
+    let explain = |key: &str| {
+        format().explain(&resolved, Some(key)).unwrap().iter().map(ToString::to_string).collect::<String>()
+    };
     assert_eq!(
         explain("agent.timeout"),
         "agent.timeout = \"3m\"\n  How long one attempt may take.\n  takes: duration such as \"20s\", \"5m\" or \"1h30m\", 0 = off\n  set by: windlass.toml:2:1 (the project's file)\n  default: \"30m\"\n"
@@ -178,9 +191,9 @@ fn a_later_layer_wins_key_by_key() {
         explain("role.reviewer.timeout")
             .contains("inherited from: agent.timeout\n  set by: windlass.toml:2:1")
     );
-    assert_eq!(resolved.explain(Some("budget")).unwrap().len(), 3);
+    assert_eq!(format().explain(&resolved, Some("budget")).unwrap().len(), 3);
     assert_eq!(
-        resolved.explain(Some("agent.timout")).unwrap_err().to_string(),
+        format().explain(&resolved, Some("agent.timout")).unwrap_err().to_string(),
         "there is no key `agent.timout`; did you mean `agent.timeout`?"
     );
 }
@@ -555,7 +568,7 @@ fn text_that_is_not_toml_is_refused_at_its_place() {
 
 #[test]
 fn a_damaged_file_is_read_or_refused_but_never_worse() {
-    let text = example_file();
+    let text = format().example_file();
     let places: Vec<usize> = text.char_indices().map(|(at, _)| at).step_by(13).collect();
     let mut refused = 0;
     for at in places {
@@ -577,7 +590,7 @@ fn a_damaged_file_is_read_or_refused_but_never_worse() {
 
 #[test]
 fn every_key_is_described() {
-    let keys = all_keys();
+    let keys = format().keys();
     for key in &keys {
         assert!(key.doc.ends_with('.') && !key.kind.is_empty(), "{key:?}");
     }
@@ -586,15 +599,15 @@ fn every_key_is_described() {
         assert!(names.contains(&name), "{name}");
     }
     let resolved = resolve(Vec::new()).unwrap();
-    assert_eq!(resolved.explain(None).unwrap().len(), keys.len());
+    assert_eq!(format().explain(&resolved, None).unwrap().len(), keys.len());
     for name in &names {
-        assert_eq!(resolved.explain(Some(name)).unwrap().len(), 1, "{name}");
+        assert_eq!(format().explain(&resolved, Some(name)).unwrap().len(), 1, "{name}");
     }
 }
 
 #[test]
 fn the_example_is_the_defaults() {
-    let mut policy = resolved(&example_file()).policy;
+    let mut policy = resolved(&format().example_file()).policy;
     assert_eq!(policy.agent.command, ["sh", "agent.sh"]);
     assert_eq!(policy.gate.checks.len(), 1);
     policy.agent.command.clear();

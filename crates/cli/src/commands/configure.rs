@@ -3,7 +3,8 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use windlass_config::{Resolved, Sources, Styling, example_file};
+use windlass_config::{AgentNames, PolicyFormat, Resolved, Sources, Styling};
+use windlass_core::policy::KNOWN_AGENTS;
 use windlass_core::view::View;
 
 use crate::args::{ConfigArgs, ConfigVerb};
@@ -15,12 +16,12 @@ use crate::show::out::{coloured, say, say_part};
 
 pub fn config(wish: &Wish, asked: &ConfigArgs) -> Result<Exit, Failure> {
     match &asked.verb {
-        ConfigVerb::Example => say_part!("{}", example_file()),
+        ConfigVerb::Example => say_part!("{}", policy_format().example_file()),
         ConfigVerb::Schema => json::print(&schemars::schema_for!(View)),
         ConfigVerb::Explain { key, policy, set } => {
             let top = wish.place().map_or_else(|_| wish.directory(), |place| Ok(place.project.top))?;
             let resolved = load(&top, policy.clone(), set.clone())?;
-            for explained in resolved.explain(key.as_deref()).or_usage()? {
+            for explained in policy_format().explain(&resolved, key.as_deref()).or_usage()? {
                 say!("{explained}\n");
             }
         }
@@ -28,10 +29,15 @@ pub fn config(wish: &Wish, asked: &ConfigArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// What windlass.toml may say in this build.
+pub fn policy_format() -> PolicyFormat {
+    PolicyFormat::new(&AgentNames { known: KNOWN_AGENTS.to_vec(), other: vec!["acp", "command", "scripted"] })
+}
+
 /// The policy of a project, all layers merged.
 pub fn load(project: &Path, policy_file: Option<PathBuf>, set: Vec<String>) -> Result<Resolved, Failure> {
     let sources = Sources { user_file: user_file(), project: project.to_owned(), policy_file, set };
-    windlass_config::load(&sources).map_err(|error| {
+    policy_format().load(&sources).map_err(|error| {
         let styling = if std::io::stderr().is_terminal() { Styling::Ansi } else { Styling::Plain };
         Failure::usage(coloured(&error.render(styling)))
     })

@@ -1,6 +1,6 @@
 //! Lists of texts, each item checked.
 
-use windlass_core::policy::KNOWN_AGENTS;
+use toml::de::DeArray;
 
 use super::text::{inside, text};
 use super::{Setter, TomlValue, ValueKind, quoted, quoted_list, replace_all, wrong_type};
@@ -13,7 +13,7 @@ pub struct ListOf {
     /// One item as it is kept, or what is wrong with it.
     pub accept: fn(&str) -> Result<String, String>,
     /// What to do about a wrong item.
-    remedy: fn() -> String,
+    remedy: &'static str,
     /// The items that somebody may have meant who wrote one text.
     split: fn(&str) -> Vec<String>,
 }
@@ -21,7 +21,7 @@ pub struct ListOf {
 pub const ARGUMENTS: ListOf = ListOf {
     items: "texts: a program and its arguments",
     accept: |item| Ok(item.to_owned()),
-    remedy: || "write each argument as a text of its own".to_owned(),
+    remedy: "write each argument as a text of its own",
     split: |text| text.split_whitespace().map(str::to_owned).collect(),
 };
 
@@ -31,7 +31,7 @@ pub const COMMANDS: ListOf = ListOf {
         true => Err("a command is empty".to_owned()),
         false => Ok(item.to_owned()),
     },
-    remedy: || "write the command or remove it".to_owned(),
+    remedy: "write the command or remove it",
     split: whole,
 };
 
@@ -39,7 +39,7 @@ pub const COMMANDS: ListOf = ListOf {
 pub const GLOBS: ListOf = ListOf {
     items: "globs of paths in the repository",
     accept: glob,
-    remedy: || "write it like \"tests/**\" or \"test.sh\", from the root of the repository".to_owned(),
+    remedy: "write it like \"tests/**\" or \"test.sh\", from the root of the repository",
     split: whole,
 };
 
@@ -47,7 +47,7 @@ pub const GLOBS: ListOf = ListOf {
 pub const PATHS: ListOf = ListOf {
     items: "paths in the repository",
     accept: inside,
-    remedy: || "write it like \".env.test\", from the root of the repository".to_owned(),
+    remedy: "write it like \".env.test\", from the root of the repository",
     split: whole,
 };
 
@@ -55,7 +55,7 @@ pub const PATHS: ListOf = ListOf {
 pub const PATHS_ANYWHERE: ListOf = ListOf {
     items: "paths",
     accept: path_anywhere,
-    remedy: || "write it like \"/opt/models\", \"~/.cache/pip\" or \"vendor\"".to_owned(),
+    remedy: "write it like \"/opt/models\", \"~/.cache/pip\" or \"vendor\"",
     split: whole,
 };
 
@@ -63,14 +63,14 @@ pub const PATHS_ANYWHERE: ListOf = ListOf {
 pub const HOSTS: ListOf = ListOf {
     items: "hosts with their ports",
     accept: host_and_port,
-    remedy: || "write it like \"api.example.com:443\" or \"*.example.com:443\"".to_owned(),
+    remedy: "write it like \"api.example.com:443\" or \"*.example.com:443\"",
     split: whole,
 };
 
 pub const DIRECTORIES: ListOf = ListOf {
     items: "directories in the repository",
     accept: directory,
-    remedy: || "write it like \"target\" or \"web/node_modules\", from the root of the repository".to_owned(),
+    remedy: "write it like \"target\" or \"web/node_modules\", from the root of the repository",
     split: whole,
 };
 
@@ -81,45 +81,18 @@ pub const VARIABLES: ListOf = ListOf {
         true => Err(format!("{} cannot be the name of an environment variable", quoted(item))),
         false => Ok(item.to_owned()),
     },
-    remedy: || "write only the name, such as \"API_KEY\"".to_owned(),
-    split: whole,
-};
-
-/// Agents that windlass knows by name.
-pub const AGENTS: ListOf = ListOf {
-    items: "agents that windlass knows",
-    accept: |item| match KNOWN_AGENTS.contains(&item) {
-        true => Ok(item.to_owned()),
-        false => Err(format!("there is no agent {}", quoted(item))),
-    },
-    remedy: || format!("write one of {}", KNOWN_AGENTS.join(", ")),
+    remedy: "write only the name, such as \"API_KEY\"",
     split: whole,
 };
 
 impl ListOf {
     pub fn parse(&self, key: &str, value: &TomlValue<'_>) -> Result<Vec<String>, Vec<TextProblem>> {
         let Some(array) = value.get_ref().as_array() else {
-            let problem = wrong_type(key, "a list of texts", value);
-            let meant = value.get_ref().as_str().map(|text| quoted_list(&(self.split)(text)));
-            let help = meant.map_or(problem.help, |meant| format!("write {meant}"));
-            return Err(vec![TextProblem { help, ..problem }]);
+            return Err(vec![not_a_list(key, value, self.split)]);
         };
-        let mut kept = Vec::new();
-        let mut problems = Vec::new();
-        for (at, item) in array.iter().enumerate() {
-            let accepted = text(&format!("{key}[{at}]"), item).and_then(|text| {
-                (self.accept)(&text).map_err(|wrong| TextProblem {
-                    span: item.span(),
-                    message: format!("in `{key}`, {wrong}"),
-                    help: (self.remedy)(),
-                })
-            });
-            match accepted {
-                Ok(text) => kept.push(text),
-                Err(problem) => problems.push(problem),
-            }
-        }
-        if problems.is_empty() { Ok(kept) } else { Err(problems) }
+        each(key, array, &|item| {
+            (self.accept)(item).map_err(|why| WrongItem { why, help: self.remedy.to_owned() })
+        })
     }
 }
 
@@ -137,6 +110,70 @@ impl ValueKind for ListOf {
     fn show(&self, texts: &Vec<String>) -> String {
         quoted_list(texts)
     }
+}
+
+/// Agents that windlass knows by name.
+pub struct KnownAgents(pub Vec<&'static str>);
+
+impl ValueKind for KnownAgents {
+    type Target = Vec<String>;
+
+    fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<Vec<String>>, Vec<TextProblem>> {
+        let Some(array) = value.get_ref().as_array() else {
+            return Err(vec![not_a_list(key, value, whole)]);
+        };
+        replace_all(each(key, array, &|item| match self.0.contains(&item) {
+            true => Ok(item.to_owned()),
+            false => {
+                let why = format!("there is no agent {}", quoted(item));
+                Err(WrongItem { why, help: format!("write one of {}", self.0.join(", ")) })
+            }
+        }))
+    }
+
+    fn takes(&self) -> String {
+        "list of agents that windlass knows".to_owned()
+    }
+
+    fn show(&self, names: &Vec<String>) -> String {
+        quoted_list(names)
+    }
+}
+
+fn not_a_list(key: &str, value: &TomlValue<'_>, split: fn(&str) -> Vec<String>) -> TextProblem {
+    let problem = wrong_type(key, "a list of texts", value);
+    let meant = value.get_ref().as_str().map(|text| quoted_list(&split(text)));
+    let help = meant.map_or(problem.help, |meant| format!("write {meant}"));
+    TextProblem { help, ..problem }
+}
+
+struct WrongItem {
+    why: String,
+    help: String,
+}
+
+/// Each item as it is kept, or everything that is wrong with them.
+fn each(
+    key: &str,
+    array: &DeArray<'_>,
+    accept: &dyn Fn(&str) -> Result<String, WrongItem>,
+) -> Result<Vec<String>, Vec<TextProblem>> {
+    let mut kept = Vec::new();
+    let mut problems = Vec::new();
+    for (at, item) in array.iter().enumerate() {
+        let accepted = text(&format!("{key}[{at}]"), item).and_then(|text| {
+            accept(&text).map_err(|WrongItem { why, help }| TextProblem {
+                span: item.span(),
+                message: format!("in `{key}`, {why}"),
+                help,
+            })
+        });
+        match accepted {
+            Ok(text) => kept.push(text),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(kept) } else { Err(problems) }
 }
 
 fn whole(text: &str) -> Vec<String> {
