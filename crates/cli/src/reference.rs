@@ -8,6 +8,7 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use windlass_core::event::Event;
+use windlass_core::policy::Role;
 use windlass_core::view::View;
 use windlass_driver::prove::Proof;
 
@@ -44,13 +45,21 @@ fn schema(schema: &schemars::Schema) -> String {
 }
 
 fn policy() -> String {
-    let mut page = "# Every key of windlass.toml\n\nGenerated from the keys the binary knows.\n\n\
-                    | key | takes | default | meaning |\n|---|---|---|---|\n"
-        .to_owned();
-    for key in policy_format().keys() {
+    let roles: Vec<String> = Role::ALL.iter().map(|role| format!("`role.{role}`")).collect();
+    let mut page = format!(
+        "# Every key of windlass.toml\n\nGenerated from the keys the binary knows.\n\n\
+         `role.X` is one of {}.\n\
+         A role takes what it does not set from `[agent]`; with another agent it takes only\n\
+         `timeout`, `silence`, `grace`, `max_turns`, the names of `env`, `network` and `allow`.\n\n\
+         | key | takes | default | meaning |\n|---|---|---|---|\n",
+        roles.join(", ")
+    );
+    for key in policy_format().keys().into_iter().filter(|key| !key.name.starts_with("role.")) {
         let default = key.default.map_or_else(String::new, |text| format!("`{}`", text.replace('|', "\\|")));
         let kind = key.kind.replace('|', "\\|");
-        let _ = writeln!(page, "| `{}` | {kind} | {default} | {} |", key.name, key.doc);
+        let of_roles = key.name.strip_prefix("agent.").map(|name| format!(", `role.X.{name}`"));
+        let of_roles = of_roles.unwrap_or_default();
+        let _ = writeln!(page, "| `{}`{of_roles} | {kind} | {default} | {} |", key.name, key.doc);
     }
     page
 }
