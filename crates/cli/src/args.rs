@@ -16,7 +16,7 @@ pub struct Args {
     #[arg(short = 'C', long = "project", value_name = "DIR", global = true)]
     pub project: Option<PathBuf>,
 
-    /// Keep windlass's own records here
+    /// Directory for windlass's records
     #[arg(long, value_name = "DIR", global = true, env = "WINDLASS_STATE_DIR", hide_env_values = true)]
     pub state_dir: Option<PathBuf>,
 
@@ -26,29 +26,29 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Show the whole thing at work on a small repository, offline
+    /// Run a demo loop in a throwaway repository (offline)
     Demo(Demo),
     /// Write a windlass.toml for this repository
     Init(Init),
-    /// Drive a loop to an outcome, creating it if there is none
+    /// Run a loop until it ends, creating it if there is none
     Run(Run),
     /// List this repository's loops
     List(Json),
-    /// Show how a loop stands
+    /// Show a loop's status
     Status(Show),
-    /// Show what happened, event by event
+    /// Show a loop's events
     Log(Log),
     /// Show one loop, task or finding in full
     Show(ShowItem),
-    /// Show what reviewers and evidence found
+    /// List the findings of reviewers and of windlass itself
     Findings(Findings),
-    /// Show what the attempts used
+    /// Show token usage and cost
     Usage(Show),
     /// Print the proof of completion, and check that it still holds
     Prove(Prove),
-    /// Stop before the next step; what runs now finishes
+    /// Pause a loop; the step that is running finishes first
     Pause(Named),
-    /// Let a paused loop go on
+    /// Let a paused loop continue
     Resume(Named),
     /// End the run now; commits and the workspace stay
     Cancel(Named),
@@ -56,9 +56,9 @@ pub enum Verb {
     Restart(Named),
     /// Give a blocked task another chance
     Unblock(OnTask),
-    /// Give up on a task or a finding, by name
+    /// Accept that a task or finding stays as it is; the record says so
     Waive(Waive),
-    /// Tell the author something, from its next brief on
+    /// Add an instruction to the author's next brief
     Steer(Words),
     /// Add a note to the loop's history
     Note(Words),
@@ -66,11 +66,11 @@ pub enum Verb {
     Take(Named),
     /// Write the readable trail of a loop
     Export(Export),
-    /// Explain or list what windlass.toml may say
+    /// Explain or list configuration keys
     Config(ConfigArgs),
     /// Check that this machine has what windlass needs
     Doctor(Json),
-    /// Show which agents are installed, or call one to see whether it answers
+    /// List the installed agents, or test one
     Agents(Agents),
     /// Print a completion script for a shell
     Completions(Completions),
@@ -78,22 +78,22 @@ pub enum Verb {
 
 #[derive(Debug, ClapArgs)]
 pub struct Demo {
-    /// Keep the demo's repository and records, and say where
+    /// Keep the demo's repository and records, and print where they are
     #[arg(long)]
     pub keep: bool,
-    /// Make it here instead of in a temporary directory
+    /// Create it in this directory instead of a temporary one
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub struct Init {
-    /// What is to be done; becomes the first task
+    /// The goal; it becomes the first task
     pub prompt: Option<String>,
-    /// Make a git repository with a first commit where there is none
+    /// Create a git repository with a first commit if there is none
     #[arg(long)]
     pub git: bool,
-    /// Replace a windlass.toml that is there
+    /// Overwrite an existing windlass.toml
     #[arg(long)]
     pub force: bool,
 }
@@ -106,10 +106,10 @@ pub struct Run {
     /// The loop's name
     #[arg(long, value_name = "LOOP")]
     pub name: Option<String>,
-    /// Where the plan is: a directory of task files
+    /// The plan: a directory of task files
     #[arg(long, value_name = "SOURCE")]
     pub plan: Option<String>,
-    /// One more policy file, over the project's
+    /// Extra policy file; overrides windlass.toml
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Set one key of the policy, as in `loop.max_iterations=5`
@@ -127,10 +127,10 @@ pub struct Run {
     /// Stop after this many iterations
     #[arg(long, value_name = "N")]
     pub max: Option<u32>,
-    /// Do not ask a reviewer; what is done then says so for ever
+    /// Skip reviews; finished tasks stay marked unreviewed
     #[arg(long)]
     pub no_review: bool,
-    /// Check everything and say what would be done; change nothing
+    /// Check everything and show what would be done; change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print the loop's View as JSON at the end
@@ -140,7 +140,7 @@ pub struct Run {
 
 #[derive(Debug, ClapArgs)]
 pub struct Agents {
-    /// Call this one for real, with one line
+    /// Send a test prompt to this agent
     #[arg(long, value_name = "NAME")]
     pub probe: Option<String>,
     /// Print JSON
@@ -157,7 +157,7 @@ pub struct Json {
 
 #[derive(Debug, ClapArgs)]
 pub struct Show {
-    /// A loop's name, or a part of it that fits only one
+    /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
     /// Print JSON
@@ -167,20 +167,20 @@ pub struct Show {
 
 #[derive(Debug, ClapArgs)]
 pub struct Log {
-    /// A loop's name, or a part of it that fits only one
+    /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
     /// Print one JSON object a line
     #[arg(long)]
     pub json: bool,
-    /// Only the last events
+    /// Show only the last N events
     #[arg(long, short = 'n', value_name = "N")]
     pub last: Option<u64>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub struct ShowItem {
-    /// A loop's name, or a part of it that fits only one
+    /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
     /// A task, a finding, `attempt:N` or `check:N`; the loop itself otherwise
@@ -193,10 +193,10 @@ pub struct ShowItem {
 
 #[derive(Debug, ClapArgs)]
 pub struct Findings {
-    /// A loop's name, or a part of it that fits only one
+    /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
-    /// Also those that are resolved or waived
+    /// Include resolved and waived findings
     #[arg(long)]
     pub all: bool,
     /// Print JSON
@@ -206,7 +206,7 @@ pub struct Findings {
 
 #[derive(Debug, ClapArgs)]
 pub struct Prove {
-    /// A loop's name, or a part of it that fits only one
+    /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
     /// Run the checks again on what landed, and compare
@@ -219,7 +219,7 @@ pub struct Prove {
 
 #[derive(Debug, ClapArgs)]
 pub struct Named {
-    /// The loop's exact name; may be left out when there is only one
+    /// Exact loop name; optional if there is only one loop
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
     /// Print JSON
@@ -229,7 +229,7 @@ pub struct Named {
 
 #[derive(Debug, ClapArgs)]
 pub struct OnTask {
-    /// The loop and the task, or only the task when there is one loop
+    /// The loop and the task; the loop is optional if there is only one
     #[arg(value_name = "[LOOP] TASK", num_args = 1..=2, required = true)]
     pub words: Vec<String>,
     /// Print JSON
@@ -239,10 +239,10 @@ pub struct OnTask {
 
 #[derive(Debug, ClapArgs)]
 pub struct Waive {
-    /// The loop and the task or finding; the loop may be left out when there is one
+    /// The loop and the task or finding; the loop is optional if there is only one
     #[arg(value_name = "[LOOP] TASK|FINDING", num_args = 1..=2, required = true)]
     pub words: Vec<String>,
-    /// Why, for the record
+    /// The reason, kept on the record
     #[arg(long, default_value = "")]
     pub why: String,
     /// Print JSON
@@ -252,7 +252,7 @@ pub struct Waive {
 
 #[derive(Debug, ClapArgs)]
 pub struct Words {
-    /// The loop and the text; the loop may be left out when there is one
+    /// The loop and the text; the loop is optional if there is only one
     #[arg(value_name = "[LOOP] TEXT", num_args = 1..=2, required = true)]
     pub words: Vec<String>,
     /// Print JSON
@@ -262,7 +262,7 @@ pub struct Words {
 
 #[derive(Debug, ClapArgs)]
 pub struct Export {
-    /// A loop's name, or a part of it that fits only one
+    /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
     /// Write it below this directory instead of the project
@@ -281,11 +281,11 @@ pub struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ConfigVerb {
-    /// Say what a key means, its value here, and which file set it
+    /// Show what a key means, its value here, and which file set it
     Explain {
-        /// A key such as `loop.max_iterations`; every key when left out
+        /// A key such as `loop.max_iterations`; default: every key
         key: Option<String>,
-        /// One more policy file, over the project's
+        /// Extra policy file; overrides windlass.toml
         #[arg(long, value_name = "FILE")]
         policy: Option<PathBuf>,
         /// Set one key of the policy

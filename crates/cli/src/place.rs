@@ -108,7 +108,7 @@ impl Place {
             (Some(row), []) => Ok((reader, row)),
             (Some(last), others) => {
                 let names: Vec<&str> = others.iter().chain([&last]).map(|row| row.name.as_str()).collect();
-                Err(Failure::usage("more than one loop fits")
+                Err(Failure::usage("more than one loop matches")
                     .hint(format!("name one of: {}", names.join(", "))))
             }
             (None, _) if all.is_empty() => Err(no_loops()),

@@ -48,17 +48,17 @@ fn loop_keys() -> Vec<PolicyKey<Policy>> {
         key("loop.max_no_progress", LIMIT, |p| &mut p.limits.max_no_progress)
             .doc("Iterations that leave an unchanged or already seen tree before a task is blocked."),
         key("loop.max_rejections", LIMIT, |p| &mut p.limits.max_rejections)
-            .doc("Rejecting reviews before a task is blocked for you to look at."),
+            .doc("Rejecting reviews before a task is blocked and waits for you."),
         key("loop.max_review_failures", LIMIT, |p| &mut p.limits.max_review_failures)
             .doc("Reviews in a row without a usable verdict before the loop ends blocked."),
         key("loop.max_agent_failures", LIMIT, |p| &mut p.limits.max_agent_failures)
-            .doc("Crashes of an agent in a row before the work is blocked."),
+            .doc("Agent crashes in a row before the run ends blocked."),
         key("loop.max_stalls", LIMIT, |p| &mut p.limits.max_stalls)
-            .doc("Stalls or timeouts in a row before the work is blocked."),
+            .doc("Stalls or timeouts in a row before the run ends blocked."),
         key("loop.max_transient", LIMIT, |p| &mut p.limits.max_transient)
-            .doc("Passing failures (rate limit, overload, network) in a row before the loop pauses."),
+            .doc("Temporary failures (rate limit, overload, network) in a row before the loop pauses."),
         key("loop.max_final_fixes", LIMIT, |p| &mut p.limits.max_final_fixes)
-            .doc("Attempts to mend the finished work before the loop ends blocked."),
+            .doc("Fix attempts after the final gate or review fails, before the loop gives up."),
     ]
 }
 

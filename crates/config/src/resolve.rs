@@ -148,7 +148,7 @@ impl Resolved {
             let origin = self.origin(&format!("{table}.network"));
             if let Some(origin) = origin.filter(|_| listed != (network.meant() == NetworkKind::Allow)) {
                 let kind = network.kind.name();
-                let message = format!("`{table}.network = \"{kind}\"` and `{table}.allow` do not fit");
+                let message = format!("`{table}.network = \"{kind}\"` and `{table}.allow` contradict each other");
                 let help = "list the hosts in `allow` and write network = \"allow\", or leave both out";
                 problems.push(shown(origin, message, help));
             }

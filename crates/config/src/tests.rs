@@ -626,13 +626,13 @@ fn keys_that_contradict_each_other_are_named() {
     refused(
         "[gate]\nnetwork = \"none\"\nallow = [\"a.example:443\"]\n",
         &[
-            "2:1 `gate.network = \"none\"` and `gate.allow` do not fit | list the hosts in `allow` and write network = \"allow\", or leave both out",
+            "2:1 `gate.network = \"none\"` and `gate.allow` contradict each other | list the hosts in `allow` and write network = \"allow\", or leave both out",
         ],
     );
     refused(
         "[agent]\nnetwork = \"allow\"\n",
         &[
-            "2:1 `agent.network = \"allow\"` and `agent.allow` do not fit | list the hosts in `allow` and write network = \"allow\", or leave both out",
+            "2:1 `agent.network = \"allow\"` and `agent.allow` contradict each other | list the hosts in `allow` and write network = \"allow\", or leave both out",
         ],
     );
     let policy = resolved("[gate]\nallow = [\"a.example:443\"]\n").policy;

@@ -68,9 +68,9 @@ pub fn doctor(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
             let (mark, colour) = match (row.ok, row.needed) {
                 (true, _) => ("ok", Colour::Good),
                 (false, true) => ("missing", Colour::Bad),
-                (false, false) => ("without", Colour::Busy),
+                (false, false) => ("optional", Colour::Busy),
             };
-            say!("{}  {:<18} {}", paint(&format!("{mark:<7}"), colour), row.what, row.detail);
+            say!("{}  {:<18} {}", paint(&format!("{mark:<8}"), colour), row.what, row.detail);
         }
     }
     Ok(if sound { Exit::Done } else { Exit::Error })
