@@ -95,10 +95,7 @@ impl Resolved {
     /// Commands that only read need none, so `resolve` does not ask for it.
     pub fn require_agents(&self) -> Result<(), ConfigError> {
         let policy = &self.policy;
-        let reviews = policy.review.tasks || policy.review.whole;
-        let needed =
-            [(Role::Author, true), (Role::Reviewer, reviews), (Role::Finisher, policy.finish.is_wanted())];
-        for (role, _) in needed.into_iter().filter(|(_, needed)| *needed) {
+        for role in policy.needed_roles() {
             let agent = policy.agent_for(role);
             if lacks(agent).is_some() {
                 let message = format!("no agent is set for the {}", role.name());
@@ -129,7 +126,7 @@ impl Resolved {
         let policy = &self.policy;
         let mut problems = Vec::new();
         let sandbox = &policy.sandbox;
-        if let Some(level) = sandbox.level.exactly().filter(|level| *level < sandbox.minimum)
+        if let Some(level) = sandbox.level_below_minimum()
             && let Some(origin) = self.origin("sandbox.level")
         {
             let minimum = sandbox.minimum.name();
@@ -148,7 +145,8 @@ impl Resolved {
             let origin = self.origin(&format!("{table}.network"));
             if let Some(origin) = origin.filter(|_| listed != (network.meant() == NetworkKind::Allow)) {
                 let kind = network.kind.name();
-                let message = format!("`{table}.network = \"{kind}\"` and `{table}.allow` contradict each other");
+                let message =
+                    format!("`{table}.network = \"{kind}\"` and `{table}.allow` contradict each other");
                 let help = "list the hosts in `allow` and write network = \"allow\", or leave both out";
                 problems.push(shown(origin, message, help));
             }

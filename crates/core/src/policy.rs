@@ -43,6 +43,18 @@ impl Policy {
     pub fn agent_for(&self, role: Role) -> &AgentPolicy {
         self.roles.get(&role).unwrap_or(&self.agent)
     }
+
+    /// The roles whose agents a loop under this policy calls.
+    pub fn needed_roles(&self) -> Vec<Role> {
+        let reviews = self.review.tasks || self.review.whole;
+        let needed = |role: &Role| match role {
+            Role::Author => true,
+            Role::Reviewer => reviews,
+            Role::Planner => false,
+            Role::Finisher => self.finish.is_wanted(),
+        };
+        Role::ALL.into_iter().filter(needed).collect()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -408,6 +420,13 @@ impl Default for SandboxPolicy {
     }
 }
 
+impl SandboxPolicy {
+    /// The level that was asked for, where it is less than the minimum.
+    pub fn level_below_minimum(&self) -> Option<SandboxLevel> {
+        self.level.exactly().filter(|level| *level < self.minimum)
+    }
+}
+
 /// How much one attempt or check may use; 0 is no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -586,4 +605,31 @@ pub struct LandPolicy {
 pub enum LandRule {
     #[default]
     Branch,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_is_needed_where_the_policy_calls_it() {
+        let mut policy = Policy::default();
+        assert_eq!(policy.needed_roles(), [Role::Author, Role::Reviewer]);
+        policy.review.tasks = false;
+        assert_eq!(policy.needed_roles(), [Role::Author, Role::Reviewer], "for the finished work");
+        policy.review.whole = false;
+        assert_eq!(policy.needed_roles(), [Role::Author]);
+        policy.finish.prompt = "write the changelog".to_owned();
+        assert_eq!(policy.needed_roles(), [Role::Author, Role::Finisher]);
+    }
+
+    #[test]
+    fn only_a_level_that_was_asked_for_can_be_below_the_minimum() {
+        let mut sandbox = SandboxPolicy { minimum: SandboxLevel::Namespaces, ..SandboxPolicy::default() };
+        assert_eq!(sandbox.level_below_minimum(), None);
+        sandbox.level = WantedLevel::Landlock;
+        assert_eq!(sandbox.level_below_minimum(), Some(SandboxLevel::Landlock));
+        sandbox.minimum = SandboxLevel::Landlock;
+        assert_eq!(sandbox.level_below_minimum(), None);
+    }
 }

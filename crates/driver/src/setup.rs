@@ -305,11 +305,8 @@ pub fn examine(policy: &SandboxPolicy, surroundings: &Surroundings, scratch: &Pa
 }
 
 fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
-    let reviews = policy.review.tasks || policy.review.whole;
-    let needed =
-        [(Role::Author, true), (Role::Reviewer, reviews), (Role::Finisher, policy.finish.is_wanted())];
     let path = surroundings.clean_path();
-    for (role, _) in needed.into_iter().filter(|(_, needed)| *needed) {
+    for role in policy.needed_roles() {
         let agent = policy.agent_for(role);
         let unusable = |why: String, remedy| SetupError::NoSuchAgent { role: role.name(), why, remedy };
         let called = adapter(agent).map_err(|error| unusable(error.to_string(), Remedy::Command))?;
@@ -370,7 +367,7 @@ fn check_sandbox(
     surroundings: &Surroundings,
 ) -> Result<ProvenSandbox, SetupError> {
     let policy = &whole.sandbox;
-    if let Some(level) = policy.level.exactly().filter(|level| *level < policy.minimum) {
+    if let Some(level) = policy.level_below_minimum() {
         return Err(SetupError::BelowMinimum { level, minimum: policy.minimum });
     }
     if policy.level == WantedLevel::Container {
