@@ -27,57 +27,57 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Run a demo loop in a throwaway repository (offline)
-    Demo(Demo),
+    Demo(DemoArgs),
     /// Write a windlass.toml for this repository
-    Init(Init),
+    Init(InitArgs),
     /// Run a loop until it ends, creating it if there is none
-    Run(Run),
+    Run(RunArgs),
     /// List this repository's loops
-    List(Json),
+    List(JsonArgs),
     /// Show a loop's status
-    Status(Show),
+    Status(LoopArgs),
     /// Show a loop's events
-    Log(Log),
+    Log(LogArgs),
     /// Show one loop, task or finding in full
-    Show(ShowItem),
+    Show(ShowArgs),
     /// List the findings of reviewers and of windlass itself
-    Findings(Findings),
+    Findings(FindingsArgs),
     /// Show token usage and cost
-    Usage(Show),
+    Usage(LoopArgs),
     /// Print the proof of completion, and check that it still holds
-    Prove(Prove),
+    Prove(ProveArgs),
     /// Pause a loop; the step that is running finishes first
-    Pause(Named),
+    Pause(ExactLoopArgs),
     /// Let a paused loop continue
-    Resume(Named),
+    Resume(ExactLoopArgs),
     /// End the run now; commits and the workspace stay
-    Cancel(Named),
+    Cancel(ExactLoopArgs),
     /// Open a new run of a loop that ended without completing
-    Restart(Named),
+    Restart(ExactLoopArgs),
     /// Give a blocked task another chance
-    Unblock(OnTask),
+    Unblock(TaskArgs),
     /// Accept that a task or finding stays as it is; the record says so
-    Waive(Waive),
+    Waive(WaiveArgs),
     /// Add an instruction to the author's next brief
-    Steer(Words),
+    Steer(TextArgs),
     /// Add a note to the loop's history
-    Note(Words),
+    Note(TextArgs),
     /// Bring the loop's branch into your checkout
-    Take(Named),
+    Take(ExactLoopArgs),
     /// Write the readable trail of a loop
-    Export(Export),
+    Export(ExportArgs),
     /// Explain or list configuration keys
     Config(ConfigArgs),
     /// Check that this machine has what windlass needs
-    Doctor(Json),
+    Doctor(JsonArgs),
     /// List the installed agents, or test one
-    Agents(Agents),
+    Agents(AgentsArgs),
     /// Print a completion script for a shell
-    Completions(Completions),
+    Completions(CompletionsArgs),
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Demo {
+pub struct DemoArgs {
     /// Keep the demo's repository and records, and print where they are
     #[arg(long)]
     pub keep: bool,
@@ -87,7 +87,7 @@ pub struct Demo {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Init {
+pub struct InitArgs {
     /// The goal; it becomes the first task
     pub prompt: Option<String>,
     /// Create a git repository with a first commit if there is none
@@ -99,7 +99,7 @@ pub struct Init {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Run {
+pub struct RunArgs {
     /// A loop's name, or a goal in a sentence
     #[arg(value_name = "LOOP | \"GOAL SENTENCE\"")]
     pub what: Option<String>,
@@ -139,7 +139,7 @@ pub struct Run {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Agents {
+pub struct AgentsArgs {
     /// Send a test prompt to this agent
     #[arg(long, value_name = "NAME")]
     pub probe: Option<String>,
@@ -149,14 +149,14 @@ pub struct Agents {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Json {
+pub struct JsonArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Show {
+pub struct LoopArgs {
     /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
@@ -166,7 +166,7 @@ pub struct Show {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Log {
+pub struct LogArgs {
     /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
@@ -179,7 +179,7 @@ pub struct Log {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct ShowItem {
+pub struct ShowArgs {
     /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
@@ -192,7 +192,7 @@ pub struct ShowItem {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Findings {
+pub struct FindingsArgs {
     /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
@@ -205,7 +205,7 @@ pub struct Findings {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Prove {
+pub struct ProveArgs {
     /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
@@ -218,7 +218,7 @@ pub struct Prove {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Named {
+pub struct ExactLoopArgs {
     /// Exact loop name; optional if there is only one loop
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
@@ -228,7 +228,7 @@ pub struct Named {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct OnTask {
+pub struct TaskArgs {
     /// The loop and the task; the loop is optional if there is only one
     #[arg(value_name = "[LOOP] TASK", num_args = 1..=2, required = true)]
     pub words: Vec<String>,
@@ -238,7 +238,7 @@ pub struct OnTask {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Waive {
+pub struct WaiveArgs {
     /// The loop and the task or finding; the loop is optional if there is only one
     #[arg(value_name = "[LOOP] TASK|FINDING", num_args = 1..=2, required = true)]
     pub words: Vec<String>,
@@ -251,7 +251,7 @@ pub struct Waive {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Words {
+pub struct TextArgs {
     /// The loop and the text; the loop is optional if there is only one
     #[arg(value_name = "[LOOP] TEXT", num_args = 1..=2, required = true)]
     pub words: Vec<String>,
@@ -261,7 +261,7 @@ pub struct Words {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Export {
+pub struct ExportArgs {
     /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
@@ -299,6 +299,6 @@ pub enum ConfigVerb {
 }
 
 #[derive(Debug, ClapArgs)]
-pub struct Completions {
+pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::exit::Exit;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FailureKind {
     /// Something broke.
     Error,
     /// The operator's input cannot be used; nothing was changed.
@@ -14,7 +14,7 @@ pub enum Kind {
     Paused,
 }
 
-impl Kind {
+impl FailureKind {
     pub fn exit(self) -> Exit {
         match self {
             Self::Error => Exit::Error,
@@ -26,18 +26,18 @@ impl Kind {
 
 #[derive(Debug)]
 pub struct Failure {
-    pub kind: Kind,
+    pub kind: FailureKind,
     pub message: String,
     pub hints: Vec<String>,
 }
 
 impl Failure {
     pub fn error(message: impl fmt::Display) -> Self {
-        Self { kind: Kind::Error, message: message.to_string(), hints: Vec::new() }
+        Self { kind: FailureKind::Error, message: message.to_string(), hints: Vec::new() }
     }
 
     pub fn usage(message: impl fmt::Display) -> Self {
-        Self { kind: Kind::Usage, message: message.to_string(), hints: Vec::new() }
+        Self { kind: FailureKind::Usage, message: message.to_string(), hints: Vec::new() }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

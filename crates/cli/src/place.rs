@@ -17,26 +17,26 @@ use crate::failure::{Failure, OrFail};
 use crate::show::out::complain;
 
 /// The operator's project and windlass's records of it.
-pub struct Place {
+pub struct ProjectStore {
     pub project: Project,
     pub state: StateDir,
     pub vault: VaultDir,
 }
 
 /// A loop that is on record.
-pub struct Known {
+pub struct StoredLoop {
     pub name: LoopName,
     pub head: Head,
 }
 
 /// What the command line says about places.
 #[derive(Clone, Debug, Default)]
-pub struct Wish {
+pub struct Locations {
     pub project: Option<PathBuf>,
     pub state_dir: Option<PathBuf>,
 }
 
-impl Wish {
+impl Locations {
     pub fn directory(&self) -> Result<PathBuf, Failure> {
         match &self.project {
             Some(dir) => Ok(dir.clone()),
@@ -45,11 +45,11 @@ impl Wish {
         }
     }
 
-    pub fn place(&self) -> Result<Place, Failure> {
+    pub fn project_store(&self) -> Result<ProjectStore, Failure> {
         let project = project::locate(&self.directory()?).map_err(not_a_project)?;
         let state = self.state()?;
         let vault = state.vault(&repository_name(&project), &project.common_dir);
-        Ok(Place { project, state, vault })
+        Ok(ProjectStore { project, state, vault })
     }
 
     fn state(&self) -> Result<StateDir, Failure> {
@@ -66,7 +66,7 @@ impl Wish {
     }
 }
 
-impl Place {
+impl ProjectStore {
     /// A loop with everything the driver needs to find it.
     pub fn site(&self, name: &LoopName) -> LoopSite {
         LoopSite {
@@ -93,12 +93,12 @@ impl Place {
     }
 
     /// Loops whose names a reading command may mean.
-    pub fn find(&self, name: Option<&str>) -> Result<(Reader, Known), Failure> {
+    pub fn find(&self, name: Option<&str>) -> Result<(Reader, StoredLoop), Failure> {
         let Some(reader) = self.reader()? else { return Err(no_loops()) };
         if let Some(name) = name.and_then(|name| LoopName::new(name).ok())
             && let Some(head) = reader.head(&name).or_error()?
         {
-            return Ok((reader, Known { name, head }));
+            return Ok((reader, StoredLoop { name, head }));
         }
         let mut rows = self.known(&reader)?;
         let all: Vec<String> = rows.iter().map(|row| row.name.to_string()).collect();
@@ -119,9 +119,9 @@ impl Place {
         }
     }
 
-    pub fn known(&self, reader: &Reader) -> Result<Vec<Known>, Failure> {
+    pub fn known(&self, reader: &Reader) -> Result<Vec<StoredLoop>, Failure> {
         let rows = reader.loops().or_error()?.into_iter();
-        Ok(rows.map(|row| Known { name: row.name, head: row.head }).collect())
+        Ok(rows.map(|row| StoredLoop { name: row.name, head: row.head }).collect())
     }
 
     /// The loop a changing command means: its exact name, or the only one.
@@ -155,7 +155,7 @@ impl Place {
     }
 
     /// A loop's View, with the truth about its owner.
-    pub fn view(&self, row: &Known) -> Result<View, Failure> {
+    pub fn view(&self, row: &StoredLoop) -> Result<View, Failure> {
         let view: View = serde_json::from_str(&row.head.view)
             .map_err(|error| Failure::error(format!("the stored view of {}: {error}", row.name)))?;
         let held = holder(&self.vault.loop_lock(&row.name)).or_error()?.is_held();

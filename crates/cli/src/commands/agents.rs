@@ -5,20 +5,20 @@ use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS, Policy};
 use windlass_driver::agents::{Login, Seen, look, probe};
 
 use super::configure;
-use crate::args::Agents;
+use crate::args::AgentsArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Wish, surroundings};
+use crate::place::{Locations, surroundings};
 use crate::show::json as print_json;
 use crate::show::out::say;
 use crate::show::text::{self, Colour, paint};
 
-pub fn agents(wish: &Wish, asked: &Agents) -> Result<Exit, Failure> {
+pub fn agents(locations: &Locations, asked: &AgentsArgs) -> Result<Exit, Failure> {
     if let Some(name) = &asked.probe {
-        return try_one(wish, name, asked.json);
+        return try_one(locations, name, asked.json);
     }
     let scratch = tempfile::tempdir().or_error()?;
-    let seen = look(&surroundings(&wish.directory()?), scratch.path());
+    let seen = look(&surroundings(&locations.directory()?), scratch.path());
     if asked.json {
         print_json::print(&seen.iter().map(row).collect::<Vec<_>>());
         return Ok(Exit::Done);
@@ -60,14 +60,14 @@ fn row(agent: &Seen) -> serde_json::Value {
 }
 
 /// With the keys of `[agent]` where that is the one asked for.
-fn try_one(wish: &Wish, name: &str, as_json: bool) -> Result<Exit, Failure> {
+fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Failure> {
     if !KNOWN_AGENTS.contains(&name) {
         let known = KNOWN_AGENTS.join(", ");
         return Err(
             Failure::usage(format!("windlass knows no agent {name:?}")).hint(format!("it knows {known}"))
         );
     }
-    let policy = match wish.place() {
+    let policy = match locations.project_store() {
         Ok(place) => configure::load(&place.project.top, None, Vec::new())?.policy,
         Err(_) => Policy::default(),
     };
@@ -75,7 +75,7 @@ fn try_one(wish: &Wish, name: &str, as_json: bool) -> Result<Exit, Failure> {
     let plain = AgentPolicy { adapter: name.to_owned(), ..AgentPolicy::default() };
     let agent = named.cloned().unwrap_or(plain);
     let scratch = tempfile::tempdir().or_error()?;
-    let directory = wish.directory()?;
+    let directory = locations.directory()?;
     let told = probe(&agent, &policy, (&surroundings(&directory), scratch.path()), &|_| {})
         .map_err(Failure::error)?;
     let well = told.end == windlass_core::input::AttemptEnd::Normal;

@@ -2,12 +2,12 @@
 
 use clap::CommandFactory;
 
-use crate::args::{Args, Completions};
+use crate::args::{Args, CompletionsArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::show::out;
 
-pub fn completions(wanted: &Completions) -> Result<Exit, Failure> {
+pub fn completions(wanted: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(wanted.shell, &mut Args::command(), "windlass", &mut script);
     out::machine(&String::from_utf8_lossy(&script));

@@ -10,16 +10,18 @@ use windlass_core::view::View;
 use crate::args::{ConfigArgs, ConfigVerb};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Wish, user_file};
+use crate::place::{Locations, user_file};
 use crate::show::json;
 use crate::show::out::{coloured, say, say_part};
 
-pub fn config(wish: &Wish, asked: &ConfigArgs) -> Result<Exit, Failure> {
+pub fn config(locations: &Locations, asked: &ConfigArgs) -> Result<Exit, Failure> {
     match &asked.verb {
         ConfigVerb::Example => say_part!("{}", policy_format().example_file()),
         ConfigVerb::Schema => json::print(&schemars::schema_for!(View)),
         ConfigVerb::Explain { key, policy, set } => {
-            let top = wish.place().map_or_else(|_| wish.directory(), |place| Ok(place.project.top))?;
+            let top = locations
+                .project_store()
+                .map_or_else(|_| locations.directory(), |place| Ok(place.project.top))?;
             let resolved = load(&top, policy.clone(), set.clone())?;
             for explained in policy_format().explain(&resolved, key.as_deref()).or_usage()? {
                 say!("{explained}\n");

@@ -8,10 +8,10 @@ use windlass_core::id::Seq;
 use windlass_driver::setup;
 
 use super::run;
-use crate::args::{Demo, Run};
+use crate::args::{DemoArgs, RunArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Place, Wish, surroundings};
+use crate::place::{Locations, ProjectStore, surroundings};
 use crate::show::out::say;
 use crate::show::text::{Colour, clean, paint};
 
@@ -27,7 +27,7 @@ const FILES: &[(&str, &str)] = &[
     ("tasks/003-report.md", include_str!("../../demo/tasks/003-report.md")),
 ];
 
-pub fn demo(asked: &Demo) -> Result<Exit, Failure> {
+pub fn demo(asked: &DemoArgs) -> Result<Exit, Failure> {
     let temporary = tempfile::Builder::new().prefix("windlass-demo-").tempdir().or_error()?;
     let root = match &asked.dir {
         Some(dir) => dir.clone(),
@@ -40,9 +40,9 @@ pub fn demo(asked: &Demo) -> Result<Exit, Failure> {
         paint("A small repository, three tasks that depend on one another, three checks,", Colour::Bold)
     );
     say!("{}\n", paint("and an agent that lies before it works.", Colour::Bold));
-    let wish = Wish { project: Some(project), state_dir: Some(root.join("state")) };
-    let exit = run::go(&wish, &order(), run::Closing::Plain)?;
-    let place = wish.place()?;
+    let locations = Locations { project: Some(project), state_dir: Some(root.join("state")) };
+    let exit = run::go(&locations, &order(), run::Closing::Plain)?;
+    let place = locations.project_store()?;
     let caught = caught(&place)?;
     say!("\n{}", paint("What the agent said, and what windlass saw:", Colour::Bold));
     for line in &caught {
@@ -53,8 +53,8 @@ pub fn demo(asked: &Demo) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn order() -> Run {
-    Run {
+fn order() -> RunArgs {
+    RunArgs {
         what: None,
         name: Some(NAME.to_owned()),
         plan: None,
@@ -85,7 +85,7 @@ fn lay_out(project: &Path) -> Result<(), Failure> {
 
 /// Each lie, from the log: the claim beside the evidence.
 #[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
-fn caught(place: &Place) -> Result<Vec<String>, Failure> {
+fn caught(place: &ProjectStore) -> Result<Vec<String>, Failure> {
     let (reader, row) = place.find(Some(NAME))?;
     let mut lines = Vec::new();
     let (mut iteration, mut strays, mut seen) = (0, 0, Vec::new());
@@ -119,7 +119,7 @@ fn caught(place: &Place) -> Result<Vec<String>, Failure> {
     Ok(lines)
 }
 
-fn proof(place: &Place) -> Result<(), Failure> {
+fn proof(place: &ProjectStore) -> Result<(), Failure> {
     let (_, row) = place.find(Some(NAME))?;
     let view = place.view(&row)?;
     say!("\n{}", paint("The proof:", Colour::Bold));
@@ -132,7 +132,7 @@ fn proof(place: &Place) -> Result<(), Failure> {
     Ok(())
 }
 
-fn close(asked: &Demo, temporary: tempfile::TempDir) {
+fn close(asked: &DemoArgs, temporary: tempfile::TempDir) {
     let kept: Option<PathBuf> = match (&asked.dir, asked.keep) {
         (Some(dir), _) => Some(dir.clone()),
         (None, true) => Some(temporary.keep()),

@@ -4,16 +4,16 @@ use serde::Serialize;
 use windlass_driver::setup::{self, Found};
 
 use super::configure;
-use crate::args::Json;
+use crate::args::JsonArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Wish, surroundings};
+use crate::place::{Locations, surroundings};
 use crate::show::json;
 use crate::show::out::say;
 use crate::show::text::{Colour, paint};
 
 #[derive(Serialize)]
-struct Row {
+struct DoctorRow {
     what: String,
     ok: bool,
     /// Whether a loop cannot run without it.
@@ -21,20 +21,20 @@ struct Row {
     detail: String,
 }
 
-pub fn doctor(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
+pub fn doctor(locations: &Locations, asked: &JsonArgs) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
-    let directory = wish.directory()?;
+    let directory = locations.directory()?;
     let scratch = tempfile::tempdir().or_error()?;
-    let top = wish.place().map_or(directory.clone(), |place| place.project.top);
+    let top = locations.project_store().map_or(directory.clone(), |place| place.project.top);
     // A policy that cannot be read is for `run` to refuse.
     let policy = configure::load(&top, None, Vec::new()).map(|resolved| resolved.policy).unwrap_or_default();
     let found = setup::examine(&policy.sandbox, &surroundings(&directory), scratch.path());
     for Found { what, ok, needed, detail } in found {
-        rows.push(Row { what, ok, needed, detail });
+        rows.push(DoctorRow { what, ok, needed, detail });
     }
-    match wish.place() {
+    match locations.project_store() {
         Ok(place) => {
-            rows.push(Row {
+            rows.push(DoctorRow {
                 what: "repository".into(),
                 ok: true,
                 needed: true,
@@ -44,7 +44,7 @@ pub fn doctor(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
             let detail = state
                 .as_ref()
                 .map_or_else(ToString::to_string, |()| place.state.root().display().to_string());
-            rows.push(Row { what: "state directory".into(), ok: state.is_ok(), needed: true, detail });
+            rows.push(DoctorRow { what: "state directory".into(), ok: state.is_ok(), needed: true, detail });
             let store = place.reader();
             let (ok, detail) = match &store {
                 Ok(Some(reader)) => match reader.check() {
@@ -54,10 +54,15 @@ pub fn doctor(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
                 Ok(None) => (true, "none yet".to_owned()),
                 Err(failure) => (false, failure.message.clone()),
             };
-            rows.push(Row { what: "records".into(), ok, needed: true, detail });
+            rows.push(DoctorRow { what: "records".into(), ok, needed: true, detail });
         }
         Err(failure) => {
-            rows.push(Row { what: "repository".into(), ok: false, needed: true, detail: failure.message });
+            rows.push(DoctorRow {
+                what: "repository".into(),
+                ok: false,
+                needed: true,
+                detail: failure.message,
+            });
         }
     }
     let sound = rows.iter().all(|row| row.ok || !row.needed);

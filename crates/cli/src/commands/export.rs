@@ -2,15 +2,15 @@
 
 use windlass_driver::trail;
 
-use crate::args::Export;
+use crate::args::ExportArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::Wish;
+use crate::place::Locations;
 use crate::show::json;
 use crate::show::out::say;
 
-pub fn export(wish: &Wish, asked: &Export) -> Result<Exit, Failure> {
-    let place = wish.place()?;
+pub fn export(locations: &Locations, asked: &ExportArgs) -> Result<Exit, Failure> {
+    let place = locations.project_store()?;
     let (reader, row) = place.find(asked.name.as_deref())?;
     let below = asked.to.as_ref().unwrap_or(&place.project.top);
     std::fs::create_dir_all(below).map_err(|error| {

@@ -8,16 +8,16 @@ use windlass_driver::agents::{self, Login, Seen};
 use windlass_driver::project;
 use windlass_driver::setup;
 
-use crate::args::Init;
+use crate::args::InitArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Wish, surroundings};
+use crate::place::{Locations, surroundings};
 use crate::show::out::{say, say_part};
 
 const FIRST_TASK: &str = "tasks/001-first.md";
 
-pub fn init(wish: &Wish, asked: &Init) -> Result<Exit, Failure> {
-    let directory = wish.directory()?;
+pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
+    let directory = locations.directory()?;
     let top = match project::locate(&directory) {
         Ok(project) => project.top,
         Err(_) if asked.git => {

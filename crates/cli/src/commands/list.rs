@@ -1,14 +1,14 @@
 //! `windlass list`: this repository's loops, a line each.
 
-use crate::args::Json;
+use crate::args::JsonArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::place::Wish;
+use crate::place::Locations;
 use crate::show::out::{say, say_part};
 use crate::show::{json, view};
 
-pub fn list(wish: &Wish, asked: &Json) -> Result<Exit, Failure> {
-    let place = wish.place()?;
+pub fn list(locations: &Locations, asked: &JsonArgs) -> Result<Exit, Failure> {
+    let place = locations.project_store()?;
     let rows = match place.reader()? {
         Some(reader) => place.known(&reader)?,
         None => Vec::new(),

@@ -4,20 +4,20 @@ use windlass_core::event::Decision;
 use windlass_core::id::Seq;
 use windlass_driver::trail::event_line;
 
-use crate::args::Log;
+use crate::args::LogArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::Wish;
-use crate::show::out::Page;
+use crate::place::Locations;
+use crate::show::out::PagedOutput;
 use crate::show::text;
 
 const PAGE: usize = 512;
 
-pub fn log(wish: &Wish, asked: &Log) -> Result<Exit, Failure> {
-    let place = wish.place()?;
+pub fn log(locations: &Locations, asked: &LogArgs) -> Result<Exit, Failure> {
+    let place = locations.project_store()?;
     let (reader, row) = place.find(asked.name.as_deref())?;
     let skip = asked.last.map_or(0, |last| row.head.events.saturating_sub(last));
-    let mut out = Page::new();
+    let mut out = PagedOutput::new();
     let mut after = Seq(0);
     loop {
         let page = reader.read(&row.name, after, PAGE).or_error()?;

@@ -23,34 +23,34 @@ pub use configure::policy_format;
 use crate::args::{Args, Verb};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::place::Wish;
+use crate::place::Locations;
 
 pub fn dispatch(args: Args) -> Result<Exit, Failure> {
-    let wish = Wish { project: args.project, state_dir: args.state_dir };
+    let locations = Locations { project: args.project, state_dir: args.state_dir };
     match args.verb {
         Verb::Demo(demo) => demo::demo(&demo),
-        Verb::Init(init) => init::init(&wish, &init),
-        Verb::Run(run) => run::run(&wish, &run),
-        Verb::List(list) => list::list(&wish, &list),
-        Verb::Status(status) => status::status(&wish, &status),
-        Verb::Log(log) => log::log(&wish, &log),
-        Verb::Show(item) => show::show(&wish, &item),
-        Verb::Findings(findings) => show::findings(&wish, &findings),
-        Verb::Usage(usage) => usage::usage(&wish, &usage),
-        Verb::Prove(asked) => prove::prove(&wish, &asked),
-        Verb::Pause(named) => operate::pause(&wish, &named),
-        Verb::Resume(named) => operate::resume(&wish, &named),
-        Verb::Cancel(named) => operate::cancel(&wish, &named),
-        Verb::Restart(named) => operate::restart(&wish, &named),
-        Verb::Unblock(task) => operate::unblock(&wish, &task),
-        Verb::Waive(waive) => operate::waive(&wish, &waive),
-        Verb::Steer(words) => operate::steer(&wish, &words),
-        Verb::Note(words) => operate::note(&wish, &words),
-        Verb::Take(named) => take::take(&wish, &named),
-        Verb::Export(export) => export::export(&wish, &export),
-        Verb::Config(config) => configure::config(&wish, &config),
-        Verb::Doctor(doctor) => doctor::doctor(&wish, &doctor),
-        Verb::Agents(asked) => agents::agents(&wish, &asked),
+        Verb::Init(init) => init::init(&locations, &init),
+        Verb::Run(run) => run::run(&locations, &run),
+        Verb::List(list) => list::list(&locations, &list),
+        Verb::Status(status) => status::status(&locations, &status),
+        Verb::Log(log) => log::log(&locations, &log),
+        Verb::Show(item) => show::show(&locations, &item),
+        Verb::Findings(findings) => show::findings(&locations, &findings),
+        Verb::Usage(usage) => usage::usage(&locations, &usage),
+        Verb::Prove(asked) => prove::prove(&locations, &asked),
+        Verb::Pause(named) => operate::pause(&locations, &named),
+        Verb::Resume(named) => operate::resume(&locations, &named),
+        Verb::Cancel(named) => operate::cancel(&locations, &named),
+        Verb::Restart(named) => operate::restart(&locations, &named),
+        Verb::Unblock(task) => operate::unblock(&locations, &task),
+        Verb::Waive(waive) => operate::waive(&locations, &waive),
+        Verb::Steer(words) => operate::steer(&locations, &words),
+        Verb::Note(words) => operate::note(&locations, &words),
+        Verb::Take(named) => take::take(&locations, &named),
+        Verb::Export(export) => export::export(&locations, &export),
+        Verb::Config(config) => configure::config(&locations, &config),
+        Verb::Doctor(doctor) => doctor::doctor(&locations, &doctor),
+        Verb::Agents(asked) => agents::agents(&locations, &asked),
         Verb::Completions(shell) => completions::completions(&shell),
     }
 }

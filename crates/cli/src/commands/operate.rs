@@ -5,42 +5,42 @@ use windlass_core::input::Command;
 use windlass_driver::operate::{self, Answer};
 use windlass_store::{Store, holder};
 
-use crate::args::{Named, OnTask, Waive, Words};
+use crate::args::{ExactLoopArgs, TaskArgs, TextArgs, WaiveArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Place, Wish};
+use crate::place::{Locations, ProjectStore};
 use crate::show::json;
 use crate::show::out::say;
 
-pub fn pause(wish: &Wish, named: &Named) -> Result<Exit, Failure> {
-    ask(wish, named.into(), Command::Pause, |name| {
+pub fn pause(locations: &Locations, named: &ExactLoopArgs) -> Result<Exit, Failure> {
+    ask(locations, named.into(), Command::Pause, |name| {
         format!("{name} is paused; what runs now finishes first.\nnext: windlass resume {name}")
     })
 }
 
-pub fn resume(wish: &Wish, named: &Named) -> Result<Exit, Failure> {
-    ask(wish, named.into(), Command::Resume, |name| {
+pub fn resume(locations: &Locations, named: &ExactLoopArgs) -> Result<Exit, Failure> {
+    ask(locations, named.into(), Command::Resume, |name| {
         format!("{name} may go on.\nnext: windlass run {name}   (unless it is running)")
     })
 }
 
-pub fn cancel(wish: &Wish, named: &Named) -> Result<Exit, Failure> {
-    ask(wish, named.into(), Command::Cancel, |name| {
+pub fn cancel(locations: &Locations, named: &ExactLoopArgs) -> Result<Exit, Failure> {
+    ask(locations, named.into(), Command::Cancel, |name| {
         format!("{name} is cancelled; its commits and workspace stay.\nnext: windlass status {name}")
     })
 }
 
-pub fn restart(wish: &Wish, named: &Named) -> Result<Exit, Failure> {
-    ask(wish, named.into(), Command::Restart, |name| {
+pub fn restart(locations: &Locations, named: &ExactLoopArgs) -> Result<Exit, Failure> {
+    ask(locations, named.into(), Command::Restart, |name| {
         format!("a new run of {name} is open.\nnext: windlass run {name}")
     })
 }
 
-pub fn unblock(wish: &Wish, asked: &OnTask) -> Result<Exit, Failure> {
+pub fn unblock(locations: &Locations, asked: &TaskArgs) -> Result<Exit, Failure> {
     let (name, task) = split(&asked.words);
     let task = TaskId::new(task);
     let said = task.clone();
-    ask(wish, Target { name, json: asked.json }, Command::Unblock { task }, move |name| {
+    ask(locations, CommandTarget { name, json: asked.json }, Command::Unblock { task }, move |name| {
         format!(
             "task {said} of {name} may be tried again.\nnext: windlass restart {name}   (if the run has ended)"
         )
@@ -48,7 +48,7 @@ pub fn unblock(wish: &Wish, asked: &OnTask) -> Result<Exit, Failure> {
 }
 
 /// `F` and a number is a finding; anything else a task.
-pub fn waive(wish: &Wish, asked: &Waive) -> Result<Exit, Failure> {
+pub fn waive(locations: &Locations, asked: &WaiveArgs) -> Result<Exit, Failure> {
     let (name, what) = split(&asked.words);
     let is_finding =
         what.strip_prefix('F').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
@@ -58,41 +58,43 @@ pub fn waive(wish: &Wish, asked: &Waive) -> Result<Exit, Failure> {
     } else {
         Command::WaiveTask { task: TaskId::new(&what), why }
     };
-    ask(wish, Target { name, json: asked.json }, command, move |name| {
+    ask(locations, CommandTarget { name, json: asked.json }, command, move |name| {
         format!("{what} of {name} is waived, on the record.")
     })
 }
 
-pub fn steer(wish: &Wish, asked: &Words) -> Result<Exit, Failure> {
+pub fn steer(locations: &Locations, asked: &TextArgs) -> Result<Exit, Failure> {
     let (name, text) = split(&asked.words);
-    ask(wish, Target { name, json: asked.json }, Command::Steer { text }, |name| {
+    ask(locations, CommandTarget { name, json: asked.json }, Command::Steer { text }, |name| {
         format!("the next brief of {name} carries it.")
     })
 }
 
-pub fn note(wish: &Wish, asked: &Words) -> Result<Exit, Failure> {
+pub fn note(locations: &Locations, asked: &TextArgs) -> Result<Exit, Failure> {
     let (name, text) = split(&asked.words);
-    ask(wish, Target { name, json: asked.json }, Command::Note { text }, |name| format!("noted in {name}."))
+    ask(locations, CommandTarget { name, json: asked.json }, Command::Note { text }, |name| {
+        format!("noted in {name}.")
+    })
 }
 
-struct Target {
+struct CommandTarget {
     name: Option<String>,
     json: bool,
 }
 
-impl From<&Named> for Target {
-    fn from(named: &Named) -> Self {
+impl From<&ExactLoopArgs> for CommandTarget {
+    fn from(named: &ExactLoopArgs) -> Self {
         Self { name: named.name.clone(), json: named.json }
     }
 }
 
 fn ask(
-    wish: &Wish,
-    target: Target,
+    locations: &Locations,
+    target: CommandTarget,
     command: Command,
     done: impl Fn(&LoopName) -> String,
 ) -> Result<Exit, Failure> {
-    let place = wish.place()?;
+    let place = locations.project_store()?;
     let name = place.exact(target.name.as_deref())?;
     let mut store = Store::open(&place.vault).or_error()?;
     let answer = operate::operate(&mut store, &place.site(&name), &command)
@@ -130,7 +132,7 @@ fn ask(
 }
 
 /// A cancelled run ends at once, unless what its author left cannot be recorded.
-fn has_ended(place: &Place, name: &LoopName) -> Result<bool, Failure> {
+fn has_ended(place: &ProjectStore, name: &LoopName) -> Result<bool, Failure> {
     let (_, row) = place.find(Some(name.as_str()))?;
     Ok(place.view(&row)?.outcome.is_some())
 }

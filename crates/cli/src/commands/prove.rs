@@ -2,19 +2,19 @@
 
 use windlass_driver::prove::{self, Asked, Rerun};
 
-use crate::args::Prove;
+use crate::args::ProveArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Wish, is_inside_an_attempt, surroundings};
+use crate::place::{Locations, is_inside_an_attempt, surroundings};
 use crate::show::out::say_part;
 use crate::show::{json, proof};
 
-pub fn prove(wish: &Wish, asked: &Prove) -> Result<Exit, Failure> {
+pub fn prove(locations: &Locations, asked: &ProveArgs) -> Result<Exit, Failure> {
     if asked.rerun && is_inside_an_attempt() {
         return Err(Failure::usage("`windlass prove --rerun` inside an attempt of a loop is refused")
             .hint("an attempt does its task; it runs no gate"));
     }
-    let place = wish.place()?;
+    let place = locations.project_store()?;
     let (reader, row) = place.find(asked.name.as_deref())?;
     let whose = Asked {
         name: row.name,

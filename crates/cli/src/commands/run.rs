@@ -12,35 +12,36 @@ use windlass_plan::{PlanError, Planned};
 use windlass_store::{Reader, Store};
 
 use super::configure;
-use crate::args::Run;
+use crate::args::RunArgs;
 use crate::exit::Exit;
-use crate::failure::{Failure, Kind, OrFail};
-use crate::place::{Known, Place, Wish, is_inside_an_attempt, surroundings};
+use crate::failure::{Failure, FailureKind, OrFail};
+use crate::place::{Locations, ProjectStore, StoredLoop, is_inside_an_attempt, surroundings};
 use crate::show::out::{say, say_part};
-use crate::show::progress::Progress;
+use crate::show::progress::ProgressPrinter;
 use crate::show::{json, text, view};
 
-pub fn run(wish: &Wish, asked: &Run) -> Result<Exit, Failure> {
-    go(wish, asked, Closing::WithNext)
+pub fn run(locations: &Locations, asked: &RunArgs) -> Result<Exit, Failure> {
+    go(locations, asked, Closing::WithNext)
 }
 
 /// What a drive prints last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
-    /// How the loop stands, and what to type next.
+    /// The loop's status, and what to type next.
     WithNext,
     Plain,
+    Json,
 }
 
-pub fn go(wish: &Wish, asked: &Run, closing: Closing) -> Result<Exit, Failure> {
+pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<Exit, Failure> {
     if is_inside_an_attempt() {
         return Err(Failure::usage("`windlass run` inside an attempt of a loop is refused")
             .hint("an attempt does its task; it starts no loops"));
     }
-    let place = wish.place()?;
+    let place = locations.project_store()?;
     place.state.check().or_usage()?;
     let target = target(&place, asked)?;
-    let mut progress = Progress::new(asked.json);
+    let mut progress = ProgressPrinter::new(asked.json);
     match known(&place, &target.name)? {
         Some(view) if asked.dry_run => say!("{} exists.\n{}", view.name, view::next(&view)),
         Some(view) => {
@@ -64,20 +65,20 @@ pub fn go(wish: &Wish, asked: &Run, closing: Closing) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let ended = drive(&place, &target.name, asked, &mut progress)?;
-    close(&place, &target.name, (asked.json, closing), &ended)
+    close(&place, &target.name, if asked.json { Closing::Json } else { closing }, &ended)
 }
 
 /// The longest goal that is compared; arguments are shorter.
 const GOAL_LIMIT: u64 = 4 << 20;
 
-struct Target {
+struct RunTarget {
     name: LoopName,
     goal: Option<String>,
 }
 
 /// A bare word is a loop's name, a sentence is a goal. A goal means the loop of
 /// exactly that text, or a new one with a name of its own.
-fn target(place: &Place, asked: &Run) -> Result<Target, Failure> {
+fn target(place: &ProjectStore, asked: &RunArgs) -> Result<RunTarget, Failure> {
     let sentence = asked.what.as_ref().filter(|what| what.trim().contains(char::is_whitespace));
     let word = asked.what.as_ref().filter(|_| sentence.is_none());
     let named = match (&asked.name, word) {
@@ -93,11 +94,11 @@ fn target(place: &Place, asked: &Run) -> Result<Target, Failure> {
         (None, Some(goal)) => loop_of_goal(place, goal)?,
         (None, None) => only_or_default(place)?,
     };
-    Ok(Target { name, goal: sentence.cloned() })
+    Ok(RunTarget { name, goal: sentence.cloned() })
 }
 
 /// A name that is taken by another goal is refused.
-fn check_goal(place: &Place, name: LoopName, goal: &str) -> Result<LoopName, Failure> {
+fn check_goal(place: &ProjectStore, name: LoopName, goal: &str) -> Result<LoopName, Failure> {
     let Some(reader) = place.reader()? else { return Ok(name) };
     if reader.head(&name).or_error()?.is_none() || is_goal_of(&reader, &name, goal)? {
         return Ok(name);
@@ -108,7 +109,7 @@ fn check_goal(place: &Place, name: LoopName, goal: &str) -> Result<LoopName, Fai
 }
 
 /// The loop of this very goal, an unfinished one first; else a name nobody has.
-fn loop_of_goal(place: &Place, goal: &str) -> Result<LoopName, Failure> {
+fn loop_of_goal(place: &ProjectStore, goal: &str) -> Result<LoopName, Failure> {
     let Some(reader) = place.reader()? else { return Ok(slug(goal)) };
     let rows = place.known(&reader)?;
     let mut same = Vec::new();
@@ -144,7 +145,7 @@ fn is_goal_of(reader: &Reader, name: &LoopName, goal: &str) -> Result<bool, Fail
 }
 
 /// The only loop there is, or one named after the project.
-fn only_or_default(place: &Place) -> Result<LoopName, Failure> {
+fn only_or_default(place: &ProjectStore) -> Result<LoopName, Failure> {
     let rows = match place.reader()? {
         Some(reader) => reader.loops().or_error()?,
         None => Vec::new(),
@@ -170,10 +171,10 @@ fn slug(text: &str) -> LoopName {
     LoopName::new(trimmed).unwrap_or_else(|_| LoopName::new("loop").expect("a plain word is legal"))
 }
 
-fn known(place: &Place, name: &LoopName) -> Result<Option<View>, Failure> {
+fn known(place: &ProjectStore, name: &LoopName) -> Result<Option<View>, Failure> {
     let Some(reader) = place.reader()? else { return Ok(None) };
     let head = reader.head(name).or_error()?;
-    head.map(|head| place.view(&Known { name: name.clone(), head })).transpose()
+    head.map(|head| place.view(&StoredLoop { name: name.clone(), head })).transpose()
 }
 
 /// A loop that ended or is paused is not driven: it says why.
@@ -194,7 +195,7 @@ fn resting(view: &View, as_json: bool) -> Option<Exit> {
     Some(exit)
 }
 
-fn check_tasks<'a>(asked: &Run, known: impl Iterator<Item = &'a TaskId>) -> Result<(), Failure> {
+fn check_tasks<'a>(asked: &RunArgs, known: impl Iterator<Item = &'a TaskId>) -> Result<(), Failure> {
     let known: Vec<&str> = known.map(TaskId::as_str).collect();
     for wanted in asked.task.iter().chain(&asked.until) {
         if !known.contains(&wanted.as_str()) {
@@ -206,7 +207,7 @@ fn check_tasks<'a>(asked: &Run, known: impl Iterator<Item = &'a TaskId>) -> Resu
 }
 
 /// Everything is checked before anything is written.
-fn propose(place: &Place, asked: &Run, target: &Target) -> Result<Proposed, Failure> {
+fn propose(place: &ProjectStore, asked: &RunArgs, target: &RunTarget) -> Result<Proposed, Failure> {
     let resolved = configure::load(&place.project.top, asked.policy.clone(), asked.set.clone())?;
     resolved.require_agents().map_err(|error| {
         let failure = Failure::usage(error);
@@ -229,14 +230,14 @@ fn propose(place: &Place, asked: &Run, target: &Target) -> Result<Proposed, Fail
         vault: place.vault.clone(),
     };
     setup::propose(founding).map_err(|error| {
-        let kind = if error.is_of_the_machine() { Kind::Error } else { Kind::Usage };
+        let kind = if error.is_of_the_machine() { FailureKind::Error } else { FailureKind::Usage };
         let at = error.key().and_then(|key| written.get(key));
         let place = at.map(|at| format!("{}:{}:{}: ", at.layer.name, at.line, at.column)).unwrap_or_default();
         Failure { kind, hints: error.hints(), message: format!("{place}{error}") }
     })
 }
 
-fn plan(place: &Place, asked: &Run, target: &Target, source: &str) -> Result<Planned, Failure> {
+fn plan(place: &ProjectStore, asked: &RunArgs, target: &RunTarget, source: &str) -> Result<Planned, Failure> {
     if let Some(goal) = &target.goal {
         return windlass_plan::goal::read(goal).map_err(bad_plan);
     }
@@ -270,19 +271,24 @@ fn preview(proposed: &Proposed) -> String {
     page
 }
 
-fn found(place: &Place, proposed: Proposed, progress: &mut Progress) -> Result<(), Failure> {
+fn found(place: &ProjectStore, proposed: Proposed, progress: &mut ProgressPrinter) -> Result<(), Failure> {
     place.state.create_checked().or_usage()?;
     for warning in &proposed.warnings {
         progress.line(&format!("warning: {}", text::clean(warning)));
     }
     let mut store = Store::open(&place.vault).or_error()?;
     setup::found(&mut store, proposed).map_err(|error| {
-        let kind = if error.is_of_the_base() { Kind::Usage } else { Kind::Error };
+        let kind = if error.is_of_the_base() { FailureKind::Usage } else { FailureKind::Error };
         Failure { kind, hints: error.hints(), message: error.to_string() }
     })
 }
 
-fn drive(place: &Place, name: &LoopName, asked: &Run, progress: &mut Progress) -> Result<Ended, Failure> {
+fn drive(
+    place: &ProjectStore,
+    name: &LoopName,
+    asked: &RunArgs,
+    progress: &mut ProgressPrinter,
+) -> Result<Ended, Failure> {
     let wanted = Asked {
         task: asked.task.as_ref().map(TaskId::new),
         until: asked.until.as_ref().map(TaskId::new),
@@ -294,24 +300,19 @@ fn drive(place: &Place, name: &LoopName, asked: &Run, progress: &mut Progress) -
     let ended = drive_loop::drive_loop(&mut store, &place.site(name), wanted, progress);
     progress.erase();
     ended.map_err(|error| {
-        let kind = if error.is_disk_full() { Kind::Paused } else { Kind::Error };
+        let kind = if error.is_disk_full() { FailureKind::Paused } else { FailureKind::Error };
         Failure { kind, message: error.to_string(), hints: error.hints() }
     })
 }
 
-fn close(
-    place: &Place,
-    name: &LoopName,
-    (as_json, closing): (bool, Closing),
-    ended: &Ended,
-) -> Result<Exit, Failure> {
+fn close(place: &ProjectStore, name: &LoopName, closing: Closing, ended: &Ended) -> Result<Exit, Failure> {
     let view = known(place, name)?.ok_or_else(|| Failure::error(format!("{name} is gone")))?;
-    match (as_json, closing) {
-        (true, _) => json::print(&view),
-        (false, Closing::Plain) => say_part!("\n{}", view::page(&view)),
-        (false, Closing::WithNext) => say_part!("\n{}", view::status(&view)),
+    match closing {
+        Closing::Json => json::print(&view),
+        Closing::Plain => say_part!("\n{}", view::page(&view)),
+        Closing::WithNext => say_part!("\n{}", view::status(&view)),
     }
-    if *ended == Ended::Interrupted && !as_json {
+    if *ended == Ended::Interrupted && closing != Closing::Json {
         say!("interrupted; everything is saved.");
     }
     Ok(Exit::of(ended))

@@ -11,18 +11,18 @@ use windlass_core::summary::Summary;
 use windlass_core::usage::{ModelUsage, Usage};
 use windlass_store::Reader;
 
-use crate::args::{Findings, ShowItem};
+use crate::args::{FindingsArgs, ShowArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Known, Wish};
+use crate::place::{Locations, StoredLoop};
 use crate::show::out::{say, say_part};
 use crate::show::{json as print_json, text, view};
 
 const PAGE: usize = 512;
 const SHOWN_BYTES: u64 = 4 << 20;
 
-pub fn show(wish: &Wish, asked: &ShowItem) -> Result<Exit, Failure> {
-    let place = wish.place()?;
+pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
+    let place = locations.project_store()?;
     let (reader, row) = place.find(asked.name.as_deref())?;
     let Some(item) = &asked.item else {
         let seen = place.view(&row)?;
@@ -33,7 +33,7 @@ pub fn show(wish: &Wish, asked: &ShowItem) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     };
-    let history = History::read(&reader, &row)?;
+    let history = LoopHistory::read(&reader, &row)?;
     if let Some(number) = item.strip_prefix("attempt:") {
         return attempt(&reader, &history, number, asked.json);
     }
@@ -63,10 +63,10 @@ pub fn show(wish: &Wish, asked: &ShowItem) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-pub fn findings(wish: &Wish, asked: &Findings) -> Result<Exit, Failure> {
-    let place = wish.place()?;
+pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Failure> {
+    let place = locations.project_store()?;
     let (reader, row) = place.find(asked.name.as_deref())?;
-    let history = History::read(&reader, &row)?;
+    let history = LoopHistory::read(&reader, &row)?;
     let shown = |finding: &&Finding| asked.all || finding.is_open();
     let found: Vec<&Finding> = history.state.findings.values().filter(shown).collect();
     if asked.json {
@@ -81,7 +81,7 @@ pub fn findings(wish: &Wish, asked: &Findings) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn attempt(reader: &Reader, history: &History, number: &str, as_json: bool) -> Result<Exit, Failure> {
+fn attempt(reader: &Reader, history: &LoopHistory, number: &str, as_json: bool) -> Result<Exit, Failure> {
     let found = history.attempts.iter().find(|attempt| attempt.attempt.to_string() == number);
     let found = found.ok_or_else(|| Failure::usage(format!("there is no finished attempt {number}")))?;
     let read = |id: &Option<BlobId>| id.as_ref().map(|id| blob(reader, id)).transpose();
@@ -117,7 +117,7 @@ fn say_summary(found: &AttemptRow) {
     }
 }
 
-fn check(reader: &Reader, history: &History, number: &str, as_json: bool) -> Result<Exit, Failure> {
+fn check(reader: &Reader, history: &LoopHistory, number: &str, as_json: bool) -> Result<Exit, Failure> {
     let found = history.checks.get(number);
     let (title, output) = found.ok_or_else(|| {
         Failure::usage(format!("there is no check result {number}"))
@@ -141,7 +141,7 @@ fn blob(reader: &Reader, id: &BlobId) -> Result<String, Failure> {
 }
 
 /// A loop's log, folded, with what the state does not keep.
-pub struct History {
+pub struct LoopHistory {
     state: State,
     pub attempts: Vec<AttemptRow>,
     /// Each check's result by the number of its event.
@@ -168,8 +168,8 @@ pub struct AttemptRow {
     transcript: Option<BlobId>,
 }
 
-impl History {
-    pub fn read(reader: &Reader, row: &Known) -> Result<Self, Failure> {
+impl LoopHistory {
+    pub fn read(reader: &Reader, row: &StoredLoop) -> Result<Self, Failure> {
         let mut history: Option<Self> = None;
         let mut after = Seq(0);
         loop {

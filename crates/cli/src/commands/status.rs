@@ -1,14 +1,14 @@
 //! `windlass status`: how one loop stands.
 
-use crate::args::Show;
+use crate::args::LoopArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::place::Wish;
+use crate::place::Locations;
 use crate::show::out::say_part;
 use crate::show::{json, view};
 
-pub fn status(wish: &Wish, asked: &Show) -> Result<Exit, Failure> {
-    let place = wish.place()?;
+pub fn status(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
+    let place = locations.project_store()?;
     let (_, row) = place.find(asked.name.as_deref())?;
     let seen = place.view(&row)?;
     if asked.json {

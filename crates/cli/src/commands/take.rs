@@ -2,15 +2,15 @@
 
 use windlass_driver::setup::{self, Taken};
 
-use crate::args::Named;
+use crate::args::ExactLoopArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Wish, surroundings};
+use crate::place::{Locations, surroundings};
 use crate::show::json;
 use crate::show::out::say;
 
-pub fn take(wish: &Wish, asked: &Named) -> Result<Exit, Failure> {
-    let place = wish.place()?;
+pub fn take(locations: &Locations, asked: &ExactLoopArgs) -> Result<Exit, Failure> {
+    let place = locations.project_store()?;
     let name = place.exact(asked.name.as_deref())?;
     let (_, row) = place.find(Some(name.as_str()))?;
     let view = place.view(&row)?;

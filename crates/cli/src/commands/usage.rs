@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::json;
 use windlass_core::usage::{ModelUsage, Usage};
 
-use super::show::{AttemptRow, History};
-use crate::args::Show;
+use super::show::{AttemptRow, LoopHistory};
+use crate::args::LoopArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::place::{Known, Place, Wish};
+use crate::place::{Locations, ProjectStore, StoredLoop};
 use crate::show::json as print_json;
 use crate::show::out::say;
 use crate::show::view;
@@ -38,8 +38,8 @@ impl Sum {
     }
 }
 
-pub fn usage(wish: &Wish, asked: &Show) -> Result<Exit, Failure> {
-    let place = wish.place()?;
+pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
+    let place = locations.project_store()?;
     if asked.name.is_none()
         && let Some(reader) = place.reader()?
     {
@@ -50,7 +50,7 @@ pub fn usage(wish: &Wish, asked: &Show) -> Result<Exit, Failure> {
     }
     let (reader, row) = place.find(asked.name.as_deref())?;
     let seen = place.view(&row)?;
-    let history = History::read(&reader, &row)?;
+    let history = LoopHistory::read(&reader, &row)?;
     let attempts = &history.attempts;
     let tables = [
         ("by_role", sums(attempts, |attempt| attempt.role.to_owned())),
@@ -80,7 +80,7 @@ pub fn usage(wish: &Wish, asked: &Show) -> Result<Exit, Failure> {
 }
 
 /// One line for each loop.
-fn all(place: &Place, rows: &[Known], as_json: bool) -> Result<Exit, Failure> {
+fn all(place: &ProjectStore, rows: &[StoredLoop], as_json: bool) -> Result<Exit, Failure> {
     let views = rows.iter().map(|row| place.view(row)).collect::<Result<Vec<_>, Failure>>()?;
     if as_json {
         let loops: BTreeMap<String, _> =

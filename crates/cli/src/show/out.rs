@@ -56,12 +56,12 @@ pub fn redraw(text: &str) {
 }
 
 /// Many lines, written together.
-pub struct Page {
+pub struct PagedOutput {
     to: BufWriter<StdoutLock<'static>>,
     coloured: bool,
 }
 
-impl Page {
+impl PagedOutput {
     pub fn new() -> Self {
         let coloured = std::io::stdout().is_terminal();
         Self { to: BufWriter::new(std::io::stdout().lock()), coloured }

@@ -15,7 +15,7 @@ use super::text::{self, Colour, fit, paint, width};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
-pub struct Progress {
+pub struct ProgressPrinter {
     live: bool,
     drawn: bool,
     quiet: bool,
@@ -26,7 +26,7 @@ pub struct Progress {
     tokens: u64,
 }
 
-impl Progress {
+impl ProgressPrinter {
     /// `quiet` says nothing at all: the caller prints JSON.
     pub fn new(quiet: bool) -> Self {
         let now = clock::now();
@@ -59,7 +59,7 @@ impl Progress {
     }
 }
 
-impl Observer for Progress {
+impl Observer for ProgressPrinter {
     fn decided(&mut self, state: &State, decision: &Decision) {
         for event in &decision.events {
             for warning in warnings(event) {
