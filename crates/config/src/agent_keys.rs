@@ -5,9 +5,9 @@ use windlass_core::policy::AgentPolicy;
 use super::format::AgentNames;
 use super::key::PolicyKey;
 use super::kind::ValueKind;
-use super::kind::choice::{Choice, Network};
+use super::kind::choice::{NetworkWord, OneOf};
 use super::kind::list::{ARGUMENTS, HOSTS, KnownAgents};
-use super::kind::number::{Flag, LIMIT, Span};
+use super::kind::number::{Flag, LIMIT, SpanOfTime};
 use super::kind::tables::{InjectedFiles, Variables};
 use super::kind::text::Text;
 
@@ -23,11 +23,11 @@ pub fn agent_keys(agents: &AgentNames) -> Vec<PolicyKey<AgentPolicy>> {
             .doc("The model to ask for; \"\" is the agent's own default."),
         key("effort", Text, |agent| &mut agent.effort)
             .doc("The reasoning effort to ask for; \"\" is the agent's own default."),
-        key("timeout", Span, |agent| &mut agent.timeout)
+        key("timeout", SpanOfTime, |agent| &mut agent.timeout)
             .doc("How long one attempt may take."),
-        key("silence", Span, |agent| &mut agent.silence)
+        key("silence", SpanOfTime, |agent| &mut agent.silence)
             .doc("How long an attempt may do nothing before it counts as stalled: print nothing new, use hardly any CPU, write no file."),
-        key("grace", Span, |agent| &mut agent.grace)
+        key("grace", SpanOfTime, |agent| &mut agent.grace)
             .doc("How long an attempt gets to end by itself before it is killed."),
         key("max_turns", LIMIT, |agent| &mut agent.max_turns)
             .doc("Turns of one attempt, where the agent can bound them."),
@@ -45,7 +45,7 @@ pub fn agent_keys(agents: &AgentNames) -> Vec<PolicyKey<AgentPolicy>> {
             .doc("Files that must lie in the workspace for the agent: where, and which file of your checkout. Never part of the work."),
         key("fallback", KnownAgents(agents.known.clone()), |agent| &mut agent.extra.fallback)
             .doc("Agents that take over, in turn, when this one is not signed in or does not know its model."),
-        key("network", Network, |agent| &mut agent.network)
+        key("network", NetworkWord, |agent| &mut agent.network)
             .doc("Which network the agent sees: the machine's, a loopback of its own, none, or the hosts of `allow`."),
         key("allow", HOSTS, |agent| &mut agent.network.allow)
             .doc("What the agent may reach through windlass's proxy, as host:port."),
@@ -60,9 +60,9 @@ fn key<K: ValueKind>(
     PolicyKey::new(name, kind, at)
 }
 
-fn adapter(agents: &AgentNames) -> Choice<String> {
-    Choice {
-        options: agents.known.iter().chain(&agents.other).map(|name| (*name).to_owned()).collect(),
+fn adapter(agents: &AgentNames) -> OneOf<String> {
+    OneOf {
+        options: agents.adapters.iter().map(|name| (*name).to_owned()).collect(),
         name: String::as_str,
         later: &["external", "builtin"],
     }

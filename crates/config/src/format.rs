@@ -20,8 +20,8 @@ pub struct PolicyFormat {
 pub struct AgentNames {
     /// Programs that windlass knows how to call and to hear, the best first.
     pub known: Vec<&'static str>,
-    /// Other words that `use` may have, such as `command`.
-    pub other: Vec<&'static str>,
+    /// Every word that `use` may have: the known programs, and such as `command`.
+    pub adapters: Vec<&'static str>,
 }
 
 /// What a dotted name is.

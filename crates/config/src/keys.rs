@@ -7,9 +7,9 @@ use windlass_core::policy::{LandRule, Policy, Rejected, SandboxLevel, WantedEngi
 use super::key::PolicyKey;
 use super::kind::ValueKind;
 use super::kind::checks::Checks;
-use super::kind::choice::{Choice, Network};
+use super::kind::choice::{NetworkWord, OneOf};
 use super::kind::list::{COMMANDS, DIRECTORIES, GLOBS, HOSTS, PATHS, PATHS_ANYWHERE, VARIABLES};
-use super::kind::number::{AT_LEAST_ONE, Bytes, Dollars, Flag, LARGE_LIMIT, LIMIT, Span};
+use super::kind::number::{AT_LEAST_ONE, Bytes, Dollars, Flag, LARGE_LIMIT, LIMIT, SpanOfTime};
 use super::kind::tables::Prices;
 use super::kind::text::Text;
 
@@ -64,7 +64,7 @@ fn loop_keys() -> Vec<PolicyKey<Policy>> {
 
 fn budget_keys() -> Vec<PolicyKey<Policy>> {
     vec![
-        key("budget.wall", Span, |p| &mut p.budget.wall)
+        key("budget.wall", SpanOfTime, |p| &mut p.budget.wall)
             .doc("Working time of the whole loop; waiting and paused time do not count."),
         key("budget.cost_usd", Dollars, |p| &mut p.budget.cost_micro_usd)
             .doc("What the whole loop may cost, in dollars."),
@@ -87,11 +87,11 @@ fn workspace_and_plan_keys() -> Vec<PolicyKey<Policy>> {
 
 fn gate_keys() -> Vec<PolicyKey<Policy>> {
     vec![
-        key("gate.timeout", Span, |p| &mut p.gate.timeout)
+        key("gate.timeout", SpanOfTime, |p| &mut p.gate.timeout)
             .doc("How long one check may take."),
         key("gate.protect", GLOBS, |p| &mut p.gate.protect)
             .doc("What no task may change unless its file allows it: tests, and what runs them."),
-        key("gate.network", Network, |p| &mut p.gate.network)
+        key("gate.network", NetworkWord, |p| &mut p.gate.network)
             .doc("Which network checks see: the machine's, a loopback of their own, none, or the hosts of `allow`."),
         key("gate.allow", HOSTS, |p| &mut p.gate.network.allow)
             .doc("What checks may reach through windlass's proxy, as host:port."),
@@ -174,8 +174,8 @@ fn land_and_price_keys() -> Vec<PolicyKey<Policy>> {
     ]
 }
 
-fn rejected() -> Choice<Rejected> {
-    Choice {
+fn rejected() -> OneOf<Rejected> {
+    OneOf {
         options: vec![Rejected::Continue, Rejected::Reset],
         name: |rejected| match rejected {
             Rejected::Continue => "continue",
@@ -185,8 +185,8 @@ fn rejected() -> Choice<Rejected> {
     }
 }
 
-fn level() -> Choice<WantedLevel> {
-    Choice {
+fn level() -> OneOf<WantedLevel> {
+    OneOf {
         options: vec![
             WantedLevel::Auto,
             WantedLevel::Namespaces,
@@ -199,24 +199,24 @@ fn level() -> Choice<WantedLevel> {
     }
 }
 
-fn engine() -> Choice<WantedEngine> {
-    Choice {
+fn engine() -> OneOf<WantedEngine> {
+    OneOf {
         options: vec![WantedEngine::Auto, WantedEngine::Docker, WantedEngine::Podman],
         name: |engine| engine.name(),
         later: &[],
     }
 }
 
-fn minimum() -> Choice<SandboxLevel> {
-    Choice {
+fn minimum() -> OneOf<SandboxLevel> {
+    OneOf {
         options: vec![SandboxLevel::Namespaces, SandboxLevel::Landlock, SandboxLevel::None],
         name: |level| level.name(),
         later: &["container"],
     }
 }
 
-fn land_rule() -> Choice<LandRule> {
-    Choice {
+fn land_rule() -> OneOf<LandRule> {
+    OneOf {
         options: vec![LandRule::Branch],
         name: |rule| match rule {
             LandRule::Branch => "branch",

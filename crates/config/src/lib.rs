@@ -2,8 +2,13 @@
 //! place of every value kept. `layer` is the only part that reads files, besides
 //! `detect`, which looks at a project.
 //!
-//! It reads no environment and prints nothing: the directories of the user come
-//! in as arguments, and problems go out as values that render themselves.
+//! A key is one entry of `keys` or `agent_keys`: its name, its kind of value (one
+//! implementation below `kind`), the field of core's `Policy` it fills, and what
+//! it means. Defaults are core's.
+//!
+//! It reads no environment and prints nothing: the user's own file comes in as a
+//! path, the names of agents as a list, and problems go out as values that render
+//! themselves.
 
 mod agent_keys;
 mod detect;

@@ -11,7 +11,7 @@ use super::*;
 pub fn format() -> PolicyFormat {
     PolicyFormat::new(&AgentNames {
         known: vec!["codex", "claude", "opencode", "gemini", "qwen"],
-        other: vec!["acp", "command", "scripted"],
+        adapters: vec!["codex", "claude", "opencode", "gemini", "qwen", "acp", "command", "scripted"],
     })
 }
 

@@ -33,7 +33,8 @@ pub fn config(locations: &Locations, asked: &ConfigArgs) -> Result<Exit, Failure
 
 /// What windlass.toml may say in this build.
 pub fn policy_format() -> PolicyFormat {
-    PolicyFormat::new(&AgentNames { known: KNOWN_AGENTS.to_vec(), other: vec!["acp", "command", "scripted"] })
+    let adapters = KNOWN_AGENTS.into_iter().chain(["acp", "command", "scripted"]).collect();
+    PolicyFormat::new(&AgentNames { known: KNOWN_AGENTS.to_vec(), adapters })
 }
 
 /// The policy of a project, all layers merged.

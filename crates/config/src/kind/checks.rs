@@ -8,8 +8,8 @@ use windlass_core::nearest::nearest;
 use windlass_core::policy::{CheckPolicy, CheckWhen, GatePolicy};
 use windlass_core::time::Millis;
 
-use super::choice::Choice;
-use super::number::{AT_MOST_ONE, Flag, LIMIT, Span};
+use super::choice::OneOf;
+use super::number::{AT_MOST_ONE, Flag, LIMIT, SpanOfTime};
 use super::text::{Glob, Text};
 use super::{Setter, TomlValue, ValueKind, quoted, wrong_type};
 use crate::key::PolicyKey;
@@ -37,7 +37,7 @@ pub static CHECK_KEYS: LazyLock<Vec<PolicyKey<CheckDraft>>> = LazyLock::new(|| {
             .doc("The shell command, run at the root of a clean checkout; it must exit 0."),
         key("when", when(), |check| &mut check.when)
             .doc("Whether it judges each task, the finished work, or both."),
-        key("timeout", Span, |check| check.timeout.get_or_insert_default())
+        key("timeout", SpanOfTime, |check| check.timeout.get_or_insert_default())
             .doc("How long it may take; without it, `gate.timeout` holds."),
         key("junit", Glob, |check| &mut check.junit)
             .doc("A glob of the junit files it writes. windlass counts the tests itself: no file, no test, a failed one, or one that ran before and is gone or skipped is red."),
@@ -60,8 +60,8 @@ fn key<K: ValueKind>(
     PolicyKey::new(name, kind, at)
 }
 
-fn when() -> Choice<CheckWhen> {
-    Choice {
+fn when() -> OneOf<CheckWhen> {
+    OneOf {
         options: vec![CheckWhen::Both, CheckWhen::Task, CheckWhen::Final],
         name: |when| match when {
             CheckWhen::Both => "both",

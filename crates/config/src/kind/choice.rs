@@ -7,7 +7,7 @@ use super::text::text;
 use super::{Setter, TomlValue, ValueKind, not_available, quoted, replace};
 use crate::problem::TextProblem;
 
-pub struct Choice<T> {
+pub struct OneOf<T> {
     pub options: Vec<T>,
     /// The word for an option.
     pub name: fn(&T) -> &str,
@@ -15,7 +15,7 @@ pub struct Choice<T> {
     pub later: &'static [&'static str],
 }
 
-impl<T: Clone> Choice<T> {
+impl<T: Clone> OneOf<T> {
     fn words(&self) -> String {
         let words: Vec<String> = self.options.iter().map(|option| quoted((self.name)(option))).collect();
         words.join(", ")
@@ -39,7 +39,7 @@ impl<T: Clone> Choice<T> {
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> ValueKind for Choice<T> {
+impl<T: Clone + Send + Sync + 'static> ValueKind for OneOf<T> {
     type Target = T;
 
     fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<T>, Vec<TextProblem>> {
@@ -56,11 +56,11 @@ impl<T: Clone + Send + Sync + 'static> ValueKind for Choice<T> {
 }
 
 /// The word for a network; its list of hosts is another key.
-pub struct Network;
+pub struct NetworkWord;
 
-impl Network {
-    fn kinds() -> Choice<NetworkKind> {
-        Choice {
+impl NetworkWord {
+    fn kinds() -> OneOf<NetworkKind> {
+        OneOf {
             options: vec![NetworkKind::Open, NetworkKind::Loopback, NetworkKind::None, NetworkKind::Allow],
             name: |kind| kind.name(),
             later: &[],
@@ -68,7 +68,7 @@ impl Network {
     }
 }
 
-impl ValueKind for Network {
+impl ValueKind for NetworkWord {
     type Target = NetworkPolicy;
 
     fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<NetworkPolicy>, Vec<TextProblem>> {

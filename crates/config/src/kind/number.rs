@@ -156,9 +156,9 @@ impl ValueKind for Bytes {
 }
 
 /// Written with units; 0 switches the limit off.
-pub struct Span;
+pub struct SpanOfTime;
 
-impl Span {
+impl SpanOfTime {
     fn parse(key: &str, value: &TomlValue<'_>) -> Result<Millis, TextProblem> {
         let help = || {
             "write a number with a unit, such as \"20s\", \"5m\" or \"1h30m\"; 0 switches the limit off"
@@ -182,7 +182,7 @@ impl Span {
     }
 }
 
-impl ValueKind for Span {
+impl ValueKind for SpanOfTime {
     type Target = Millis;
 
     fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<Millis>, Vec<TextProblem>> {
