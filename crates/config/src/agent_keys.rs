@@ -7,9 +7,9 @@ use super::key::PolicyKey;
 use super::kind::ValueKind;
 use super::kind::choice::{NetworkWord, OneOf};
 use super::kind::list::{ARGUMENTS, HOSTS, KnownAgents};
-use super::kind::number::{Flag, LIMIT, SpanOfTime};
+use super::kind::number::{FLAG, LIMIT, SPAN};
 use super::kind::tables::{InjectedFiles, Variables};
-use super::kind::text::Text;
+use super::kind::text::TEXT;
 
 pub fn agent_keys(agents: &AgentNames) -> Vec<PolicyKey<AgentPolicy>> {
     vec![
@@ -17,29 +17,29 @@ pub fn agent_keys(agents: &AgentNames) -> Vec<PolicyKey<AgentPolicy>> {
             .doc("The agent: a program that windlass knows, any that speaks the Agent Client Protocol, any other as a command, or a script of actions for trying things out."),
         key("command", ARGUMENTS, |agent| &mut agent.command)
             .doc("The program of a `command` or `acp` agent and its arguments. The brief arrives on its standard input, or as the prompt of the protocol."),
-        key("script", Text, |agent| &mut agent.script)
+        key("script", TEXT, |agent| &mut agent.script)
             .doc("The file of actions a scripted agent plays."),
-        key("model", Text, |agent| &mut agent.model)
+        key("model", TEXT, |agent| &mut agent.model)
             .doc("The model to ask for; \"\" is the agent's own default."),
-        key("effort", Text, |agent| &mut agent.effort)
+        key("effort", TEXT, |agent| &mut agent.effort)
             .doc("The reasoning effort to ask for; \"\" is the agent's own default."),
-        key("timeout", SpanOfTime, |agent| &mut agent.timeout)
+        key("timeout", SPAN, |agent| &mut agent.timeout)
             .doc("How long one attempt may take."),
-        key("silence", SpanOfTime, |agent| &mut agent.silence)
+        key("silence", SPAN, |agent| &mut agent.silence)
             .doc("How long an attempt may do nothing before it counts as stalled: print nothing new, use hardly any CPU, write no file."),
-        key("grace", SpanOfTime, |agent| &mut agent.grace)
+        key("grace", SPAN, |agent| &mut agent.grace)
             .doc("How long an attempt gets to end by itself before it is killed."),
         key("max_turns", LIMIT, |agent| &mut agent.max_turns)
             .doc("Turns of one attempt, where the agent can bound them."),
-        key("resume", Flag, |agent| &mut agent.extra.resume)
+        key("resume", FLAG, |agent| &mut agent.extra.resume)
             .doc("Whether an attempt goes on with the conversation of the one before it, at the same task."),
         key("env", Variables, |agent| agent)
             .doc("Environment variables of the agent: a list of names that are passed through, or a table of names and values."),
         key("args", ARGUMENTS, |agent| &mut agent.extra.args)
             .doc("Arguments put after windlass's own, for agents that windlass knows."),
-        key("path", Text, |agent| &mut agent.extra.path)
+        key("path", TEXT, |agent| &mut agent.extra.path)
             .doc("The agent's program, where it is not the one found by its name."),
-        key("own_config", Flag, |agent| &mut agent.extra.own_config)
+        key("own_config", FLAG, |agent| &mut agent.extra.own_config)
             .doc("Whether your own configuration of the agent's program (MCP servers, plugins, instructions) is used."),
         key("inject", InjectedFiles, |agent| &mut agent.extra.inject)
             .doc("Files that must lie in the workspace for the agent: where, and which file of your checkout. Never part of the work."),

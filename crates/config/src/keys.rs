@@ -9,9 +9,9 @@ use super::kind::ValueKind;
 use super::kind::checks::Checks;
 use super::kind::choice::{NetworkWord, OneOf};
 use super::kind::list::{COMMANDS, DIRECTORIES, GLOBS, HOSTS, PATHS, PATHS_ANYWHERE, VARIABLES};
-use super::kind::number::{AT_LEAST_ONE, Bytes, Dollars, Flag, LARGE_LIMIT, LIMIT, SpanOfTime};
+use super::kind::number::{AT_LEAST_ONE, BYTES, DOLLARS, FLAG, LARGE_LIMIT, LIMIT, SPAN};
 use super::kind::tables::Prices;
-use super::kind::text::Text;
+use super::kind::text::TEXT;
 
 pub fn policy_keys() -> Vec<PolicyKey<Policy>> {
     [
@@ -64,9 +64,9 @@ fn loop_keys() -> Vec<PolicyKey<Policy>> {
 
 fn budget_keys() -> Vec<PolicyKey<Policy>> {
     vec![
-        key("budget.wall", SpanOfTime, |p| &mut p.budget.wall)
+        key("budget.wall", SPAN, |p| &mut p.budget.wall)
             .doc("Working time of the whole loop; waiting and paused time do not count."),
-        key("budget.cost_usd", Dollars, |p| &mut p.budget.cost_micro_usd)
+        key("budget.cost_usd", DOLLARS, |p| &mut p.budget.cost_micro_usd)
             .doc("What the whole loop may cost, in dollars."),
         key("budget.tokens", LARGE_LIMIT, |p| &mut p.budget.tokens).doc("Tokens the whole loop may use."),
     ]
@@ -80,14 +80,14 @@ fn workspace_and_plan_keys() -> Vec<PolicyKey<Policy>> {
             .doc("Files brought from your checkout that git does not have; never part of the work."),
         key("workspace.history", AT_LEAST_ONE, |p| &mut p.workspace.history)
             .doc("How many commits of history the author's clone has."),
-        key("plan.source", Text, |p| &mut p.plan.source)
+        key("plan.source", TEXT, |p| &mut p.plan.source)
             .doc("Where the plan is: a directory of task files, or a goal sentence."),
     ]
 }
 
 fn gate_keys() -> Vec<PolicyKey<Policy>> {
     vec![
-        key("gate.timeout", SpanOfTime, |p| &mut p.gate.timeout)
+        key("gate.timeout", SPAN, |p| &mut p.gate.timeout)
             .doc("How long one check may take."),
         key("gate.protect", GLOBS, |p| &mut p.gate.protect)
             .doc("What no task may change unless its file allows it: tests, and what runs them."),
@@ -104,32 +104,32 @@ fn gate_keys() -> Vec<PolicyKey<Policy>> {
 
 fn review_and_finish_keys() -> Vec<PolicyKey<Policy>> {
     vec![
-        key("review.tasks", Flag, |p| &mut p.review.tasks)
+        key("review.tasks", FLAG, |p| &mut p.review.tasks)
             .doc("Whether a reviewer must accept each task."),
-        key("review.final", Flag, |p| &mut p.review.whole)
+        key("review.final", FLAG, |p| &mut p.review.whole)
             .doc("Whether a reviewer must accept the finished work."),
         key("review.rejected", rejected(), |p| &mut p.review.rejected)
             .doc("Where the next iteration starts after a reject: from the rejected work, or from the task's base."),
-        key("finish.skill", Text, |p| &mut p.finish.skill)
+        key("finish.skill", TEXT, |p| &mut p.finish.skill)
             .doc("A skill the finisher is asked to use once the work is proven."),
-        key("finish.prompt", Text, |p| &mut p.finish.prompt)
+        key("finish.prompt", TEXT, |p| &mut p.finish.prompt)
             .doc("What the finisher is asked to do once the work is proven."),
     ]
 }
 
 fn brief_keys() -> Vec<PolicyKey<Policy>> {
     vec![
-        key("brief.rules", Text, |p| &mut p.brief.rules.file)
+        key("brief.rules", TEXT, |p| &mut p.brief.rules.file)
             .doc("A file with your rules for every agent, in place of windlass's. It is read when a loop is created, and protected."),
-        key("brief.implement", Text, |p| &mut p.brief.implement.file)
+        key("brief.implement", TEXT, |p| &mut p.brief.implement.file)
             .doc("A file with what an author is asked to do about a task, in place of windlass's words."),
-        key("brief.fix", Text, |p| &mut p.brief.fix.file)
+        key("brief.fix", TEXT, |p| &mut p.brief.fix.file)
             .doc("A file with what an author is asked to do when the finished work does not hold."),
-        key("brief.review_task", Text, |p| &mut p.brief.review_task.file)
+        key("brief.review_task", TEXT, |p| &mut p.brief.review_task.file)
             .doc("A file with how a reviewer is to judge one task."),
-        key("brief.review_whole", Text, |p| &mut p.brief.review_whole.file)
+        key("brief.review_whole", TEXT, |p| &mut p.brief.review_whole.file)
             .doc("A file with how a reviewer is to judge the finished work."),
-        key("brief.finish", Text, |p| &mut p.brief.finish.file)
+        key("brief.finish", TEXT, |p| &mut p.brief.finish.file)
             .doc("A file with what a finisher is told; `finish.prompt` follows it."),
     ]
 }
@@ -139,7 +139,7 @@ fn sandbox_keys() -> Vec<PolicyKey<Policy>> {
         key("sandbox.level", level(), |p| &mut p.sandbox.level).doc(
             "How agents and checks are confined; \"auto\" is the best that this machine is shown to do.",
         ),
-        key("sandbox.image", Text, |p| &mut p.sandbox.image).doc(
+        key("sandbox.image", TEXT, |p| &mut p.sandbox.image).doc(
             "The image that the level \"container\" runs agents and checks in; the engine must have it.",
         ),
         key("sandbox.engine", engine(), |p| &mut p.sandbox.engine)
@@ -152,15 +152,15 @@ fn sandbox_keys() -> Vec<PolicyKey<Policy>> {
             .doc("What agents and checks may change beside their workspace."),
         key("sandbox.env", VARIABLES, |p| &mut p.sandbox.env)
             .doc("Environment variables passed through to agents and checks, by name."),
-        key("sandbox.memory", Bytes, |p| &mut p.sandbox.resources.memory_bytes)
+        key("sandbox.memory", BYTES, |p| &mut p.sandbox.resources.memory_bytes)
             .doc("Memory in use of one attempt or check, all its processes together."),
         key("sandbox.processes", LARGE_LIMIT, |p| &mut p.sandbox.resources.processes)
             .doc("Processes and threads of one attempt or check."),
         key("sandbox.open_files", LARGE_LIMIT, |p| &mut p.sandbox.resources.open_files)
             .doc("Open files of one process."),
-        key("sandbox.file_size", Bytes, |p| &mut p.sandbox.resources.file_bytes)
+        key("sandbox.file_size", BYTES, |p| &mut p.sandbox.resources.file_bytes)
             .doc("Size of one file that an attempt or check may write."),
-        key("sandbox.workspace_size", Bytes, |p| &mut p.sandbox.resources.workspace_bytes)
+        key("sandbox.workspace_size", BYTES, |p| &mut p.sandbox.resources.workspace_bytes)
             .doc("Size of the whole workspace."),
     ]
 }

@@ -1,5 +1,5 @@
-//! The kinds of value a key may have. Each is one implementation of
-//! [`ValueKind`]: nothing else lists them.
+//! The kinds of value a key may have. Each is one [`SimpleKind`], or one
+//! implementation of [`ValueKind`]: nothing else lists them.
 
 pub mod checks;
 pub mod choice;
@@ -31,6 +31,29 @@ pub trait ValueKind: Send + Sync + 'static {
 
     /// The value as it would be written in a file.
     fn show(&self, target: &Self::Target) -> String;
+}
+
+/// A kind of value that is read as a whole and replaces what was there.
+pub struct SimpleKind<T: 'static> {
+    pub takes: &'static str,
+    pub parse: fn(&str, &TomlValue<'_>) -> Result<T, TextProblem>,
+    pub show: fn(&T) -> String,
+}
+
+impl<T> ValueKind for SimpleKind<T> {
+    type Target = T;
+
+    fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<T>, Vec<TextProblem>> {
+        replace((self.parse)(key, value))
+    }
+
+    fn takes(&self) -> String {
+        self.takes.to_owned()
+    }
+
+    fn show(&self, target: &T) -> String {
+        (self.show)(target)
+    }
 }
 
 /// What a well-formed value does to what it fills.

@@ -9,8 +9,8 @@ use windlass_core::policy::{CheckPolicy, CheckWhen, GatePolicy};
 use windlass_core::time::Millis;
 
 use super::choice::OneOf;
-use super::number::{AT_MOST_ONE, Flag, LIMIT, SpanOfTime};
-use super::text::{Glob, Text};
+use super::number::{AT_MOST_ONE, FLAG, LIMIT, SPAN};
+use super::text::{GLOB, TEXT};
 use super::{Setter, TomlValue, ValueKind, quoted, wrong_type};
 use crate::key::PolicyKey;
 use crate::problem::TextProblem;
@@ -31,23 +31,23 @@ pub struct CheckDraft {
 
 pub static CHECK_KEYS: LazyLock<Vec<PolicyKey<CheckDraft>>> = LazyLock::new(|| {
     vec![
-        key("name", Text, |check| &mut check.name)
+        key("name", TEXT, |check| &mut check.name)
             .doc("What the check is called in reports and in a task's `checks`."),
-        key("run", Text, |check| &mut check.run)
+        key("run", TEXT, |check| &mut check.run)
             .doc("The shell command, run at the root of a clean checkout; it must exit 0."),
         key("when", when(), |check| &mut check.when)
             .doc("Whether it judges each task, the finished work, or both."),
-        key("timeout", SpanOfTime, |check| check.timeout.get_or_insert_default())
+        key("timeout", SPAN, |check| check.timeout.get_or_insert_default())
             .doc("How long it may take; without it, `gate.timeout` holds."),
-        key("junit", Glob, |check| &mut check.junit)
+        key("junit", GLOB, |check| &mut check.junit)
             .doc("A glob of the junit files it writes. windlass counts the tests itself: no file, no test, a failed one, or one that ran before and is gone or skipped is red."),
-        key("control", Text, |check| &mut check.control)
+        key("control", TEXT, |check| &mut check.control)
             .doc("A command that must fail where the check passes, such as a test of something false. It runs on a clean checkout of its own; where it passes too, the check is red."),
         key("retry", AT_MOST_ONE, |check| &mut check.retry)
             .doc("Runs a red check once more, on a clean checkout; both results are kept, and a second green one is a warning."),
         key("repeat", LIMIT, |check| &mut check.repeat)
             .doc("Runs a green check this many times in all, each on a clean checkout; the first red run makes it red, and where it follows a green one it is a warning."),
-        key("chain", Flag, |check| &mut check.chain)
+        key("chain", FLAG, |check| &mut check.chain)
             .doc("Goes on in the tree that the check before it left, instead of a clean checkout."),
     ]
 });

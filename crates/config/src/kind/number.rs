@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use toml::de::DeValue;
 use windlass_core::time::Millis;
 
-use super::{Setter, TomlValue, ValueKind, duration, quoted, replace, size, wrong_type};
+use super::{Setter, SimpleKind, TomlValue, ValueKind, duration, quoted, replace, size, wrong_type};
 use crate::problem::TextProblem;
 
 /// A whole number, kept as a `T`.
@@ -67,152 +67,97 @@ impl<T: TryFrom<u64> + Display + 'static> ValueKind for Count<T> {
     }
 }
 
-/// Written in dollars, kept in millionths; 0 switches the limit off.
-pub struct Dollars;
+/// Written in dollars, kept in millionths.
+pub const DOLLARS: SimpleKind<u64> =
+    SimpleKind { takes: "amount in dollars, 0 = off", parse: dollars, show: show_dollars };
+
+/// Written with a unit, kept in bytes.
+pub const BYTES: SimpleKind<u64> = SimpleKind {
+    takes: "size such as \"512MB\" or \"4GiB\", 0 = off",
+    parse: bytes,
+    show: |bytes| size::show(*bytes),
+};
+
+/// Written with units.
+pub const SPAN: SimpleKind<Millis> = SimpleKind {
+    takes: "duration such as \"20s\", \"5m\" or \"1h30m\", 0 = off",
+    parse: span,
+    show: |span| if span.is_zero() { "0".to_owned() } else { quoted(&duration::write(*span)) },
+};
+
+pub const FLAG: SimpleKind<bool> = SimpleKind {
+    takes: "true or false",
+    parse: |key, value| value.get_ref().as_bool().ok_or_else(|| wrong_type(key, "true or false", value)),
+    show: bool::to_string,
+};
 
 const MICRO: f64 = 1_000_000.0;
 
-impl Dollars {
-    fn parse(key: &str, value: &TomlValue<'_>) -> Result<u64, TextProblem> {
-        let written = match value.get_ref() {
-            DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
-            DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse::<f64>().ok(),
-            DeValue::String(_)
-            | DeValue::Integer(_)
-            | DeValue::Boolean(_)
-            | DeValue::Datetime(_)
-            | DeValue::Array(_)
-            | DeValue::Table(_) => return Err(wrong_type(key, "an amount in dollars", value)),
-        };
-        let fits = |dollars: &f64| (0.0..=1e9).contains(dollars);
-        let amount = written.filter(fits).ok_or_else(|| TextProblem {
-            span: value.span(),
-            message: format!("`{key}` must be an amount in dollars from 0 to a billion"),
-            help: "write it like 20.0; 0 switches the limit off".to_owned(),
-        })?;
-        Ok((amount * MICRO).round() as u64)
-    }
+fn dollars(key: &str, value: &TomlValue<'_>) -> Result<u64, TextProblem> {
+    let written = match value.get_ref() {
+        DeValue::Float(float) => float.as_str().parse::<f64>().ok(),
+        DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str().parse::<f64>().ok(),
+        DeValue::String(_)
+        | DeValue::Integer(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_)
+        | DeValue::Array(_)
+        | DeValue::Table(_) => return Err(wrong_type(key, "an amount in dollars", value)),
+    };
+    let fits = |dollars: &f64| (0.0..=1e9).contains(dollars);
+    let amount = written.filter(fits).ok_or_else(|| TextProblem {
+        span: value.span(),
+        message: format!("`{key}` must be an amount in dollars from 0 to a billion"),
+        help: "write it like 20.0; 0 switches the limit off".to_owned(),
+    })?;
+    Ok((amount * MICRO).round() as u64)
 }
 
-impl ValueKind for Dollars {
-    type Target = u64;
-
-    fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<u64>, Vec<TextProblem>> {
-        replace(Self::parse(key, value))
-    }
-
-    fn takes(&self) -> String {
-        "amount in dollars, 0 = off".to_owned()
-    }
-
-    fn show(&self, micro: &u64) -> String {
-        let (whole, part) = (micro / 1_000_000, micro % 1_000_000);
-        let part = format!("{part:06}");
-        let part = part.trim_end_matches('0');
-        format!("{whole}.{}", if part.is_empty() { "0" } else { part })
-    }
+fn show_dollars(micro: &u64) -> String {
+    let (whole, part) = (micro / 1_000_000, micro % 1_000_000);
+    let part = format!("{part:06}");
+    let part = part.trim_end_matches('0');
+    format!("{whole}.{}", if part.is_empty() { "0" } else { part })
 }
 
-/// Written with a unit, kept in bytes; 0 switches the limit off.
-pub struct Bytes;
-
-impl Bytes {
-    fn parse(key: &str, value: &TomlValue<'_>) -> Result<u64, TextProblem> {
-        let help = || {
-            "write a number with a unit, such as \"512MB\" or \"4GiB\"; 0 switches the limit off".to_owned()
-        };
-        if let Some(number) = value.get_ref().as_integer() {
-            if number.as_str() == "0" {
-                return Ok(0);
-            }
-            let message = format!("`{key}` has no unit");
-            return Err(TextProblem { span: value.span(), message, help: help() });
+fn bytes(key: &str, value: &TomlValue<'_>) -> Result<u64, TextProblem> {
+    let help =
+        || "write a number with a unit, such as \"512MB\" or \"4GiB\"; 0 switches the limit off".to_owned();
+    if let Some(number) = value.get_ref().as_integer() {
+        if number.as_str() == "0" {
+            return Ok(0);
         }
-        let Some(text) = value.get_ref().as_str() else {
-            return Err(TextProblem { help: help(), ..wrong_type(key, "a size", value) });
-        };
-        size::parse(text).ok_or_else(|| TextProblem {
-            span: value.span(),
-            message: format!("`{key}` is not a size: {}", quoted(text)),
-            help: help(),
-        })
+        let message = format!("`{key}` has no unit");
+        return Err(TextProblem { span: value.span(), message, help: help() });
     }
+    let Some(text) = value.get_ref().as_str() else {
+        return Err(TextProblem { help: help(), ..wrong_type(key, "a size", value) });
+    };
+    size::parse(text).ok_or_else(|| TextProblem {
+        span: value.span(),
+        message: format!("`{key}` is not a size: {}", quoted(text)),
+        help: help(),
+    })
 }
 
-impl ValueKind for Bytes {
-    type Target = u64;
-
-    fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<u64>, Vec<TextProblem>> {
-        replace(Self::parse(key, value))
-    }
-
-    fn takes(&self) -> String {
-        "size such as \"512MB\" or \"4GiB\", 0 = off".to_owned()
-    }
-
-    fn show(&self, bytes: &u64) -> String {
-        size::show(*bytes)
-    }
-}
-
-/// Written with units; 0 switches the limit off.
-pub struct SpanOfTime;
-
-impl SpanOfTime {
-    fn parse(key: &str, value: &TomlValue<'_>) -> Result<Millis, TextProblem> {
-        let help = || {
-            "write a number with a unit, such as \"20s\", \"5m\" or \"1h30m\"; 0 switches the limit off"
-                .to_owned()
-        };
-        if let Some(number) = value.get_ref().as_integer() {
-            if number.as_str().trim_start_matches(['+', '-']) == "0" {
-                return Ok(Millis(0));
-            }
-            let message = format!("`{key}` has no unit");
-            return Err(TextProblem { span: value.span(), message, help: help() });
+fn span(key: &str, value: &TomlValue<'_>) -> Result<Millis, TextProblem> {
+    let help = || {
+        "write a number with a unit, such as \"20s\", \"5m\" or \"1h30m\"; 0 switches the limit off"
+            .to_owned()
+    };
+    if let Some(number) = value.get_ref().as_integer() {
+        if number.as_str().trim_start_matches(['+', '-']) == "0" {
+            return Ok(Millis(0));
         }
-        let Some(text) = value.get_ref().as_str() else {
-            return Err(TextProblem { help: help(), ..wrong_type(key, "a duration", value) });
-        };
-        duration::parse(text).map_err(|why| TextProblem {
-            span: value.span(),
-            message: format!("`{key}` is not a duration: {why}"),
-            help: help(),
-        })
+        let message = format!("`{key}` has no unit");
+        return Err(TextProblem { span: value.span(), message, help: help() });
     }
-}
-
-impl ValueKind for SpanOfTime {
-    type Target = Millis;
-
-    fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<Millis>, Vec<TextProblem>> {
-        replace(Self::parse(key, value))
-    }
-
-    fn takes(&self) -> String {
-        "duration such as \"20s\", \"5m\" or \"1h30m\", 0 = off".to_owned()
-    }
-
-    fn show(&self, span: &Millis) -> String {
-        if span.is_zero() { "0".to_owned() } else { quoted(&duration::write(*span)) }
-    }
-}
-
-/// True or false.
-pub struct Flag;
-
-impl ValueKind for Flag {
-    type Target = bool;
-
-    fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<bool>, Vec<TextProblem>> {
-        replace(value.get_ref().as_bool().ok_or_else(|| wrong_type(key, "true or false", value)))
-    }
-
-    fn takes(&self) -> String {
-        "true or false".to_owned()
-    }
-
-    fn show(&self, flag: &bool) -> String {
-        flag.to_string()
-    }
+    let Some(text) = value.get_ref().as_str() else {
+        return Err(TextProblem { help: help(), ..wrong_type(key, "a duration", value) });
+    };
+    duration::parse(text).map_err(|why| TextProblem {
+        span: value.span(),
+        message: format!("`{key}` is not a duration: {why}"),
+        help: help(),
+    })
 }

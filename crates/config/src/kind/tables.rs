@@ -9,7 +9,7 @@ use windlass_core::policy::AgentPolicy;
 use windlass_core::usage::Price;
 
 use super::list::VARIABLES;
-use super::number::Dollars;
+use super::number::DOLLARS;
 use super::text::{inside, text};
 use super::{Setter, TomlValue, ValueKind, quoted, quoted_list, replace_all, wrong_type};
 use crate::key::PolicyKey;
@@ -120,13 +120,13 @@ fn show_pairs(pairs: &BTreeMap<String, String>) -> String {
 /// What a million tokens cost.
 static PRICE_KEYS: LazyLock<Vec<PolicyKey<Price>>> = LazyLock::new(|| {
     vec![
-        PolicyKey::new("input", Dollars, |price: &mut Price| &mut price.input)
+        PolicyKey::new("input", DOLLARS, |price: &mut Price| &mut price.input)
             .doc("Dollars for a million tokens that a model reads."),
-        PolicyKey::new("output", Dollars, |price: &mut Price| &mut price.output)
+        PolicyKey::new("output", DOLLARS, |price: &mut Price| &mut price.output)
             .doc("Dollars for a million tokens that a model writes, reasoning included."),
-        PolicyKey::new("cache_read", Dollars, |price: &mut Price| &mut price.cache_read)
+        PolicyKey::new("cache_read", DOLLARS, |price: &mut Price| &mut price.cache_read)
             .doc("Dollars for a million tokens that come from the cache."),
-        PolicyKey::new("cache_write", Dollars, |price: &mut Price| &mut price.cache_write)
+        PolicyKey::new("cache_write", DOLLARS, |price: &mut Price| &mut price.cache_write)
             .doc("Dollars for a million tokens that are put into the cache."),
     ]
 });

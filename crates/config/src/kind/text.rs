@@ -1,70 +1,13 @@
 //! One text, and one pattern of paths.
 
-use super::{Setter, TomlValue, ValueKind, quoted, replace, wrong_type};
+use super::{SimpleKind, TomlValue, quoted, wrong_type};
 use crate::problem::TextProblem;
 
-/// Any text.
-pub struct Text;
-
-impl ValueKind for Text {
-    type Target = String;
-
-    fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<String>, Vec<TextProblem>> {
-        replace(text(key, value))
-    }
-
-    fn takes(&self) -> String {
-        "text".to_owned()
-    }
-
-    fn show(&self, text: &String) -> String {
-        quoted(text)
-    }
-}
+pub const TEXT: SimpleKind<String> = SimpleKind { takes: "text", parse: text, show: |text| quoted(text) };
 
 /// One pattern of paths inside the repository.
-pub struct Glob;
-
-impl Glob {
-    fn parse(key: &str, value: &TomlValue<'_>) -> Result<String, TextProblem> {
-        let written = text(key, value)?;
-        if written.is_empty() {
-            return Ok(written);
-        }
-        let wrong = |message: String| {
-            TextProblem {
-            span: value.span(),
-            message,
-            help: "write it like \"target/junit.xml\" or \"build/**/TEST-*.xml\", from the root of the repository"
-                .to_owned(),
-        }
-        };
-        let path = inside(&written).map_err(|why| wrong(format!("in `{key}`, {why}")))?;
-        match globset::Glob::new(&path) {
-            Ok(_) => Ok(path),
-            Err(error) => {
-                let why = format!("the glob {} is not valid: {}", quoted(&written), error.kind());
-                Err(wrong(format!("in `{key}`, {why}")))
-            }
-        }
-    }
-}
-
-impl ValueKind for Glob {
-    type Target = String;
-
-    fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<String>, Vec<TextProblem>> {
-        replace(Self::parse(key, value))
-    }
-
-    fn takes(&self) -> String {
-        "glob of paths in the repository".to_owned()
-    }
-
-    fn show(&self, glob: &String) -> String {
-        quoted(glob)
-    }
-}
+pub const GLOB: SimpleKind<String> =
+    SimpleKind { takes: "glob of paths in the repository", parse: glob, show: |glob| quoted(glob) };
 
 pub fn text(key: &str, value: &TomlValue<'_>) -> Result<String, TextProblem> {
     let Some(text) = value.get_ref().as_str() else {
@@ -78,6 +21,28 @@ pub fn text(key: &str, value: &TomlValue<'_>) -> Result<String, TextProblem> {
         });
     }
     Ok(text.to_owned())
+}
+
+fn glob(key: &str, value: &TomlValue<'_>) -> Result<String, TextProblem> {
+    let written = text(key, value)?;
+    if written.is_empty() {
+        return Ok(written);
+    }
+    let wrong = |message: String| TextProblem {
+        span: value.span(),
+        message,
+        help:
+            "write it like \"target/junit.xml\" or \"build/**/TEST-*.xml\", from the root of the repository"
+                .to_owned(),
+    };
+    let path = inside(&written).map_err(|why| wrong(format!("in `{key}`, {why}")))?;
+    match globset::Glob::new(&path) {
+        Ok(_) => Ok(path),
+        Err(error) => {
+            let why = format!("the glob {} is not valid: {}", quoted(&written), error.kind());
+            Err(wrong(format!("in `{key}`, {why}")))
+        }
+    }
 }
 
 /// A path from the root of the repository, without a leading `./`.
