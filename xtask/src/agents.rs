@@ -7,6 +7,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use windlass_agent::registry::AGENTS;
 
 use crate::stages::Stages;
 use crate::surroundings::Surroundings;
@@ -25,28 +26,24 @@ struct Agent {
     name: &'static str,
     package: &'static str,
     version: &'static str,
-    wanted: Wanted,
 }
 
-const AGENTS: &[Agent] = &[
-    Agent { name: "codex", package: "@openai/codex", version: "0.166.0", wanted: Wanted::Usual },
-    Agent { name: "claude", package: "@anthropic-ai/claude-code", version: "2.1.325", wanted: Wanted::Usual },
-    Agent { name: "opencode", package: "opencode-ai", version: "1.18.33", wanted: Wanted::All },
-    Agent { name: "gemini", package: "@google/gemini-cli", version: "0.61.0", wanted: Wanted::All },
-    Agent { name: "qwen", package: "@qwen-code/qwen-code", version: "0.24.4", wanted: Wanted::All },
-    Agent {
-        name: "claude-agent-acp",
-        package: "@agentclientprotocol/claude-agent-acp",
-        version: "0.99.1",
-        wanted: Wanted::All,
-    },
-    Agent {
-        name: "codex-acp",
-        package: "@agentclientprotocol/codex-acp",
-        version: "2.6.0",
-        wanted: Wanted::All,
-    },
+/// Of the agents that windlass knows, those that every run of the suite has.
+const USUAL: [&str; 2] = ["codex", "claude"];
+
+/// Programs that only speak the Agent Client Protocol for a known agent.
+const PROTOCOL_ONLY: [Agent; 2] = [
+    Agent { name: "claude-agent-acp", package: "@agentclientprotocol/claude-agent-acp", version: "0.99.1" },
+    Agent { name: "codex-acp", package: "@agentclientprotocol/codex-acp", version: "2.6.0" },
 ];
+
+fn agents() -> impl Iterator<Item = Agent> {
+    let known = AGENTS.iter().filter_map(|known| {
+        let version = known.tried_versions.last()?;
+        Some(Agent { name: known.name, package: known.npm_package, version })
+    });
+    known.chain(PROTOCOL_ONLY)
+}
 
 /// A registry that does not answer must not hold up the suite.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -58,22 +55,22 @@ pub fn dir(around: &Surroundings) -> PathBuf {
 
 /// A program of one of them, if that is installed.
 pub fn program(around: &Surroundings, name: &str) -> Option<PathBuf> {
-    let agent = AGENTS.iter().find(|agent| agent.name == name)?;
+    let agent = agents().find(|agent| agent.name == name)?;
     agent.is_in(&dir(around)).then(|| agent.program(&dir(around)))
 }
 
 /// The directories of those that every run of the suite has, as far as they are installed.
 pub fn usual(around: &Surroundings) -> Vec<PathBuf> {
     let dir = dir(around);
-    let here = AGENTS.iter().filter(|agent| agent.wanted == Wanted::Usual && agent.is_in(&dir));
+    let here = agents().filter(|agent| agent.is_usual() && agent.is_in(&dir));
     here.map(|agent| dir.join(agent.name)).collect()
 }
 
 pub fn set_up(around: &Surroundings, stages: &mut Stages, wanted: Wanted) {
     stages.run("the agents that tests drive", |stages| {
         let dir = dir(around);
-        let chosen = |agent: &&Agent| wanted == Wanted::All || agent.wanted == Wanted::Usual;
-        let missing: Vec<_> = AGENTS.iter().filter(chosen).filter(|agent| !agent.is_in(&dir)).collect();
+        let chosen = |agent: &Agent| wanted == Wanted::All || agent.is_usual();
+        let missing: Vec<_> = agents().filter(chosen).filter(|agent| !agent.is_in(&dir)).collect();
         if missing.is_empty() {
             println!("every agent is here");
             return Ok(());
@@ -94,6 +91,10 @@ pub fn set_up(around: &Surroundings, stages: &mut Stages, wanted: Wanted) {
 }
 
 impl Agent {
+    fn is_usual(&self) -> bool {
+        USUAL.contains(&self.name)
+    }
+
     fn program(&self, dir: &Path) -> PathBuf {
         dir.join(self.name).join("node_modules/.bin").join(self.name)
     }
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn an_agent_is_there_in_its_own_version_only() {
         let dir = tempfile::tempdir().unwrap();
-        let agent = &AGENTS[0];
+        let agent = agents().next().unwrap();
         assert!(!agent.is_in(dir.path()));
         let package = dir.path().join("codex/node_modules/@openai/codex");
         fs::create_dir_all(&package).unwrap();

@@ -18,7 +18,7 @@ cargo xtask ci [--full] [--all-agents]
                               test, and compare instruction counts
 
 --full         the large matrices too
---all-agents   tests with opencode, gemini and qwen too, not only with codex and claude
+--all-agents   tests with every agent that windlass knows, not only with codex and claude
 --rebaseline   accept the instruction counts of this machine";
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use windlass_agent::registry::AGENTS;
 
 use crate::surroundings::Surroundings;
 
@@ -40,10 +41,9 @@ const FLAGS: [&str; 6] = [
 /// Longer inputs are slow, and a few lines show all there is. Some recordings are longer, and are cut.
 const MAX_LEN: usize = 4 * 1024;
 
-/// The programs as `windlass_agent::cli::NAMES` orders them: the first byte of an input chooses by it.
-const PROGRAMS: [&str; 5] = ["codex", "claude", "opencode", "gemini", "qwen"];
-/// Whatever speaks the Agent Client Protocol comes after them.
-const ACP: usize = PROGRAMS.len();
+/// The first byte of an input chooses the program: the known agents in their order, then any that speaks the
+/// Agent Client Protocol.
+const ACP: usize = AGENTS.len();
 
 pub fn run(asked: Asked) -> Result<ExitCode> {
     let around = Surroundings::new()?;
@@ -103,7 +103,7 @@ fn seeds(around: &Surroundings, place: &Path) -> Result<PathBuf> {
     for seed in files(&around.root.join("fuzz/corpus").join(TARGET))? {
         fs::copy(&seed, dir.join(seed.file_name().unwrap_or_default()))?;
     }
-    let of = |name: &str| PROGRAMS.iter().position(|program| name.starts_with(program));
+    let of = |name: &str| AGENTS.iter().position(|agent| name.starts_with(agent.name));
     let tests = around.root.join("crates/agent/tests");
     let mut words = seeds_of(&tests.join("recordings"), &dir, of)?;
     let of = |name: &str| (!["README", "errors", "read"].contains(&name)).then_some(ACP);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass_core::id::{LoopName, Nonce, TaskId};
 use windlass_core::input::{AttemptEnd, Report};
 use windlass_core::nearest::nearest;
-use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS, Role};
+use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::summary::Summary;
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Session, Usage};
@@ -15,10 +15,10 @@ use windlass_process::{Canceller, Capture, Confinement, Resources, Spawner};
 use windlass_redact::Redactor;
 
 use crate::acp::Acp;
-use crate::cli;
 use crate::command::Command;
 use crate::known::Known;
 use crate::live::Live;
+use crate::registry;
 use crate::scripted::{ScriptError, Scripted};
 
 pub trait Agent: Send + Sync {
@@ -43,15 +43,12 @@ pub fn adapter(policy: &AgentPolicy) -> Result<Box<dyn Agent>, UnknownAdapter> {
         "acp" => Ok(Box::new(Acp)),
         "command" => Ok(Box::new(Command)),
         "scripted" => Ok(Box::new(Scripted)),
-        other => match cli::named(other) {
-            Some(cli) => Ok(Box::new(Known(cli))),
-            None => {
-                let names = KNOWN_AGENTS.into_iter().chain(["acp", "command", "scripted"]);
-                Err(UnknownAdapter {
-                    name: other.to_owned(),
-                    nearest: nearest(other, names).unwrap_or("command"),
-                })
-            }
+        other => match registry::named(other) {
+            Some(agent) => Ok(Box::new(Known(agent))),
+            None => Err(UnknownAdapter {
+                name: other.to_owned(),
+                nearest: nearest(other, registry::adapter_names()).unwrap_or("command"),
+            }),
         },
     }
 }

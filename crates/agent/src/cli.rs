@@ -34,46 +34,20 @@ use windlass_process::Exit;
 use crate::live::Live;
 use crate::reset::Zone;
 
-pub(crate) use self::claude::ENVIRONMENT as CLAUDE_ENVIRONMENT;
+pub(crate) use self::claude::{Claude, ENVIRONMENT as CLAUDE_ENVIRONMENT};
+pub(crate) use self::codex::Codex;
+pub(crate) use self::gemini::Gemini;
+pub(crate) use self::opencode::Opencode;
+pub(crate) use self::qwen::Qwen;
 
 pub trait Cli: Sync {
-    /// The adapter's name, and the program's.
-    fn name(&self) -> &'static str;
-
-    /// Versions that the recordings and the trials were made with.
-    fn tried_versions(&self) -> &'static [&'static str];
-
-    /// The version in what `--version` printed.
-    fn parse_version(&self, printed: &str) -> Option<String> {
-        line::version(printed)
-    }
-
     fn invocation(&self, ask: &Ask<'_>) -> Invocation;
-
-    /// Whether a report can be asked for by a JSON schema. Where it can, the report is taken from there alone.
-    fn has_schema(&self) -> bool;
 
     /// The program to start for the one that was found: a wrapper that drops signals is stepped over.
     /// `exists` says whether there is such a file.
     fn native(&self, found: &Path, exists: &dyn Fn(&Path) -> bool) -> PathBuf;
 
     fn reader(&self, begun: Begun) -> Box<dyn Reader>;
-
-    /// The command that fixes a login.
-    fn login_remedy(&self) -> &'static str;
-}
-
-pub const NAMES: [&str; 5] = ["codex", "claude", "opencode", "gemini", "qwen"];
-
-pub fn named(name: &str) -> Option<&'static dyn Cli> {
-    match name {
-        "codex" => Some(&codex::Codex),
-        "claude" => Some(&claude::Claude),
-        "opencode" => Some(&opencode::Opencode),
-        "gemini" => Some(&gemini::Gemini),
-        "qwen" => Some(&qwen::Qwen),
-        _ => None,
-    }
 }
 
 /// What is wanted of one turn.

@@ -13,9 +13,10 @@ use windlass_process::{Canceller, Confinement, Exit, Finished, Running, Spawner}
 
 use crate::agent::{Agent, Call, Told, Unusable};
 use crate::attempt::{self, REPORT_PATH, Start};
-use crate::cli::{self, Access, Ask, Begun, Cli, Confined, Invocation, Over, OwnConfig, Reader};
+use crate::cli::{self, Access, Ask, Begun, Confined, Invocation, Over, OwnConfig, Reader};
 use crate::follow::Follower;
 use crate::live::Live;
+use crate::registry::{self, KnownAgent};
 use crate::reset::Zone;
 use crate::version::Asking;
 use crate::{claim, command, report, schema, version};
@@ -29,7 +30,7 @@ const LAST_ERRORS: u64 = 64 * 1024;
 /// Below the home.
 const SCHEMA_FILE: &str = ".windlass-report.schema.json";
 
-pub struct Known(pub &'static dyn Cli);
+pub struct Known(pub &'static KnownAgent);
 
 impl Agent for Known {
     fn check(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<(), Unusable> {
@@ -43,7 +44,7 @@ impl Agent for Known {
     }
 
     fn answers(&self) -> bool {
-        self.0.has_schema()
+        self.0.report_by_schema
     }
 
     fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
@@ -51,8 +52,8 @@ impl Agent for Known {
             Ok(found) => found.canonicalize().unwrap_or(found),
             Err(error) => return attempt::not_started(call.role, error.to_string()),
         };
-        let program = self.0.native(&found, &|place| place.is_file());
-        let turn = Turn { cli: self.0, call, program: &program };
+        let program = self.0.cli.native(&found, &|place| place.is_file());
+        let turn = Turn { agent: self.0, call, program: &program };
         let (mut told, gone) = turn.play(call.resume, started);
         if gone && call.resume.is_some() {
             let note = "the conversation it was to go on with is gone: it began afresh".to_owned();
@@ -74,7 +75,7 @@ impl Known {
     /// With its version, which is asked for afterwards: a turn does not wait for it, nor does who interrupts one.
     fn name(&self, told: &mut Told, call: &Call<'_>, program: &Path) {
         if told.end == AttemptEnd::Interrupted {
-            self.0.name().clone_into(&mut told.agent);
+            self.0.name.clone_into(&mut told.agent);
             return;
         }
         let asking = Asking {
@@ -85,7 +86,7 @@ impl Known {
             home: call.home.to_owned(),
             dir: call.dir.join("version"),
         };
-        let (agent, untried) = version::words(self.0, version::ask(self.0, asking));
+        let (agent, untried) = version::words(self.0, version::ask(asking));
         told.agent = agent;
         told.notes.extend(untried);
     }
@@ -96,7 +97,7 @@ impl Known {
             let place = project.join(given);
             return command::executable(&place).map(|()| place);
         }
-        let name = self.0.name();
+        let name = self.0.name;
         let missing = || Unusable::NotInstalled { program: name.to_owned() };
         command::locate(OsStr::new(name), path).ok_or_else(missing)
     }
@@ -130,26 +131,26 @@ pub fn installed(
     (project, path): (&Path, &OsStr),
     (spawner, scratch): (&Spawner, &Path),
 ) -> Option<Installed> {
-    let cli = cli::named(&policy.adapter)?;
-    let program = Known(cli).found(policy, project, path).ok()?;
+    let agent = registry::named(&policy.adapter)?;
+    let program = Known(agent).found(policy, project, path).ok()?;
     let real = program.canonicalize().unwrap_or_else(|_| program.clone());
-    let native = cli.native(&real, &|place| place.is_file());
+    let native = agent.cli.native(&real, &|place| place.is_file());
     let asking = Asking {
         program: &native,
         path,
         spawner,
         confinement: &Confinement::none(),
         home: scratch.join("home"),
-        dir: scratch.join(cli.name()),
+        dir: scratch.join(agent.name),
     };
-    let version = version::heard(version::ask(cli, asking));
-    let tried = version.as_deref().is_some_and(|version| cli.tried_versions().contains(&version));
+    let version = version::heard(version::ask(asking));
+    let tried = version.as_deref().is_some_and(|version| agent.tried_versions.contains(&version));
     Some(Installed { program, version, tried })
 }
 
 /// One run of the program.
 struct Turn<'a> {
-    cli: &'static dyn Cli,
+    agent: &'static KnownAgent,
     call: &'a Call<'a>,
     program: &'a Path,
 }
@@ -158,7 +159,7 @@ impl Turn<'_> {
     /// What came of it, and whether its session was gone.
     fn play(&self, resume: Option<&Session>, started: &mut dyn FnMut(Canceller)) -> (Told, bool) {
         let call = self.call;
-        let schema = self.cli.has_schema().then(|| schema::of(call.role));
+        let schema = self.agent.report_by_schema.then(|| schema::of(call.role));
         let invocation = self.invocation(schema.as_ref(), resume);
         let put = |(name, bytes): &(PathBuf, Vec<u8>)| attempt::put(&call.home.join(name), bytes);
         let schema_text =
@@ -179,7 +180,7 @@ impl Turn<'_> {
             zone: Zone::system(),
         };
         let heard =
-            Heard { reader: self.cli.reader(begun), schema: schema.is_some(), notes: invocation.notes };
+            Heard { reader: self.agent.cli.reader(begun), schema: schema.is_some(), notes: invocation.notes };
         hear(call, start, heard, started)
     }
 
@@ -188,7 +189,7 @@ impl Turn<'_> {
         let policy = call.policy;
         let set = policy.extra.set.keys().map(String::as_str);
         let variables: Vec<&str> = call.env.iter().filter_map(|(name, _)| name.to_str()).chain(set).collect();
-        self.cli.invocation(&Ask {
+        self.agent.cli.invocation(&Ask {
             variables: &variables,
             role: call.role,
             program: self.program,

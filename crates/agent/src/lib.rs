@@ -2,8 +2,9 @@
 //!
 //! [`brief`] renders what an agent is told, [`adapter`] finds the [`Agent`] that a policy names, its
 //! [`Agent::call`] runs one turn under a warden, and [`report`] reads what the turn claims. The end of the
-//! turn is put into a class by [`failure`] and says nothing about the work. [`cli`] knows the coding agents
-//! that people have: how each is called, what it prints ([`live`]), and when its limits end ([`reset`]).
+//! turn is put into a class by [`failure`] and says nothing about the work. [`registry`] lists the coding
+//! agents that windlass knows; [`cli`] has how each is called, what it prints ([`live`]), and when its limits
+//! end ([`reset`]).
 //!
 //! Not here: judging any of it (core), the workspace and its trees (workspace), keeping transcripts (the
 //! driver and store), and killing (process). Nothing an agent prints is believed; only its report is read, from
@@ -21,7 +22,7 @@ pub mod failure;
 mod follow;
 mod known;
 pub mod live;
-mod profile;
+pub mod registry;
 pub mod report;
 pub mod reset;
 pub mod schema;
@@ -33,5 +34,4 @@ pub use acp::{ACP_ARG, acp_main};
 pub use agent::{Agent, Call, Names, Told, UnknownAdapter, Unusable, Wall, WallSource, adapter};
 pub use attempt::{INSIDE_VARIABLE, REPORT_PATH};
 pub use known::{Installed, installed};
-pub use profile::{Profile, profile};
 pub use scripted::{SCRIPTED_ARG, ScriptError, scripted_main};

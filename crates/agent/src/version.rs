@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 use windlass_process::{Confinement, Limits, Program, Spawner};
 
 use crate::attempt;
-use crate::cli::Cli;
+use crate::cli::line;
+use crate::registry::KnownAgent;
 
 /// Slow programs need a second or two; one that does not answer at all has no version.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -36,7 +37,7 @@ pub struct Asking<'a> {
     pub dir: PathBuf,
 }
 
-pub fn ask(cli: &'static dyn Cli, asking: Asking<'_>) -> Asked {
+pub fn ask(asking: Asking<'_>) -> Asked {
     let changed = asking.program.metadata().and_then(|found| found.modified()).ok();
     let key: Key = (asking.program.to_owned(), changed);
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,7 +49,7 @@ pub fn ask(cli: &'static dyn Cli, asking: Asking<'_>) -> Asked {
     let (program, spawner) = (program(&asking), asking.spawner.clone());
     let home = asking.home;
     let work = move || {
-        let version = run(&spawner, &program, &home).and_then(|printed| cli.parse_version(&printed));
+        let version = run(&spawner, &program, &home).and_then(|printed| line::version(&printed));
         if let Some(version) = &version {
             KNOWN.lock().unwrap_or_else(PoisonError::into_inner).push((key, version.clone()));
         }
@@ -69,12 +70,12 @@ pub fn heard(asked: Asked) -> Option<String> {
 }
 
 /// The name with the version, and what is to be said of a version that was never tried.
-pub fn words(cli: &dyn Cli, asked: Asked) -> (String, Option<String>) {
-    let name = cli.name();
+pub fn words(agent: &KnownAgent, asked: Asked) -> (String, Option<String>) {
+    let name = agent.name;
     let Some(version) = heard(asked) else {
         return (name.to_owned(), Some(format!("{name} did not say its version")));
     };
-    let tried = cli.tried_versions();
+    let tried = agent.tried_versions;
     let untried = (!tried.contains(&version.as_str()))
         .then(|| format!("{name} {version} was never tried with windlass; {} was", tried.join(", ")));
     (format!("{name} {version}"), untried)

@@ -126,9 +126,6 @@ pub struct Budget {
     pub tokens: u64,
 }
 
-/// Programs that windlass knows how to call and to hear, the best first.
-pub const KNOWN_AGENTS: [&str; 5] = ["codex", "claude", "opencode", "gemini", "qwen"];
-
 /// Section `[agent]` or `[role.<name>]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentPolicy {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_agent::live::Live;
-use windlass_agent::{Call, Names, Told, Wall, WallSource, adapter, installed, profile};
+use windlass_agent::registry::{self, AGENTS, KnownAgent, Profile};
+use windlass_agent::{Call, Names, Told, Wall, WallSource, adapter, installed};
 use windlass_core::id::{LoopName, Nonce};
-use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS, Policy, Role};
+use windlass_core::policy::{AgentPolicy, Policy, Role};
 use windlass_process::Spawner;
 
 use crate::clock;
@@ -41,12 +42,12 @@ pub enum Login {
 pub fn look(surroundings: &Surroundings, scratch: &Path) -> Vec<Seen> {
     let path = surroundings.clean_path();
     let spawner = Spawner::new();
-    let look = &|name: &'static str| {
-        let policy = AgentPolicy { adapter: name.to_owned(), ..AgentPolicy::default() };
+    let look = &|agent: &'static KnownAgent| {
+        let policy = AgentPolicy { adapter: agent.name.to_owned(), ..AgentPolicy::default() };
         let found = installed(&policy, (&surroundings.project, &path), (&spawner, scratch));
         Seen {
-            name,
-            login: login(&policy, surroundings),
+            name: agent.name,
+            login: login(&agent.profile, surroundings),
             program: found.as_ref().map(|found| found.program.clone()),
             tried: found.as_ref().is_some_and(|found| found.tried),
             version: found.and_then(|found| found.version),
@@ -54,13 +55,12 @@ pub fn look(surroundings: &Surroundings, scratch: &Path) -> Vec<Seen> {
     };
     // Some take seconds to say their version.
     std::thread::scope(|scope| {
-        let looks = KNOWN_AGENTS.map(|name| scope.spawn(move || look(name)));
+        let looks = AGENTS.each_ref().map(|agent| scope.spawn(move || look(agent)));
         looks.into_iter().filter_map(|look| look.join().ok()).collect()
     })
 }
 
-fn login(policy: &AgentPolicy, surroundings: &Surroundings) -> Login {
-    let Some(profile) = profile(policy) else { return Login::None };
+fn login(profile: &'static Profile, surroundings: &Surroundings) -> Login {
     let keys = profile.variables.iter().filter(|name| !name.ends_with("_URL") && !name.ends_with("_PROJECT"));
     let set = |name: &&&str| surroundings.var(name).is_some_and(|value| !value.is_empty());
     if let Some(name) = keys.copied().collect::<Vec<_>>().iter().find(|name| set(name)) {
@@ -102,7 +102,7 @@ pub fn probe(
     if let Some(home) = &home {
         home.seed().map_err(failed)?;
     }
-    let known = profile(agent).map_or(&[][..], |profile| profile.variables);
+    let known = registry::behind(agent).map_or(&[][..], |known| known.profile.variables);
     let named: Vec<String> = agent.env.iter().cloned().chain(known.iter().map(ToString::to_string)).collect();
     let told = called.call(
         &Call {
@@ -151,5 +151,6 @@ fn home<'a>(
     let operator = Path::new(surroundings.var("HOME")?);
     let (dir, seeded, locks) = (own.home(), own.seeded(), scratch.join("accounts"));
     let own_config = agent.extra.own_config;
-    Some(Home { dir, seeded, operator, profile: profile(agent)?, own_config, locks })
+    let profile = &registry::behind(agent)?.profile;
+    Some(Home { dir, seeded, operator, profile, own_config, locks })
 }

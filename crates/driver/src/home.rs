@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde_json::Value;
-use windlass_agent::Profile;
+use windlass_agent::registry::Profile;
 use windlass_process::remove_tree;
 
 /// No such file is larger.
@@ -145,8 +145,6 @@ mod tests {
     use super::*;
 
     static CODEX: Profile = Profile {
-        name: "codex",
-        install: "",
         credentials: &[".codex/auth.json"],
         configuration: &[(".codex/config.toml", ".codex/config.toml"), (".codex/none.md", "none.md")],
         variables: &[],

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_agent::{Unusable, adapter, profile};
+use windlass_agent::{Unusable, adapter, registry};
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::Creation;
 use windlass_core::policy::{
@@ -91,17 +91,17 @@ pub enum SetupError {
 }
 
 /// What helps where an agent cannot be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// A program that windlass knows is not there: the command that installs it.
-    Install(&'static str),
+    Install(String),
     /// A program that windlass knows is not where it is said to be.
     Path,
     Command,
 }
 
 impl Remedy {
-    fn hints(self, role: &str) -> Vec<String> {
+    fn hints(&self, role: &str) -> Vec<String> {
         let at = match role {
             "author" => "[agent]".to_owned(),
             role => format!("[agent] or [role.{role}]"),
@@ -320,9 +320,8 @@ fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), Setu
 }
 
 fn remedy(agent: &AgentPolicy, error: &Unusable) -> Remedy {
-    let known = profile(agent).filter(|known| known.name == agent.adapter);
-    match (known, error) {
-        (Some(known), Unusable::NotInstalled { .. }) => Remedy::Install(known.install),
+    match (registry::named(&agent.adapter), error) {
+        (Some(known), Unusable::NotInstalled { .. }) => Remedy::Install(known.install_command()),
         (Some(_), _) => Remedy::Path,
         (None, _) => Remedy::Command,
     }

@@ -6,14 +6,13 @@ use std::ffi::OsString;
 use serde_json::{Value, json};
 use windlass_core::policy::AgentPolicy;
 
-use crate::cli;
-use crate::profile::profile;
+use crate::{cli, registry};
 
 /// Where codex-acp 2 is given Codex's configuration, as JSON.
 const CODEX_CONFIG: &str = "CODEX_CONFIG";
 
 pub fn of(policy: &AgentPolicy) -> Vec<(OsString, OsString)> {
-    let name = profile(policy).map(|profile| profile.name);
+    let name = registry::behind(policy).map(|agent| agent.name);
     let fixed = if name == Some("claude") { cli::CLAUDE_ENVIRONMENT } else { &[] };
     let fixed = fixed.iter().map(|(name, value)| (name.into(), value.into()));
     let set = policy.extra.set.iter().map(|(variable, value)| {

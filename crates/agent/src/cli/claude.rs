@@ -24,14 +24,6 @@ pub struct Claude;
 const REMEDY: &str = "claude setup-token, or set ANTHROPIC_API_KEY";
 
 impl Cli for Claude {
-    fn name(&self) -> &'static str {
-        "claude"
-    }
-
-    fn tried_versions(&self) -> &'static [&'static str] {
-        &["2.1.325"]
-    }
-
     fn invocation(&self, ask: &Ask<'_>) -> Invocation {
         let mut call = Invocation::default();
         call.argv.push(ask.program.into());
@@ -84,10 +76,6 @@ impl Cli for Claude {
         call
     }
 
-    fn has_schema(&self) -> bool {
-        true
-    }
-
     fn native(&self, found: &Path, _exists: &dyn Fn(&Path) -> bool) -> PathBuf {
         found.to_path_buf()
     }
@@ -102,10 +90,6 @@ impl Cli for Claude {
             last_structured: None,
             fault: Fault::default(),
         })
-    }
-
-    fn login_remedy(&self) -> &'static str {
-        REMEDY
     }
 }
 

@@ -24,14 +24,6 @@ const REMEDY: &str = "codex login, or set CODEX_API_KEY";
 const WAITS_FOR_NETWORK: u32 = 3;
 
 impl Cli for Codex {
-    fn name(&self) -> &'static str {
-        "codex"
-    }
-
-    fn tried_versions(&self) -> &'static [&'static str] {
-        &["0.166.0"]
-    }
-
     fn invocation(&self, ask: &Ask<'_>) -> Invocation {
         let mut call = Invocation::default();
         call.argv.push(ask.program.into());
@@ -73,10 +65,6 @@ impl Cli for Codex {
         call
     }
 
-    fn has_schema(&self) -> bool {
-        true
-    }
-
     fn native(&self, found: &Path, exists: &dyn Fn(&Path) -> bool) -> PathBuf {
         // found: …/node_modules/@openai/codex/bin/codex.js
         let scope = found.ancestors().nth(3).filter(|_| found.ends_with("codex/bin/codex.js"));
@@ -103,10 +91,6 @@ impl Cli for Codex {
             mark: Mark::Missing(NO_MARK),
             network_waits: 0,
         })
-    }
-
-    fn login_remedy(&self) -> &'static str {
-        REMEDY
     }
 }
 

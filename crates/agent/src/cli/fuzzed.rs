@@ -3,13 +3,14 @@
 use windlass_core::time::Timestamp;
 use windlass_process::Exit;
 
-use super::{Begun, NAMES, Over, Start, acp, named};
+use super::{Begun, Over, Start, acp};
 use crate::agent::WallSource;
 use crate::failure;
+use crate::registry::AGENTS;
 use crate::reset::Zone;
 
 /// Those with a reader of their own, and any that speaks the Agent Client Protocol.
-const PROGRAMS: usize = NAMES.len() + 1;
+pub const PROGRAMS: usize = AGENTS.len() + 1;
 
 /// The first byte chooses the program, the second the exit; what follows is its output, and after a line of
 /// its own with one `~` its standard error.
@@ -28,8 +29,8 @@ pub fn readers(data: &[u8]) {
     let (round, which) = (usize::from(*program) / PROGRAMS, usize::from(*program) % PROGRAMS);
     let start = if round % 2 == 0 { Start::Fresh } else { Start::Resumed { before: Vec::new() } };
     let begun = Begun { model: String::new(), schema: true, start, zone: Zone::utc() };
-    let mut reader = match NAMES.get(which).and_then(|name| named(name)) {
-        Some(cli) => cli.reader(begun),
+    let mut reader = match AGENTS.get(which) {
+        Some(agent) => agent.cli.reader(begun),
         None => acp::reader(begun),
     };
     let now = Timestamp(1_794_765_600_000);

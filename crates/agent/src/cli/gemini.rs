@@ -26,14 +26,6 @@ const ANSWER_BYTES: usize = 256 * 1024;
 const REMEDY: &str = "run gemini once and log in, or set GEMINI_API_KEY";
 
 impl Cli for Gemini {
-    fn name(&self) -> &'static str {
-        "gemini"
-    }
-
-    fn tried_versions(&self) -> &'static [&'static str] {
-        &["0.61.0"]
-    }
-
     fn invocation(&self, ask: &Ask<'_>) -> Invocation {
         let mut call = Invocation::default();
         call.argv.push(ask.program.into());
@@ -73,10 +65,6 @@ impl Cli for Gemini {
         call
     }
 
-    fn has_schema(&self) -> bool {
-        false
-    }
-
     fn native(&self, found: &Path, _exists: &dyn Fn(&Path) -> bool) -> PathBuf {
         found.to_path_buf()
     }
@@ -89,10 +77,6 @@ impl Cli for Gemini {
             status: None,
             last_error: String::new(),
         })
-    }
-
-    fn login_remedy(&self) -> &'static str {
-        REMEDY
     }
 }
 

@@ -26,14 +26,6 @@ const REMEDY: &str = "opencode auth login";
 const CUTS_IN_A_ROW: u32 = 3;
 
 impl Cli for Opencode {
-    fn name(&self) -> &'static str {
-        "opencode"
-    }
-
-    fn tried_versions(&self) -> &'static [&'static str] {
-        &["1.18.33"]
-    }
-
     fn invocation(&self, ask: &Ask<'_>) -> Invocation {
         let mut call = Invocation::default();
         call.argv.push(ask.program.into());
@@ -79,10 +71,6 @@ impl Cli for Opencode {
         call
     }
 
-    fn has_schema(&self) -> bool {
-        false
-    }
-
     fn native(&self, found: &Path, _exists: &dyn Fn(&Path) -> bool) -> PathBuf {
         found.to_path_buf()
     }
@@ -96,10 +84,6 @@ impl Cli for Opencode {
             all_told: true,
             cuts: 0,
         })
-    }
-
-    fn login_remedy(&self) -> &'static str {
-        REMEDY
     }
 }
 

@@ -28,14 +28,6 @@ const PROSE: &str = "Model produced plain text instead of calling the structured
 const REQUEST_MS: u32 = 300_000;
 
 impl Cli for Qwen {
-    fn name(&self) -> &'static str {
-        "qwen"
-    }
-
-    fn tried_versions(&self) -> &'static [&'static str] {
-        &["0.24.4"]
-    }
-
     fn invocation(&self, ask: &Ask<'_>) -> Invocation {
         let mut call = Invocation::default();
         if ask.program.extension().is_some_and(|extension| extension == "js") {
@@ -81,10 +73,6 @@ impl Cli for Qwen {
         call
     }
 
-    fn has_schema(&self) -> bool {
-        true
-    }
-
     fn native(&self, found: &Path, exists: &dyn Fn(&Path) -> bool) -> PathBuf {
         let script = found.with_file_name("cli.js");
         let wrapped = found.file_name().is_some_and(|name| name == "cli-entry.js") && exists(&script);
@@ -99,10 +87,6 @@ impl Cli for Qwen {
             last_structured: None,
             in_prose: false,
         })
-    }
-
-    fn login_remedy(&self) -> &'static str {
-        REMEDY
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use windlass_agent::cli::fuzzed;
+use windlass_agent::registry;
 use windlass_core::input::AttemptEnd;
 use windlass_process::Exit;
 
@@ -167,7 +168,8 @@ fn a_turn_that_ended_well_was_never_given_up() {
 fn giant_lines_and_deep_ones_are_passed_over() {
     let giant = format!("{{\"type\":\"result\",\"x\":\"{}\"}}", "y".repeat(9 * 1024 * 1024));
     let deep = format!("{{\"type\":\"result\",\"x\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    for name in ["codex-ok", "claude-ok", "opencode-ok", "gemini-ok", "qwen-ok"] {
+    for agent in registry::names() {
+        let (name, ..) = TABLE.iter().find(|(name, ..)| *name == format!("{agent}-ok")).unwrap();
         let whole = recording(name, Exit::Code(0));
         for line in [&giant, &deep] {
             let disturbed = with_lines(&whole, |lines| lines.insert(1, line.as_bytes()));
@@ -180,12 +182,13 @@ fn giant_lines_and_deep_ones_are_passed_over() {
 
 #[test]
 fn the_fuzz_target_holds_on_its_seeds_and_on_every_recording() {
+    let programs = u8::try_from(fuzzed::PROGRAMS).unwrap();
     for (name, exit, _) in TABLE {
         let recording = recording(name, exit.clone());
-        for program in 0..12 {
+        for program in 0..2 * programs {
             for exit in [0, 4, 6] {
                 let whole = [&[program, exit], &recording.stdout[..], b"\n~\n", &recording.stderr].concat();
-                if program % 6 == 0 || *name != "opencode-midcut" {
+                if program % programs == 0 || *name != "opencode-midcut" {
                     fuzzed::readers(&whole);
                 }
             }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use windlass_agent::cli::{self, Access, Ask, Confined, Invocation, OwnConfig};
+use windlass_agent::cli::{Access, Ask, Confined, Invocation, OwnConfig};
+use windlass_agent::registry::{self, AGENTS, KnownAgent};
 use windlass_core::policy::Role;
 
 fn ask() -> Ask<'static> {
@@ -46,12 +47,9 @@ fn each_program_is_called_as_its_text_says() {
         ("reviewer", reviewer),
         ("reviewer, its own sandbox", Ask { confined: Confined::ByItself, ..reviewer }),
     ];
-    for name in cli::NAMES {
-        let program = cli::named(name).unwrap();
-        let shown: String = cases
-            .iter()
-            .map(|(what, ask)| format!("## {what}\n{}\n", show(&program.invocation(ask))))
-            .collect();
+    for KnownAgent { name, cli, .. } in &AGENTS {
+        let shown: String =
+            cases.iter().map(|(what, ask)| format!("## {what}\n{}\n", show(&cli.invocation(ask)))).collect();
         let file = folder.join(format!("{name}.txt"));
         if bless {
             std::fs::create_dir_all(&folder).unwrap();
@@ -78,9 +76,9 @@ fn show(call: &Invocation) -> String {
 
 #[test]
 fn no_secret_and_no_nonce_stands_in_an_invocation() {
-    for name in cli::NAMES {
+    for KnownAgent { name, cli, .. } in &AGENTS {
         let schema = windlass_agent::schema::of(Role::Reviewer);
-        let call = cli::named(name).unwrap().invocation(&Ask { schema: Some(&schema), ..ask() });
+        let call = cli.invocation(&Ask { schema: Some(&schema), ..ask() });
         let words = call.argv.iter().chain(call.env.iter().map(|(name, _)| name));
         assert!(words.filter_map(|word| word.to_str()).all(|word| !word.ends_with("_KEY")), "{name}");
         assert!(call.files.iter().all(|(path, _)| path.is_relative()), "{name}: below the home");
@@ -91,7 +89,7 @@ fn no_secret_and_no_nonce_stands_in_an_invocation() {
 fn a_wrapper_that_drops_signals_is_stepped_over() {
     let exists = |there: &'static str| move |path: &Path| path == Path::new(there);
     let native = |name: &str, found: &str, there: &'static str| {
-        cli::named(name).unwrap().native(Path::new(found), &exists(there))
+        registry::named(name).unwrap().cli.native(Path::new(found), &exists(there))
     };
     let scope = "/n/@openai";
     let wrapper = format!("{scope}/codex/bin/codex.js");

@@ -3,8 +3,9 @@
 //! scripted model. Claude's limits need a subscription and were never seen: those words are as people report them.
 
 use windlass_agent::WallSource;
-use windlass_agent::cli::{self, Begun, Over, Start};
+use windlass_agent::cli::{Begun, Over, Start};
 use windlass_agent::failure;
+use windlass_agent::registry;
 use windlass_agent::reset::Zone;
 use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
@@ -16,7 +17,7 @@ use crate::recordings::class_name;
 fn end_of(program: &str, stdout: &str, stderr: &str, code: i32) -> (Option<AttemptEnd>, AttemptEnd) {
     let zone = Zone::named("Europe/Berlin").unwrap();
     let begun = Begun { model: String::new(), schema: false, start: Start::Fresh, zone };
-    let mut reader = cli::named(program).unwrap().reader(begun);
+    let mut reader = registry::named(program).unwrap().cli.reader(begun);
     for line in stdout.lines() {
         reader.line(line.as_bytes(), now());
     }

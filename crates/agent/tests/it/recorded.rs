@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_agent::WallSource;
-use windlass_agent::cli::{self, Begun, Ending, Over, Start};
+use windlass_agent::cli::{Begun, Ending, Over, Start};
 use windlass_agent::failure;
 use windlass_agent::live::Live;
+use windlass_agent::registry;
 use windlass_agent::reset::Zone;
 use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
@@ -77,7 +78,7 @@ fn start(name: &str) -> Start {
 pub fn read_as(recording: &Recording, start: Start) -> Read {
     let program = recording.name.split('-').next().unwrap();
     let begun = Begun { model: "asked".to_owned(), schema: true, start, zone: Zone::utc() };
-    let mut reader = cli::named(program).unwrap().reader(begun);
+    let mut reader = registry::named(program).unwrap().cli.reader(begun);
     let mut told = Vec::new();
     for line in recording.stdout.split(|byte| *byte == b'\n') {
         told.extend(reader.line(line, now()));

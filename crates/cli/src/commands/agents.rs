@@ -1,8 +1,9 @@
 //! `windlass agents`: which agents this machine has, and whether one answers.
 
 use serde_json::json;
-use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS, Policy};
+use windlass_core::policy::{AgentPolicy, Policy};
 use windlass_driver::agents::{Login, Seen, look, probe};
+use windlass_driver::registry;
 
 use super::configure;
 use crate::args::AgentsArgs;
@@ -61,8 +62,8 @@ fn row(agent: &Seen) -> serde_json::Value {
 
 /// With the keys of `[agent]` where that is the one asked for.
 fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Failure> {
-    if !KNOWN_AGENTS.contains(&name) {
-        let known = KNOWN_AGENTS.join(", ");
+    if registry::named(name).is_none() {
+        let known = registry::names().collect::<Vec<_>>().join(", ");
         return Err(
             Failure::usage(format!("windlass knows no agent {name:?}")).hint(format!("it knows {known}"))
         );

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use windlass_config::{AgentNames, PolicyFormat, Resolved, Sources, Styling};
-use windlass_core::policy::KNOWN_AGENTS;
 use windlass_core::view::View;
+use windlass_driver::registry;
 
 use crate::args::{ConfigArgs, ConfigVerb};
 use crate::exit::Exit;
@@ -33,8 +33,8 @@ pub fn config(locations: &Locations, asked: &ConfigArgs) -> Result<Exit, Failure
 
 /// What windlass.toml may say in this build.
 pub fn policy_format() -> PolicyFormat {
-    let adapters = KNOWN_AGENTS.into_iter().chain(["acp", "command", "scripted"]).collect();
-    PolicyFormat::new(&AgentNames { known: KNOWN_AGENTS.to_vec(), adapters })
+    let adapters = registry::adapter_names().collect();
+    PolicyFormat::new(&AgentNames { known: registry::names().collect(), adapters })
 }
 
 /// The policy of a project, all layers merged.

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use windlass_driver::registry::{AGENTS, KnownAgent};
 use windlass_testkit::{Repo, Scratch, capability};
 
 use crate::case::{Case, LOOP, RUN, Setup};
@@ -126,18 +127,12 @@ fn an_agent_that_is_not_installed_says_how_to_install_it() {
         case.nothing_was_made();
         ran
     };
-    for (name, package) in [
-        ("codex", "@openai/codex"),
-        ("claude", "@anthropic-ai/claude-code"),
-        ("opencode", "opencode-ai"),
-        ("gemini", "@google/gemini-cli"),
-        ("qwen", "@qwen-code/qwen-code"),
-    ] {
+    for KnownAgent { name, npm_package, .. } in &AGENTS {
         let ran = refused(
             &format!("agent.use=\"{name}\""),
             &[
                 &format!("the author cannot be called: {name} is not installed"),
-                &format!("hint: install it: npm install -g {package}\n"),
+                &format!("hint: install it: npm install -g {npm_package}\n"),
                 "`path` under [agent] names one elsewhere",
             ],
         );

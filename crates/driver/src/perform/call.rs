@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use windlass_agent::brief::{Texts, render};
-use windlass_agent::{Agent, Call, Names, REPORT_PATH, Told, Wall, WallSource, adapter, profile};
+use windlass_agent::{Agent, Call, Names, REPORT_PATH, Told, Wall, WallSource, adapter, registry};
 use windlass_core::brief::BriefSpec;
 use windlass_core::finding::{Evidence, Rule};
 use windlass_core::id::{AttemptId, Nonce};
 use windlass_core::input::{AgentFinished, Input};
 use windlass_core::outcome::{Fault, Reason};
-use windlass_core::policy::{AgentPolicy, KNOWN_AGENTS, Role};
+use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::Millis;
 use windlass_core::usage::Usage;
 use windlass_process::Capture;
@@ -115,7 +115,7 @@ fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -
     };
     let space = shop.dirs.space(&job.creation.name);
     let own = own(shop, job, who, agent.as_ref(), (dir, &space))?;
-    let known = profile(policy).map_or(&[][..], |profile| profile.variables);
+    let known = registry::behind(policy).map_or(&[][..], |known| known.profile.variables);
     let named: Vec<String> =
         policy.env.iter().cloned().chain(known.iter().map(|name| (*name).to_owned())).collect();
     let env = shop.confine.lend(&shop.surroundings, (&named, &policy.network), &own);
@@ -206,7 +206,7 @@ fn keeps_its_home(shop: &Workshop, policy: &AgentPolicy) -> bool {
 }
 
 fn is_known(policy: &AgentPolicy) -> bool {
-    KNOWN_AGENTS.contains(&policy.adapter.as_str())
+    registry::named(&policy.adapter).is_some()
 }
 
 /// Whether the loop's budget ends with what this attempt has used so far.
@@ -224,7 +224,7 @@ fn is_spent(job: &Job, used: &Usage) -> bool {
 fn home<'a>(shop: &'a Workshop, job: &Job, who: &Who<'_>) -> Option<Home<'a>> {
     let policy = job.agent.as_ref()?;
     let operator = shop.surroundings.var("HOME").filter(|_| shop.confine.is_on() || is_known(policy))?;
-    let profile = profile(policy)?;
+    let profile = &registry::behind(policy)?.profile;
     let own = Own::at(own_dir(shop, job, who));
     let locks = shop.dirs.state().join("accounts");
     Some(Home {
