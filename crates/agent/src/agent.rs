@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use windlass_core::id::{LoopName, Nonce, TaskId};
 use windlass_core::input::{AttemptEnd, Report};
+use windlass_core::live::Live;
 use windlass_core::nearest::nearest;
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::summary::Summary;
@@ -17,7 +18,6 @@ use windlass_redact::Redactor;
 use crate::acp::Acp;
 use crate::command::Command;
 use crate::known::Known;
-use crate::live::Live;
 use crate::registry;
 use crate::scripted::{ScriptError, Scripted};
 

@@ -1,5 +1,21 @@
 //! Cutting texts to size, at a character, and saying so.
 
+use windlass_core::plain;
+
+const SHOWN_TEXT: usize = 8 * 1024;
+const SHOWN_LINE: usize = 400;
+
+/// A message of an agent as it is shown: safe on a terminal, and bounded.
+pub fn shown_text(text: &str) -> String {
+    block(&plain::plain(head(text, 4 * SHOWN_TEXT)), SHOWN_TEXT)
+}
+
+/// A command, a path or a reason as it is shown: safe on a terminal, bounded, and on one line.
+pub fn shown_line(text: &str) -> String {
+    let shown = plain::plain(head(text, 4 * SHOWN_LINE));
+    line(shown.trim(), SHOWN_LINE).replace('\n', " ⏎ ")
+}
+
 /// The first `max` bytes at most, at a character boundary.
 pub fn head(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]

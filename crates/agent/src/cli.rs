@@ -25,13 +25,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::Live;
 use windlass_core::policy::Role;
 use windlass_core::summary::Summary;
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Session};
 use windlass_process::Exit;
 
-use crate::live::Live;
 use crate::reset::Zone;
 
 pub(crate) use self::claude::{Claude, ENVIRONMENT as CLAUDE_ENVIRONMENT};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::usage::{self, Session};
 use windlass_process::{Canceller, Confinement, Exit, Finished, Running, Spawner};
@@ -15,7 +16,6 @@ use crate::agent::{Agent, Call, Told, Unusable};
 use crate::attempt::{self, REPORT_PATH, Start};
 use crate::cli::{self, Access, Ask, Begun, Confined, Invocation, Over, OwnConfig, Reader};
 use crate::follow::Follower;
-use crate::live::Live;
 use crate::registry::{self, KnownAgent};
 use crate::reset::Zone;
 use crate::version::Asking;
@@ -387,7 +387,7 @@ impl Listener<'_> {
 /// Whether it is the report on its way, which nobody needs to see twice.
 fn tells(event: &Live, nonce: &str) -> bool {
     match event {
-        Live::Text(said) => said.contains(nonce),
+        Live::Text { text } => text.contains(nonce),
         Live::ToolStarted(tool) | Live::ToolFinished { tool, .. } => tool.what.contains(nonce),
         Live::Touched(_) | Live::Tokens(_) | Live::Retry(_) | Live::RefusedCall(_) => false,
     }

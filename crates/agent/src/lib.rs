@@ -3,8 +3,8 @@
 //! [`brief`] renders what an agent is told, [`adapter`] finds the [`Agent`] that a policy names, its
 //! [`Agent::call`] runs one turn under a warden, and [`report`] reads what the turn claims. The end of the
 //! turn is put into a class by [`failure`] and says nothing about the work. [`registry`] lists the coding
-//! agents that windlass knows; [`cli`] has how each is called, what it prints ([`live`]), and when its limits
-//! end ([`reset`]).
+//! agents that windlass knows; [`cli`] has how each is called, what its lines mean (core's `live`), and
+//! when its limits end ([`reset`]).
 //!
 //! Not here: judging any of it (core), the workspace and its trees (workspace), keeping transcripts (the
 //! driver and store), and killing (process). Nothing an agent prints is believed; only its report is read, from
@@ -21,7 +21,6 @@ mod command;
 pub mod failure;
 mod follow;
 mod known;
-pub mod live;
 pub mod registry;
 pub mod report;
 pub mod reset;

@@ -12,6 +12,7 @@ pub mod gate;
 pub mod graph;
 pub mod id;
 pub mod input;
+pub mod live;
 pub mod nearest;
 pub mod outcome;
 pub mod plain;

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use windlass_agent::live::Live;
 use windlass_agent::registry::{self, AGENTS, KnownAgent, Profile};
 use windlass_agent::{Call, Names, Told, Wall, WallSource, adapter, installed};
 use windlass_core::id::{LoopName, Nonce};
+use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Policy, Role};
 use windlass_process::Spawner;
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::SyncSender;
 
-use windlass_agent::live::Live;
 use windlass_core::event::Decision;
 use windlass_core::id::LoopName;
 use windlass_core::input::{Asked, Input, Stamped};
+use windlass_core::live::Live;
 use windlass_core::outcome::Reason;
 use windlass_core::policy::Policy;
 use windlass_core::state::{Pause, State};

@@ -35,7 +35,7 @@ pub mod world;
 pub use drive::{Drive, DriveError, Ended};
 pub use ground::GroundError;
 pub use journal::{Journal, JournalError};
+pub use windlass_agent::registry;
 pub use windlass_agent::{ACP_ARG, SCRIPTED_ARG, acp_main, scripted_main};
-pub use windlass_agent::{live, registry};
 pub use windlass_process::{WARDEN_ARG, warden_main};
 pub use world::{Happening, Stamp, World};

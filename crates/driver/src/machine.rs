@@ -7,11 +7,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use windlass_agent::live::Live;
 use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
 use windlass_core::id::{CommandId, EffectId, LoopName};
 use windlass_core::input::Input;
+use windlass_core::live::Live;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::state::State;
 use windlass_core::time::Timestamp;

@@ -15,12 +15,12 @@ use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use windlass_agent::live::Live;
 use windlass_core::brief::BriefSpec;
 use windlass_core::effect::Effect;
 use windlass_core::gate::Purpose;
 use windlass_core::id::{BlobId, CommitId, LoopName, TreeId};
 use windlass_core::input::{Creation, Input};
+use windlass_core::live::Live;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{AgentPolicy, ProvenSandbox};
 use windlass_core::state::State;

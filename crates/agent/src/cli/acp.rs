@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_process::Exit;
 
@@ -21,7 +22,6 @@ use super::line::{self, count, text, words};
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
 use super::{Begun, Ending, Over, Reader};
 use crate::bound;
-use crate::live::{self, Live, Retry};
 
 const REMEDY: &str = "the agent's own login, run by hand";
 /// A message that comes in pieces.
@@ -157,10 +157,10 @@ impl AcpReader {
             self.turn.story.refused(words(refused, "/what"), words(refused, "/why"));
         }
         if let Some(note) = text(message, "/note") {
-            self.turn.notes.push(live::words(note));
+            self.turn.notes.push(bound::shown_line(note));
         }
         if let Some(what) = text(message, "/broken") {
-            self.broken = Some(live::words(what));
+            self.broken = Some(bound::shown_line(what));
         }
         if let Some(model) = text(message, "/no_model") {
             let offered = message["offered"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -246,7 +246,7 @@ impl AcpReader {
             fault = fault.and(&codex_error(&error["codexErrorInfo"]));
             if error["willRetry"].as_bool() == Some(true) {
                 let (attempt, of) = retries::numbers(message);
-                let retry = Retry { attempt, of, delay_ms: None, why: live::words(fault.words()) };
+                let retry = Retry { attempt, of, delay_ms: None, why: bound::shown_line(fault.words()) };
                 self.tries_again(retry, fault.clone(), now);
             } else {
                 self.turn.failing(fault.clone(), now);
@@ -297,7 +297,7 @@ impl AcpReader {
         } else if method == "initialize" {
             let name = text(result, "/agentInfo/name").unwrap_or("acp");
             let version = words(result, "/agentInfo/version");
-            self.turn.agent = live::words(&format!("{name} {version}")).trim().to_owned();
+            self.turn.agent = bound::shown_line(&format!("{name} {version}")).trim().to_owned();
         } else if matches!(method.as_str(), "session/new" | "session/load") {
             let loaded = if method == "session/load" { self.loading.as_str() } else { "" };
             self.turn.session(text(result, "/sessionId").unwrap_or(loaded));

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
 
@@ -16,8 +17,7 @@ use super::line::{cost, count, count_or_zero, text, words};
 use super::messages;
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn, add};
 use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader, Start};
-use crate::live::{Live, Retry};
-use crate::{live, report, reset};
+use crate::{bound, report, reset};
 
 pub struct Claude;
 
@@ -178,7 +178,7 @@ impl ClaudeReader {
                     attempt: number("/attempt"),
                     of: number("/max_retries"),
                     delay_ms: count(body, "/retry_delay_ms"),
-                    why: live::words(&why),
+                    why: bound::shown_line(&why),
                 };
                 let fault = Fault::said(&why).status(status).code(if status.is_some() { error } else { "" });
                 self.turn.retrying(retry, fault, now);
@@ -297,7 +297,7 @@ impl ClaudeReader {
         let mut known = false;
         for (model, said) in models.into_iter().flatten() {
             if let Some(usage) = model_usage(said) {
-                self.turn.add_usage(&live::words(model), usage);
+                self.turn.add_usage(&bound::shown_line(model), usage);
                 known = true;
             }
         }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::{FileAction, Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
 
@@ -15,7 +16,6 @@ use super::fault::Fault;
 use super::line::{count, count_or_zero, words};
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
 use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
-use crate::live::{Live, Retry, Touch};
 
 pub struct Codex;
 
@@ -176,8 +176,12 @@ impl CodexReader {
         let why = why.strip_suffix(')').unwrap_or(why);
         let (attempt, of) = numbers.split_once('/').unwrap_or_default();
         let number = |text: &str| text.trim().parse::<u32>().ok();
-        let retry =
-            Retry { attempt: number(attempt), of: number(of), delay_ms: None, why: crate::live::words(why) };
+        let retry = Retry {
+            attempt: number(attempt),
+            of: number(of),
+            delay_ms: None,
+            why: crate::bound::shown_line(why),
+        };
         // Its WebSocket may be missing where its plain requests work: a 404 there is no missing model.
         let fault = Fault::said(if why.contains("url: ws") { "connection failed" } else { why });
         self.turn.retrying(retry, fault, now);
@@ -237,9 +241,9 @@ impl CodexReader {
         }
         for change in item.get("changes").and_then(Value::as_array).into_iter().flatten() {
             let how = match words(change, "/kind") {
-                "add" => Touch::Created,
-                "delete" => Touch::Deleted,
-                _ => Touch::Edited,
+                "add" => FileAction::Created,
+                "delete" => FileAction::Deleted,
+                _ => FileAction::Edited,
             };
             self.turn.story.touched(words(change, "/path"), how);
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
 
-use crate::live;
+use crate::bound;
 use crate::reset::{self, Zone};
 
 /// A limit that lasts longer is one of usage, not of rate.
@@ -107,7 +107,7 @@ impl Fault {
         let lower = self.message.to_lowercase().replace('’', "'");
         let code = |codes: &[&str]| self.codes.iter().any(|code| codes.contains(&code.as_str()));
         let says = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
-        let what = || live::words(self.words());
+        let what = || bound::shown_line(self.words());
         if code(OVERFLOW_CODES) || says(OVERFLOW) {
             return Some(AttemptEnd::ContextOverflow);
         }

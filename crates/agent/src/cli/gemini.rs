@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::Usage;
 use windlass_process::Exit;
@@ -17,7 +18,6 @@ use super::messages;
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
 use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
 use crate::bound;
-use crate::live::{self, Live, Retry};
 
 pub struct Gemini;
 
@@ -149,7 +149,7 @@ impl Reader for GeminiReader {
         } else if let Some(ms) = wait_ms(line) {
             // The message before it had several lines.
             let fault = self.turn.last_fault().unwrap_or_default();
-            let why = live::words(fault.words());
+            let why = bound::shown_line(fault.words());
             self.turn.retrying(Retry { attempt: None, of: None, delay_ms: Some(ms), why }, fault, now);
         } else if let Some(said) = line.strip_prefix("Error when talking to Gemini API") {
             self.turn.failing(Fault::said(without_place(said)), now);
@@ -232,7 +232,7 @@ impl GeminiReader {
         }
         let why = match status {
             Some(status) => format!("HTTP {status}"),
-            None => live::words(fault.words()),
+            None => bound::shown_line(fault.words()),
         };
         let retry = Retry { attempt, of: None, delay_ms: wait_ms(rest), why };
         self.turn.trying_on(retry, fault, now);
@@ -289,7 +289,7 @@ impl GeminiReader {
         let models = body.pointer("/stats/models").and_then(Value::as_object);
         for (model, said) in models.into_iter().flatten() {
             let Some(usage) = usage(said).filter(|usage| usage.tokens() > 0) else { continue };
-            self.turn.add_usage(&live::words(model), usage);
+            self.turn.add_usage(&bound::shown_line(model), usage);
         }
         self.turn.usage_is_whole = !self.turn.usage.is_empty();
         self.turn.story.tokens(&self.turn.usage);

@@ -2,12 +2,12 @@
 //! of their results.
 
 use serde_json::Value;
+use windlass_core::live::FileAction;
 use windlass_core::usage::Usage;
 
 use super::line::{count_or_zero, text, words};
 use super::story::Story;
 use super::turn::Turn;
-use crate::live::Touch;
 
 /// An assistant's line: its text is heard, its calls begin.
 pub fn assistant(turn: &mut Turn, body: &Value) {
@@ -75,10 +75,10 @@ pub fn is_shell(tool: &str) -> bool {
 /// The file that a call of a known tool has touched.
 pub fn touched(story: &mut Story, tool: &str, path: &str, created: bool) {
     let how = match tool {
-        "Write" | "write" | "write_file" if created => Touch::Created,
+        "Write" | "write" | "write_file" if created => FileAction::Created,
         "Write" | "write" | "write_file" | "Edit" | "edit" | "MultiEdit" | "NotebookEdit"
-        | "notebook_edit" | "replace" | "patch" => Touch::Edited,
-        "Read" | "read" | "read_file" => Touch::Read,
+        | "notebook_edit" | "replace" | "patch" => FileAction::Edited,
+        "Read" | "read" | "read_file" => FileAction::Read,
         _ => return,
     };
     story.touched(path, how);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::Usage;
 
@@ -17,7 +18,7 @@ use super::line::{cost, count, count_or_zero, text, words};
 use super::messages;
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
 use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
-use crate::live::{self, Live, Retry};
+use crate::bound;
 use crate::reset;
 
 pub struct Opencode;
@@ -259,7 +260,7 @@ impl OpencodeReader {
     fn request_failed(&mut self, said: &str, now: Timestamp) {
         let fault = Fault::said(said);
         let limit = self.turn.class(&fault, now).filter(|end| matches!(end, AttemptEnd::RateLimited { .. }));
-        let retry = Retry { attempt: None, of: None, delay_ms: None, why: live::words(fault.words()) };
+        let retry = Retry { attempt: None, of: None, delay_ms: None, why: bound::shown_line(fault.words()) };
         self.turn.trying_on(retry, fault, now);
         if let Some(limit) = limit {
             self.turn.give_up(limit);

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
 use windlass_process::Exit;
@@ -17,7 +18,7 @@ use super::line::{count, count_or_zero, text, words};
 use super::messages;
 use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn, add};
 use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
-use crate::live::{self, Live, Retry};
+use crate::bound;
 use crate::report;
 
 pub struct Qwen;
@@ -187,7 +188,7 @@ impl QwenReader {
             attempt: number("/data/attempt"),
             of: number("/data/maxRetries"),
             delay_ms: count(body, "/data/delayMs"),
-            why: live::words(words(body, "/data/reason")),
+            why: bound::shown_line(words(body, "/data/reason")),
         };
         self.turn.retrying(retry, Fault::default(), now);
     }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use windlass_core::live::{FileAction, Live, RefusedCall, Retry, ToolCall, TouchedFile};
 use windlass_core::summary::{Ran, Summary};
 use windlass_core::usage::{ModelUsage, Usage};
 
-use crate::live::{self, Live, RefusedCall, Retry, Tool, Touch, Touched};
+use crate::bound;
 
 /// A program that never finishes what it starts must not fill the memory.
 const OPEN_TOOLS: usize = 1000;
@@ -14,7 +15,7 @@ const OPEN_TOOLS: usize = 1000;
 pub struct Story {
     told: Vec<Live>,
     summary: Summary,
-    open: BTreeMap<String, Tool>,
+    open: BTreeMap<String, ToolCall>,
 }
 
 impl Story {
@@ -29,7 +30,7 @@ impl Story {
 
     pub fn text(&mut self, text: &str) {
         if !text.trim().is_empty() {
-            self.told.push(Live::Text(live::text(text)));
+            self.told.push(Live::Text { text: bound::shown_text(text) });
         }
     }
 
@@ -48,7 +49,11 @@ impl Story {
 
     /// Told again under the same id it is the same call.
     pub fn tool_started(&mut self, id: &str, name: &str, what: &str) {
-        let tool = Tool { id: live::words(id), name: live::words(name), what: live::words(what) };
+        let tool = ToolCall {
+            id: bound::shown_line(id),
+            name: bound::shown_line(name),
+            what: bound::shown_line(what),
+        };
         if self.open.contains_key(&tool.id) || self.open.len() >= OPEN_TOOLS {
             return;
         }
@@ -57,36 +62,36 @@ impl Story {
     }
 
     /// The call that began under this id, or nothing that was ever begun.
-    pub fn tool_finished(&mut self, id: &str, exit: Option<i32>, ok: bool) -> Option<Tool> {
-        let tool = self.open.remove(&live::words(id))?;
+    pub fn tool_finished(&mut self, id: &str, exit: Option<i32>, ok: bool) -> Option<ToolCall> {
+        let tool = self.open.remove(&bound::shown_line(id))?;
         self.told.push(Live::ToolFinished { tool: tool.clone(), exit, ok });
         Some(tool)
     }
 
-    pub fn open(&self, id: &str) -> Option<&Tool> {
-        self.open.get(&live::words(id))
+    pub fn open(&self, id: &str) -> Option<&ToolCall> {
+        self.open.get(&bound::shown_line(id))
     }
 
     pub fn ran(&mut self, command: &str, exit: Option<i32>, ok: bool) {
-        self.summary.ran(Ran { what: live::words(command), exit, ok });
+        self.summary.ran(Ran { what: bound::shown_line(command), exit, ok });
     }
 
-    pub fn touched(&mut self, path: &str, how: Touch) {
+    pub fn touched(&mut self, path: &str, how: FileAction) {
         if path.is_empty() {
             return;
         }
-        let path = live::words(path);
+        let path = bound::shown_line(path);
         let list = match how {
-            Touch::Created => &mut self.summary.created,
-            Touch::Edited | Touch::Deleted => &mut self.summary.edited,
-            Touch::Read => &mut self.summary.read,
+            FileAction::Created => &mut self.summary.created,
+            FileAction::Edited | FileAction::Deleted => &mut self.summary.edited,
+            FileAction::Read => &mut self.summary.read,
         };
         Summary::keep(list, path.clone());
-        self.told.push(Live::Touched(Touched { path, how }));
+        self.told.push(Live::Touched(TouchedFile { path, how }));
     }
 
     pub fn refused(&mut self, what: &str, why: &str) {
-        let refused = RefusedCall { what: live::words(what), why: live::words(why) };
+        let refused = RefusedCall { what: bound::shown_line(what), why: bound::shown_line(why) };
         let shown = format!("{}: {}", refused.what, refused.why);
         if !self.summary.refused.contains(&shown) {
             Summary::keep(&mut self.summary.refused, shown);
@@ -96,14 +101,14 @@ impl Story {
 
     /// A refusal that is told again at the end, without its reason.
     pub fn denied(&mut self, what: &str) {
-        let what = live::words(what);
+        let what = bound::shown_line(what);
         if !self.summary.refused.iter().any(|known| known.starts_with(&what)) {
             self.refused(&what, "the program's rules do not allow it");
         }
     }
 
     pub fn error(&mut self, what: &str) {
-        let what = live::words(what);
+        let what = bound::shown_line(what);
         if !what.is_empty() {
             Summary::keep(&mut self.summary.errors, what);
         }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::Retry;
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Session, Usage, sum};
 use windlass_process::Exit;
@@ -10,7 +11,6 @@ use super::fault::{self, Fault, Reading};
 use super::line::{self, Line};
 use super::story::Story;
 use super::{Begun, Ending, Over, Start};
-use crate::live::{self, Retry};
 use crate::{bound, report};
 
 const MESSAGE_BYTES: usize = 256 * 1024;
@@ -107,14 +107,14 @@ impl Turn {
 
     pub fn session(&mut self, id: &str) {
         if self.session.is_none() && !id.is_empty() {
-            self.session = Some(live::words(id));
+            self.session = Some(bound::shown_line(id));
         }
     }
 
     /// The model that the program names, where none was asked for.
     pub fn model(&mut self, name: &str) {
         if self.begun.model.is_empty() {
-            self.begun.model = live::words(name);
+            self.begun.model = bound::shown_line(name);
         }
     }
 
@@ -259,7 +259,7 @@ impl Turn {
             Mark::Failed(fault) => {
                 self.story.error(fault.words());
                 let class = fault.class(&self.reading(over.now));
-                class.unwrap_or_else(|| AttemptEnd::Crashed { what: live::words(fault.words()) })
+                class.unwrap_or_else(|| AttemptEnd::Crashed { what: bound::shown_line(fault.words()) })
             }
             Mark::Missing(why) => self.unmarked(why, over, stderr),
         }
@@ -295,7 +295,9 @@ impl Turn {
         let fault = self.fault.clone().unwrap_or_else(on_stderr);
         self.story.error(last);
         fault.class(&self.reading(over.now)).unwrap_or_else(|| AttemptEnd::Crashed {
-            what: format!("exit code {code}: {}", live::words(last)).trim_end_matches([':', ' ']).to_owned(),
+            what: format!("exit code {code}: {}", bound::shown_line(last))
+                .trim_end_matches([':', ' '])
+                .to_owned(),
         })
     }
 

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use windlass_agent::Told;
-use windlass_agent::live::Live;
 use windlass_core::input::{AttemptEnd, Report};
+use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::Millis;
 use windlass_core::usage::Session;
@@ -486,6 +486,6 @@ end end_turn
     let heard = heard.into_inner().unwrap();
     assert!(matches!(&heard[0], Live::ToolStarted(tool) if tool.what == "Write"), "{heard:?}");
     assert!(heard.iter().any(|event| matches!(event, Live::ToolFinished { ok: true, .. })), "{heard:?}");
-    assert!(heard.iter().any(|event| matches!(event, Live::Text(said) if said == "said")), "{heard:?}");
+    assert!(heard.iter().any(|event| matches!(event, Live::Text { text } if text == "said")), "{heard:?}");
     assert_eq!(told.summary.created, ["a.rs"]);
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use windlass_agent::cli::{Begun, Ending, Over, Start, acp};
-use windlass_agent::live::Live;
 use windlass_agent::reset::Zone;
 use windlass_agent::{WallSource, failure};
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::Live;
 use windlass_core::time::Timestamp;
 use windlass_process::Exit;
 

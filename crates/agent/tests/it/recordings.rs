@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use windlass_agent::cli::Ending;
-use windlass_agent::live::Live;
 use windlass_core::input::AttemptEnd;
+use windlass_core::live::Live;
 use windlass_core::usage::ModelUsage;
 use windlass_process::Exit;
 
@@ -231,7 +231,7 @@ fn show(read: &Read, exit: &Exit) -> String {
 
 fn show_live(live: &Live) -> String {
     match live {
-        Live::Text(text) => format!("text {text:?}"),
+        Live::Text { text } => format!("text {text:?}"),
         Live::ToolStarted(tool) => format!("started {} {}: {}", tool.id, tool.name, tool.what),
         Live::ToolFinished { tool, exit, ok } => format!("finished {} exit {exit:?} ok {ok}", tool.id),
         Live::Touched(touched) => format!("touched {} {:?}", touched.path, touched.how),

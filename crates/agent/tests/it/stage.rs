@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use windlass_agent::live::Live;
 use windlass_agent::{Agent, Call, Names, Told, Wall, WallSource, adapter};
 use windlass_core::id::{LoopName, Nonce, TaskId};
+use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::Millis;
 use windlass_core::usage::Session;

@@ -2,9 +2,9 @@
 //! Claude, opencode and Gemini and Gemini's refusal were seen; Codex's `file_change` was not, and is as documented.
 
 use windlass_agent::cli::{Begun, Start};
-use windlass_agent::live::{Live, Touch};
 use windlass_agent::registry;
 use windlass_agent::reset::Zone;
+use windlass_core::live::{FileAction, Live};
 
 use crate::recorded::now;
 
@@ -14,7 +14,7 @@ fn told(program: &str, lines: &[&str]) -> Vec<Live> {
     lines.iter().flat_map(|line| reader.line(line.as_bytes(), now())).collect()
 }
 
-fn touched(told: &[Live]) -> Vec<(String, Touch)> {
+fn touched(told: &[Live]) -> Vec<(String, FileAction)> {
     let of = |live: &Live| {
         let Live::Touched(touched) = live else { return None };
         Some((touched.path.clone(), touched.how))
@@ -40,7 +40,8 @@ fn files_that_were_touched_are_told_with_how() {
         r#"{"type":"assistant","message":{"id":"m3","model":"x","content":[{"type":"tool_use","id":"t3","name":"Read","input":{"file_path":"/w/a.rs"}}]}}"#,
         r#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":"t3","type":"tool_result","content":"1 fn main"}]}}"#,
     ];
-    let edit_failed = [("/w/new.txt".to_owned(), Touch::Created), ("/w/a.rs".to_owned(), Touch::Read)];
+    let edit_failed =
+        [("/w/new.txt".to_owned(), FileAction::Created), ("/w/a.rs".to_owned(), FileAction::Read)];
     assert_eq!(touched(&told("claude", &claude)), edit_failed);
     let opencode = |exists: bool| {
         let step = r#"{"type":"step_start","sessionID":"s","part":{"type":"step-start"}}"#;
@@ -49,19 +50,20 @@ fn files_that_were_touched_are_told_with_how() {
         );
         touched(&told("opencode", &[step, &write]))
     };
-    assert_eq!(opencode(false), [("/w/new.txt".to_owned(), Touch::Created)]);
-    assert_eq!(opencode(true), [("/w/new.txt".to_owned(), Touch::Edited)]);
+    assert_eq!(opencode(false), [("/w/new.txt".to_owned(), FileAction::Created)]);
+    assert_eq!(opencode(true), [("/w/new.txt".to_owned(), FileAction::Edited)]);
     let gemini = [
         r#"{"type":"tool_use","tool_name":"write_file","tool_id":"w1","parameters":{"file_path":"/w/new.txt","content":"hello\n"}}"#,
         r#"{"type":"tool_result","tool_id":"w1","status":"success"}"#,
     ];
-    assert_eq!(touched(&told("gemini", &gemini)), [("/w/new.txt".to_owned(), Touch::Edited)]);
+    assert_eq!(touched(&told("gemini", &gemini)), [("/w/new.txt".to_owned(), FileAction::Edited)]);
     let codex = [
         r#"{"type":"turn.started"}"#,
         r#"{"type":"item.completed","item":{"id":"i1","type":"file_change","changes":[{"path":"/w/a","kind":"add"},{"path":"/w/b","kind":"update"},{"path":"/w/c","kind":"delete"}],"status":"completed"}}"#,
     ];
     let of = |path: &str, how| (path.to_owned(), how);
-    let three = [of("/w/a", Touch::Created), of("/w/b", Touch::Edited), of("/w/c", Touch::Deleted)];
+    let three =
+        [of("/w/a", FileAction::Created), of("/w/b", FileAction::Edited), of("/w/c", FileAction::Deleted)];
     assert_eq!(touched(&told("codex", &codex)), three);
 }
 

@@ -5,9 +5,9 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use windlass_core::event::{Decision, Event, IterationResult, Novelty};
+use windlass_core::live::Live;
 use windlass_core::state::State;
 use windlass_driver::clock;
-use windlass_driver::live::Live;
 use windlass_driver::machine::Observer;
 
 use super::out::{self, say};
@@ -109,7 +109,7 @@ impl Observer for ProgressPrinter {
 /// What an agent says and does, a line each. Files and starts of tools are in the transcript.
 fn relayed(live: &Live) -> Option<(String, Colour)> {
     match live {
-        Live::Text(said) => {
+        Live::Text { text: said } => {
             let first = said.lines().map(str::trim).find(|line| !line.is_empty())?;
             Some((first.to_owned(), Colour::Faint))
         }

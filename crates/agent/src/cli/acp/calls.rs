@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use windlass_core::live::FileAction;
 
 use crate::cli::line::{text, words};
 use crate::cli::messages::input_words;
 use crate::cli::story::Story;
-use crate::live::Touch;
 
 /// An agent that never ends what it begins must not fill the memory.
 const MOST: usize = 1000;
@@ -24,7 +24,7 @@ struct Call {
     kind: String,
     what: String,
     is_shown: bool,
-    files: Vec<(String, Touch)>,
+    files: Vec<(String, FileAction)>,
 }
 
 impl Calls {
@@ -116,16 +116,16 @@ impl Call {
 }
 
 /// A diff without an old text makes a file.
-fn files(told: &Value, kind: &str) -> Vec<(String, Touch)> {
+fn files(told: &Value, kind: &str) -> Vec<(String, FileAction)> {
     let list = |at: &str| told.pointer(at).and_then(Value::as_array).into_iter().flatten();
     let diffs = list("/content").filter(|part| words(part, "/type") == "diff").map(|part| {
-        let how = if part["oldText"].is_null() { Touch::Created } else { Touch::Edited };
+        let how = if part["oldText"].is_null() { FileAction::Created } else { FileAction::Edited };
         (words(part, "/path").to_owned(), how)
     });
     let how = match kind {
-        "edit" | "move" => Some(Touch::Edited),
-        "delete" => Some(Touch::Deleted),
-        "read" => Some(Touch::Read),
+        "edit" | "move" => Some(FileAction::Edited),
+        "delete" => Some(FileAction::Deleted),
+        "read" => Some(FileAction::Read),
         _ => None,
     };
     let places = list("/locations").filter_map(|place| text(place, "/path"));

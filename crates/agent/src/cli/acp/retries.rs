@@ -1,8 +1,10 @@
 //! What programs print beside the protocol when they try a request again.
 
+use windlass_core::live::Retry;
+
+use crate::bound;
 use crate::cli::fault::Fault;
 use crate::cli::opencode;
-use crate::live::{self, Retry};
 
 pub fn told(line: &str) -> Option<(Retry, Fault)> {
     of_gemini(line.trim()).or_else(|| of_codex(line)).or_else(|| of_opencode(line))
@@ -21,7 +23,7 @@ fn of_gemini(line: &str) -> Option<(Retry, Fault)> {
         }
         None => {
             let said = rest.trim_start_matches([':', ' ']);
-            (live::words(said), Fault::said(said).code("RESOURCE_EXHAUSTED"))
+            (bound::shown_line(said), Fault::said(said).code("RESOURCE_EXHAUSTED"))
         }
     };
     Some((Retry { attempt, of: None, delay_ms: None, why }, fault))
@@ -31,7 +33,7 @@ fn of_gemini(line: &str) -> Option<(Retry, Fault)> {
 fn of_opencode(line: &str) -> Option<(Retry, Fault)> {
     let said = opencode::stream_error(line)?;
     let fault = Fault::said(&said);
-    Some((Retry { attempt: None, of: None, delay_ms: None, why: live::words(fault.words()) }, fault))
+    Some((Retry { attempt: None, of: None, delay_ms: None, why: bound::shown_line(fault.words()) }, fault))
 }
 
 /// `… Handled error during turn: Reconnecting... 1/5 Some(…) Some("unexpected status 401 …")`
@@ -40,7 +42,7 @@ fn of_codex(line: &str) -> Option<(Retry, Fault)> {
     let (attempt, of) = numbers(rest.split_whitespace().next()?);
     let (_, said) = rest.split_once("Some(\"")?;
     let fault = Fault::said(said.trim_end().trim_end_matches("\")"));
-    Some((Retry { attempt, of, delay_ms: None, why: live::words(fault.words()) }, fault))
+    Some((Retry { attempt, of, delay_ms: None, why: bound::shown_line(fault.words()) }, fault))
 }
 
 /// `Reconnecting... 1/5`

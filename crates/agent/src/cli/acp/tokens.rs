@@ -3,8 +3,8 @@
 use serde_json::Value;
 use windlass_core::usage::{ModelUsage, Usage};
 
+use crate::bound;
 use crate::cli::line::{count, count_or_zero, words};
-use crate::live;
 
 pub struct Told {
     pub models: Vec<ModelUsage>,
@@ -17,7 +17,7 @@ pub fn of(result: &Value, model: &str) -> Told {
     let models = result.pointer("/_meta/quota/model_usage").and_then(Value::as_array).into_iter().flatten();
     let by_model = models.filter_map(|told| {
         let usage = usage(&told["token_count"])?;
-        Some(ModelUsage { model: live::words(words(told, "/model")), usage, messages: 0 })
+        Some(ModelUsage { model: bound::shown_line(words(told, "/model")), usage, messages: 0 })
     });
     let by_model: Vec<ModelUsage> = by_model.take(100).collect();
     if !by_model.is_empty() {
