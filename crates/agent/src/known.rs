@@ -196,7 +196,7 @@ impl Turn<'_> {
             model: &policy.model,
             effort: &policy.effort,
             args: &policy.extra.args,
-            max_turns: turns(call.role, policy.max_turns),
+            max_turns: policy.turns_for(call.role),
             workspace: call.workspace,
             home: call.home,
             report: &call.dir.join(REPORT_PATH),
@@ -269,14 +269,6 @@ fn told(call: &Call<'_>, finished: Finished, ear: Ear, (schema, notes): (bool, V
         told.message = ending.message;
     }
     (told, gone)
-}
-
-/// A reviewer gets half of an author's, and no fewer than six.
-fn turns(role: Role, max: u32) -> u32 {
-    match role {
-        Role::Reviewer if max > 0 => (max / 2).max(6),
-        Role::Reviewer | Role::Author | Role::Planner | Role::Finisher => max,
-    }
 }
 
 /// What was heard, and why the turn was ended, if it was.

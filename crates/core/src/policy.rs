@@ -170,7 +170,27 @@ pub struct AgentExtras {
     pub inject: BTreeMap<String, String>,
 }
 
+/// A reviewer reads and judges, which takes fewer turns than the work; with less than this it could not look
+/// at the change and answer.
+const REVIEWER_MIN_TURNS: u32 = 6;
+
+/// The longest wait that an agent's program may make by itself before it tries a request again. A longer one
+/// is windlass's to make: windlass shows it, and it survives a restart.
+pub const MAX_OWN_WAIT: Millis = Millis::seconds(60);
+
+/// How many failures in a row an agent's program may tell of. After those windlass decides when to try again:
+/// it shows the wait, and it has fallbacks.
+pub const MAX_OWN_TRIES: u32 = 3;
+
 impl AgentPolicy {
+    /// How many turns an attempt of this role may take; 0 is no limit. A reviewer gets half of an author's.
+    pub fn turns_for(&self, role: Role) -> u32 {
+        match role {
+            Role::Reviewer if self.max_turns > 0 => (self.max_turns / 2).max(REVIEWER_MIN_TURNS),
+            Role::Reviewer | Role::Author | Role::Planner | Role::Finisher => self.max_turns,
+        }
+    }
+
     /// The same limits with another agent, which has its own defaults.
     #[must_use]
     pub fn replaced_by(&self, adapter: &str) -> Self {
@@ -628,5 +648,16 @@ mod tests {
         assert_eq!(sandbox.level_below_minimum(), Some(SandboxLevel::Landlock));
         sandbox.minimum = SandboxLevel::Landlock;
         assert_eq!(sandbox.level_below_minimum(), None);
+    }
+
+    #[test]
+    fn a_reviewer_gets_half_of_an_authors_turns_and_no_fewer_than_six() {
+        for (max_turns, reviewer) in [(0, 0), (1, 6), (12, 6), (13, 6), (14, 7), (30, 15)] {
+            let policy = AgentPolicy { max_turns, ..AgentPolicy::default() };
+            assert_eq!(policy.turns_for(Role::Reviewer), reviewer, "{max_turns}");
+            for role in [Role::Author, Role::Planner, Role::Finisher] {
+                assert_eq!(policy.turns_for(role), max_turns, "{role}");
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::live::{FileAction, Live, Retry};
+use windlass_core::policy::MAX_OWN_TRIES;
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
 
@@ -20,8 +21,6 @@ use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConf
 pub struct Codex;
 
 const REMEDY: &str = "codex login, or set CODEX_API_KEY";
-/// It waits for a network without end; after this many words of it windlass waits instead.
-const WAITS_FOR_NETWORK: u32 = 3;
 
 impl Cli for Codex {
     fn invocation(&self, ask: &Ask<'_>) -> Invocation {
@@ -186,8 +185,9 @@ impl CodexReader {
         let fault = Fault::said(if why.contains("url: ws") { "connection failed" } else { why });
         self.turn.retrying(retry, fault, now);
         if numbers.contains("waiting for network") {
+            // It would wait without end.
             self.network_waits += 1;
-            if self.network_waits >= WAITS_FOR_NETWORK {
+            if self.network_waits >= MAX_OWN_TRIES {
                 self.turn.give_up(AttemptEnd::Network);
             }
         }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::live::{Live, Retry};
+use windlass_core::policy::MAX_OWN_TRIES;
 use windlass_core::time::Timestamp;
 use windlass_core::usage::Usage;
 
@@ -24,7 +25,6 @@ use crate::reset;
 pub struct Opencode;
 
 const REMEDY: &str = "opencode auth login";
-const CUTS_IN_A_ROW: u32 = 3;
 
 impl Cli for Opencode {
     fn invocation(&self, ask: &Ask<'_>) -> Invocation {
@@ -228,7 +228,7 @@ impl OpencodeReader {
     fn cut(&mut self) {
         self.mark = Mark::Missing("the model's stream ended without a finish reason");
         self.cuts += 1;
-        if self.cuts >= CUTS_IN_A_ROW {
+        if self.cuts >= MAX_OWN_TRIES {
             self.turn.give_up(AttemptEnd::Network);
         }
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::live::Retry;
+use windlass_core::policy::{MAX_OWN_TRIES, MAX_OWN_WAIT};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Session, Usage, sum};
 use windlass_process::Exit;
@@ -14,10 +15,6 @@ use super::{Begun, Ending, Over, Start};
 use crate::{bound, report};
 
 const MESSAGE_BYTES: usize = 256 * 1024;
-/// A wait that is longer is windlass's to make: it shows it, and it survives a restart.
-const OWN_WAIT_MS: u64 = 60_000;
-/// After so many failures in a row windlass decides when to try again: it shows the wait, and it has fallbacks.
-const OWN_TRIES: u32 = 3;
 
 pub struct Turn {
     pub begun: Begun,
@@ -137,7 +134,7 @@ impl Turn {
     pub fn retrying(&mut self, retry: Retry, fault: Fault, now: Timestamp) {
         let delay = retry.delay_ms;
         self.story.retry(retry);
-        if let Some(ms) = delay.filter(|ms| *ms >= OWN_WAIT_MS) {
+        if let Some(ms) = delay.filter(|ms| *ms >= MAX_OWN_WAIT.0) {
             let until = Timestamp(now.0.saturating_add_unsigned(ms));
             let end = match fault.class(&self.reading(now)) {
                 Some(AttemptEnd::RateLimited { retry_at }) => {
@@ -155,7 +152,7 @@ impl Turn {
     /// but what it takes for the server's fault.
     pub fn trying_on(&mut self, retry: Retry, fault: Fault, now: Timestamp) {
         self.tries += 1;
-        if self.tries >= OWN_TRIES {
+        if self.tries >= MAX_OWN_TRIES {
             let end = fault.class(&self.reading(now)).unwrap_or(AttemptEnd::Overloaded);
             self.give_up(end);
         }
