@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_process::Canceller;
 
-use crate::agent::{Agent, Call, Told, Unusable};
+use crate::agent::{Agent, Call, TurnResult, Unusable};
 use crate::attempt::{self, REPORT_PATH, Start};
 use crate::cli::{self, Begun};
 use crate::command::{self, Command};
@@ -51,7 +51,7 @@ impl Agent for Acp {
         files
     }
 
-    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
+    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
         let argv = match argv(call) {
             Ok(argv) => argv,
             Err(what) => return attempt::not_started(call.role, what),

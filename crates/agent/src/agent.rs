@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_core::id::{LoopName, Nonce, TaskId};
-use windlass_core::input::{AttemptEnd, Report};
+use windlass_core::input::AgentFinished;
 use windlass_core::live::Live;
 use windlass_core::nearest::nearest;
 use windlass_core::policy::{AgentPolicy, Role};
-use windlass_core::summary::Summary;
 use windlass_core::time::Timestamp;
-use windlass_core::usage::{ModelUsage, Session, Usage};
+use windlass_core::usage::{Session, Usage};
 use windlass_process::{Canceller, Capture, Confinement, Resources, Spawner};
 use windlass_redact::Redactor;
 
@@ -34,7 +33,7 @@ pub trait Agent: Send + Sync {
     }
 
     /// Runs one turn, and returns when nothing of it is alive. `started` is given the means to end it.
-    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told;
+    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult;
 }
 
 /// The agent that a policy names.
@@ -116,31 +115,18 @@ pub enum WallSource {
     Budget,
 }
 
-/// A turn that is over.
+/// A turn that is over: core's record of it, and what only the driver needs.
 #[derive(Clone, Debug)]
-pub struct Told {
-    /// The program and its version, where they are known.
-    pub agent: String,
-    pub end: AttemptEnd,
-    pub report: Report,
+pub struct TurnResult {
+    /// Without its transcript, its brief, and what became of the workspace, which the driver knows.
+    pub finished: AgentFinished,
     /// Why a report that was written is not an author's claim.
     pub unread: Option<String>,
-    pub usage: Option<Usage>,
-    /// The same by model, where the agent said.
-    pub models: Vec<ModelUsage>,
-    pub session: Option<Session>,
-    pub summary: Summary,
-    /// The agent's last words, bounded and safe to show.
-    pub message: String,
     /// None when nothing was started.
     pub stdout: Option<Capture>,
     pub stderr: Option<Capture>,
-    pub strays: u32,
-    /// What was seen of the turn from outside: limits that were reached, connections that were refused.
-    pub notes: Vec<String>,
     /// Processes that could not be ended: while there are any, the attempt is not over.
     pub survivors: u32,
-    pub duration: Duration,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

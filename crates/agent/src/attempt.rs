@@ -7,12 +7,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use windlass_core::input::{AttemptEnd, Report};
+use windlass_core::input::{AgentFinished, AttemptEnd, Report};
 use windlass_core::policy::Role;
-use windlass_core::summary::Summary;
+use windlass_core::time::Millis;
 use windlass_process::{Canceller, Capture, Finished, Limits, Program, Running};
 
-use crate::agent::{Call, Told};
+use crate::agent::{Call, TurnResult};
 use crate::report::{self, Heard};
 use windlass_core::plain;
 
@@ -38,7 +38,7 @@ pub struct Start {
 
 /// Runs `argv` for this call, then hears what it reports, however it ended: a turn that was cut short has
 /// spent its tokens all the same.
-pub fn run(call: &Call<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Canceller)) -> Told {
+pub fn run(call: &Call<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
     let running = match start(call, Start { argv, env: Vec::new(), output_cap: OUTPUT_CAP }) {
         Ok(running) => running,
         Err(what) => return not_started(call.role, what),
@@ -50,7 +50,7 @@ pub fn run(call: &Call<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Cancell
     }
     let heard = report::read(&call.dir.join(REPORT_PATH), (call.role, call.nonce), call.redactor);
     let end = outside(call, &finished);
-    told(finished, heard, end)
+    result(finished, heard, end)
 }
 
 pub fn start(call: &Call<'_>, start: Start) -> Result<Running, String> {
@@ -118,7 +118,7 @@ pub fn clean(call: &Call<'_>, finished: &Finished) -> Result<(), String> {
     })
 }
 
-pub fn told(finished: Finished, heard: Heard, end: AttemptEnd) -> Told {
+pub fn result(finished: Finished, heard: Heard, end: AttemptEnd) -> TurnResult {
     let message = match summary(&heard.report) {
         Some(summary) => summary.to_owned(),
         None => last_words(&finished.stdout),
@@ -126,43 +126,31 @@ pub fn told(finished: Finished, heard: Heard, end: AttemptEnd) -> Told {
     let trips: Vec<String> = trips(&finished).into_iter().map(str::to_owned).collect();
     let refused = finished.refusals.iter().map(|refusal| format!("no connection to {refusal}"));
     let stalled = finished.stall.map(|stall| stall.to_string());
-    Told {
-        agent: String::new(),
-        end,
-        notes: trips.into_iter().chain(refused).chain(stalled).collect(),
-        report: heard.report,
+    TurnResult {
+        finished: AgentFinished {
+            report: heard.report,
+            usage: heard.usage,
+            message,
+            duration_ms: Millis(u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX)),
+            strays: finished.stray_count,
+            notes: trips.into_iter().chain(refused).chain(stalled).collect(),
+            ..AgentFinished::ended(end)
+        },
         unread: heard.unread,
-        usage: heard.usage,
-        models: Vec::new(),
-        session: None,
-        summary: Summary::default(),
-        message,
-        strays: finished.stray_count,
-        survivors: finished.survivor_count,
-        duration: finished.duration,
         stdout: Some(finished.stdout),
         stderr: Some(finished.stderr),
+        survivors: finished.survivor_count,
     }
 }
 
-pub fn not_started(role: Role, what: String) -> Told {
-    let heard = report::absent(role);
-    Told {
-        agent: String::new(),
-        end: AttemptEnd::Crashed { what },
-        report: heard.report,
+pub fn not_started(role: Role, what: String) -> TurnResult {
+    let ended = AgentFinished::ended(AttemptEnd::Crashed { what });
+    TurnResult {
+        finished: AgentFinished { report: report::absent(role).report, ..ended },
         unread: None,
-        usage: None,
-        models: Vec::new(),
-        session: None,
-        summary: Summary::default(),
-        message: String::new(),
         stdout: None,
         stderr: None,
-        strays: 0,
-        notes: Vec::new(),
         survivors: 0,
-        duration: Duration::ZERO,
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use windlass_core::policy::AgentPolicy;
 use windlass_process::Canceller;
 
-use crate::agent::{Agent, Call, Told, Unusable};
+use crate::agent::{Agent, Call, TurnResult, Unusable};
 use crate::attempt;
 
 pub struct Command;
@@ -44,7 +44,7 @@ impl Agent for Command {
         files
     }
 
-    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
+    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
         attempt::run(call, argv(call.policy, call.project), started)
     }
 }

@@ -6,13 +6,13 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use windlass_core::input::AttemptEnd;
+use windlass_core::input::{AgentFinished, AttemptEnd};
 use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::usage::{self, Session};
 use windlass_process::{Canceller, Confinement, Exit, Finished, Running, Spawner};
 
-use crate::agent::{Agent, Call, Told, Unusable};
+use crate::agent::{Agent, Call, TurnResult, Unusable};
 use crate::attempt::{self, REPORT_PATH, Start};
 use crate::cli::{self, Access, Ask, Begun, Confined, Invocation, Over, OwnConfig, Reader};
 use crate::follow::Follower;
@@ -47,35 +47,35 @@ impl Agent for Known {
         self.0.report_by_schema
     }
 
-    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> Told {
+    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
         let found = match self.found(call.policy, call.project, call.path) {
             Ok(found) => found.canonicalize().unwrap_or(found),
             Err(error) => return attempt::not_started(call.role, error.to_string()),
         };
         let program = self.0.cli.native(&found, &|place| place.is_file());
         let turn = Turn { agent: self.0, call, program: &program };
-        let (mut told, gone) = turn.play(call.resume, started);
+        let (mut result, gone) = turn.play(call.resume, started);
         if gone && call.resume.is_some() {
             let note = "the conversation it was to go on with is gone: it began afresh".to_owned();
-            (told, _) = match windlass_process::clear_attempt(call.dir) {
+            (result, _) = match windlass_process::clear_attempt(call.dir) {
                 Ok(()) => turn.play(None, started),
                 Err(error) => {
                     let what = format!("cannot clear {}: {error}", call.dir.display());
                     (attempt::not_started(call.role, what), false)
                 }
             };
-            told.notes.push(note);
+            result.finished.notes.push(note);
         }
-        self.name(&mut told, call, &program);
-        told
+        self.name(&mut result.finished, call, &program);
+        result
     }
 }
 
 impl Known {
     /// With its version, which is asked for afterwards: a turn does not wait for it, nor does who interrupts one.
-    fn name(&self, told: &mut Told, call: &Call<'_>, program: &Path) {
-        if told.end == AttemptEnd::Interrupted {
-            self.0.name.clone_into(&mut told.agent);
+    fn name(&self, finished: &mut AgentFinished, call: &Call<'_>, program: &Path) {
+        if finished.end == AttemptEnd::Interrupted {
+            self.0.name.clone_into(&mut finished.agent);
             return;
         }
         let asking = Asking {
@@ -87,8 +87,8 @@ impl Known {
             dir: call.dir.join("version"),
         };
         let (agent, untried) = version::words(self.0, version::ask(asking));
-        told.agent = agent;
-        told.notes.extend(untried);
+        finished.agent = agent;
+        finished.notes.extend(untried);
     }
 
     fn found(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<PathBuf, Unusable> {
@@ -157,7 +157,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     /// What came of it, and whether its session was gone.
-    fn play(&self, resume: Option<&Session>, started: &mut dyn FnMut(Canceller)) -> (Told, bool) {
+    fn play(&self, resume: Option<&Session>, started: &mut dyn FnMut(Canceller)) -> (TurnResult, bool) {
         let call = self.call;
         let schema = self.agent.report_by_schema.then(|| schema::of(call.role));
         let invocation = self.invocation(schema.as_ref(), resume);
@@ -226,7 +226,12 @@ pub struct Heard {
 }
 
 /// Runs a program and listens to it: what came of it, and whether the session it was to go on with was gone.
-pub fn hear(call: &Call<'_>, start: Start, heard: Heard, started: &mut dyn FnMut(Canceller)) -> (Told, bool) {
+pub fn hear(
+    call: &Call<'_>,
+    start: Start,
+    heard: Heard,
+    started: &mut dyn FnMut(Canceller),
+) -> (TurnResult, bool) {
     let running = match attempt::start(call, start) {
         Ok(running) => running,
         Err(what) => return (attempt::not_started(call.role, what), false),
@@ -239,7 +244,12 @@ pub fn hear(call: &Call<'_>, start: Start, heard: Heard, started: &mut dyn FnMut
     told(call, finished, ear, (heard.schema, heard.notes))
 }
 
-fn told(call: &Call<'_>, finished: Finished, ear: Ear, (schema, notes): (bool, Vec<String>)) -> (Told, bool) {
+fn told(
+    call: &Call<'_>,
+    finished: Finished,
+    ear: Ear,
+    (schema, notes): (bool, Vec<String>),
+) -> (TurnResult, bool) {
     let outside = attempt::outside(call, &finished);
     let stderr = attempt::end_of(&finished.stderr.path, LAST_ERRORS).unwrap_or_default();
     let over = Over { exit: &finished.exit, outside: &outside, stderr: &stderr, now: (call.clock)() };
@@ -253,22 +263,21 @@ fn told(call: &Call<'_>, finished: Finished, ear: Ear, (schema, notes): (bool, V
     };
     let heard = heard.or_claim(call.role, || claim::of(&ending.message));
     let gone = ending.session_is_gone;
-    let mut told = attempt::told(finished, heard, outside);
+    let mut result = attempt::result(finished, heard, ending.end);
+    let record = &mut result.finished;
     if !ending.usage_is_whole && !ending.usage.is_empty() {
-        told.notes.push("it told its tokens in part: it used at least those".to_owned());
+        record.notes.push("it told its tokens in part: it used at least those".to_owned());
     }
-    told.end = ending.end.clone();
-    told.agent = std::mem::take(&mut ending.agent);
-    told.notes.extend(notes);
-    told.notes.append(&mut ending.notes);
-    told.summary = ending.summary;
-    told.models = ending.usage;
-    told.usage = usage::sum(&told.models).or(told.usage);
-    told.session = ending.session;
+    record.agent = ending.agent;
+    record.notes.extend(notes.into_iter().chain(ending.notes));
+    record.summary = ending.summary;
+    record.models = ending.usage;
+    record.usage = usage::sum(&record.models).or(record.usage);
+    record.session = ending.session;
     if !ending.message.is_empty() {
-        told.message = ending.message;
+        record.message = ending.message;
     }
-    (told, gone)
+    (result, gone)
 }
 
 /// What was heard, and why the turn was ended, if it was.

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_agent::registry::{self, AGENTS, KnownAgent, Profile};
-use windlass_agent::{Call, Names, Told, Wall, WallSource, adapter, installed};
+use windlass_agent::{Call, Names, Wall, WallSource, adapter, installed};
 use windlass_core::id::{LoopName, Nonce};
+use windlass_core::input::AgentFinished;
 use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Policy, Role};
 use windlass_process::Spawner;
@@ -83,7 +84,7 @@ pub fn probe(
     policy: &Policy,
     (surroundings, scratch): (&Surroundings, &Path),
     live: &(dyn Fn(Live) + Sync),
-) -> Result<Told, String> {
+) -> Result<AgentFinished, String> {
     let spawner = Spawner::new();
     let proven = prove(&policy.sandbox, &spawner, (surroundings, &scratch.join("proofs")))
         .map_err(|error| format!("{error}\n{}", error.hints().join("\n")))?;
@@ -104,7 +105,7 @@ pub fn probe(
     }
     let known = registry::behind(agent).map_or(&[][..], |known| known.profile.variables);
     let named: Vec<String> = agent.env.iter().cloned().chain(known.iter().map(ToString::to_string)).collect();
-    let told = called.call(
+    let result = called.call(
         &Call {
             role: Role::Author,
             nonce: &Nonce::new(NONCE),
@@ -140,7 +141,7 @@ pub fn probe(
     if let Some(home) = &home {
         home.take_back().map_err(failed)?;
     }
-    Ok(told)
+    Ok(result.finished)
 }
 
 fn home<'a>(

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use windlass_agent::{Agent, Call, Names, Told, Wall, WallSource, adapter};
+use windlass_agent::{Agent, Call, Names, TurnResult, Wall, WallSource, adapter};
 use windlass_core::id::{LoopName, Nonce, TaskId};
 use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Role};
@@ -68,20 +68,20 @@ impl Stage {
         fs::read_to_string(self.path("space").join(name)).ok()
     }
 
-    pub fn call(&mut self) -> Told {
+    pub fn call(&mut self) -> TurnResult {
         self.call_with(&mut |_| {})
     }
 
-    pub fn call_with(&mut self, started: &mut dyn FnMut(Canceller)) -> Told {
+    pub fn call_with(&mut self, started: &mut dyn FnMut(Canceller)) -> TurnResult {
         self.turn(started, &|_| {})
     }
 
     /// With what is told while it runs.
-    pub fn call_heard(&mut self, live: &(dyn Fn(Live) + Sync)) -> Told {
+    pub fn call_heard(&mut self, live: &(dyn Fn(Live) + Sync)) -> TurnResult {
         self.turn(&mut |_| {}, live)
     }
 
-    fn turn(&mut self, started: &mut dyn FnMut(Canceller), live: &(dyn Fn(Live) + Sync)) -> Told {
+    fn turn(&mut self, started: &mut dyn FnMut(Canceller), live: &(dyn Fn(Live) + Sync)) -> TurnResult {
         self.calls += 1;
         let dir = self.path("attempts").join(self.calls.to_string());
         fs::create_dir(&dir).unwrap();

@@ -1,5 +1,7 @@
 //! `windlass agents`: which agents this machine has, and whether one answers.
 
+use std::time::Duration;
+
 use serde_json::json;
 use windlass_core::policy::{AgentPolicy, Policy};
 use windlass_driver::agents::{Login, Seen, look, probe};
@@ -83,12 +85,17 @@ fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Fai
     if as_json {
         print_json::print(&json!({
             "ok": well, "agent": told.agent, "end": told.end, "message": told.message, "usage": told.usage,
-            "notes": told.notes, "duration_ms": u64::try_from(told.duration.as_millis()).unwrap_or(u64::MAX),
+            "notes": told.notes, "duration_ms": told.duration_ms,
         }));
     } else {
         let (mark, colour) =
             if well { ("it answers", Colour::Good) } else { ("it does not answer", Colour::Bad) };
-        say!("{}: {}, after {:.1} s", told.agent, paint(mark, colour), told.duration.as_secs_f64());
+        say!(
+            "{}: {}, after {:.1} s",
+            told.agent,
+            paint(mark, colour),
+            Duration::from_millis(told.duration_ms.0).as_secs_f64()
+        );
         say!("  {}", text::clean(&told.end.to_string()));
         if !told.message.trim().is_empty() {
             say!("  said: {}", text::clean(told.message.lines().next().unwrap_or_default()));

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use windlass_agent::brief::{Texts, render};
-use windlass_agent::{Agent, Call, Names, REPORT_PATH, Told, Wall, WallSource, adapter, registry};
+use windlass_agent::{Agent, Call, Names, REPORT_PATH, TurnResult, Wall, WallSource, adapter, registry};
 use windlass_core::brief::BriefSpec;
 use windlass_core::finding::{Evidence, Rule};
 use windlass_core::id::{AttemptId, Nonce};
-use windlass_core::input::{AgentFinished, Input};
+use windlass_core::input::Input;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::Millis;
@@ -47,34 +47,23 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     let injected = &agent_of(job)?.extra.inject;
     let unusable = |error: std::io::Error| file_fault(&space, &error);
     inject::put(&space, &shop.surroundings.project, injected).map_err(unusable)?;
-    let told = run(shop, job, &who, (&brief, &dir))?;
+    let result = run(shop, job, &who, (&brief, &dir))?;
     super::test_point("called");
     inject::take_away(&space, injected).map_err(unusable)?;
-    if told.survivors > 0 {
-        return Err(broken(&format!("{} processes of the attempt cannot be ended", told.survivors)));
+    if result.survivors > 0 {
+        return Err(broken(&format!("{} processes of the attempt cannot be ended", result.survivors)));
     }
     let renewed = take_back(shop, job, &who)?;
     let left = if who.role == Role::Reviewer { left(shop, job, spec)? } else { None };
     let brief = shop.blobs.stage(brief.into_bytes()).map_err(|error| fault(&error))?;
-    let transcript = transcript(shop, &told)?;
-    let unread = told.unread.map(|why| format!("its report was not taken: {why}"));
-    let finished = AgentFinished {
-        end: told.end,
-        report: told.report,
-        agent: told.agent,
-        usage: told.usage,
-        models: told.models,
-        session: told.session,
-        summary: told.summary,
-        message: told.message,
-        transcript: Some(transcript.id().clone()),
-        brief: Some(brief.id().clone()),
-        duration_ms: Millis(u64::try_from(told.duration.as_millis()).unwrap_or(u64::MAX)),
-        strays: told.strays,
-        notes: told.notes.into_iter().chain(unread).chain(renewed).collect(),
-        tree_changed: left.is_some(),
-        left: left.unwrap_or_default(),
-    };
+    let transcript = transcript(shop, &result)?;
+    let unread = result.unread.map(|why| format!("its report was not taken: {why}"));
+    let mut finished = result.finished;
+    finished.notes.extend(unread.into_iter().chain(renewed));
+    finished.transcript = Some(transcript.id().clone());
+    finished.brief = Some(brief.id().clone());
+    finished.tree_changed = left.is_some();
+    finished.left = left.unwrap_or_default();
     clear(&dir)?;
     Ok((Input::AgentFinished(Box::new(finished)), vec![brief, transcript]))
 }
@@ -104,7 +93,7 @@ fn under_review(job: &Job, spec: &BriefSpec) -> Option<windlass_core::id::TreeId
     }
 }
 
-fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -> Result<Told, Fault> {
+fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -> Result<TurnResult, Fault> {
     let policy = agent_of(job)?;
     let agent = adapter(policy).map_err(|error| broken(&error.to_string()))?;
     let wall = match job.wall_left {
@@ -273,9 +262,9 @@ fn left(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<Option<Vec<Evide
 }
 
 /// Both streams, as they were captured.
-fn transcript(shop: &Workshop, told: &Told) -> Result<Blob, Fault> {
-    let mut text = captured(told.stdout.as_ref())?;
-    let errors = captured(told.stderr.as_ref())?;
+fn transcript(shop: &Workshop, result: &TurnResult) -> Result<Blob, Fault> {
+    let mut text = captured(result.stdout.as_ref())?;
+    let errors = captured(result.stderr.as_ref())?;
     if !errors.is_empty() {
         text.extend_from_slice(b"\n---- stderr ----\n");
         text.extend_from_slice(&errors);
