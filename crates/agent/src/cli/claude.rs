@@ -4,8 +4,6 @@
 //! lines carry the usage of their message's beginning, once for each block of it. In a resumed session
 //! `modelUsage` and the cost are those of the whole session; `model_usage_since_last_result` is the turn's.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::live::{Live, Retry};
@@ -74,10 +72,6 @@ impl Cli for Claude {
             call.notes.push("its own permission rules are off: windlass confines it".to_owned());
         }
         call
-    }
-
-    fn native(&self, found: &Path, _exists: &dyn Fn(&Path) -> bool) -> PathBuf {
-        found.to_path_buf()
     }
 
     fn reader(&self, begun: Begun) -> Box<dyn Reader> {

@@ -3,7 +3,7 @@
 //! Its exit code is the HTTP status modulo 256, and 0 for a turn that failed or was ended by a signal. While it
 //! tries again it prints nothing but stack traces on standard error.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use windlass_core::input::AttemptEnd;
@@ -63,10 +63,6 @@ impl Cli for Gemini {
             call.notes.push("its own approvals are off: windlass confines it".to_owned());
         }
         call
-    }
-
-    fn native(&self, found: &Path, _exists: &dyn Fn(&Path) -> bool) -> PathBuf {
-        found.to_path_buf()
     }
 
     fn reader(&self, begun: Begun) -> Box<dyn Reader> {

@@ -5,8 +5,6 @@
 //! request that it does not tell of, so the title is given. Nothing bounds its retries, of which only its log
 //! tells: standard error.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::live::{Live, Retry};
@@ -70,10 +68,6 @@ impl Cli for Opencode {
             call.notes.push("its own permission rules are off: windlass confines it".to_owned());
         }
         call
-    }
-
-    fn native(&self, found: &Path, _exists: &dyn Fn(&Path) -> bool) -> PathBuf {
-        found.to_path_buf()
     }
 
     fn reader(&self, begun: Begun) -> Box<dyn Reader> {
