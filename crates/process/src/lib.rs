@@ -37,7 +37,6 @@ mod recover;
 mod resources;
 mod running;
 mod sandbox;
-mod seatbelt;
 mod spawner;
 mod sweep;
 mod sys;
@@ -59,6 +58,5 @@ pub use running::{Canceller, Running};
 pub use sandbox::{
     Attempted, Confinement, Level, Network, PROXY_PORT, Proof, Reach, Shortfall, remedy, shortfall,
 };
-pub use seatbelt::{ProfileError, command_line as seatbelt_command_line, profile as seatbelt_profile};
 pub use spawner::{Capabilities, Spawner, StartError};
 pub use warden::{WARDEN_ARG, warden_main};
