@@ -36,7 +36,7 @@ use socket::{Ended, Resolver, Signal, Socket, connect, read_until, resolve, wait
 
 /// At most this many connections at a time; more wait in the listener's queue.
 const MOST_CONNECTIONS: usize = 256;
-/// Refusals beyond are counted, not handed out.
+/// Refusals beyond are not handed out.
 const MOST_REFUSALS: u64 = 1000;
 const STACK: usize = 256 * 1024;
 /// What a refusal quotes of a program's own words.
@@ -89,7 +89,8 @@ pub fn serve(
     start(listener, allow, log, Terms { resolver: Arc::new(resolver), patience: Patience::default() })
 }
 
-/// How a program learns of the proxy at this address.
+/// The variables by which programs find the proxy at this address. It is theirs to obey: only a network that leads
+/// nowhere else makes them.
 pub fn environment(proxy: SocketAddr) -> Vec<(OsString, OsString)> {
     let url = format!("http://{proxy}");
     let proxies = ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"].map(|name| (name, url.as_str()));
@@ -144,17 +145,6 @@ impl std::fmt::Debug for Shared {
 impl ProxyHandle {
     pub fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    /// What programs look for to find a proxy. It is theirs to obey: only a network that leads nowhere else
-    /// makes them.
-    pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        environment(self.address)
-    }
-
-    /// All of them, also those that were no longer handed out.
-    pub fn refusal_count(&self) -> u64 {
-        self.shared.refusals.load(Ordering::Relaxed)
     }
 
     /// Ends every connection and returns when they are closed.
