@@ -27,8 +27,6 @@ pub struct Finished {
     pub stall: Option<Stall>,
     /// What its proxy refused, in words; the first of them.
     pub refusals: Vec<String>,
-    /// The warden's own peak memory: flat, whatever the program prints.
-    pub warden_peak_kib: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

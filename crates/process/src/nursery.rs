@@ -65,7 +65,7 @@ impl Nursery {
         let (note, fds) = handing::receive(self.socket()?)?.ok_or(Errno::PIPE)?;
         let number = i32::from_ne_bytes(note.try_into().map_err(|_| Errno::BADMSG)?);
         let handle = match (Pid::from_raw(number), fds.into_iter().next()) {
-            (Some(pid), Some(fd)) => Handle { pid, fd },
+            (Some(_), Some(fd)) => Handle { fd },
             _ => return Err(io::Error::from_raw_os_error(-number)),
         };
         Ok(Warden { handle, control: pipes.control.into(), answer: pipes.answer.into() })

@@ -143,14 +143,6 @@ pub fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// The peak of this very image. `getrusage` would count the supervisor's, whose memory the warden shared
-/// until it was executed.
-pub fn own_peak_kib() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    peak.split_whitespace().next()?.parse().ok()
-}
-
 /// `pid (name) state ppid …`: the name may hold blanks and parentheses, so fields count from the last `)`.
 fn parse_stat(pid: i32, text: &[u8]) -> Option<Stat> {
     let after_name = text.iter().rposition(|&byte| byte == b')')? + 1;

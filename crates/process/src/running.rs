@@ -92,11 +92,6 @@ impl Running {
         Canceller { control: Arc::clone(&self.control) }
     }
 
-    /// The warden's process, for those who watch over resources.
-    pub fn warden_pid(&self) -> u32 {
-        self.warden.pid.as_raw_pid().cast_unsigned()
-    }
-
     /// Where its output and its errors are kept, as they come.
     pub fn streams(&self) -> (PathBuf, PathBuf) {
         (record::stdout_path(&self.dir), record::stderr_path(&self.dir))
@@ -176,7 +171,6 @@ impl Running {
             containment: Containment::Subreaper,
             trips: Vec::new(),
             stall: None,
-            peak_kib: 0,
         })
     }
 
@@ -199,7 +193,6 @@ impl Running {
             trips: outcome.trips,
             stall: outcome.stall,
             refusals: refusals(&self.dir),
-            warden_peak_kib: outcome.peak_kib,
         }
     }
 }
@@ -232,14 +225,12 @@ pub struct Warden {
 /// A warden's process, whoever forked it. The handle is its own, and never that of one that came after it.
 #[derive(Debug)]
 pub struct Handle {
-    pub pid: Pid,
     pub fd: OwnedFd,
 }
 
 impl Handle {
     pub fn of_child(child: &Child) -> io::Result<Handle> {
-        let pid = Pid::from_child(child);
-        Ok(Handle { pid, fd: pidfd_open(pid, PidfdFlags::empty())? })
+        Ok(Handle { fd: pidfd_open(Pid::from_child(child), PidfdFlags::empty())? })
     }
 
     pub fn ends_within(&self, patience: Duration) -> bool {

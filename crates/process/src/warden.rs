@@ -254,7 +254,6 @@ fn run(
         containment,
         trips,
         stall,
-        peak_kib: procfs::own_peak_kib().unwrap_or(0),
     }
 }
 
@@ -287,6 +286,5 @@ fn without_program(exit: Exit, containment: Containment) -> Outcome {
         containment,
         trips: Vec::new(),
         stall: None,
-        peak_kib: procfs::own_peak_kib().unwrap_or(0),
     }
 }

@@ -41,7 +41,6 @@ pub struct Outcome {
     pub containment: Containment,
     pub trips: Vec<Trip>,
     pub stall: Option<Stall>,
-    pub peak_kib: u64,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -94,7 +94,7 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     println!("discarded={discarded:?}");
     println!("trips={:?}", finished.trips);
     println!("stall={}", finished.stall.map(|stall| stall.to_string()).unwrap_or_default());
-    println!("duration={:?} warden_peak_kib={}", finished.duration, finished.warden_peak_kib);
+    println!("duration={:?}", finished.duration);
     ExitCode::SUCCESS
 }
 

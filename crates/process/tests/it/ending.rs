@@ -2,7 +2,9 @@
 
 use windlass_process::Exit;
 
-use crate::stage::{SOON, Stage, carriers, containments, eventually, given, run, spawner, stdout};
+use crate::stage::{
+    SOON, Stage, carriers, containments, eventually, given, kill_warden_of, run, spawner, stdout, warden_of,
+};
 
 #[test]
 fn a_daemon_is_dead_before_wait_returns() {
@@ -60,7 +62,7 @@ fn a_running_program_that_is_dropped_is_dead() {
         let running = spawner(containment).start(&program).unwrap();
         stage.await_file("started");
         std::fs::remove_file(stage.work().join("started")).unwrap();
-        let (warden, canceller) = (running.warden_pid(), running.canceller());
+        let (warden, canceller) = (warden_of(&program), running.canceller());
         drop(running);
         assert_eq!(given(&program.marker), Vec::<String>::new());
         eventually("the warden is reaped", || !std::path::Path::new(&format!("/proc/{warden}")).exists());
@@ -77,8 +79,7 @@ fn a_warden_that_is_killed_takes_its_tree_along() {
         stage.await_file("started");
         std::fs::remove_file(stage.work().join("started")).unwrap();
         eventually("all are there", || carriers(&program.marker).len() >= 4);
-        let warden = rustix::process::Pid::from_raw(running.warden_pid() as i32).unwrap();
-        rustix::process::kill_process(warden, rustix::process::Signal::KILL).unwrap();
+        kill_warden_of(&program);
         let finished = running.wait();
         assert!(matches!(finished.exit, Exit::WardenLost { .. }), "{:?}", finished.exit);
         assert_eq!(finished.survivor_count, 0);

@@ -7,7 +7,7 @@ use windlass_process::{
 };
 use windlass_testkit::stand_in::StandIn;
 
-use crate::stage::{Stage, WARDEN, carriers, eventually, given, stderr, stdout};
+use crate::stage::{Stage, WARDEN, carriers, eventually, given, kill_warden_of, stderr, stdout};
 
 /// A stand-in, and the image that it has.
 fn image(stage: &Stage) -> Option<(StandIn, Image)> {
@@ -118,8 +118,7 @@ fn a_container_whose_warden_was_killed_is_ended_before_anything_new_starts() {
     let program = housed(&stage, &image, "touch up; sleep 60");
     let running = Spawner::with_warden(WARDEN).start(&program).unwrap();
     stage.await_file("up");
-    let warden = rustix::process::Pid::from_raw(running.warden_pid() as i32).unwrap();
-    rustix::process::kill_process(warden, rustix::process::Signal::KILL).unwrap();
+    kill_warden_of(&program);
     let finished = running.wait();
     assert!(matches!(finished.exit, Exit::WardenLost { .. }), "{finished:?}");
     assert!(engine.asked().iter().any(|line| line.starts_with("kill --signal KILL windlass-")));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use windlass_process::{Exit, Limits, Program};
 
-use crate::stage::{CAP, Stage, containments, eventually, given, run, spawner, stdout};
+use crate::stage::{CAP, Stage, containments, eventually, given, run, spawner, stdout, warden_of};
 
 const GRACE: Duration = Duration::from_millis(300);
 
@@ -157,7 +157,7 @@ fn closed_outputs_neither_end_nor_spin() {
     for containment in containments() {
         let program = limited(stage.shell("exec >&- 2>&-; touch closed; exec sleep 60"), 2000, 0);
         let running = spawner(containment).start(&program).unwrap();
-        let warden = running.warden_pid();
+        let warden = warden_of(&program);
         stage.await_file("closed");
         std::fs::remove_file(stage.work().join("closed")).unwrap();
         let waiting = std::thread::spawn(move || running.wait());
@@ -178,7 +178,7 @@ fn looking_for_activity_costs_next_to_nothing() {
         let program =
             limited(stage.shell("for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 60 & done; wait"), 0, 2000);
         let running = spawner(containment).start(&program).unwrap();
-        let warden = running.warden_pid();
+        let warden = warden_of(&program);
         let waiting = std::thread::spawn(move || running.wait());
         let mut ticks = 0;
         eventually("the end of its patience", || {

@@ -3,12 +3,13 @@
 use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
 use windlass_process::{Containment, Exit, Program, Resources, Trip};
 use windlass_testkit::capability;
 
 use crate::ordinary_user::{as_nobody, user_namespaces_work};
-use crate::stage::{Stage, carriers, containments, eventually, given, run, spawner, stderr, stdout};
+use crate::stage::{
+    Stage, carriers, containments, eventually, given, kill_warden_of, run, spawner, stderr, stdout,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -148,7 +149,7 @@ fn the_group_of_a_killed_warden_is_swept_by_the_next() {
         std::fs::remove_file(path).unwrap();
         let name = text.lines().find_map(|line| Some(&line[line.find("windlass-")?..])).unwrap().to_owned();
         assert!(group_exists(&name));
-        kill_process(Pid::from_raw(running.warden_pid() as i32).unwrap(), Signal::KILL).unwrap();
+        kill_warden_of(&program);
         assert!(matches!(running.wait().exit, Exit::WardenLost { .. }));
         run(&limited(stage.shell("true"), processes(20)), containment);
         assert!(!group_exists(&name), "{name}");

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use windlass_process::{ATTEMPT_VARIABLE, Confinement, Containment, Finished, Limits, Program, Spawner};
 
@@ -90,6 +91,22 @@ impl Stage {
         let path = self.work().join(name);
         eventually(&format!("{} appears", path.display()), || path.exists());
     }
+}
+
+/// The pid of a program's warden, from the record that it writes before the program starts.
+pub fn warden_of(program: &Program) -> u32 {
+    let recorded = || -> Option<u32> {
+        let text = std::fs::read(program.dir.join("record.json")).ok()?;
+        let record: serde_json::Value = serde_json::from_slice(&text).ok()?;
+        record["warden"]["pid"].as_u64()?.try_into().ok()
+    };
+    eventually("the warden writes its record", || recorded().is_some());
+    recorded().unwrap()
+}
+
+pub fn kill_warden_of(program: &Program) {
+    let warden = Pid::from_raw(warden_of(program).cast_signed()).unwrap();
+    kill_process(warden, Signal::KILL).unwrap();
 }
 
 pub fn run(program: &Program, containment: Containment) -> Finished {
