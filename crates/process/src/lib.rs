@@ -27,8 +27,6 @@ compile_error!(
 mod activity;
 mod container;
 mod finished;
-mod handing;
-mod nursery;
 mod procfs;
 mod program;
 mod proxy;

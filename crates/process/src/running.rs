@@ -1,18 +1,13 @@
 //! A program under its warden, seen from the supervisor.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::io::retry_on_intr;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, pidfd_send_signal, waitid,
-};
 
 use crate::finished::{Capture, Containment, Exit, Finished};
 use crate::program::{Limits, Program};
@@ -27,8 +22,8 @@ const OVERDUE: Duration = Duration::from_secs(30);
 /// Dropped without [`Running::wait`], it is killed and reaped.
 #[derive(Debug)]
 pub struct Running {
-    warden: Handle,
-    answer: Option<File>,
+    warden: Child,
+    answer: Option<ChildStdout>,
     control: Arc<Control>,
     limits: Limits,
     dir: PathBuf,
@@ -51,7 +46,7 @@ struct Control {
 #[derive(Debug)]
 struct ControlState {
     /// Closed when the attempt is over or given up, whoever still holds a canceller.
-    pipe: Option<File>,
+    pipe: Option<ChildStdin>,
     cancelled_at: Option<Instant>,
 }
 
@@ -72,20 +67,20 @@ impl Canceller {
 }
 
 impl Running {
-    pub(crate) fn new(warden: Warden, program: &Program) -> io::Result<Running> {
-        let Warden { handle, control, answer } = warden;
+    pub(crate) fn new(mut warden: Child, program: &Program) -> io::Result<Running> {
+        let (pipe, answer) = (warden.stdin.take(), warden.stdout.take());
         let wake = match eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) {
             Ok(wake) => wake,
             Err(error) => {
-                drop(control);
-                handle.wait()?;
+                drop(pipe);
+                warden.wait()?;
                 return Err(error.into());
             }
         };
-        let state = Mutex::new(ControlState { pipe: Some(control), cancelled_at: None });
+        let state = Mutex::new(ControlState { pipe, cancelled_at: None });
         let control = Arc::new(Control { state, wake });
         let (limits, dir) = (program.limits, program.dir.clone());
-        Ok(Running { warden: handle, answer: Some(answer), control, limits, dir, started: Instant::now() })
+        Ok(Running { warden, answer, control, limits, dir, started: Instant::now() })
     }
 
     pub fn canceller(&self) -> Canceller {
@@ -97,12 +92,15 @@ impl Running {
         (record::stdout_path(&self.dir), record::stderr_path(&self.dir))
     }
 
-    /// Returns when nothing of the program is alive. The warden has let go of everything, and is about to end.
+    /// Returns when nothing of the program is alive, nor its warden.
     pub fn wait(mut self) -> Finished {
         let answer = self.read_answer();
         self.control.state().pipe = None;
         let outcome = match answer {
-            Answer::Outcome(outcome) => return self.finished(*outcome),
+            Answer::Outcome(outcome) => {
+                reap_answered(&mut self.warden);
+                return self.finished(*outcome);
+            }
             Answer::Nothing => "it ended without an answer",
             Answer::Overdue => "it did not answer in time",
         };
@@ -142,7 +140,7 @@ impl Running {
     }
 
     fn lost(&mut self, what: &str) -> Finished {
-        let (mut why, survivor_count) = match end_what_is_left(&self.warden, &self.dir) {
+        let (mut why, survivor_count) = match end_what_is_left(&mut self.warden, &self.dir) {
             Ok(0) => (format!("the warden was lost: {what}"), 0),
             Ok(alive) => (format!("the warden was lost: {what}; {alive} processes cannot be ended"), alive),
             Err(error) => (format!("the warden was lost: {what}; cannot tell what is alive: {error}"), 1),
@@ -208,48 +206,10 @@ impl Drop for Running {
                 Ready::Answer if pipe.read(&mut bytes).is_ok_and(|size| size > 0) => {}
                 Ready::Answer => break,
                 Ready::Woken => drop(rustix::io::read(&self.control.wake, &mut [0; 8])),
-                Ready::Late => break drop(end_what_is_left(&self.warden, &self.dir)),
+                Ready::Late => break drop(end_what_is_left(&mut self.warden, &self.dir)),
             }
         }
-        self.warden.wait().ok();
-    }
-}
-
-/// A warden that has been started, and our ends of its pipes.
-pub struct Warden {
-    pub handle: Handle,
-    pub control: File,
-    pub answer: File,
-}
-
-/// A warden's process, whoever forked it. The handle is its own, and never that of one that came after it.
-#[derive(Debug)]
-pub struct Handle {
-    pub fd: OwnedFd,
-}
-
-impl Handle {
-    pub fn of_child(child: &Child) -> io::Result<Handle> {
-        Ok(Handle { fd: pidfd_open(Pid::from_child(child), PidfdFlags::empty())? })
-    }
-
-    pub fn ends_within(&self, patience: Duration) -> bool {
-        let timeout = Timespec::try_from(patience).ok();
-        let mut slots = [PollFd::new(&self.fd, PollFlags::IN)];
-        retry_on_intr(|| poll(&mut slots, timeout.as_ref())).is_ok_and(|ready| ready > 0)
-    }
-
-    fn kill(&self) {
-        // One that is gone needs no killing.
-        pidfd_send_signal(&self.fd, Signal::KILL).ok();
-    }
-
-    /// Returns when it has ended.
-    fn wait(&self) -> io::Result<()> {
-        retry_on_intr(|| poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], None))?;
-        // One that is a child of ours would otherwise stay as a dead one; of another's there is nothing to take.
-        waitid(WaitId::PidFd(self.fd.as_fd()), WaitIdOptions::EXITED).ok();
-        Ok(())
+        reap_answered(&mut self.warden);
     }
 }
 
@@ -271,7 +231,7 @@ enum Ready {
     Late,
 }
 
-fn ready(answer: &File, wake: &OwnedFd, until: Option<Instant>) -> Ready {
+fn ready(answer: &ChildStdout, wake: &OwnedFd, until: Option<Instant>) -> Ready {
     loop {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
@@ -294,13 +254,20 @@ fn refusals(dir: &std::path::Path) -> Vec<String> {
     text.lines().take(SHOWN).map(str::to_owned).collect()
 }
 
+/// A warden closes its pipe when its duties are done. It is killed so that one that was stopped from outside at this
+/// moment does not hold us up.
+fn reap_answered(warden: &mut Child) {
+    warden.kill().ok();
+    warden.wait().ok();
+}
+
 /// The number of processes that live on.
-fn end_what_is_left(warden: &Handle, dir: &std::path::Path) -> io::Result<u32> {
+fn end_what_is_left(warden: &mut Child, dir: &std::path::Path) -> io::Result<u32> {
     let alive = match Record::read(dir)? {
         Some(record) => end_recorded(&record, Instant::now() + OVERDUE)?.alive.len() as u32,
         None => 0,
     };
-    warden.kill();
+    warden.kill().ok();
     warden.wait()?;
     if alive == 0 {
         Record::remove(dir)?;

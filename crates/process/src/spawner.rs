@@ -6,17 +6,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rustix::pipe::{PipeFlags, pipe_with};
-
 use crate::finished::{Containment, Exit};
-use crate::nursery::Nursery;
 use crate::program::{Limits, Program, ThrowawayTree, remove_tree};
-use crate::record::{self, ATTEMPT_VARIABLE};
-use crate::running::{Handle, Running, Warden};
+use crate::record;
+use crate::running::Running;
 use crate::sandbox::{Confinement, Defence, Level, Weakened};
 use crate::warden::{WARDEN_ARG, probe_arguments};
 use crate::wire::{self, Asked, Request};
@@ -53,7 +50,6 @@ struct Known {
     pid_namespace: OnceLock<bool>,
     /// By device: whether an overlay works depends on the file system that carries it.
     overlay: Mutex<BTreeMap<u64, bool>>,
-    nursery: Mutex<Option<Nursery>>,
 }
 
 impl Default for Spawner {
@@ -124,23 +120,22 @@ impl Spawner {
         let name = first.display().to_string();
         let unusable = |source| StartError::Directory { dir: program.dir.clone(), source };
         let dir = std::path::absolute(&program.dir).map_err(unusable)?;
-        File::create(record::log_path(&dir)).map_err(unusable)?;
+        let log = File::create(record::log_path(&dir)).map_err(unusable)?;
         let cwd = std::path::absolute(&program.cwd).map_err(unusable)?;
         let mut program = Program { dir, cwd, ..program.clone() };
         program.env.extend(weakened.leaked_environment());
-        let unable =
-            |source| StartError::Spawn { warden: self.warden.clone(), program: name.clone(), source };
 
         abort_point("process::spawn");
+        let mut warden = self.start_warden(log, &weakened).map_err(|source| StartError::Spawn {
+            warden: self.warden.clone(),
+            program: name.clone(),
+            source,
+        })?;
         let request = Request { program, containment: asked, weakened };
-        let mut warden = self.warden(&request).map_err(unable)?;
-        let mut sent = wire::write_request(&mut warden.control, &request);
-        if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::BrokenPipe) {
-            // It was ended from outside while it waited for something to do.
-            warden = self.warden(&request).map_err(unable)?;
-            sent = wire::write_request(&mut warden.control, &request);
-        }
-        self.look_ahead();
+        let sent = match warden.stdin.as_mut() {
+            Some(control) => wire::write_request(control, &request),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
         let running = Running::new(warden, &request.program)
             .map_err(|source| StartError::Request { program: name.clone(), source })?;
         // On failure `running` is dropped, which ends and reaps the warden.
@@ -149,54 +144,21 @@ impl Spawner {
         Ok(running)
     }
 
-    fn warden(&self, request: &Request) -> io::Result<Warden> {
-        match request.weakened == Weakened::default() {
-            true => self.forked(),
-            false => self.loaded(request),
-        }
-    }
-
-    /// By the nursery, which is started when there is none, or the last one was ended from outside.
-    fn forked(&self) -> io::Result<Warden> {
-        let mut nursery = self.known.nursery.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Ok(forked)) = nursery.as_mut().map(Nursery::warden) {
-            return Ok(forked);
-        }
-        // A late answer of the old one must not be taken for one of the new.
-        *nursery = None;
-        let mut new = Nursery::start(&self.warden)?;
-        let forked = new.warden()?;
-        *nursery = Some(new);
-        Ok(forked)
-    }
-
-    fn look_ahead(&self) {
-        let mut nursery = self.known.nursery.lock().unwrap_or_else(PoisonError::into_inner);
-        nursery.iter_mut().for_each(Nursery::look_ahead);
-    }
-
-    /// By itself, told of its weakness before it does anything.
-    fn loaded(&self, request: &Request) -> io::Result<Warden> {
-        let Request { program, weakened, .. } = request;
-        let log = File::options().append(true).open(record::log_path(&program.dir))?;
-        let (theirs, control) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (answer, result) = pipe_with(PipeFlags::CLOEXEC)?;
+    fn start_warden(&self, log: File, weakened: &Weakened) -> io::Result<Child> {
         let mut command = Command::new(&self.warden);
         if weakened.keeps(Defence::Environment) {
             command.env_clear();
         }
         weakened.tell_early(&mut command);
-        let child = command
+        command
             .arg0("windlass-warden")
             .arg(WARDEN_ARG)
-            .env(ATTEMPT_VARIABLE, &program.marker)
-            .stdin(theirs)
-            .stdout(result)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .stderr(log)
             // Out of reach of a terminal's Ctrl-C, which must not end a warden before its tree.
             .process_group(0)
-            .spawn()?;
-        Ok(Warden { handle: Handle::of_child(&child)?, control: control.into(), answer: answer.into() })
+            .spawn()
     }
 
     pub fn warden_path(&self) -> &Path {

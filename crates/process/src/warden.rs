@@ -7,7 +7,6 @@ mod capture;
 mod housed;
 mod launch;
 mod namespace;
-mod nursery;
 mod outlet;
 mod overlay;
 mod pulse;
@@ -19,7 +18,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::RawFd;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -42,9 +40,6 @@ use watch::Watch;
 /// The first argument of the binary that means: call [`warden_main`] with what follows, and do nothing else.
 pub const WARDEN_ARG: &str = "__warden";
 
-/// The argument behind it that means: wait, and fork a warden whenever one is asked for.
-pub(crate) const NURSERY_ARG: &str = "nursery";
-
 const PROBE_ARG: &str = "probe";
 const ATTACK_ARG: &str = "attack";
 
@@ -60,22 +55,17 @@ const RULESET: RawFd = 6;
 pub fn warden_main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     match args.next() {
         Some(word) if word == PROBE_ARG => act_as_probe(args.next()),
-        Some(word) if word == NURSERY_ARG => told(nursery::tend(attend)),
         Some(word) => {
             eprintln!("the warden does not know {}", word.display());
             ExitCode::from(2)
         }
-        None => told(attend()),
-    }
-}
-
-fn told(done: io::Result<()>) -> ExitCode {
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("warden: {error}");
-            ExitCode::FAILURE
-        }
+        None => match attend() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("warden: {error}");
+                ExitCode::FAILURE
+            }
+        },
     }
 }
 
@@ -111,13 +101,9 @@ fn attend() -> io::Result<()> {
         sys::close_from(3)?;
     }
     set_child_subreaper(Some(getpid()))?;
+    rustix::thread::set_name(c"windlass-warden").ok();
     let (mut control, mut result) = take_pipes()?;
     let Some(request) = wire::read_request(&mut control)? else { return Ok(()) };
-    // As long as a warden waits, nobody else of this user may look into it: a request could be put in its pipe. Now it
-    // needs its own files in /proc, until its program is prepared.
-    set_dumpable_behavior(DumpableBehavior::Dumpable).ok();
-    rustix::thread::set_name(c"windlass-warden").ok();
-    write_errors_to(&record::log_path(&request.program.dir)).ok();
     rustix::io::ioctl_fionbio(&control, true)?;
     let outcome = stand_over(request, control);
     // A supervisor that is gone reads nothing; that is no failure of ours.
@@ -135,12 +121,6 @@ fn take_pipes() -> io::Result<(File, File)> {
     Ok((control, result))
 }
 
-/// A warden may have waited before it was known for which attempt.
-fn write_errors_to(log: &Path) -> io::Result<()> {
-    let log = File::options().append(true).create(true).open(log)?;
-    Ok(rustix::stdio::dup2_stderr(&log)?)
-}
-
 fn stand_over(mut request: Request, control: File) -> Outcome {
     // Before a program is contained, all that can be said is what was asked for.
     let containment = match request.containment {
@@ -151,7 +131,8 @@ fn stand_over(mut request: Request, control: File) -> Outcome {
         Ok(prepared) => prepared,
         Err(why) => return without_program(Exit::NotStarted { why }, containment),
     };
-    // Nobody else of this user may look into a warden, whose result pipe decides what is believed.
+    // Nobody else of this user may look into a warden, whose result pipe decides what is believed. Until here it needs its
+    // own files in /proc, which are root's from now on.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
     let outcome = run(request, control, guard, (launched, housed));
     drop(lock);

@@ -51,11 +51,10 @@ pub fn children(parent: u32) -> Vec<u32> {
     ids().into_iter().filter(is_child).collect()
 }
 
-/// The wardens of a windlass, which its nursery forked.
+/// The wardens of a windlass.
 pub fn wardens(windlass: u32) -> Vec<u32> {
     let name = |id: &u32| fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
-    let below = children(windlass).into_iter().flat_map(children);
-    below.filter(|id| name(id).trim() == "windlass-warden").collect()
+    children(windlass).into_iter().filter(|id| name(id).trim() == "windlass-warden").collect()
 }
 
 /// The most memory a process ever held, in KiB; none once it is gone.

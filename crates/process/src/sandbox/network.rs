@@ -1,15 +1,19 @@
 //! The network a program finds, made by the leader inside its own network namespace.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::handing;
 use crate::sys;
 
 /// What a program can connect to.
@@ -72,13 +76,30 @@ pub fn hand_out_listener(to: impl AsFd) -> io::Result<()> {
 }
 
 fn send_listener(listener: &TcpListener, to: impl AsFd) -> io::Result<()> {
-    handing::send(to, b"l", &[listener.as_fd()])
+    let fds = [listener.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = SendAncillaryBuffer::new(&mut space);
+    if !message.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(io::Error::other("no room for a descriptor"));
+    }
+    retry_on_intr(|| sendmsg(&to, &[IoSlice::new(b"l")], &mut message, SendFlags::NOSIGNAL))?;
+    Ok(())
 }
 
 /// `None`: the leader went away, and says why over its report pipe.
 pub fn take_listener(from: impl AsFd) -> io::Result<Option<TcpListener>> {
-    let received = handing::receive(from)?;
-    Ok(received.and_then(|(_, fds)| fds.into_iter().next()).map(TcpListener::from))
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    retry_on_intr(|| {
+        recvmsg(&from, &mut [IoSliceMut::new(&mut byte)], &mut message, RecvFlags::CMSG_CLOEXEC)
+    })?;
+    for message in message.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut fds) = message {
+            return Ok(fds.next().map(TcpListener::from));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ fn everything_is_dead_soon_after_the_supervisor_is_killed() {
         supervisor.wait().unwrap();
         eventually("all dead", || carriers(&program.marker).is_empty());
         let stage_path = stage.path().display().to_string();
-        eventually("the nursery too", || windlass_testkit::alive::carrying(&stage_path).is_empty());
+        eventually("the warden too", || windlass_testkit::alive::carrying(&stage_path).is_empty());
         assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
         let left = end_leftovers(&stage.attempts(), SOON).unwrap();
         assert!(
@@ -151,7 +151,7 @@ fn supervised(stage: &Stage, containment: Containment) -> (Child, Program) {
         .arg("--")
         .args(&program.argv)
         .stdout(Stdio::null())
-        // By which its nursery is found.
+        // By which its warden is found.
         .current_dir(stage.path())
         .process_group(0)
         .spawn()

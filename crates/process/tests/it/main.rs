@@ -9,7 +9,6 @@ mod housed;
 mod leftovers;
 mod levels;
 mod limits;
-mod nursery;
 mod ordinary_user;
 mod proving;
 mod refused_calls;

@@ -165,6 +165,32 @@ fn an_attempt_has_one_warden() {
 }
 
 #[test]
+fn many_start_at_one_moment() {
+    let stage = Stage::new();
+    let spawner = Spawner::with_warden(WARDEN);
+    let exit = |code: i32| spawner.start(&stage.shell(&format!("exit {code}"))).unwrap().wait().exit;
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..16).map(|code| (code, scope.spawn(move || exit(code)))).collect();
+        for (code, thread) in started {
+            assert_eq!(thread.join().unwrap(), Exit::Code(code));
+        }
+    });
+}
+
+#[test]
+fn what_is_no_warden_is_told() {
+    let stage = Stage::new();
+    match Spawner::with_warden("/bin/true").start(&stage.shell("exit 0")) {
+        Ok(running) => {
+            let exit = running.wait().exit;
+            assert!(matches!(exit, Exit::WardenLost { .. }), "{exit:?}");
+        }
+        // It had ended before it was told what to do.
+        Err(error) => assert!(matches!(error, StartError::Request { .. }), "{error}"),
+    }
+}
+
+#[test]
 fn without_being_told_the_best_containment_is_taken() {
     let stage = Stage::new();
     let finished = Spawner::with_warden(WARDEN).start(&stage.program(&["true"])).unwrap().wait();
