@@ -17,7 +17,6 @@ mod root;
 mod seccomp;
 mod weaken;
 
-use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::thread::UnshareFlags;
@@ -27,7 +26,6 @@ use crate::container::Image;
 use crate::program::ThrowawayTree;
 use crate::sys;
 pub use attack::act as act_as_attacker;
-pub use landlock::{Ruleset, Share};
 pub use network::{Network, PROXY_PORT, hand_out_listener, handover, take_listener};
 pub use proof::{Attempted, Proof};
 pub use reach::Reach;
@@ -90,7 +88,6 @@ impl Level {
 
 /// A confinement that was found possible as far as that can be told beforehand.
 pub struct Enclosure {
-    level: Level,
     network: Network,
     plan: reach::Plan,
     filters: Option<seccomp::Filter>,
@@ -100,7 +97,7 @@ pub struct Enclosure {
 
 /// An enclosure that is about to be closed.
 pub struct Ready {
-    rules: Option<Ruleset>,
+    rules: Option<landlock::Ruleset>,
 }
 
 impl Enclosure {
@@ -131,7 +128,7 @@ impl Enclosure {
             true => Some(landlock::Rules::inside_root(&plan, &network)),
             false => None,
         };
-        Ok(Some(Enclosure { level, network, plan, filters, rules, weakened: weakened.clone() }))
+        Ok(Some(Enclosure { network, plan, filters, rules, weakened: weakened.clone() }))
     }
 
     pub fn network(&self) -> &Network {
@@ -154,34 +151,9 @@ impl Enclosure {
         root::Root { plan: &self.plan, base, own_processes }.build_and_enter()
     }
 
-    /// What takes time of [`Enclosure::close`], done while others do their part. After [`Enclosure::enter_root`].
+    /// What can be done of [`Enclosure::close`] before the program is told to go. After [`Enclosure::enter_root`].
     pub fn ready(&self) -> Result<Ready, String> {
-        let make = |rules: &landlock::Rules| {
-            let made = rules.create()?;
-            rules.add(Share::All, &made).map(|()| made)
-        };
-        Ok(Ready { rules: self.rules.as_ref().map(make).transpose()? })
-    }
-
-    /// Where the host's tree need not be left first, the rules are added by two: what this gives is handed to the
-    /// other, and each adds its share.
-    pub fn shared_ruleset(&self) -> Result<Option<Ruleset>, String> {
-        self.rules.as_ref().filter(|_| self.shares_rules()).map(landlock::Rules::create).transpose()
-    }
-
-    pub fn shares_rules(&self) -> bool {
-        self.level == Level::Landlock && self.rules.is_some()
-    }
-
-    pub fn add_share(&self, share: Share, to: &Ruleset) -> Result<(), String> {
-        self.rules.as_ref().map_or(Ok(()), |rules| rules.add(share, to))
-    }
-
-    /// As [`Enclosure::ready`], with rules that are shared.
-    pub fn ready_with(&self, ruleset: OwnedFd) -> Result<Ready, String> {
-        let rules = Ruleset::handed(ruleset);
-        self.add_share(Share::Second, &rules)?;
-        Ok(Ready { rules: Some(rules) })
+        Ok(Ready { rules: self.rules.as_ref().map(landlock::Rules::create).transpose()? })
     }
 
     /// In the program's own process, just before it becomes the program.

@@ -48,8 +48,6 @@ const REPORT: RawFd = 3;
 const GO: RawFd = 4;
 /// Behind the lock: where the leader hands out the listener of a proxy, if there is one.
 const HANDOVER: RawFd = 6;
-/// In the same place, where there is no proxy: the rules that the warden and the leader both add to.
-const RULESET: RawFd = 6;
 
 /// The hidden mode of the binary. Must be called before any thread is started, since it forks.
 pub fn warden_main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -174,13 +172,12 @@ fn run(
     mut guard: Guard,
     (launched, housed): (Launched, Option<Housed>),
 ) -> Outcome {
-    let Launched { tree, go, stdin, stdout, stderr, report, outlet, rules } = launched;
+    let Launched { tree, go, stdin, stdout, stderr, report, outlet } = launched;
     let containment = tree.containment;
     let program = &mut request.program;
     let begin = || -> Result<Watch, String> {
         write_record(program, tree.leader.as_raw_pid(), housed.as_ref())?;
         guard.adopt(tree.leader)?;
-        rules.map_or(Ok(()), launch::Share::add)?;
         let given = std::mem::take(&mut program.stdin);
         let pipes = watch::Pipes { control, report, stdin, stdout, stderr };
         Watch::new(program, pipes, given)

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use ::landlock::{ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, RulesetAttr, Scope};
@@ -36,14 +36,6 @@ pub struct Rules {
 /// Rules that the kernel knows, and that hold for nobody before they are applied. `None` where it knows none and
 /// none are needed.
 pub struct Ruleset(Option<OwnedFd>);
-
-/// Opening and adding takes some microseconds a rule, and there may be hundreds: two processes share them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
-    All,
-    First,
-    Second,
-}
 
 #[derive(Debug, PartialEq, Eq)]
 struct Granted {
@@ -121,7 +113,6 @@ impl Rules {
         Rules { grants, tcp, need: Need::WhatThereIs }
     }
 
-    /// Without a rule yet, so that nothing would be granted.
     pub fn create(&self) -> Result<Ruleset, String> {
         if self.need == Need::Everything {
             check_version(sys::landlock_version())?;
@@ -137,26 +128,20 @@ impl Rules {
         let created: Option<OwnedFd> = ruleset.create().map_err(|error| failed(&error))?.into();
         match (self.need, created) {
             (Need::Everything, None) => Err(failed(&"the kernel made no ruleset")),
-            (Need::Everything | Need::WhatThereIs, created) => Ok(Ruleset(created)),
+            (Need::WhatThereIs, None) => Ok(Ruleset(None)),
+            (Need::Everything | Need::WhatThereIs, Some(ruleset)) => {
+                self.add_to(&ruleset)?;
+                Ok(Ruleset(Some(ruleset)))
+            }
         }
     }
 
-    pub fn add(&self, share: Share, to: &Ruleset) -> Result<(), String> {
-        let Some(ruleset) = &to.0 else { return Ok(()) };
+    fn add_to(&self, ruleset: &OwnedFd) -> Result<(), String> {
         let known = self.need.handled() & AccessFs::from_all(ABI::from(sys::landlock_version()));
-        self.share(share).iter().try_for_each(|granted| {
+        self.grants.iter().try_for_each(|granted| {
             add_rule(ruleset, &granted.path, granted.rights() & known)
                 .map_err(|error| failed(&format!("{}: {error}", granted.path.display())))
         })
-    }
-
-    fn share(&self, share: Share) -> &[Granted] {
-        let (first, second) = self.grants.split_at(self.grants.len() / 2);
-        match share {
-            Share::All => &self.grants,
-            Share::First => first,
-            Share::Second => second,
-        }
     }
 }
 
@@ -177,15 +162,6 @@ fn add_rule(ruleset: &OwnedFd, path: &Path, rights: BitFlags<AccessFs>) -> io::R
 }
 
 impl Ruleset {
-    /// What another process made, and has handed over.
-    pub fn handed(ruleset: OwnedFd) -> Ruleset {
-        Ruleset(Some(ruleset))
-    }
-
-    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.0.as_ref().map(AsFd::as_fd)
-    }
-
     /// For this process and all that come from it, for ever. It has given up new privileges already.
     pub fn apply(self) -> Result<(), String> {
         let Some(ruleset) = self.0 else { return Ok(()) };
@@ -331,15 +307,6 @@ mod tests {
         assert!(said(4).contains("cannot keep a program from driving devices, signalling others"));
         assert!(said(5).contains("cannot keep a program from signalling others and reaching abstract"));
         assert_eq!((check_version(LEAST_VERSION), check_version(99)), (Ok(()), Ok(())));
-    }
-
-    #[test]
-    fn two_shares_are_all_of_it() {
-        let plan = Plan::of(&crate::Reach::system(), None).unwrap();
-        let rules = Rules::alone(&plan, &Network::Open).unwrap();
-        let (first, second) = (rules.share(Share::First), rules.share(Share::Second));
-        assert!(!first.is_empty() && !second.is_empty(), "{rules:?}");
-        assert!(first.iter().chain(second).eq(rules.share(Share::All)));
     }
 
     #[test]

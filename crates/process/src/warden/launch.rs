@@ -14,12 +14,12 @@ use crate::finished::Containment;
 use crate::program::Program;
 use crate::record::ATTEMPT_VARIABLE;
 use crate::resources::{Guard, Rlimits};
-use crate::sandbox::{self, Defence, Enclosure, Level, Ruleset, Weakened};
+use crate::sandbox::{self, Defence, Enclosure, Level, Weakened};
 use crate::sys;
 use crate::warden::outlet::Outlet;
 use crate::warden::report;
 use crate::warden::terminate::{ProcessTree, Strays};
-use crate::warden::{REPORT, RULESET, namespace};
+use crate::warden::{REPORT, namespace};
 use crate::wire::{Asked, Request};
 
 /// Large enough that a flood costs few wake-ups; refusal by a per-user limit is harmless.
@@ -35,20 +35,6 @@ pub struct Launched {
     pub report: OwnedFd,
     /// Serves the program's proxy, if its network has one.
     pub outlet: Option<Outlet>,
-    /// To be added before the leader is told to go.
-    pub rules: Option<Share>,
-}
-
-/// The warden's share of the rules.
-pub struct Share {
-    enclosure: Enclosure,
-    ruleset: Ruleset,
-}
-
-impl Share {
-    pub fn add(self) -> Result<(), String> {
-        self.enclosure.add_share(sandbox::Share::First, &self.ruleset)
-    }
 }
 
 /// `lock` stays open in the leader, so that it is not free while the namespace's init lives.
@@ -57,7 +43,6 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
     let mut command = Command::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
     let hosts = command.enclosure.as_ref().and_then(|enclosure| enclosure.network().hosts());
     let outlet = hosts.map(|hosts| Outlet::start(hosts, &program.dir)).transpose()?;
-    let ruleset = command.enclosure.as_ref().map_or(Ok(None), Enclosure::shared_ruleset)?;
     let (namespace, containment) = contain(request)?;
     command.limits = Some(guard.rlimits(containment));
     // Ours of the program's stdin and outputs never block; the program's own ends do.
@@ -80,9 +65,7 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
 
     let lead = || {
         let mut keep: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).chain([lock.as_fd()]).collect();
-        // Never both: level landlock has no proxy.
         keep.extend(outlet.as_ref().map(Outlet::inside));
-        keep.extend(ruleset.as_ref().and_then(Ruleset::descriptor));
         let kept = match weakened.keeps(Defence::Descriptors) {
             true => sys::keep_only(&keep),
             false => sys::keep_first(&keep),
@@ -104,8 +87,7 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
         false => Strays::LiveOn,
     };
     let tree = ProcessTree { leader, containment, strays };
-    let rules = command.enclosure.zip(ruleset).map(|(enclosure, ruleset)| Share { enclosure, ruleset });
-    Ok(Launched { tree, go, stdin, stdout, stderr, report, outlet, rules })
+    Ok(Launched { tree, go, stdin, stdout, stderr, report, outlet })
 }
 
 type Contained = (Option<namespace::Entered>, Containment);
@@ -222,11 +204,7 @@ impl Command {
 
     /// What can be done for the program's confinement before it is told to go.
     pub fn ready(&self) -> Result<Option<sandbox::Ready>, String> {
-        let ready = |enclosure: &Enclosure| match enclosure.shares_rules() {
-            true => enclosure.ready_with(take(RULESET)),
-            false => enclosure.ready(),
-        };
-        self.enclosure.as_ref().map(ready).transpose()
+        self.enclosure.as_ref().map(Enclosure::ready).transpose()
     }
 
     /// Becomes the program, in a session of its own; what stops that goes to the report pipe.
