@@ -5,15 +5,14 @@ mod untouched;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use windlass_core::policy::{
     MissedLevel, NetworkKind, NetworkPolicy, ProvenSandbox, SandboxLevel, SandboxPolicy, WantedLevel,
 };
 use windlass_process::{
-    Confinement, Image, Level, Network, PROXY_PORT, Proof, Reach, Resources, Shortfall, Spawner,
-    ThrowawayTree, proxy_environment, remedy, remove_tree, shortfall,
+    Confinement, Image, Level, Network, Proof, Reach, Resources, Shortfall, Spawner, ThrowawayTree,
+    proxy_environment, remedy, remove_tree, shortfall,
 };
 
 use crate::engine::{self, Found, NoEngine};
@@ -383,7 +382,7 @@ impl Confine {
             env.push(("HOME".into(), own.home().into()));
             env.push(("TMPDIR".into(), own.scratch().into()));
             if network.meant() == NetworkKind::Allow {
-                env.extend(proxy_environment((Ipv4Addr::LOCALHOST, PROXY_PORT).into()));
+                env.extend(proxy_environment());
             }
         }
         env

@@ -29,7 +29,6 @@ mod container;
 mod finished;
 mod procfs;
 mod program;
-mod proxy;
 mod record;
 mod recover;
 mod resources;
@@ -48,13 +47,12 @@ pub use container::{
 };
 pub use finished::{Capture, Containment, Exit, Finished};
 pub use program::{Limits, Program, ThrowawayTree, remove_tree};
-pub use proxy::{AllowError, AllowList, ProxyHandle, Refusal, Why, environment as proxy_environment, serve};
 pub use record::{ATTEMPT_VARIABLE, clear_attempt};
 pub use recover::{EndedAttempt, Ending, Leftovers, LeftoversError, end_leftovers};
 pub use resources::{Resources, Trip};
 pub use running::{Canceller, Running};
 pub use sandbox::{
-    Attempted, Confinement, Level, Network, PROXY_PORT, Proof, Reach, Shortfall, remedy, shortfall,
+    Attempted, Confinement, Level, Network, Proof, Reach, Shortfall, proxy_environment, remedy, shortfall,
 };
 pub use spawner::{Capabilities, Spawner, StartError};
 pub use warden::{WARDEN_ARG, warden_main};

@@ -26,7 +26,7 @@ use crate::container::Image;
 use crate::program::ThrowawayTree;
 use crate::sys;
 pub use attack::act as act_as_attacker;
-pub use network::{Network, PROXY_PORT, hand_out_listener, handover, take_listener};
+pub use network::{Network, hand_out_listener, handover, proxy_environment, take_listener};
 pub use proof::{Attempted, Proof};
 pub use reach::Reach;
 pub use remedy::{Shortfall, remedy, shortfall};

@@ -1,5 +1,6 @@
 //! The network a program finds, made by the leader inside its own network namespace.
 
+use std::ffi::OsString;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, TcpListener};
@@ -25,13 +26,12 @@ pub enum Network {
     /// Only what the program itself listens on. Needs [`Level::Namespaces`](crate::Level::Namespaces).
     Loopback,
     None,
-    /// Only these, each `host:port`, through a proxy of ours at [`PROXY_PORT`] of the program's own
-    /// loopback. Needs [`Level::Namespaces`](crate::Level::Namespaces).
+    /// Only these, each `host:port`, through a proxy of ours on the program's own loopback. Needs [`Level::Namespaces`](crate::Level::Namespaces).
     Allow(Vec<String>),
 }
 
 /// Where a program finds the proxy through which it may reach more than itself.
-pub const PROXY_PORT: u16 = 3128;
+const PROXY_PORT: u16 = 3128;
 
 /// A leader makes its namespaces and its root in milliseconds.
 const HANDOVER_LIMIT: Duration = Duration::from_secs(20);
@@ -61,6 +61,11 @@ impl Network {
             }
         }
     }
+}
+
+/// The variables by which a program with [`Network::Allow`] finds its proxy.
+pub fn proxy_environment() -> Vec<(OsString, OsString)> {
+    windlass_proxy::environment((Ipv4Addr::LOCALHOST, PROXY_PORT).into())
 }
 
 /// The two ends by which the leader hands its listener out of the namespace: inside, outside.

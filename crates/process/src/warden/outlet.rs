@@ -12,8 +12,8 @@ use std::path::Path;
 use rustix::process::{
     Pid, Signal, WaitOptions, getpid, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
+use windlass_proxy::{self as proxy, AllowList};
 
-use crate::proxy::{self, AllowList};
 use crate::record;
 use crate::sandbox;
 use crate::sys;

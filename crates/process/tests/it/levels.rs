@@ -185,7 +185,7 @@ fn a_proxy_is_served_from_outside_of_the_programs_network() {
             let request = r"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n\r\n";
             format!("exec 3<>/dev/tcp/127.0.0.1/{port} && printf '{request}' >&3 && head -n1 <&3")
         };
-        let ran = ground.run_argv(&["bash", "-c", &ask(windlass_process::PROXY_PORT)]);
+        let ran = ground.run_argv(&["bash", "-c", &ask(3128)]);
         assert_eq!(ran.text, "HTTP/1.1 403 Forbidden\r\n", "an empty list allows nothing: {:?}", ground.who);
         assert_eq!(ground.run_argv(&["bash", "-c", &ask(port)]).exit, "Code(1)", "{:?}", ground.who);
     });

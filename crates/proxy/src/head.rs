@@ -1,7 +1,7 @@
 //! Reads the heads of requests and responses so strictly that nobody behind us can read them differently,
 //! and writes them anew.
 
-use super::allow::Target;
+use crate::allow::Target;
 
 /// Of a request or a response.
 pub const LONGEST_HEAD: usize = 32 * 1024;

@@ -6,6 +6,14 @@
 //!
 //! What it cannot see: a second name inside the encrypted part of TLS (a server that serves several names
 //! decides for itself whom to answer), and what an allowed host does with what it is sent.
+//!
+//! It knows no other crate of this workspace: `windlass-process` runs it beside a program whose network leads
+//! nowhere else.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it bounds its own waits on a monotonic clock, and its tests start clients"
+)]
 
 mod address;
 mod allow;

@@ -4,9 +4,9 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::body::Body;
-use super::head::{Framing, ResponseHead, head_size};
-use super::socket::{Ended, Signal, Socket, wait, wanted};
+use crate::body::Body;
+use crate::head::{Framing, ResponseHead, head_size};
+use crate::socket::{Ended, Signal, Socket, wait, wanted};
 
 const BUFFER: usize = 32 * 1024;
 

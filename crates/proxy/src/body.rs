@@ -1,7 +1,7 @@
 //! Where the body of a message ends. What is read is passed on as it is, so it must leave no room for a
 //! second reading: chunk sizes are plain hexadecimal, lines end in CR LF, extensions are refused.
 
-use super::head::{Framing, LONGEST_HEAD};
+use crate::head::{Framing, LONGEST_HEAD};
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Body {

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use super::flow::{Exchange, Flow, FlowError, Until};
-use super::head::{Request, RequestHead};
-use super::socket::{Ended, Socket};
-use super::{Shared, Why, first_word};
+use crate::flow::{Exchange, Flow, FlowError, Until};
+use crate::head::{Request, RequestHead};
+use crate::socket::{Ended, Socket};
+use crate::{Shared, Why, first_word};
 
 impl Shared {
     pub(super) fn proxied(&self, client: Socket<'_>, head: &RequestHead, rest: &[u8]) {

@@ -3,12 +3,12 @@
 use std::net::Shutdown;
 use std::time::Instant;
 
-use super::allow::{Host, Target};
-use super::flow::{Exchange, Flow, Until};
-use super::head::{LONGEST_HEAD, RequestHead, head_size};
-use super::hello::{self, Hello};
-use super::socket::{Ended, Socket, wait, wanted};
-use super::{Shared, Why, first_word};
+use crate::allow::{Host, Target};
+use crate::flow::{Exchange, Flow, Until};
+use crate::head::{LONGEST_HEAD, RequestHead, head_size};
+use crate::hello::{self, Hello};
+use crate::socket::{Ended, Socket, wait, wanted};
+use crate::{Shared, Why, first_word};
 
 /// A first line may be an HTTP request up to here.
 const LONGEST_LINE: usize = 8 * 1024;

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::allow::Permission;
+use crate::allow::Permission;
 
 /// Why `address` may not be used, if it may not.
 pub fn objection(address: IpAddr, permission: Permission) -> Option<&'static str> {
