@@ -8,10 +8,10 @@ use windlass_core::id::{LoopName, Nonce, TaskId};
 use windlass_core::input::AgentFinished;
 use windlass_core::live::Live;
 use windlass_core::nearest::nearest;
-use windlass_core::policy::{AgentPolicy, Role};
+use windlass_core::policy::{AgentPolicy, ResourcePolicy, Role};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{Session, Usage};
-use windlass_process::{Canceller, Capture, Confinement, Resources, Spawner};
+use windlass_process::{Canceller, Capture, Confinement, Spawner};
 use windlass_redact::Redactor;
 
 use crate::acp::Acp;
@@ -80,7 +80,7 @@ pub struct Call<'a> {
     /// What was allowed; the contract's own variables are added.
     pub env: &'a [(OsString, OsString)],
     pub confinement: &'a Confinement,
-    pub resources: Resources,
+    pub resources: ResourcePolicy,
     pub spawner: &'a Spawner,
     /// Cleans what was captured and reported before anything is read of it.
     pub redactor: &'a Redactor,

@@ -445,7 +445,7 @@ impl SandboxPolicy {
 }
 
 /// How much one attempt or check may use; 0 is no limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ResourcePolicy {
     pub memory_bytes: u64,

@@ -182,7 +182,7 @@ impl Parts {
             ..CheckPolicy::default()
         }];
         let run = GateRun {
-            resources: windlass_process::Resources::default(),
+            resources: windlass_core::policy::ResourcePolicy::default(),
             checks: &checks,
             cwd: if self.overlay { &at } else { &lower },
             env: &env(),

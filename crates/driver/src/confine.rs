@@ -8,11 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use windlass_core::policy::{
-    MissedLevel, NetworkKind, NetworkPolicy, ProvenSandbox, SandboxLevel, SandboxPolicy, WantedLevel,
+    MissedLevel, NetworkKind, NetworkPolicy, ProvenSandbox, ResourcePolicy, SandboxLevel, SandboxPolicy,
+    WantedLevel,
 };
 use windlass_process::{
-    Confinement, Image, Level, Network, Proof, Reach, Resources, Shortfall, Spawner, ThrowawayTree,
-    proxy_environment, remedy, remove_tree, shortfall,
+    Confinement, Image, Proof, Reach, Shortfall, Spawner, ThrowawayTree, proxy_environment, remedy,
+    remove_tree, shortfall,
 };
 
 use crate::engine::{self, Found, NoEngine};
@@ -110,7 +111,7 @@ pub fn prove(
             let proven = ProvenSandbox { missed: missed(&failed), ..ProvenSandbox::default() };
             return Ok(Standing { proven, image: None });
         }
-        let proof = test(of_process(level), spawner, proofs);
+        let proof = test(level, spawner, proofs);
         if proof.held {
             let proven = ProvenSandbox { missed: missed(&failed), ..proven(level, proof) };
             return Ok(Standing { proven, image: None });
@@ -148,8 +149,7 @@ fn proven(level: SandboxLevel, proof: Proof) -> ProvenSandbox {
 }
 
 fn missed(failed: &[Proof]) -> Vec<MissedLevel> {
-    let told =
-        |short: Shortfall| MissedLevel { level: of_policy(short.level), why: short.why, remedy: short.steps };
+    let told = |short: Shortfall| MissedLevel { level: short.level, why: short.why, remedy: short.steps };
     failed.iter().filter_map(shortfall).map(told).collect()
 }
 
@@ -159,7 +159,8 @@ pub fn examine(
     spawner: &Spawner,
     (surroundings, scratch): (&Surroundings, &Path),
 ) -> Vec<Looked> {
-    let proofs = [Level::Namespaces, Level::Landlock].map(|level| spawner.prove(level, scratch));
+    let proofs =
+        [SandboxLevel::Namespaces, SandboxLevel::Landlock].map(|level| spawner.prove(level, scratch));
     let none_held = proofs.iter().all(|proof| !proof.held);
     let in_container = policy.level == WantedLevel::Container;
     let row = |proof: &Proof| Looked {
@@ -195,7 +196,7 @@ fn examine_container(
 }
 
 /// Remembered where there is a state directory already: asking must not make one.
-fn test(level: Level, spawner: &Spawner, proofs: &Path) -> Proof {
+fn test(level: SandboxLevel, spawner: &Spawner, proofs: &Path) -> Proof {
     match scratch(proofs) {
         known if known == proofs => spawner.prove_once(level, proofs, &proofs.join("proven.json")),
         elsewhere => spawner.prove(level, elsewhere),
@@ -207,35 +208,17 @@ fn scratch(proofs: &Path) -> &Path {
     if known { proofs } else { Path::new("/tmp") }
 }
 
-fn of_process(level: SandboxLevel) -> Level {
-    match level {
-        SandboxLevel::None => Level::None,
-        SandboxLevel::Landlock => Level::Landlock,
-        SandboxLevel::Namespaces => Level::Namespaces,
-        SandboxLevel::Container => Level::Container,
-    }
-}
-
-fn of_policy(level: Level) -> SandboxLevel {
-    match level {
-        Level::None => SandboxLevel::None,
-        Level::Landlock => SandboxLevel::Landlock,
-        Level::Namespaces => SandboxLevel::Namespaces,
-        Level::Container => SandboxLevel::Container,
-    }
-}
-
 /// Everything a confinement is made of that is the same for all programs of a
 /// drive.
 #[derive(Clone, Debug)]
 pub struct Confine {
-    level: Level,
+    level: SandboxLevel,
     image: Option<Image>,
     reach: Reach,
     env: Vec<(OsString, OsString)>,
     /// Resolving it takes hundreds of system calls, so once.
     pub path: OsString,
-    pub resources: Resources,
+    pub resources: ResourcePolicy,
     /// Named in the policy, for every program.
     variables: Vec<String>,
 }
@@ -292,18 +275,18 @@ impl Own {
 
 impl Confine {
     pub fn new(standing: &Standing, policy: &SandboxPolicy, surroundings: &Surroundings) -> Self {
-        let level = of_process(standing.proven.level);
+        let level = standing.proven.level;
         let mut confine = Self {
             level,
             image: standing.image.clone(),
             reach: Reach::default(),
             env: Vec::new(),
             path: OsString::new(),
-            resources: resources(policy),
+            resources: policy.resources,
             variables: policy.env.clone(),
         };
         // An image has a system and toolchains of its own, and its own PATH.
-        if level != Level::Container {
+        if level != SandboxLevel::Container {
             confine.reach = Reach::system();
             confine.lend_toolchains(surroundings);
         }
@@ -325,12 +308,12 @@ impl Confine {
     }
 
     pub fn is_on(&self) -> bool {
-        self.level != Level::None
+        self.level != SandboxLevel::None
     }
 
     /// Whether a tree that is thrown away can be had at this level.
     pub fn may_have_tree(&self) -> bool {
-        !matches!(self.level, Level::Landlock | Level::Container)
+        !matches!(self.level, SandboxLevel::Landlock | SandboxLevel::Container)
     }
 
     pub fn confinement(&self, network: &NetworkPolicy, own: &Own) -> Confinement {
@@ -342,12 +325,12 @@ impl Confine {
         reach.write.extend(own.write.iter().cloned());
         reach.write.push(own.home());
         reach.scratch = Some(own.scratch());
-        if self.level == Level::Landlock {
+        if self.level == SandboxLevel::Landlock {
             // What may be written may be read, and this level cannot take a part of that back.
             let writable = reach.write.clone();
             reach.read.retain(|path| !writable.iter().any(|dir| path.starts_with(dir)));
         }
-        if self.level == Level::Container {
+        if self.level == SandboxLevel::Container {
             // A program of the host in the place of one of the image's would find none of its libraries.
             let system = Reach::system().read;
             reach.read.retain(|path| {
@@ -357,7 +340,7 @@ impl Confine {
         Confinement {
             level: self.level,
             reach,
-            network: network_of(network),
+            network: network.clone(),
             tree: own.tree.clone(),
             image: self.image.clone(),
         }
@@ -376,7 +359,7 @@ impl Confine {
             env.retain(|(name, _)| !OF_THE_HOME.iter().any(|own| name == own));
             env.retain(|(name, _)| !self.env.iter().any(|(set, _)| set == name));
             env.extend(self.env.iter().cloned());
-            if self.level == Level::Container {
+            if self.level == SandboxLevel::Container {
                 env.retain(|(variable, _)| !is_of_the_host(variable, &named));
             }
             env.push(("HOME".into(), own.home().into()));
@@ -402,31 +385,11 @@ fn is_of_the_host(variable: &OsStr, named: &[String]) -> bool {
         || named.iter().any(|name| name == variable))
 }
 
-fn resources(policy: &SandboxPolicy) -> Resources {
-    let asked = &policy.resources;
-    Resources {
-        memory: asked.memory_bytes,
-        processes: asked.processes,
-        open_files: asked.open_files,
-        file_size: asked.file_bytes,
-        workspace_bytes: asked.workspace_bytes,
-    }
-}
-
 /// Variables that lead into the operator's home.
 const OF_THE_HOME: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
 
 /// Below a toolchain's home, and not for agents.
 const SECRETS: [&str; 4] = ["credentials", "credentials.toml", ".netrc", "auth.json"];
-
-fn network_of(policy: &NetworkPolicy) -> Network {
-    match policy.meant() {
-        NetworkKind::Open => Network::Open,
-        NetworkKind::Loopback => Network::Loopback,
-        NetworkKind::None => Network::None,
-        NetworkKind::Allow => Network::Allow(policy.allow.clone()),
-    }
-}
 
 /// `~/` is the operator's home.
 fn expand(path: &str, surroundings: &Surroundings) -> PathBuf {

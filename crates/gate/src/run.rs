@@ -8,11 +8,9 @@ use std::time::Duration;
 
 use windlass_core::gate::{CheckResult, Control};
 use windlass_core::id::BlobId;
-use windlass_core::policy::CheckPolicy;
+use windlass_core::policy::{CheckPolicy, ResourcePolicy};
 use windlass_core::time::Millis;
-use windlass_process::{
-    Canceller, Capture, Confinement, Exit, Finished, Limits, Program, Resources, Spawner,
-};
+use windlass_process::{Canceller, Capture, Confinement, Exit, Finished, Limits, Program, Spawner};
 use windlass_redact::Redactor;
 
 use crate::excerpt::{Stream, excerpt};
@@ -32,7 +30,7 @@ pub struct GateRun<'a> {
     /// The whole environment of a check.
     pub env: &'a [(OsString, OsString)],
     pub confinement: &'a Confinement,
-    pub resources: Resources,
+    pub resources: ResourcePolicy,
     /// Where attempts have their directories; each check makes its own in it, `<name>-<number>`.
     pub attempts: &'a Path,
     /// Unique among attempts; also the beginning of the marker by which recovery finds strays.

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 
 pub use client::{Client, ClientError};
 use serde::{Deserialize, Serialize};
+use windlass_core::policy::{NetworkKind, ResourcePolicy};
 
 use crate::program::Program;
-use crate::resources::Resources;
-use crate::sandbox::{Network, Reach};
+use crate::sandbox::Reach;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,7 +49,7 @@ pub struct Container<'a> {
     /// Its `argv`, `cwd`, `env` and `limits.resources`, and `dir` for the files of the engine.
     pub program: &'a Program,
     pub reach: &'a Reach,
-    pub network: &'a Network,
+    pub network: NetworkKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,22 +144,22 @@ impl Line {
             Engine::Podman => self.flags(&["--security-opt=label=disable"]),
         }
         match container.network {
-            Network::Open => {}
+            NetworkKind::Open => {}
             // A container without a network still has a loopback of its own.
-            Network::Loopback | Network::None => self.flags(&["--network=none"]),
-            Network::Allow(_) => return Err(ContainerError::AllowList),
+            NetworkKind::Loopback | NetworkKind::None => self.flags(&["--network=none"]),
+            NetworkKind::Allow => return Err(ContainerError::AllowList),
         }
         // What it prints is kept by the warden, not once more by the engine.
         self.flags(&["--hostname=windlass", "--log-driver=none"]);
         Ok(())
     }
 
-    fn limit(&mut self, resources: &Resources) {
+    fn limit(&mut self, resources: &ResourcePolicy) {
         self.flags(&["--ulimit=core=0:0"]);
-        if resources.memory > 0 {
-            self.pair("--memory", resources.memory.to_string());
+        if resources.memory_bytes > 0 {
+            self.pair("--memory", resources.memory_bytes.to_string());
             // Memory and swap together: no swap.
-            self.pair("--memory-swap", resources.memory.to_string());
+            self.pair("--memory-swap", resources.memory_bytes.to_string());
         }
         if resources.processes > 0 {
             // The engine's init is counted too.
@@ -168,8 +168,8 @@ impl Line {
         if resources.open_files > 0 {
             self.pair("--ulimit", format!("nofile={0}:{0}", resources.open_files));
         }
-        if resources.file_size > 0 {
-            self.pair("--ulimit", format!("fsize={0}:{0}", resources.file_size));
+        if resources.file_bytes > 0 {
+            self.pair("--ulimit", format!("fsize={0}:{0}", resources.file_bytes));
         }
     }
 
@@ -297,11 +297,11 @@ mod tests {
     #[test]
     fn docker_as_an_ordinary_user_with_every_limit() {
         let mut program = program(&["/tools/agent", "--flag", "a b"]);
-        program.limits.resources = Resources {
-            memory: 1 << 30,
+        program.limits.resources = ResourcePolicy {
+            memory_bytes: 1 << 30,
             processes: 100,
             open_files: 1024,
-            file_size: 1 << 20,
+            file_bytes: 1 << 20,
             workspace_bytes: 5,
         };
         let line = command_line(&Container {
@@ -311,7 +311,7 @@ mod tests {
             user: (1000, 1001),
             program: &program,
             reach: &reach(),
-            network: &Network::None,
+            network: NetworkKind::None,
         })
         .unwrap();
         assert_eq!(
@@ -350,7 +350,7 @@ mod tests {
             user: (1000, 1000),
             program: &program,
             reach: &reach,
-            network: &Network::Open,
+            network: NetworkKind::Open,
         };
         assert_eq!(
             shown(&command_line(&container).unwrap()),
@@ -362,7 +362,7 @@ mod tests {
              --tmpfs=/tmp:rw,nosuid,nodev,mode=1777\n\
              --mount=type=bind,source=/s,target=/s\n--workdir=/spaces/a\n--entrypoint=sh\nagent"
         );
-        let root = Container { user: (0, 0), network: &Network::Loopback, ..container };
+        let root = Container { user: (0, 0), network: NetworkKind::Loopback, ..container };
         let root = shown(&command_line(&root).unwrap());
         assert!(
             !root.contains("keep-id") && root.contains("--user=0:0\n") && root.contains("--network=none\n")
@@ -379,7 +379,7 @@ mod tests {
             user: (1, 1),
             program: &program,
             reach: &reach(),
-            network: &Network::None,
+            network: NetworkKind::None,
         };
         assert!(!shown(&command_line(&container).unwrap()).contains("s3cret"));
     }
@@ -399,8 +399,7 @@ mod tests {
     fn what_an_engine_would_misread_is_refused() {
         let good = program(&["sh"]);
         let reach = Reach { scratch: Some("/s".into()), ..Reach::default() };
-        let allow = Network::Allow(vec!["a.org:443".to_owned()]);
-        let container = |program: &Program, image: &str, name: &str, network: &Network| {
+        let container = |program: &Program, image: &str, name: &str, network: NetworkKind| {
             let user = (1, 1);
             command_line(&Container {
                 engine: Engine::Docker,
@@ -413,20 +412,23 @@ mod tests {
             })
         };
         let error = |result: Result<CommandLine, ContainerError>| result.unwrap_err();
-        assert_eq!(error(container(&program(&[]), "i", "n", &Network::None)), ContainerError::NoCommand);
-        assert_eq!(error(container(&good, "i", "n", &allow)), ContainerError::AllowList);
+        assert_eq!(error(container(&program(&[]), "i", "n", NetworkKind::None)), ContainerError::NoCommand);
+        assert_eq!(error(container(&good, "i", "n", NetworkKind::Allow)), ContainerError::AllowList);
         for image in ["", "--privileged", "a b", "a\nb", "/a", "a;b"] {
-            assert!(matches!(error(container(&good, image, "n", &Network::None)), ContainerError::Image(_)));
+            assert!(matches!(
+                error(container(&good, image, "n", NetworkKind::None)),
+                ContainerError::Image(_)
+            ));
         }
         for name in ["", "-n", "a/b", "a b", "é"] {
-            assert!(matches!(error(container(&good, "i", name, &Network::None)), ContainerError::Name(_)));
+            assert!(matches!(error(container(&good, "i", name, NetworkKind::None)), ContainerError::Name(_)));
         }
         for (name, value) in
             [("A", "two\nlines"), ("A=B", "x"), ("", "x"), ("1A", "x"), ("#A", "x"), ("A", "x\0")]
         {
             let mut bad = program(&["sh"]);
             bad.env = vec![(name.into(), value.into())];
-            let error = error(container(&bad, "i", "n", &Network::None));
+            let error = error(container(&bad, "i", "n", NetworkKind::None));
             assert!(matches!(error, ContainerError::Variable { .. }), "{name:?}");
         }
     }

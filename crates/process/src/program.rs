@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use windlass_core::policy::ResourcePolicy;
 
-use crate::resources::Resources;
 use crate::sandbox::Confinement;
 
 /// One command, and everything it is given.
@@ -42,7 +42,7 @@ pub struct Limits {
     pub grace: Duration,
     /// Bytes kept of each stream: the first half and the last.
     pub output_cap: u64,
-    pub resources: Resources,
+    pub resources: ResourcePolicy,
 }
 
 /// A directory the program may change freely, none of whose changes last.
@@ -71,7 +71,7 @@ impl Limits {
             silence: Duration::ZERO,
             grace: Duration::ZERO,
             output_cap,
-            resources: Resources::default(),
+            resources: ResourcePolicy::default(),
         }
     }
 }

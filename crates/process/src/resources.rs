@@ -4,14 +4,16 @@
 //! process has rlimits, and the warden counts the tree from outside: it ends one that is over, but sees only
 //! what lasts longer than its look. What that means:
 //!
-//! - `memory` without a cgroup is the warden's count of what the tree uses, files apart. Between its looks
+//! - `memory_bytes` without a cgroup is the warden's count of what the tree uses, files apart. Between its looks
 //!   RLIMIT_DATA bounds what each process may ask for, with a wide margin: a process that grows meets the
 //!   warden first, which ends the tree and says why. A quick one that ends badly is named by its peak. Who
 //!   asks at once for more than the margin is told so by the kernel, and nobody else hears of it.
 //! - `processes` counts threads too. Without a cgroup it is the warden's count, and between its looks
 //!   RLIMIT_NPROC, with a margin since the kernel counts it per user. That one does not apply to root at all.
 //! - `workspace_bytes` is always the warden's count. As an ordinary user it does not see into a directory
-//!   whose permissions were taken away.
+//!   whose permissions were taken away. In a throwaway tree it is what the program changed.
+//!
+//! Core files are never written.
 
 mod cgroup;
 mod rlimit;
@@ -23,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
+use windlass_core::policy::ResourcePolicy;
 
 use crate::finished::{Containment, Exit};
 use crate::procfs::{self, ProcessId};
@@ -33,21 +36,6 @@ use rlimit::Covered;
 pub use rlimit::Rlimits;
 use sample::Sample;
 use tally::{Progress, Tally};
-
-/// Zero switches a limit off. Core files are never written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resources {
-    /// Bytes of the whole tree. What is swapped out counts too, or with a cgroup does not happen.
-    pub memory: u64,
-    /// Threads included.
-    pub processes: u64,
-    /// Of each process.
-    pub open_files: u64,
-    /// Bytes of one file.
-    pub file_size: u64,
-    /// Bytes on disk below the program's directory, or of what it changed in a throwaway tree.
-    pub workspace_bytes: u64,
-}
 
 /// A limit that was reached. The program may have gone on; one that had to be ended has
 /// `Exit::Signal(SIGKILL)`.
@@ -84,7 +72,7 @@ const SLICE: Duration = Duration::from_millis(10);
 
 /// Holds one attempt to its resources, from before its program starts until its tree is dead.
 pub struct Guard {
-    resources: Resources,
+    resources: ResourcePolicy,
     group: Group,
     dir: PathBuf,
     /// On the same file system, and there from the beginning.
@@ -112,7 +100,7 @@ impl Guard {
         };
         let group = Group::make(&resources);
         let now = Instant::now();
-        let uncovered = resources.memory > 0 && !group.limits_memory()
+        let uncovered = resources.memory_bytes > 0 && !group.limits_memory()
             || resources.processes > 0 && !group.limits_processes()
             || resources.open_files > 0;
         Guard {
@@ -193,7 +181,7 @@ impl Guard {
         for trip in self.group.trips() {
             self.note(trip);
         }
-        if self.resources.file_size > 0 && ended_by_file_size(exit) {
+        if self.resources.file_bytes > 0 && ended_by_file_size(exit) {
             self.note(Trip::FileSize);
         }
         if self.counts_memory() && *exit != Exit::Code(0) && self.had_too_much() {
@@ -231,7 +219,7 @@ impl Guard {
         if !self.counts_memory() {
             return false;
         }
-        let limit = self.resources.memory;
+        let limit = self.resources.memory_bytes;
         self.most_asked = self.most_asked.max(sample.most_asked);
         self.most_of_files = self.most_of_files.max(sample.most_of_files);
         self.sample_pause = if sample.memory > limit / 4 { CLOSE_PAUSE } else { SAMPLE_PAUSE };
@@ -244,13 +232,13 @@ impl Guard {
     }
 
     fn counts_memory(&self) -> bool {
-        self.resources.memory > 0 && !self.group.limits_memory()
+        self.resources.memory_bytes > 0 && !self.group.limits_memory()
     }
 
     /// Once all are reaped: by the peak of a process, or by how near one came to what it may ask for. It may
     /// have grown and ended between two looks.
     fn had_too_much(&self) -> bool {
-        let limit = self.resources.memory;
+        let limit = self.resources.memory_bytes;
         let most = rlimit::most_asked(limit);
         // A peak has files in it, which are no use of memory; where there were many it says nothing.
         let few_files = self.most_of_files < limit / 4;
@@ -267,7 +255,7 @@ impl Guard {
         let bound =
             if self.resources.workspace_bytes > 0 { self.resources.workspace_bytes } else { u64::MAX };
         let progress = tally.go_on(bound, slice);
-        let file_size = self.resources.file_size;
+        let file_size = self.resources.file_bytes;
         if file_size > 0 && tally.largest() >= file_size {
             self.note(Trip::FileSize);
         }
@@ -283,7 +271,7 @@ impl Guard {
     /// A program may have written and ended between two looks. A small tree is counted again; a large one,
     /// where that would take long, only if it can have grown.
     fn look_last(&mut self) {
-        if self.resources.workspace_bytes > 0 || self.resources.file_size > 0 {
+        if self.resources.workspace_bytes > 0 || self.resources.file_bytes > 0 {
             self.tally = None;
             self.tally(Some(SLICE));
             if self.tally.is_some() && self.may_have_grown() {
@@ -294,7 +282,7 @@ impl Guard {
 
     /// A tree cannot grow by more than its file system loses, if nobody else gives room back meanwhile.
     fn may_have_grown(&self) -> bool {
-        let parts = [self.resources.workspace_bytes / 16, self.resources.file_size / 2];
+        let parts = [self.resources.workspace_bytes / 16, self.resources.file_bytes / 2];
         let Some(room) = parts.into_iter().filter(|part| *part > 0).min() else { return false };
         match (self.free_before, tally::free_bytes(&self.carrier)) {
             (Some(before), Some(after)) => after.saturating_add(room) < before,

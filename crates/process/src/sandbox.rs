@@ -1,7 +1,7 @@
 //! What a program may reach, and how that is made true.
 //!
-//! At [`Level::Namespaces`] the leader builds a root directory that has nothing but the reach, in namespaces
-//! of its own; at [`Level::Landlock`] the program stays in the host's tree and the kernel refuses the rest.
+//! At [`SandboxLevel::Namespaces`] the leader builds a root directory that has nothing but the reach, in namespaces
+//! of its own; at [`SandboxLevel::Landlock`] the program stays in the host's tree and the kernel refuses the rest.
 //! At both the program then gives up every privilege, confines itself with Landlock, and has system calls
 //! filtered that could loosen any of it, before it becomes what was asked for.
 
@@ -21,12 +21,13 @@ use std::path::Path;
 
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
+use windlass_core::policy::{NetworkKind, NetworkPolicy, SandboxLevel};
 
 use crate::container::Image;
 use crate::program::ThrowawayTree;
 use crate::sys;
 pub use attack::act as act_as_attacker;
-pub use network::{Network, hand_out_listener, handover, proxy_environment, take_listener};
+pub use network::{hand_out_listener, handover, proxy_environment, take_listener};
 pub use proof::{Attempted, Proof};
 pub use reach::Reach;
 pub use remedy::{Shortfall, remedy, shortfall};
@@ -35,35 +36,22 @@ pub use weaken::{Defence, Weakened};
 /// What a program may reach. Every spawn names one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
-    pub level: Level,
+    pub level: SandboxLevel,
     pub reach: Reach,
-    pub network: Network,
-    /// Needs namespaces of ours, so [`Level::Landlock`] and [`Level::Container`] cannot have one.
+    /// At level landlock, the whole network or none.
+    pub network: NetworkPolicy,
+    /// Needs namespaces of ours, so [`SandboxLevel::Landlock`] and [`SandboxLevel::Container`] cannot have one.
     pub tree: Option<ThrowawayTree>,
-    /// What [`Level::Container`] runs a program in; nothing else has one.
+    /// What [`SandboxLevel::Container`] runs a program in; nothing else has one.
     pub image: Option<Image>,
-}
-
-/// How a program is kept to its reach; a later level keeps more from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// Not at all: it reaches what its user reaches.
-    None,
-    /// It sees the host, and is refused what is not its own.
-    Landlock,
-    /// It sees nothing but its reach.
-    Namespaces,
-    /// It sees an image and its reach, and is kept there by an engine.
-    Container,
 }
 
 impl Confinement {
     pub fn none() -> Confinement {
         Confinement {
-            level: Level::None,
+            level: SandboxLevel::None,
             reach: Reach::default(),
-            network: Network::Open,
+            network: NetworkPolicy::default(),
             tree: None,
             image: None,
         }
@@ -75,20 +63,9 @@ impl Confinement {
     }
 }
 
-impl Level {
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::None => "none",
-            Level::Landlock => "landlock",
-            Level::Namespaces => "namespaces",
-            Level::Container => "container",
-        }
-    }
-}
-
 /// A confinement that was found possible as far as that can be told beforehand.
 pub struct Enclosure {
-    network: Network,
+    network: NetworkPolicy,
     plan: reach::Plan,
     filters: Option<seccomp::Filter>,
     rules: Option<landlock::Rules>,
@@ -101,9 +78,9 @@ pub struct Ready {
 }
 
 impl Enclosure {
-    /// `None` at [`Level::None`]. A program in a container is confined by whoever runs it there.
+    /// `None` at [`SandboxLevel::None`]. A program in a container is confined by whoever runs it there.
     pub fn prepare(confinement: &Confinement, weakened: &Weakened) -> Result<Option<Enclosure>, String> {
-        if matches!(confinement.level, Level::None | Level::Container) {
+        if matches!(confinement.level, SandboxLevel::None | SandboxLevel::Container) {
             return Ok(None);
         }
         refuse_impossible(confinement)?;
@@ -116,29 +93,30 @@ impl Enclosure {
         };
         let network = match weakened.keeps(Defence::Network) {
             true => confinement.network.clone(),
-            false => Network::Open,
+            false => NetworkPolicy::default(),
         };
         let level = confinement.level;
         let filters = match weakened.keeps(Defence::Seccomp) {
-            true => Some(seccomp::Filter::new(level, &network)?),
+            true => Some(seccomp::Filter::new(level, network.meant())?),
             false => None,
         };
         let rules = match weakened.keeps(Defence::Landlock) && weakened.keeps(Defence::Files) {
-            true if level == Level::Landlock => Some(landlock::Rules::alone(&plan, &network)?),
-            true => Some(landlock::Rules::inside_root(&plan, &network)),
+            true if level == SandboxLevel::Landlock => Some(landlock::Rules::alone(&plan, network.meant())?),
+            true => Some(landlock::Rules::inside_root(&plan, network.meant())),
             false => None,
         };
         Ok(Some(Enclosure { network, plan, filters, rules, weakened: weakened.clone() }))
     }
 
-    pub fn network(&self) -> &Network {
-        &self.network
+    /// What the program may reach through a proxy, if that is its network.
+    pub fn hosts(&self) -> Option<&[String]> {
+        network::hosts(&self.network)
     }
 
-    /// What the leader of [`Level::Namespaces`] unshares, beside the user and the PID namespace.
+    /// What the leader of [`SandboxLevel::Namespaces`] unshares, beside the user and the PID namespace.
     pub fn namespaces(&self) -> UnshareFlags {
         let mut flags = UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS;
-        flags.set(UnshareFlags::NEWNET, !self.network.is_of_the_host());
+        flags.set(UnshareFlags::NEWNET, self.network.meant() != NetworkKind::Open);
         flags
     }
 
@@ -147,7 +125,7 @@ impl Enclosure {
     pub fn enter_root(&self, base: &Path, own_processes: bool) -> Result<(), String> {
         rustix::system::sethostname(b"windlass")
             .map_err(|error| format!("cannot set a host name: {error}"))?;
-        self.network.arrange()?;
+        network::arrange(self.network.meant())?;
         root::Root { plan: &self.plan, base, own_processes }.build_and_enter()
     }
 
@@ -170,7 +148,7 @@ impl Enclosure {
 }
 
 fn refuse_impossible(confinement: &Confinement) -> Result<(), String> {
-    if confinement.level != Level::Landlock {
+    if confinement.level != SandboxLevel::Landlock {
         return Ok(());
     }
     landlock::check_version(sys::landlock_version())
@@ -178,10 +156,10 @@ fn refuse_impossible(confinement: &Confinement) -> Result<(), String> {
     if confinement.tree.is_some() {
         return Err("a throwaway tree needs level namespaces, and landlock was asked for".to_owned());
     }
-    let named = match confinement.network {
-        Network::Open | Network::None => return Ok(()),
-        Network::Loopback => "loopback",
-        Network::Allow(_) => "allow",
+    let named = match confinement.network.meant() {
+        NetworkKind::Open | NetworkKind::None => return Ok(()),
+        NetworkKind::Loopback => "loopback",
+        NetworkKind::Allow => "allow",
     };
     Err(format!(
         "network {named} needs level namespaces, and landlock was asked for: it can give a program the whole \

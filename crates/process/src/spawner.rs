@@ -10,11 +10,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use windlass_core::policy::SandboxLevel;
+
 use crate::finished::{Containment, Exit};
 use crate::program::{Limits, Program, ThrowawayTree, remove_tree};
 use crate::record;
 use crate::running::Running;
-use crate::sandbox::{Confinement, Defence, Level, Weakened};
+use crate::sandbox::{Confinement, Defence, Weakened};
 use crate::warden::{WARDEN_ARG, probe_arguments};
 use crate::wire::{self, Asked, Request};
 
@@ -89,7 +91,7 @@ impl Spawner {
     fn asked_for(&self, program: &Program) -> Asked {
         match self.containment {
             Some(containment) => Asked::Exactly(containment),
-            None if program.confinement.level != Level::None => Asked::Best,
+            None if program.confinement.level != SandboxLevel::None => Asked::Best,
             None if self.has_pid_namespace(&program.dir) => Asked::Best,
             None if program.confinement.tree.is_some() => Asked::Best,
             None => Asked::Exactly(Containment::Subreaper),

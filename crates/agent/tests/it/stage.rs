@@ -102,7 +102,7 @@ impl Stage {
             env: &self.env,
             confinement: &Confinement::none(),
             spawner: &self.spawner,
-            resources: windlass_process::Resources::default(),
+            resources: windlass_core::policy::ResourcePolicy::default(),
             redactor: &self.redactor,
             home: &self.path("home"),
             path: std::ffi::OsStr::new("/usr/bin:/bin"),

@@ -39,7 +39,7 @@ fn asked(confine: &Confine, network: NetworkPolicy, own: &Own) -> Result<Vec<Str
         user: (1000, 1000),
         program: &program,
         reach: &confinement.reach,
-        network: &confinement.network,
+        network: confinement.network.meant(),
     })?;
     let words = line.argv.iter().map(|word| word.to_string_lossy().into_owned());
     let kept = ["--network", "--memory", "--pids", "--ulimit", "--mount", "--workdir"];

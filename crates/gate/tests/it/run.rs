@@ -58,7 +58,7 @@ impl Stage {
             None => self.path("tree"),
         };
         let gate = GateRun {
-            resources: windlass_process::Resources::default(),
+            resources: windlass_core::policy::ResourcePolicy::default(),
             checks: &self.checks,
             cwd: &cwd,
             env: &self.env,

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use windlass_core::policy::{NetworkKind, NetworkPolicy, ResourcePolicy, SandboxLevel};
 use windlass_process::{
-    Confinement, Containment, Level, Limits, Network, Program, Reach, Resources, Spawner, ThrowawayTree,
-    WARDEN_ARG, remedy, warden_main,
+    Confinement, Containment, Limits, Program, Reach, Spawner, ThrowawayTree, WARDEN_ARG, remedy, warden_main,
 };
 
 fn main() -> ExitCode {
@@ -53,11 +53,11 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(2);
     };
     let number = |key: &str| settings.get(key).and_then(|text| text.parse().ok()).unwrap_or(0);
-    let resources = Resources {
-        memory: number("memory"),
+    let resources = ResourcePolicy {
+        memory_bytes: number("memory"),
         processes: number("processes"),
         open_files: number("open_files"),
-        file_size: number("file_size"),
+        file_bytes: number("file_size"),
         workspace_bytes: number("workspace_bytes"),
     };
     let program = Program {
@@ -109,18 +109,21 @@ fn confinement(settings: &BTreeMap<String, String>, tree: Option<ThrowawayTree>)
     reach.hide.extend(paths("hide"));
     reach.scratch = settings.get("scratch").map(PathBuf::from);
     let level = level(settings.get("level").map_or("none", String::as_str))?;
-    let network = match settings.get("network").map_or("open", String::as_str) {
-        "open" => Network::Open,
-        "loopback" => Network::Loopback,
-        "none" => Network::None,
-        "allow" => Network::Allow(Vec::new()),
+    let kind = match settings.get("network").map_or("open", String::as_str) {
+        "open" => NetworkKind::Open,
+        "loopback" => NetworkKind::Loopback,
+        "none" => NetworkKind::None,
+        "allow" => NetworkKind::Allow,
         _ => return None,
     };
+    let network = NetworkPolicy { kind, allow: Vec::new() };
     Some(Confinement { level, reach, network, tree, image: None })
 }
 
-fn level(name: &str) -> Option<Level> {
-    [Level::None, Level::Landlock, Level::Namespaces].into_iter().find(|level| level.name() == name)
+fn level(name: &str) -> Option<SandboxLevel> {
+    [SandboxLevel::None, SandboxLevel::Landlock, SandboxLevel::Namespaces]
+        .into_iter()
+        .find(|level| level.name() == name)
 }
 
 fn prove(mut args: impl Iterator<Item = OsString>) -> ExitCode {

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Access, access, statfs};
 use rustix::process::{Pid, Signal};
+use windlass_core::policy::ResourcePolicy;
 
-use super::{Resources, Trip};
+use super::Trip;
 use crate::procfs::ProcessId;
 
 /// From `linux/magic.h`: a path that looks right may be an ordinary directory.
@@ -63,9 +64,9 @@ impl Controller {
 
 impl Group {
     /// What cannot be had is left out: rlimits take its place.
-    pub fn make(resources: &Resources) -> Group {
+    pub fn make(resources: &ResourcePolicy) -> Group {
         let mut group = Group::default();
-        if resources.memory == 0 && resources.processes == 0 {
+        if resources.memory_bytes == 0 && resources.processes == 0 {
             return group;
         }
         let (Ok(mounts), Ok(own), Some(name)) = (
@@ -76,17 +77,19 @@ impl Group {
             return group;
         };
         let host = Host { mounts: &mounts, own: &own, magic: magic_of };
-        let wanted: Vec<Controller> =
-            [(resources.memory > 0, Controller::Memory), (resources.processes > 0, Controller::Processes)]
-                .into_iter()
-                .filter_map(|(wanted, controller)| wanted.then_some(controller))
-                .collect();
+        let wanted: Vec<Controller> = [
+            (resources.memory_bytes > 0, Controller::Memory),
+            (resources.processes > 0, Controller::Processes),
+        ]
+        .into_iter()
+        .filter_map(|(wanted, controller)| wanted.then_some(controller))
+        .collect();
         let two = host.best_place(&wanted);
         for &controller in &wanted {
             let Some(part) = group.part(&host, two.as_ref(), controller, &name) else { continue };
             match controller {
                 Controller::Memory => {
-                    group.memory = part.limit_memory(resources.memory).is_ok().then_some(part);
+                    group.memory = part.limit_memory(resources.memory_bytes).is_ok().then_some(part);
                 }
                 Controller::Processes => {
                     // The namespace's init is in the group too.

@@ -2,8 +2,8 @@
 //! inherited by all that follow.
 
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
+use windlass_core::policy::ResourcePolicy;
 
-use super::Resources;
 use crate::finished::Containment;
 
 /// What a cgroup limits already, and better.
@@ -32,7 +32,7 @@ pub struct Rlimits(Vec<(Resource, u64)>);
 
 impl Rlimits {
     /// To be called by the warden before its leader is there: some of it depends on who is alive.
-    pub fn new(resources: &Resources, covered: Covered, containment: Containment) -> Rlimits {
+    pub fn new(resources: &ResourcePolicy, covered: Covered, containment: Containment) -> Rlimits {
         let mut limits = vec![(Resource::Core, 0)];
         let mut limit = |resource, most: u64, wanted: bool| {
             if most > 0 && wanted {
@@ -40,9 +40,9 @@ impl Rlimits {
             }
         };
         // Not the address space: what is only reserved costs nothing.
-        limit(Resource::Data, most_asked(resources.memory), !covered.memory);
+        limit(Resource::Data, most_asked(resources.memory_bytes), !covered.memory);
         limit(Resource::Nofile, resources.open_files, true);
-        limit(Resource::Fsize, resources.file_size, true);
+        limit(Resource::Fsize, resources.file_bytes, true);
         if resources.processes > 0 && !covered.processes {
             let others = match containment {
                 Containment::PidNamespace if counts_for_itself() => OURS,

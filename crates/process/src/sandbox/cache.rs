@@ -5,9 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use windlass_core::policy::SandboxLevel;
 
 use crate::procfs;
-use crate::sandbox::{Level, Proof};
+use crate::sandbox::Proof;
 use crate::spawner::Spawner;
 
 /// One that did not hold is not kept: whoever follows its remedy is believed at once.
@@ -30,7 +31,7 @@ struct Circumstances {
 impl Spawner {
     /// As [`Spawner::prove`], but asks `cache` first, a file of the caller's. One that is damaged, of another
     /// boot, kernel, binary or user, or that others may write, is not believed.
-    pub fn prove_once(&self, level: Level, scratch: &Path, cache: &Path) -> Proof {
+    pub fn prove_once(&self, level: SandboxLevel, scratch: &Path, cache: &Path) -> Proof {
         let Ok(circumstances) = self.circumstances() else { return self.prove(level, scratch) };
         let mut known = read(cache, &circumstances);
         if let Some(proof) = known.iter().find(|proof| proof.level == level) {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use ::landlock::{ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, RulesetAttr, Scope};
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use windlass_core::policy::NetworkKind;
 
-use crate::sandbox::Network;
 use crate::sandbox::reach::{Place, Plan, Rule};
 use crate::sys;
 
@@ -82,7 +82,7 @@ impl Need {
 
 impl Rules {
     /// For a program that sees the host's own tree.
-    pub fn alone(plan: &Plan, network: &Network) -> Result<Rules, String> {
+    pub fn alone(plan: &Plan, network: NetworkKind) -> Result<Rules, String> {
         let device = |name| Granted { path: Path::new("/dev").join(name), grant: Grant::Use, is_dir: false };
         let mut grants: Vec<Granted> = ["null", "zero", "full", "random", "urandom"].map(device).into();
         // Other processes' secrets in there are kept by the kernel's rule for tracing.
@@ -99,17 +99,17 @@ impl Rules {
                 Rule::Hide | Rule::Tree => {}
             }
         }
-        let tcp = if *network == Network::None { Tcp::Refused } else { Tcp::Free };
+        let tcp = if network == NetworkKind::None { Tcp::Refused } else { Tcp::Free };
         Ok(Rules { grants, tcp, need: Need::Everything })
     }
 
     /// For a program in a root of its own, where whatever is seen may be read.
-    pub fn inside_root(plan: &Plan, network: &Network) -> Rules {
+    pub fn inside_root(plan: &Plan, network: NetworkKind) -> Rules {
         let own = ["/tmp", "/var/tmp", "/dev", "/proc"];
         let own = own.map(|dir| Granted { path: dir.into(), grant: Grant::Write, is_dir: true });
         let written = plan.places.iter().filter(|place| matches!(place.rule, Rule::Write | Rule::Tree));
         let grants = written.map(Granted::to_write).chain(own).collect();
-        let tcp = if *network == Network::None { Tcp::Refused } else { Tcp::Free };
+        let tcp = if network == NetworkKind::None { Tcp::Refused } else { Tcp::Free };
         Rules { grants, tcp, need: Need::WhatThereIs }
     }
 

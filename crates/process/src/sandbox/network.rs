@@ -13,22 +13,9 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
-use serde::{Deserialize, Serialize};
+use windlass_core::policy::{NetworkKind, NetworkPolicy};
 
 use crate::sys;
-
-/// What a program can connect to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Network {
-    /// The host's own.
-    Open,
-    /// Only what the program itself listens on. Needs [`Level::Namespaces`](crate::Level::Namespaces).
-    Loopback,
-    None,
-    /// Only these, each `host:port`, through a proxy of ours on the program's own loopback. Needs [`Level::Namespaces`](crate::Level::Namespaces).
-    Allow(Vec<String>),
-}
 
 /// Where a program finds the proxy through which it may reach more than itself.
 const PROXY_PORT: u16 = 3128;
@@ -36,34 +23,25 @@ const PROXY_PORT: u16 = 3128;
 /// A leader makes its namespaces and its root in milliseconds.
 const HANDOVER_LIMIT: Duration = Duration::from_secs(20);
 
-impl Network {
-    pub fn is_of_the_host(&self) -> bool {
-        match self {
-            Network::Open => true,
-            Network::Loopback | Network::None | Network::Allow(_) => false,
-        }
+/// What may be reached through a proxy, whose listener is made inside and served outside.
+pub fn hosts(network: &NetworkPolicy) -> Option<&[String]> {
+    match network.meant() {
+        NetworkKind::Allow => Some(&network.allow),
+        NetworkKind::Open | NetworkKind::Loopback | NetworkKind::None => None,
     }
+}
 
-    /// What may be reached through a proxy, whose listener is made inside and served outside.
-    pub fn hosts(&self) -> Option<&[String]> {
-        match self {
-            Network::Allow(hosts) => Some(hosts),
-            Network::Open | Network::Loopback | Network::None => None,
-        }
-    }
-
-    /// In the fresh network namespace of the leader.
-    pub fn arrange(&self) -> Result<(), String> {
-        match self {
-            Network::Open | Network::None => Ok(()),
-            Network::Loopback | Network::Allow(_) => {
-                sys::loopback_up().map_err(|error| format!("cannot bring up a loopback interface: {error}"))
-            }
+/// In the fresh network namespace of the leader.
+pub fn arrange(network: NetworkKind) -> Result<(), String> {
+    match network {
+        NetworkKind::Open | NetworkKind::None => Ok(()),
+        NetworkKind::Loopback | NetworkKind::Allow => {
+            sys::loopback_up().map_err(|error| format!("cannot bring up a loopback interface: {error}"))
         }
     }
 }
 
-/// The variables by which a program with [`Network::Allow`] finds its proxy.
+/// The variables by which a program with [`NetworkKind::Allow`] finds its proxy.
 pub fn proxy_environment() -> Vec<(OsString, OsString)> {
     windlass_proxy::environment((Ipv4Addr::LOCALHOST, PROXY_PORT).into())
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde::{Deserialize, Serialize};
+use windlass_core::policy::{NetworkKind, NetworkPolicy, SandboxLevel};
 
 use crate::container::Image;
 use crate::finished::{Containment, Exit};
@@ -18,7 +19,7 @@ use crate::procfs::ProcessId;
 use crate::program::{Limits, Program};
 use crate::record;
 use crate::sandbox::attack::{Attack, DAEMON_FILE, SECRET, Targets, Tried, socket_in};
-use crate::sandbox::{Confinement, Level, Network, Reach};
+use crate::sandbox::{Confinement, Reach};
 use crate::spawner::Spawner;
 use crate::warden::attack_arguments;
 
@@ -28,7 +29,7 @@ const UNTOUCHED: &str = "untouched";
 /// What was tried inside a level, and whether the level held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
-    pub level: Level,
+    pub level: SandboxLevel,
     /// The level can be made here, and every attempt was stopped.
     pub held: bool,
     /// Why nothing could be tried.
@@ -45,7 +46,7 @@ pub struct Attempted {
 }
 
 impl Proof {
-    fn refused(level: Level, why: String) -> Proof {
+    fn refused(level: SandboxLevel, why: String) -> Proof {
         Proof { level, held: false, refused: Some(why), attempts: Vec::new() }
     }
 }
@@ -53,16 +54,16 @@ impl Proof {
 impl Spawner {
     /// Runs a program of ours at `level`, with no network, that tries to get out; then looks what it did.
     /// `scratch` is an existing directory, which is left as it was.
-    pub fn prove(&self, level: Level, scratch: &Path) -> Proof {
+    pub fn prove(&self, level: SandboxLevel, scratch: &Path) -> Proof {
         self.prove_in(level, None, scratch)
     }
 
     /// The same attacks, from inside a container of this image.
     pub fn prove_container(&self, image: &Image, scratch: &Path) -> Proof {
-        self.prove_in(Level::Container, Some(image), scratch)
+        self.prove_in(SandboxLevel::Container, Some(image), scratch)
     }
 
-    fn prove_in(&self, level: Level, image: Option<&Image>, scratch: &Path) -> Proof {
+    fn prove_in(&self, level: SandboxLevel, image: Option<&Image>, scratch: &Path) -> Proof {
         let proven = self.in_probe_dir(scratch, |place| self.prove_at((level, image), place));
         proven.unwrap_or_else(|error| {
             let why = format!("cannot prepare a test of the level in {}: {error}", scratch.display());
@@ -70,7 +71,7 @@ impl Spawner {
         })
     }
 
-    fn prove_at(&self, (level, image): (Level, Option<&Image>), place: &Path) -> io::Result<Proof> {
+    fn prove_at(&self, (level, image): (SandboxLevel, Option<&Image>), place: &Path) -> io::Result<Proof> {
         let ground = Ground::lay(place)?;
         let mut program = self.attacker(level, &ground)?;
         if let Some(image) = image {
@@ -78,8 +79,8 @@ impl Spawner {
         }
         // Only without a PID namespace does an unconfined program see the supervisor it attacks.
         let spawner = match level {
-            Level::None => self.clone().contained_by(Containment::Subreaper),
-            Level::Landlock | Level::Namespaces | Level::Container => self.clone(),
+            SandboxLevel::None => self.clone().contained_by(Containment::Subreaper),
+            SandboxLevel::Landlock | SandboxLevel::Namespaces | SandboxLevel::Container => self.clone(),
         };
         let finished = spawner.start_with_every_defence(&program).map_err(io::Error::other)?.wait();
         let why = match finished.exit {
@@ -101,10 +102,10 @@ impl Spawner {
         Ok(Proof::refused(level, why))
     }
 
-    fn attacker(&self, level: Level, ground: &Ground) -> io::Result<Program> {
+    fn attacker(&self, level: SandboxLevel, ground: &Ground) -> io::Result<Program> {
         let binary = self.own_binary(&ground.place)?;
         let targets = &ground.targets;
-        let mut reach = if level == Level::Container { Reach::default() } else { Reach::system() };
+        let mut reach = if level == SandboxLevel::Container { Reach::default() } else { Reach::system() };
         reach.read.extend([binary.clone(), targets.shared.clone()]);
         reach.write.push(targets.work.clone());
         reach.hide.extend(["hidden-file", "hidden"].map(|name| targets.shared.join(name)));
@@ -115,7 +116,13 @@ impl Spawner {
             env: Vec::new(),
             stdin: serde_json::to_vec(targets)?,
             limits: Limits { wall: PROOF_LIMIT, ..Limits::none(1 << 20) },
-            confinement: Confinement { level, reach, network: Network::None, tree: None, image: None },
+            confinement: Confinement {
+                level,
+                reach,
+                network: NetworkPolicy { kind: NetworkKind::None, allow: Vec::new() },
+                tree: None,
+                image: None,
+            },
             dir: ground.place.join("attempt"),
             marker: format!("proof {}", ground.place.display()),
         })
@@ -209,7 +216,7 @@ impl Ground {
     }
 
     /// The probe's own word counts against the level, never for it: what can be seen from here is looked at.
-    fn judge(&self, level: Level, said: &Path) -> io::Result<Proof> {
+    fn judge(&self, level: SandboxLevel, said: &Path) -> io::Result<Proof> {
         let text = std::fs::read_to_string(said)?;
         let tried: Vec<Tried> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let mut attempts = Vec::new();

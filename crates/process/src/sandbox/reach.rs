@@ -13,7 +13,7 @@ use crate::program::{os_path_option, os_paths};
 /// symbolic links, and may lie inside one another: the longest path that holds a file decides about it, and
 /// at one and the same path `hide` outweighs `write`, and `write` outweighs `read`.
 ///
-/// Ignored at [`Level::None`](crate::Level::None).
+/// Ignored at [`SandboxLevel::None`](windlass_core::policy::SandboxLevel::None).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
     /// Readable and executable, with everything below. One that is missing is skipped.
@@ -23,11 +23,11 @@ pub struct Reach {
     #[serde(with = "os_paths")]
     pub write: Vec<PathBuf>,
     /// Even below a readable path: an empty directory or an empty file at
-    /// [`Level::Namespaces`](crate::Level::Namespaces), refused at [`Level::Landlock`](crate::Level::Landlock).
+    /// [`SandboxLevel::Namespaces`](windlass_core::policy::SandboxLevel::Namespaces), refused at [`SandboxLevel::Landlock`](windlass_core::policy::SandboxLevel::Landlock).
     /// One that is missing is skipped.
     #[serde(with = "os_paths")]
     pub hide: Vec<PathBuf>,
-    /// Writable too, and at [`Level::Namespaces`](crate::Level::Namespaces) also what the program finds as
+    /// Writable too, and at [`SandboxLevel::Namespaces`](windlass_core::policy::SandboxLevel::Namespaces) also what the program finds as
     /// `/tmp` and `/var/tmp`; without one it finds a small one in memory there.
     #[serde(with = "os_path_option")]
     pub scratch: Option<PathBuf>,

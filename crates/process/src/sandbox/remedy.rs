@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::sandbox::{Level, Proof};
+use windlass_core::policy::SandboxLevel;
+
+use crate::sandbox::Proof;
 use crate::sys;
 
 /// The first kernel with `mount_setattr`, by which a whole tree is made read-only at once.
@@ -14,7 +16,7 @@ const CAP_SYS_ADMIN: u64 = 1 << 21;
 /// Why a level does not hold here, and what would have to be done about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortfall {
-    pub level: Level,
+    pub level: SandboxLevel,
     pub why: String,
     /// The exact steps on this host, in lines.
     pub steps: String,
@@ -98,11 +100,13 @@ fn advise(proof: &Proof, host: &Host) -> Shortfall {
         None => broken(proof),
     };
     let steps = match proof.level {
-        Level::None => "Level none confines nothing; ask for landlock or namespaces.".to_owned(),
-        Level::Landlock => for_landlock(host),
-        Level::Container => FOR_CONTAINER.to_owned(),
-        Level::Namespaces if proof.refused.is_some() => for_namespaces(host, &why),
-        Level::Namespaces => "Report this: the level was made, and did not hold.".to_owned(),
+        SandboxLevel::None => {
+            "SandboxLevel none confines nothing; ask for landlock or namespaces.".to_owned()
+        }
+        SandboxLevel::Landlock => for_landlock(host),
+        SandboxLevel::Container => FOR_CONTAINER.to_owned(),
+        SandboxLevel::Namespaces if proof.refused.is_some() => for_namespaces(host, &why),
+        SandboxLevel::Namespaces => "Report this: the level was made, and did not hold.".to_owned(),
     };
     Shortfall { level: proof.level, why, steps }
 }
@@ -233,7 +237,7 @@ mod tests {
     use super::*;
     use crate::sandbox::Attempted;
 
-    fn said(level: Level, why: &str, host: Host) -> String {
+    fn said(level: SandboxLevel, why: &str, host: Host) -> String {
         let proof = Proof { level, held: false, refused: Some(why.to_owned()), attempts: Vec::new() };
         advise(&proof, &host).to_string()
     }
@@ -252,13 +256,13 @@ mod tests {
     fn each_switch_that_forbids_user_namespaces_is_named_with_its_command() {
         let why = "no PID namespace: Operation not permitted (os error 1)";
         let host = Host { max_user_namespaces: Some(0), ..laptop() };
-        let text = said(Level::Namespaces, why, host);
+        let text = said(SandboxLevel::Namespaces, why, host);
         assert!(text.contains(why) && text.contains("sudo sysctl user.max_user_namespaces=15000"), "{text}");
         let host = Host { unprivileged_userns_clone: Some(0), ..laptop() };
-        let text = said(Level::Namespaces, why, host);
+        let text = said(SandboxLevel::Namespaces, why, host);
         assert!(text.contains("sudo sysctl kernel.unprivileged_userns_clone=1"), "{text}");
         let host = Host { apparmor_restricts: Some(1), unprivileged_userns_clone: Some(1), ..laptop() };
-        let text = said(Level::Namespaces, why, host);
+        let text = said(SandboxLevel::Namespaces, why, host);
         let profile = "'profile windlass \"/home/ada/.cargo/bin/windlass\" flags=(unconfined) { userns, }' | sudo tee \
              /etc/apparmor.d/windlass\n";
         assert!(
@@ -271,12 +275,13 @@ mod tests {
     fn a_container_is_told_apart_from_a_machine() {
         let why = "no PID namespace: Operation not permitted (os error 1)";
         let host = Host { is_container: true, is_root: true, ..laptop() };
-        assert!(said(Level::Namespaces, why, host.clone()).contains("has no CAP_SYS_ADMIN"));
+        assert!(said(SandboxLevel::Namespaces, why, host.clone()).contains("has no CAP_SYS_ADMIN"));
         let host = Host { is_root: false, ..host };
-        assert!(said(Level::Namespaces, why, host.clone()).contains("has no user namespaces"));
-        let text = said(Level::Namespaces, "cannot mount a /proc for the program's own namespace: x", host);
+        assert!(said(SandboxLevel::Namespaces, why, host.clone()).contains("has no user namespaces"));
+        let text =
+            said(SandboxLevel::Namespaces, "cannot mount a /proc for the program's own namespace: x", host);
         assert!(text.contains("systempaths=unconfined"), "{text}");
-        let text = said(Level::Namespaces, why, laptop());
+        let text = said(SandboxLevel::Namespaces, why, laptop());
         assert!(text.contains("6.8.0-45-generic") && text.contains("dmesg"), "{text}");
     }
 
@@ -284,30 +289,31 @@ mod tests {
     fn a_filter_of_others_is_told_apart_from_the_kernel() {
         let why = "no PID namespace: Operation not permitted (os error 1)";
         let host = Host { is_filtered: true, kernel: "6.14.2".to_owned(), ..laptop() };
-        assert!(said(Level::Namespaces, why, host.clone()).ends_with(FILTERED));
+        assert!(said(SandboxLevel::Namespaces, why, host.clone()).ends_with(FILTERED));
         let root = Host { is_root: true, effective_capabilities: CAP_SYS_ADMIN, ..host.clone() };
-        assert!(said(Level::Namespaces, why, root.clone()).ends_with(FILTERED));
+        assert!(said(SandboxLevel::Namespaces, why, root.clone()).ends_with(FILTERED));
         let powerless = Host { effective_capabilities: 0, ..root };
-        assert!(said(Level::Namespaces, why, powerless).ends_with(ROOT_IN_NAME_ONLY));
+        assert!(said(SandboxLevel::Namespaces, why, powerless).ends_with(ROOT_IN_NAME_ONLY));
         let absent = Host { landlock_version: -libc::ENOSYS, ..host.clone() };
-        assert!(said(Level::Landlock, "x", absent.clone()).ends_with(FILTERED));
+        assert!(said(SandboxLevel::Landlock, "x", absent.clone()).ends_with(FILTERED));
         let contained = Host { is_container: true, ..absent };
-        assert!(said(Level::Landlock, "x", contained).contains("has no system calls of Landlock"));
+        assert!(said(SandboxLevel::Landlock, "x", contained).contains("has no system calls of Landlock"));
         // What the operator can change comes first.
         let switched_off = Host { max_user_namespaces: Some(0), ..host };
-        assert!(said(Level::Namespaces, why, switched_off).contains("user.max_user_namespaces=15000"));
+        assert!(said(SandboxLevel::Namespaces, why, switched_off).contains("user.max_user_namespaces=15000"));
     }
 
     #[test]
     fn an_old_kernel_is_named_with_the_one_that_is_needed() {
         let old = Host { kernel: "5.4.0-150-generic".to_owned(), ..laptop() };
         assert!(
-            said(Level::Namespaces, "x", old.clone())
+            said(SandboxLevel::Namespaces, "x", old.clone())
                 .contains("5.4.0-150-generic; the level needs Linux 5.12")
         );
-        assert!(said(Level::Landlock, "x", old).contains("needs Linux 6.12"));
+        assert!(said(SandboxLevel::Landlock, "x", old).contains("needs Linux 6.12"));
         assert!(
-            said(Level::Landlock, "x", laptop()).contains("6.8.0-45-generic; the level needs Linux 6.12")
+            said(SandboxLevel::Landlock, "x", laptop())
+                .contains("6.8.0-45-generic; the level needs Linux 6.12")
         );
     }
 
@@ -316,22 +322,25 @@ mod tests {
         let newer = Host { kernel: "6.14.2".to_owned(), ..laptop() };
         let modules = Some("lockdown,capability,yama,apparmor".to_owned());
         let off = Host { landlock_version: -libc::EOPNOTSUPP, modules, ..newer.clone() };
-        assert!(said(Level::Landlock, "x", off).contains("`lsm=landlock,lockdown,capability,yama,apparmor`"));
+        assert!(
+            said(SandboxLevel::Landlock, "x", off)
+                .contains("`lsm=landlock,lockdown,capability,yama,apparmor`")
+        );
         let absent = Host { landlock_version: -libc::ENOSYS, ..newer };
-        assert!(said(Level::Landlock, "x", absent).contains("CONFIG_SECURITY_LANDLOCK=y"));
+        assert!(said(SandboxLevel::Landlock, "x", absent).contains("CONFIG_SECURITY_LANDLOCK=y"));
     }
 
     #[test]
     fn what_went_through_is_listed() {
         let attempt = |what: &str, held| Attempted { what: what.to_owned(), held, detail: "how".to_owned() };
         let attempts = vec![attempt("read a secret", false), attempt("write", true)];
-        let proof = Proof { level: Level::Landlock, held: false, refused: None, attempts };
+        let proof = Proof { level: SandboxLevel::Landlock, held: false, refused: None, attempts };
         assert!(advise(&proof, &laptop()).to_string().contains("a program could read a secret (how)\n"));
     }
 
     #[test]
     fn a_level_that_holds_needs_no_remedy() {
-        let proof = Proof { level: Level::Landlock, held: true, refused: None, attempts: Vec::new() };
+        let proof = Proof { level: SandboxLevel::Landlock, held: true, refused: None, attempts: Vec::new() };
         assert_eq!(shortfall(&proof), None);
     }
 }

@@ -12,8 +12,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
     apply_filter, sock_filter,
 };
-
-use crate::sandbox::{Level, Network};
+use windlass_core::policy::{NetworkKind, SandboxLevel};
 
 /// One program for all of it: the kernel translates every filter anew for every program that is started.
 pub struct Filter(BpfProgram);
@@ -22,7 +21,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 impl Filter {
     /// `network` is what remains to be refused by this means: see the callers.
-    pub fn new(level: Level, network: &Network) -> Result<Filter, String> {
+    pub fn new(level: SandboxLevel, network: NetworkKind) -> Result<Filter, String> {
         let build = || -> Result<BpfProgram, seccompiler::BackendError> {
             let arch = TargetArch::try_from(std::env::consts::ARCH)?;
             let refusal = SeccompAction::Errno(libc::EPERM as u32);
@@ -94,7 +93,7 @@ fn always_refused() -> BpfProgram {
     steps
 }
 
-fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::BackendError> {
+fn refused(level: SandboxLevel, network: NetworkKind) -> Result<Rules, seccompiler::BackendError> {
     let mut rules = Rules::new();
     let any_flag = |flags: &[i32]| {
         let rule = |flag: &i32| rule(&[(0, MaskedEq(*flag as u64), *flag as u64)]);
@@ -106,7 +105,7 @@ fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Backen
     let ioctl = |request: u64| rule(&[(1, Eq, request)]);
     rules.insert(libc::SYS_ioctl, vec![ioctl(TIOCSTI)?, ioctl(TIOCLINUX)?]);
     rules.insert(libc::SYS_socket, refused_sockets(level, network)?);
-    if level == Level::Landlock {
+    if level == SandboxLevel::Landlock {
         // A limit of zero ends a process as surely as a signal, and Landlock does not look at it.
         rules.insert(libc::SYS_prlimit64, vec![rule(&[(0, Ne, 0)])?]);
     }
@@ -116,12 +115,15 @@ fn refused(level: Level, network: &Network) -> Result<Rules, seccompiler::Backen
 /// All but the usual families. Landlock cannot tell one pathname socket from another (an agent of keys, the
 /// socket of a container engine), so where there is no namespace that lacks them, a program makes no Unix
 /// sockets but pairs.
-fn refused_sockets(level: Level, network: &Network) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+fn refused_sockets(
+    level: SandboxLevel,
+    network: NetworkKind,
+) -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let mut families = vec![libc::AF_NETLINK];
-    if level != Level::Landlock {
+    if level != SandboxLevel::Landlock {
         families.push(libc::AF_UNIX);
     }
-    if level != Level::Landlock || *network != Network::None {
+    if level != SandboxLevel::Landlock || network != NetworkKind::None {
         families.extend([libc::AF_INET, libc::AF_INET6]);
     }
     let others: Vec<_> = families.iter().map(|&family| (0, Ne, family as u64)).collect();

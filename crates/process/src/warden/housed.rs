@@ -6,14 +6,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{getegid, geteuid, getpid};
+use windlass_core::policy::{ResourcePolicy, SandboxLevel};
 
 use crate::container::{Client, Container, Image, command_line};
 use crate::finished::{Containment, Exit};
 use crate::procfs::ProcessId;
 use crate::record::{self, NamedContainer};
 use crate::recover::ENGINE_PATIENCE;
-use crate::resources::Resources;
-use crate::sandbox::{Confinement, Level};
+use crate::sandbox::Confinement;
 use crate::wire::{Asked, Request};
 
 /// The exit code of a client that could not make a container, and of programs that choose it.
@@ -33,7 +33,7 @@ impl Housed {
     /// Puts the client in the place of a program that is to run in a container; `None` for every other.
     pub fn wrap(request: &mut Request) -> Result<Option<Housed>, String> {
         let program = &mut request.program;
-        if program.confinement.level != Level::Container {
+        if program.confinement.level != SandboxLevel::Container {
             return Ok(None);
         }
         let Confinement { mut reach, network, tree, image, .. } = program.confinement.clone();
@@ -51,7 +51,7 @@ impl Housed {
             user: (geteuid().as_raw(), getegid().as_raw()),
             program,
             reach: &reach,
-            network: &network,
+            network: network.meant(),
         })
         .map_err(|error| error.to_string())?;
         write_private(&line.env_file, &line.env_text)
@@ -63,7 +63,7 @@ impl Housed {
         program.cwd = "/".into();
         // The engine keeps all others; nobody but the warden looks at a workspace.
         let workspace_bytes = program.limits.resources.workspace_bytes;
-        program.limits.resources = Resources { workspace_bytes, ..Resources::default() };
+        program.limits.resources = ResourcePolicy { workspace_bytes, ..ResourcePolicy::default() };
         program.confinement = Confinement::none();
         // In a user namespace of ours, an engine without root could make none of its own.
         request.containment = Asked::Exactly(Containment::Subreaper);

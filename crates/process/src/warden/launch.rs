@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use rustix::process::{Signal, chdir, set_parent_process_death_signal, setsid};
+use windlass_core::policy::SandboxLevel;
 
 use crate::finished::Containment;
 use crate::program::Program;
 use crate::record::ATTEMPT_VARIABLE;
 use crate::resources::{Guard, Rlimits};
-use crate::sandbox::{self, Defence, Enclosure, Level, Weakened};
+use crate::sandbox::{self, Defence, Enclosure, Weakened};
 use crate::sys;
 use crate::warden::outlet::Outlet;
 use crate::warden::report;
@@ -41,7 +42,7 @@ pub struct Launched {
 pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched, String> {
     let (program, weakened) = (&request.program, &request.weakened);
     let mut command = Command::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
-    let hosts = command.enclosure.as_ref().and_then(|enclosure| enclosure.network().hosts());
+    let hosts = command.enclosure.as_ref().and_then(Enclosure::hosts);
     let outlet = hosts.map(|hosts| Outlet::start(hosts, &program.dir)).transpose()?;
     let (namespace, containment) = contain(request)?;
     command.limits = Some(guard.rlimits(containment));
@@ -96,21 +97,21 @@ type Contained = (Option<namespace::Entered>, Containment);
 fn contain(request: &Request) -> Result<Contained, String> {
     let confinement = &request.program.confinement;
     match (confinement.level, request.containment) {
-        (Level::None, asked) => contain_unconfined(asked, confinement.tree.is_some()),
-        (Level::Landlock, Asked::Exactly(Containment::PidNamespace)) => {
+        (SandboxLevel::None, asked) => contain_unconfined(asked, confinement.tree.is_some()),
+        (SandboxLevel::Landlock, Asked::Exactly(Containment::PidNamespace)) => {
             Err("level landlock has no PID namespace, and one was asked for".to_owned())
         }
-        (Level::Landlock, Asked::Exactly(Containment::Subreaper) | Asked::Best) => {
+        (SandboxLevel::Landlock, Asked::Exactly(Containment::Subreaper) | Asked::Best) => {
             Ok((None, Containment::Subreaper))
         }
-        (Level::Namespaces, Asked::Exactly(Containment::Subreaper)) => {
+        (SandboxLevel::Namespaces, Asked::Exactly(Containment::Subreaper)) => {
             Err("level namespaces needs a PID namespace, and a subreaper was asked for".to_owned())
         }
-        (Level::Namespaces, Asked::Exactly(Containment::PidNamespace) | Asked::Best) => {
+        (SandboxLevel::Namespaces, Asked::Exactly(Containment::PidNamespace) | Asked::Best) => {
             contain_in_namespaces(&request.weakened)
                 .map_err(|error| format!("no confinement at level namespaces: {error}"))
         }
-        (Level::Container, _) => {
+        (SandboxLevel::Container, _) => {
             Err("a program in a container is started by the engine's client, which is not confined"
                 .to_owned())
         }

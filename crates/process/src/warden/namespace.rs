@@ -3,7 +3,7 @@
 //! When the init dies the kernel kills everything in the namespace, however it forked, hid or left its
 //! session; the init is reaped only after the last of them is gone. The warden stays outside.
 //!
-//! At [`Level::Namespaces`](crate::Level::Namespaces) the init also makes every other namespace, and the root
+//! At [`SandboxLevel::Namespaces`](windlass_core::policy::SandboxLevel::Namespaces) the init also makes every other namespace, and the root
 //! directory that the program will see.
 
 use std::fs::File;
@@ -118,7 +118,7 @@ pub fn own_world(entered: Entered, program: &Program, enclosure: &Enclosure) -> 
         overlay::mount_layers(tree, entered)?;
     }
     enclosure.enter_root(&program.dir, entered.pid_namespace)?;
-    if enclosure.network().hosts().is_some() {
+    if enclosure.hosts().is_some() {
         // SAFETY: the leader's end of the handover, taken once in this process.
         let outside = unsafe { std::os::fd::OwnedFd::from_raw_fd(HANDOVER) };
         sandbox::hand_out_listener(outside).map_err(|error| format!("no listener for the proxy: {error}"))?;

@@ -4,7 +4,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use windlass_process::{Level, Program};
+use windlass_core::policy::SandboxLevel;
+use windlass_process::Program;
 use windlass_testkit::capability;
 
 use crate::stage::{Stage, WARDEN, given};
@@ -21,7 +22,7 @@ pub enum Who {
 pub struct Ground {
     pub stage: Stage,
     pub who: Who,
-    pub level: Level,
+    pub level: SandboxLevel,
     settings: Vec<String>,
     /// Of the supervisor.
     pub environment: Vec<(String, String)>,
@@ -39,7 +40,7 @@ pub struct Ran {
 
 /// Runs `test` as each user and at each level of `levels`, on a ground of its own. What this machine cannot do
 /// is reported as not run.
-pub fn on_each(levels: &[Level], test: impl Fn(Ground)) {
+pub fn on_each(levels: &[SandboxLevel], test: impl Fn(Ground)) {
     for who in [Who::ThisUser, Who::Nobody] {
         if who == Who::Nobody && !can_be_nobody() {
             capability::not_run("only root with setpriv can become an ordinary user (these ran as this one)");
@@ -62,7 +63,7 @@ fn can_be_nobody() -> bool {
 }
 
 impl Ground {
-    pub fn new(who: Who, level: Level) -> Ground {
+    pub fn new(who: Who, level: SandboxLevel) -> Ground {
         let stage = Stage::new();
         std::fs::set_permissions(stage.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::copy(WARDEN, stage.path().join("warden")).unwrap();

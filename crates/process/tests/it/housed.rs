@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use windlass_process::{
-    Client, Confinement, Engine, Exit, Finished, Image, Level, Network, Program, Reach, Spawner,
-};
+use windlass_core::policy::{NetworkKind, NetworkPolicy, SandboxLevel};
+use windlass_process::{Client, Confinement, Engine, Exit, Finished, Image, Program, Reach, Spawner};
 use windlass_testkit::stand_in::StandIn;
 
 use crate::stage::{Stage, WARDEN, carriers, eventually, given, kill_warden_of, stderr, stdout};
@@ -26,9 +25,9 @@ fn housed(stage: &Stage, image: &Image, script: &str) -> Program {
     let reach = Reach { write: vec![stage.work()], ..Reach::default() };
     program.env = Vec::new();
     program.confinement = Confinement {
-        level: Level::Container,
+        level: SandboxLevel::Container,
         reach,
-        network: Network::None,
+        network: NetworkPolicy { kind: NetworkKind::None, allow: Vec::new() },
         tree: None,
         image: Some(image.clone()),
     };
@@ -106,7 +105,8 @@ fn a_client_that_makes_no_container_has_run_nothing() {
     // A program may end with the same number.
     assert_eq!(run(&housed(&stage, &image, "exit 125")).exit, Exit::Code(125));
     let mut allow = housed(&stage, &image, "touch ran");
-    allow.confinement.network = Network::Allow(vec!["a.org:443".to_owned()]);
+    allow.confinement.network =
+        NetworkPolicy { kind: NetworkKind::Allow, allow: vec!["a.org:443".to_owned()] };
     let Exit::NotStarted { why } = run(&allow).exit else { panic!("it was started") };
     assert!(why.contains("network.allow does not work at level container"), "{why}");
 }

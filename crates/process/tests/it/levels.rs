@@ -5,13 +5,13 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use windlass_process::Level::{self, Landlock, Namespaces};
+use windlass_core::policy::SandboxLevel::{self, Landlock, Namespaces};
 use windlass_testkit::capability;
 
 use crate::confined::{Ground, on_each};
 use crate::stage::{carriers, eventually};
 
-const BOTH: [Level; 2] = [Landlock, Namespaces];
+const BOTH: [SandboxLevel; 2] = [Landlock, Namespaces];
 
 #[test]
 fn a_program_reaches_what_was_named_and_nothing_else() {
@@ -240,14 +240,14 @@ fn unix_sockets_of_others_are_out_of_reach_even_with_the_hosts_network() {
         let script = format!("import socket; socket.socket(socket.AF_UNIX).connect({address})");
         ground.run_argv(&["python3", "-c", &script])
     };
-    on_each(&[Level::None, Landlock, Namespaces], |ground| {
+    on_each(&[SandboxLevel::None, Landlock, Namespaces], |ground| {
         ground.dir("sockets");
         let path = ground.at("sockets/s");
         let _by_path = UnixListener::bind(&path).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).unwrap();
         let name = format!("windlass test {}", ground.stage.path().display());
         let _by_name = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        let expected = if ground.level == Level::None { "Code(0)" } else { "Code(1)" };
+        let expected = if ground.level == SandboxLevel::None { "Code(0)" } else { "Code(1)" };
         for address in [format!("{:?}", path.to_str().unwrap()), format!("'\\0' + {name:?}")] {
             let ran = connect(&ground, &address);
             assert_eq!(ran.exit, expected, "{:?} {:?} {address}: {}", ground.who, ground.level, ran.text);

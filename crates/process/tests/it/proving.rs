@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use windlass_process::Level::{self, Landlock, Namespaces};
+use windlass_core::policy::SandboxLevel::{self, Landlock, Namespaces};
 use windlass_process::{Proof, Spawner, WARDEN_ARG, remedy};
 
 use crate::confined::{Ground, on_each};
@@ -16,7 +16,7 @@ fn broken(proof: &Proof) -> Vec<&str> {
 }
 
 /// As the ground's user, who owns a scratch that must be empty again afterwards.
-fn prove(ground: &Ground, level: Level) -> Proof {
+fn prove(ground: &Ground, level: SandboxLevel) -> Proof {
     let scratch = ground.dir("proofs");
     let output = ground.command().args(["prove", level.name()]).arg(&scratch).output().unwrap();
     assert_eq!(std::fs::read_dir(scratch).unwrap().count(), 0);
@@ -36,8 +36,8 @@ fn each_level_holds_against_every_attack() {
 
 #[test]
 fn without_a_level_every_attack_goes_through() {
-    on_each(&[Level::None], |ground| {
-        let proof = prove(&ground, Level::None);
+    on_each(&[SandboxLevel::None], |ground| {
+        let proof = prove(&ground, SandboxLevel::None);
         assert!(!proof.held, "{proof:?}");
         let expected = [
             "write a file beside its workspace",

@@ -1,6 +1,6 @@
 //! System calls that are answered with a refusal, made for real.
 
-use windlass_process::Level::{self, Landlock, Namespaces};
+use windlass_core::policy::SandboxLevel::{self, Landlock, Namespaces};
 
 use crate::confined::{Ground, on_each};
 
@@ -69,7 +69,7 @@ fn the_second_set_of_numbers_is_death() {
 
 #[test]
 fn without_namespaces_there_are_no_unix_sockets_and_no_limits_for_others() {
-    let answers = |level: Level, expected: &str| {
+    let answers = |level: SandboxLevel, expected: &str| {
         on_each(&[level], |mut ground| {
             prepared(&mut ground);
             let unix = i64::from(libc::AF_UNIX);

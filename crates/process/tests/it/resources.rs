@@ -3,7 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use windlass_process::{Containment, Exit, Program, Resources, Trip};
+use windlass_core::policy::ResourcePolicy;
+use windlass_process::{Containment, Exit, Program, Trip};
 use windlass_testkit::capability;
 
 use crate::ordinary_user::{as_nobody, user_namespaces_work};
@@ -13,17 +14,17 @@ use crate::stage::{
 
 const MIB: u64 = 1 << 20;
 
-fn limited(mut program: Program, resources: Resources) -> Program {
+fn limited(mut program: Program, resources: ResourcePolicy) -> Program {
     program.limits.resources = resources;
     program
 }
 
-fn memory(bytes: u64) -> Resources {
-    Resources { memory: bytes, ..Resources::default() }
+fn memory(bytes: u64) -> ResourcePolicy {
+    ResourcePolicy { memory_bytes: bytes, ..ResourcePolicy::default() }
 }
 
-fn processes(most: u64) -> Resources {
-    Resources { processes: most, ..Resources::default() }
+fn processes(most: u64) -> ResourcePolicy {
+    ResourcePolicy { processes: most, ..ResourcePolicy::default() }
 }
 
 /// A shell that holds this much memory, until the end of its input.
@@ -33,7 +34,7 @@ fn holds(mib: u64) -> String {
 
 /// The name of the cgroup that a program of ours is put into. `None`, and said so, where there is none.
 fn group_name(stage: &Stage) -> Option<String> {
-    let both = Resources { memory: 512 * MIB, processes: 64, ..Resources::default() };
+    let both = ResourcePolicy { memory_bytes: 512 * MIB, processes: 64, ..ResourcePolicy::default() };
     let finished = run(&limited(stage.shell("cat /proc/self/cgroup"), both), Containment::Subreaper);
     assert_eq!((finished.exit.clone(), finished.trips.as_slice()), (Exit::Code(0), &[][..]));
     let found = stdout(&finished).lines().find_map(|line| Some(line[line.find("windlass-")?..].to_owned()));
@@ -52,11 +53,11 @@ fn group_exists(name: &str) -> bool {
 #[test]
 fn what_stays_within_its_limits_notices_nothing() {
     let stage = Stage::new();
-    let resources = Resources {
-        memory: 2048 * MIB,
+    let resources = ResourcePolicy {
+        memory_bytes: 2048 * MIB,
         processes: 100,
         open_files: 100,
-        file_size: 10 * MIB,
+        file_bytes: 10 * MIB,
         workspace_bytes: 100 * MIB,
     };
     for containment in containments() {
@@ -159,7 +160,7 @@ fn the_group_of_a_killed_warden_is_swept_by_the_next() {
 #[test]
 fn a_file_ends_at_its_size() {
     let stage = Stage::new();
-    let resources = Resources { file_size: MIB, ..Resources::default() };
+    let resources = ResourcePolicy { file_bytes: MIB, ..ResourcePolicy::default() };
     for containment in containments() {
         for script in [
             "exec head -c 3000000 /dev/zero >big",
@@ -177,7 +178,7 @@ fn a_file_ends_at_its_size() {
 #[test]
 fn a_workspace_of_many_files_has_a_size() {
     let stage = Stage::new();
-    let resources = Resources { workspace_bytes: 4 * MIB, ..Resources::default() };
+    let resources = ResourcePolicy { workspace_bytes: 4 * MIB, ..ResourcePolicy::default() };
     for containment in containments() {
         let endless = "i=0; while :; do mkdir $i; head -c 65536 /dev/zero >$i/f; i=$((i+1)); done";
         let finished = run(&limited(stage.shell(endless), resources), containment);
@@ -205,7 +206,7 @@ fn a_workspace_of_many_files_has_a_size() {
 fn open_files_are_bounded_for_each_process() {
     let Some(bash) = capability::program("bash") else { return };
     let stage = Stage::new();
-    let resources = Resources { open_files: 32, ..Resources::default() };
+    let resources = ResourcePolicy { open_files: 32, ..ResourcePolicy::default() };
     for containment in containments() {
         let script = "ulimit -n; for i in {3..60}; do eval \"exec $i</dev/null\" || break; done; while [ $SECONDS -lt 2 ]; do :; done";
         let program = stage.program(&[bash.to_str().unwrap(), "-c", script]);

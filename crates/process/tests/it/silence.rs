@@ -1,10 +1,10 @@
 //! What is silence and what is not, at every level and as each user.
 
-use windlass_process::Level;
+use windlass_core::policy::SandboxLevel;
 
 use crate::confined::{Ground, on_each};
 
-const LEVELS: [Level; 3] = [Level::None, Level::Landlock, Level::Namespaces];
+const LEVELS: [SandboxLevel; 3] = [SandboxLevel::None, SandboxLevel::Landlock, SandboxLevel::Namespaces];
 
 /// Runs for several times the limit, and ends by itself.
 fn survives(what: &str, script: &str) {

@@ -1,6 +1,6 @@
 //! Each defence switched off lets its own attack through: what stops it is that defence and no other.
 
-use windlass_process::Level::{self, Landlock, Namespaces};
+use windlass_core::policy::SandboxLevel::{self, Landlock, Namespaces};
 
 use crate::confined::{Ground, Ran, on_each};
 
@@ -11,7 +11,7 @@ fn weakly(ground: &mut Ground, off: &str, script: &str) -> Ran {
 }
 
 /// The script goes well without the defences, and not with them.
-fn goes_through(levels: &[Level], off: &str, script: impl Fn(&Ground) -> String) {
+fn goes_through(levels: &[SandboxLevel], off: &str, script: impl Fn(&Ground) -> String) {
     on_each(levels, |mut ground| {
         let script = script(&ground);
         let kept = weakly(&mut ground, "", &script);

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use windlass_process::Level::Namespaces;
+use windlass_core::policy::SandboxLevel::Namespaces;
 
 use crate::confined::on_each;
 
