@@ -1,14 +1,16 @@
 //! How a program ended, and what it printed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::activity::Stall;
+use crate::program::os_path;
+use crate::record;
 use crate::resources::Trip;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finished {
     pub exit: Exit,
     pub stdout: Capture,
@@ -49,8 +51,9 @@ pub enum Exit {
 }
 
 /// One stream, in a file: all of it, or its head, a line `… N bytes left out …`, and its tail.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capture {
+    #[serde(with = "os_path")]
     pub path: PathBuf,
     pub total_bytes: u64,
     /// Of the program's own bytes; the marker line is not counted.
@@ -58,6 +61,30 @@ pub struct Capture {
     pub truncated: bool,
     /// The file could not be written (a full disk); what came after is lost, the program was not stopped.
     pub write_error: Option<String>,
+}
+
+impl Finished {
+    /// Of a program that printed nothing; `dir` is its attempt's directory.
+    pub(crate) fn without_output(dir: &Path, exit: Exit, containment: Containment) -> Finished {
+        Finished {
+            exit,
+            stdout: Capture::empty(record::stdout_path(dir)),
+            stderr: Capture::empty(record::stderr_path(dir)),
+            duration: Duration::ZERO,
+            stray_count: 0,
+            survivor_count: 0,
+            containment,
+            trips: Vec::new(),
+            stall: None,
+            refusals: Vec::new(),
+        }
+    }
+}
+
+impl Capture {
+    fn empty(path: PathBuf) -> Capture {
+        Capture { path, total_bytes: 0, kept_bytes: 0, truncated: false, write_error: None }
+    }
 }
 
 /// What proves that the tree is dead.

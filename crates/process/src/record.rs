@@ -127,6 +127,13 @@ pub fn refusals_path(dir: &Path) -> PathBuf {
     dir.join("refusals")
 }
 
+/// The first of them.
+pub fn refusals(dir: &Path) -> Vec<String> {
+    const MOST: usize = 20;
+    let text = std::fs::read_to_string(refusals_path(dir)).unwrap_or_default();
+    text.lines().take(MOST).map(str::to_owned).collect()
+}
+
 /// What a warden that failed had to say; empty otherwise.
 pub fn log_path(dir: &Path) -> PathBuf {
     dir.join("warden.log")

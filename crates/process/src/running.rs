@@ -13,7 +13,7 @@ use crate::finished::{Capture, Containment, Exit, Finished};
 use crate::program::{Limits, Program};
 use crate::record::{self, Record};
 use crate::recover::end_recorded;
-use crate::wire::{self, Kept, Outcome};
+use crate::wire;
 
 /// A warden that has not answered this long after it should have is lost: killed from outside, stopped by
 /// what it guards, or stuck. Longer than it takes to end a stubborn tree.
@@ -96,15 +96,15 @@ impl Running {
     pub fn wait(mut self) -> Finished {
         let answer = self.read_answer();
         self.control.state().pipe = None;
-        let outcome = match answer {
-            Answer::Outcome(outcome) => {
+        let what = match answer {
+            Answer::Finished(finished) => {
                 reap_answered(&mut self.warden);
-                return self.finished(*outcome);
+                return *finished;
             }
             Answer::Nothing => "it ended without an answer",
             Answer::Overdue => "it did not answer in time",
         };
-        self.lost(outcome)
+        self.lost(what)
     }
 
     fn read_answer(&mut self) -> Answer {
@@ -128,7 +128,7 @@ impl Running {
                 Err(_) => break,
             }
         }
-        serde_json::from_slice(&text).map_or(Answer::Nothing, |outcome| Answer::Outcome(Box::new(outcome)))
+        serde_json::from_slice(&text).map_or(Answer::Nothing, |finished| Answer::Finished(Box::new(finished)))
     }
 
     /// `None`: the program may run for ever.
@@ -150,47 +150,18 @@ impl Running {
         if !last_words.is_empty() {
             why = format!("{why}; its last words: {last_words}");
         }
-        let kept = |path: PathBuf| {
-            let size = std::fs::metadata(path).map_or(0, |found| found.len());
-            Kept {
-                total_bytes: size,
-                kept_bytes: size,
-                truncated: size >= self.limits.output_cap,
-                write_error: None,
-            }
-        };
-        self.finished(Outcome {
-            exit: Exit::WardenLost { why },
-            stdout: kept(record::stdout_path(&self.dir)),
-            stderr: kept(record::stderr_path(&self.dir)),
-            duration: self.started.elapsed(),
-            stray_count: 0,
-            survivor_count,
-            containment: Containment::Subreaper,
-            trips: Vec::new(),
-            stall: None,
-        })
-    }
-
-    fn finished(&self, outcome: Outcome) -> Finished {
-        let capture = |path: PathBuf, kept: Kept| Capture {
-            path,
-            total_bytes: kept.total_bytes,
-            kept_bytes: kept.kept_bytes,
-            truncated: kept.truncated,
-            write_error: kept.write_error,
+        let capture = |path: PathBuf| {
+            let size = std::fs::metadata(&path).map_or(0, |found| found.len());
+            let truncated = size >= self.limits.output_cap;
+            Capture { path, total_bytes: size, kept_bytes: size, truncated, write_error: None }
         };
         Finished {
-            exit: outcome.exit,
-            stdout: capture(record::stdout_path(&self.dir), outcome.stdout),
-            stderr: capture(record::stderr_path(&self.dir), outcome.stderr),
-            duration: outcome.duration,
-            stray_count: outcome.stray_count,
-            survivor_count: outcome.survivor_count,
-            containment: outcome.containment,
-            trips: outcome.trips,
-            stall: outcome.stall,
-            refusals: refusals(&self.dir),
+            stdout: capture(record::stdout_path(&self.dir)),
+            stderr: capture(record::stderr_path(&self.dir)),
+            duration: self.started.elapsed(),
+            survivor_count,
+            refusals: record::refusals(&self.dir),
+            ..Finished::without_output(&self.dir, Exit::WardenLost { why }, Containment::Subreaper)
         }
     }
 }
@@ -220,7 +191,7 @@ impl Control {
 }
 
 enum Answer {
-    Outcome(Box<Outcome>),
+    Finished(Box<Finished>),
     Nothing,
     Overdue,
 }
@@ -246,12 +217,6 @@ fn ready(answer: &ChildStdout, wake: &OwnedFd, until: Option<Instant>) -> Ready 
             Err(_) => return Ready::Answer,
         }
     }
-}
-
-fn refusals(dir: &std::path::Path) -> Vec<String> {
-    const SHOWN: usize = 20;
-    let text = std::fs::read_to_string(record::refusals_path(dir)).unwrap_or_default();
-    text.lines().take(SHOWN).map(str::to_owned).collect()
 }
 
 /// A warden closes its pipe when its duties are done. It is killed so that one that was stopped from outside at this

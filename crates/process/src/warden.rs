@@ -19,18 +19,18 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::RawFd;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::{DumpableBehavior, getpid, getppid, set_child_subreaper, set_dumpable_behavior};
 
-use crate::finished::{Containment, Exit};
+use crate::finished::{Containment, Exit, Finished};
 use crate::procfs::{self, ProcessId};
 use crate::program::Program;
 use crate::record::{self, Record};
 use crate::resources::Guard;
 use crate::sandbox::{Defence, Weakened};
 use crate::sys;
-use crate::wire::{self, Asked, Kept, Outcome, Request};
+use crate::wire::{self, Asked, Request};
 use housed::Housed;
 use launch::Launched;
 use outlet::Outlet;
@@ -103,9 +103,9 @@ fn attend() -> io::Result<()> {
     let (mut control, mut result) = take_pipes()?;
     let Some(request) = wire::read_request(&mut control)? else { return Ok(()) };
     rustix::io::ioctl_fionbio(&control, true)?;
-    let outcome = stand_over(request, control);
+    let finished = stand_over(request, control);
     // A supervisor that is gone reads nothing; that is no failure of ours.
-    result.write_all(&serde_json::to_vec(&outcome)?).ok();
+    result.write_all(&serde_json::to_vec(&finished)?).ok();
     Ok(())
 }
 
@@ -119,25 +119,26 @@ fn take_pipes() -> io::Result<(File, File)> {
     Ok((control, result))
 }
 
-fn stand_over(mut request: Request, control: File) -> Outcome {
-    // Before a program is contained, all that can be said is what was asked for.
-    let containment = match request.containment {
-        Asked::Exactly(containment) => containment,
-        Asked::Best => Containment::Subreaper,
-    };
-    let Prepared { lock, guard, launched, housed } = match prepare(&mut request) {
+fn stand_over(mut request: Request, control: File) -> Finished {
+    let prepared = match prepare(&mut request) {
         Ok(prepared) => prepared,
-        Err(why) => return without_program(Exit::NotStarted { why }, containment),
+        Err(why) => {
+            // Before a program is contained, all that can be said is what was asked for.
+            let containment = match request.containment {
+                Asked::Exactly(containment) => containment,
+                Asked::Best => Containment::Subreaper,
+            };
+            return Finished::without_output(&request.program.dir, Exit::NotStarted { why }, containment);
+        }
     };
     // Nobody else of this user may look into a warden, whose result pipe decides what is believed. Until here it needs its
     // own files in /proc, which are root's from now on.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
-    let outcome = run(request, control, guard, (launched, housed));
-    drop(lock);
-    outcome
+    run(request.program, control, prepared)
 }
 
 struct Prepared {
+    /// Held until the tree is empty.
     lock: File,
     guard: Guard,
     launched: Launched,
@@ -166,29 +167,20 @@ fn prepare(request: &mut Request) -> Result<Prepared, String> {
 }
 
 /// Writes the record, starts the program if there is still someone to start it for, and sees it through.
-fn run(
-    mut request: Request,
-    control: File,
-    mut guard: Guard,
-    (launched, housed): (Launched, Option<Housed>),
-) -> Outcome {
-    let Launched { tree, go, stdin, stdout, stderr, report, outlet } = launched;
+fn run(mut program: Program, control: File, prepared: Prepared) -> Finished {
+    let Prepared { lock, mut guard, launched, housed } = prepared;
+    let Launched { tree, go, pipes, outlet } = launched;
     let containment = tree.containment;
-    let program = &mut request.program;
-    let begin = || -> Result<Watch, String> {
-        write_record(program, tree.leader.as_raw_pid(), housed.as_ref())?;
-        guard.adopt(tree.leader)?;
-        let given = std::mem::take(&mut program.stdin);
-        let pipes = watch::Pipes { control, report, stdin, stdout, stderr };
-        Watch::new(program, pipes, given)
-    };
-    let mut watch = match begin() {
+    let begun = write_record(&program, tree.leader.as_raw_pid(), housed.as_ref())
+        .and_then(|()| guard.adopt(tree.leader))
+        .and_then(|()| Watch::new(&mut program, control, pipes));
+    let mut watch = match begun {
         Ok(watch) => watch,
         Err(why) => {
             outlet.into_iter().for_each(Outlet::end);
             tree.end(Left::Program, &guard).ok();
             guard.finish(&Exit::Cancelled);
-            return without_program(Exit::NotStarted { why }, containment);
+            return Finished::without_output(&program.dir, Exit::NotStarted { why }, containment);
         }
     };
     let started = Instant::now();
@@ -217,21 +209,27 @@ fn run(
     let (stdout, stderr) = watch.finish();
     let (trips, left_in_group) = guard.finish(&exit);
     let survivor_count = ended.survivor_count.max(left_in_group).max(left_in_engine);
-    let exit = housed.as_ref().map_or(exit.clone(), |housed| housed.exit(exit, &program.dir));
     if survivor_count == 0 {
         Record::remove(&program.dir).ok();
     }
-    Outcome {
+    let refusals = record::refusals(&program.dir);
+    // Beside a client there are helpers of the engine's, and nothing of the program's.
+    let (exit, stray_count) = match &housed {
+        Some(housed) => (housed.exit(exit, &program.dir), 0),
+        None => (exit, ended.stray_count),
+    };
+    drop(lock);
+    Finished {
         exit,
         stdout,
         stderr,
         duration,
-        // Beside a client there are helpers of the engine's, and nothing of the program's.
-        stray_count: if housed.is_some() { 0 } else { ended.stray_count },
+        stray_count,
         survivor_count,
         containment,
         trips,
         stall,
+        refusals,
     }
 }
 
@@ -251,18 +249,4 @@ fn make_record(program: &Program, leader: i32, housed: Option<&Housed>) -> io::R
         container: housed.map(Housed::named),
     };
     record.write(&program.dir)
-}
-
-fn without_program(exit: Exit, containment: Containment) -> Outcome {
-    Outcome {
-        exit,
-        stdout: Kept::default(),
-        stderr: Kept::default(),
-        duration: Duration::ZERO,
-        stray_count: 0,
-        survivor_count: 0,
-        containment,
-        trips: Vec::new(),
-        stall: None,
-    }
 }

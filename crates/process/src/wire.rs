@@ -1,17 +1,15 @@
 //! What supervisor and warden say to each other.
 //!
 //! Supervisor → warden: one request, then the pipe stays open. A [`CANCEL`] byte asks for the end, end of
-//! file means that the supervisor died. Warden → supervisor: one outcome, then end of file.
+//! file means that the supervisor died. Warden → supervisor: one [`Finished`](crate::Finished), then end of
+//! file.
 
 use std::io::{self, Read, Write};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::activity::Stall;
-use crate::finished::{Containment, Exit};
+use crate::finished::Containment;
 use crate::program::Program;
-use crate::resources::Trip;
 use crate::sandbox::Weakened;
 
 pub const CANCEL: u8 = b'c';
@@ -28,27 +26,6 @@ pub enum Asked {
     /// A PID namespace, or a subreaper if the kernel refuses one at this moment.
     Best,
     Exactly(Containment),
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Outcome {
-    pub exit: Exit,
-    pub stdout: Kept,
-    pub stderr: Kept,
-    pub duration: Duration,
-    pub stray_count: u32,
-    pub survivor_count: u32,
-    pub containment: Containment,
-    pub trips: Vec<Trip>,
-    pub stall: Option<Stall>,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Kept {
-    pub total_bytes: u64,
-    pub kept_bytes: u64,
-    pub truncated: bool,
-    pub write_error: Option<String>,
 }
 
 /// The text is JSON, with the program's stdin behind it as it is.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::wire::Kept;
+use crate::finished::Capture;
 
 /// The file grows as output arrives, so others may follow it, until it has `cap` bytes. From then on its
 /// second half is a ring, put in order by [`Keeper::finish`].
@@ -23,7 +23,7 @@ impl Keeper {
         Ok(Keeper { path: path.to_path_buf(), file, cap, total: 0, error: None })
     }
 
-    /// Never fails: a program is not stopped because its output cannot be kept. See [`Kept::write_error`].
+    /// Never fails: a program is not stopped because its output cannot be kept. See [`Capture::write_error`].
     pub fn take(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (offset, room) = self.place();
@@ -43,7 +43,7 @@ impl Keeper {
         }
     }
 
-    pub fn finish(mut self, buffer: &mut [u8]) -> Kept {
+    pub fn finish(mut self, buffer: &mut [u8]) -> Capture {
         if self.total > self.cap
             && self.error.is_none()
             && let Err(error) = self.put_in_order(buffer)
@@ -54,11 +54,13 @@ impl Keeper {
             Some(_) => self.file.metadata().map_or(0, |found| found.len()).min(self.cap),
             None => self.total.min(self.cap),
         };
-        Kept {
+        let unwritable = |error| format!("cannot write {}: {error}", self.path.display());
+        Capture {
             total_bytes: self.total,
             kept_bytes,
             truncated: kept_bytes < self.total,
-            write_error: self.error.map(|error| format!("cannot write {}: {error}", self.path.display())),
+            write_error: self.error.map(unwritable),
+            path: self.path,
         }
     }
 
@@ -116,7 +118,7 @@ fn copy(from: &File, range: std::ops::Range<u64>, to: (&File, u64), buffer: &mut
 mod tests {
     use super::*;
 
-    fn keep(cap: u64, chunks: &[&[u8]]) -> (Vec<u8>, Kept) {
+    fn keep(cap: u64, chunks: &[&[u8]]) -> (Vec<u8>, Capture) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("stdout");
         let mut keeper = Keeper::create(&path, cap).unwrap();

@@ -20,6 +20,7 @@ use crate::sys;
 use crate::warden::outlet::Outlet;
 use crate::warden::report;
 use crate::warden::terminate::{ProcessTree, Strays};
+use crate::warden::watch::Pipes;
 use crate::warden::{REPORT, namespace};
 use crate::wire::{Asked, Request};
 
@@ -30,10 +31,7 @@ const OUTPUT_PIPE: usize = 256 * 1024;
 pub struct Launched {
     pub tree: ProcessTree,
     pub go: OwnedFd,
-    pub stdin: OwnedFd,
-    pub stdout: OwnedFd,
-    pub stderr: OwnedFd,
-    pub report: OwnedFd,
+    pub pipes: Pipes,
     /// Serves the program's proxy, if its network has one.
     pub outlet: Option<Outlet>,
 }
@@ -46,23 +44,8 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
     let outlet = hosts.map(|hosts| Outlet::start(hosts, &program.dir)).transpose()?;
     let (namespace, containment) = contain(request)?;
     command.limits = Some(guard.rlimits(containment));
-    // Ours of the program's stdin and outputs never block; the program's own ends do.
-    let pipes = || -> io::Result<_> {
-        let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (report, report_write) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (go_read, go) = pipe_with(PipeFlags::CLOEXEC)?;
-        for ours in [&stdin, &stdout, &stderr, &report] {
-            rustix::io::ioctl_fionbio(ours, true)?;
-        }
-        fcntl_setpipe_size(&stdout, OUTPUT_PIPE).ok();
-        fcntl_setpipe_size(&stderr, OUTPUT_PIPE).ok();
-        let theirs = [stdin_read, stdout_write, stderr_write, report_write, go_read];
-        Ok((theirs, go, [stdin, stdout, stderr, report]))
-    };
-    let (theirs, go, [stdin, stdout, stderr, report]) =
-        pipes().map_err(|error| format!("cannot make a pipe: {error}"))?;
+    let LeaderPipes { theirs, go, ours } =
+        LeaderPipes::make().map_err(|error| format!("cannot make a pipe: {error}"))?;
 
     let lead = || {
         let mut keep: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).chain([lock.as_fd()]).collect();
@@ -88,7 +71,32 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
         false => Strays::LiveOn,
     };
     let tree = ProcessTree { leader, containment, strays };
-    Ok(Launched { tree, go, stdin, stdout, stderr, report, outlet })
+    Ok(Launched { tree, go, pipes: ours, outlet })
+}
+
+struct LeaderPipes {
+    /// In the order in which a leader finds them.
+    theirs: [OwnedFd; 5],
+    go: OwnedFd,
+    ours: Pipes,
+}
+
+impl LeaderPipes {
+    /// Our ends never block; the program's own ends do.
+    fn make() -> io::Result<LeaderPipes> {
+        let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (report, report_write) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (go_read, go) = pipe_with(PipeFlags::CLOEXEC)?;
+        for ours in [&stdin, &stdout, &stderr, &report] {
+            rustix::io::ioctl_fionbio(ours, true)?;
+        }
+        fcntl_setpipe_size(&stdout, OUTPUT_PIPE).ok();
+        fcntl_setpipe_size(&stderr, OUTPUT_PIPE).ok();
+        let theirs = [stdin_read, stdout_write, stderr_write, report_write, go_read];
+        Ok(LeaderPipes { theirs, go, ours: Pipes { report, stdin, stdout, stderr } })
+    }
 }
 
 type Contained = (Option<namespace::Entered>, Containment);

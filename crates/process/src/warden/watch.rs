@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use crate::activity::{Source, Stall};
-use crate::finished::Exit;
+use crate::finished::{Capture, Exit};
 use crate::program::{Limits, Program};
 use crate::record;
 use crate::resources::Guard;
@@ -16,7 +16,7 @@ use crate::warden::capture::Keeper;
 use crate::warden::pulse::Pulse;
 use crate::warden::report::{Report, Reports};
 use crate::warden::terminate::{Left, ProcessTree, reap_all};
-use crate::wire::{CANCEL, Kept};
+use crate::wire::CANCEL;
 
 const READ_SIZE: usize = 128 * 1024;
 
@@ -24,8 +24,8 @@ const READ_SIZE: usize = 128 * 1024;
 /// a descriptor may have been handed to a process outside of the tree.
 const DRAIN: Duration = Duration::from_millis(250);
 
+/// The warden's ends of the pipes to its leader and the program.
 pub struct Pipes {
-    pub control: File,
     pub report: OwnedFd,
     pub stdin: OwnedFd,
     pub stdout: OwnedFd,
@@ -66,7 +66,9 @@ struct Feed {
 }
 
 impl Watch {
-    pub fn new(program: &Program, pipes: Pipes, stdin: Vec<u8>) -> Result<Watch, String> {
+    /// `control` leads to the supervisor. Takes the text for the program's stdin.
+    pub fn new(program: &mut Program, control: File, pipes: Pipes) -> Result<Watch, String> {
+        let stdin = std::mem::take(&mut program.stdin);
         let stream = |pipe, path: std::path::PathBuf| {
             let keeper = Keeper::create(&path, program.limits.output_cap)
                 .map_err(|error| format!("cannot create {}: {error}", path.display()))?;
@@ -74,7 +76,7 @@ impl Watch {
         };
         Ok(Watch {
             limits: program.limits,
-            control: Some(pipes.control),
+            control: Some(control),
             report: Some(pipes.report),
             reports: Reports::default(),
             feed: Some(Feed { pipe: pipes.stdin, bytes: stdin, written: 0 }),
@@ -125,7 +127,7 @@ impl Watch {
     }
 
     /// What is still in the pipes, then the files in order.
-    pub fn finish(mut self) -> (Kept, Kept) {
+    pub fn finish(mut self) -> (Capture, Capture) {
         let deadline = Instant::now() + DRAIN;
         while (self.stdout.pipe.is_some() || self.stderr.pipe.is_some()) && Instant::now() < deadline {
             let mut slots = [slot(&self.stdout.pipe, libc::POLLIN), slot(&self.stderr.pipe, libc::POLLIN)];
