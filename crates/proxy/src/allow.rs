@@ -30,7 +30,7 @@ struct Entry {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
-    Exactly(Host),
+    Exactly(TargetHost),
     /// Every name that ends in a dot and this one.
     Below(String),
 }
@@ -38,14 +38,14 @@ enum Pattern {
 /// A name in lower case without its final dot, or an address. Names are never turned into addresses to
 /// compare them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Host {
+pub enum TargetHost {
     Name(String),
     Address(IpAddr),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    pub host: Host,
+pub struct Destination {
+    pub host: TargetHost,
     pub port: u16,
 }
 
@@ -70,11 +70,11 @@ impl AllowList {
         Ok(AllowList { entries })
     }
 
-    pub(super) fn permission(&self, target: &Target) -> Option<Permission> {
+    pub(super) fn permission(&self, target: &Destination) -> Option<Permission> {
         self.entries.iter().find(|entry| entry.covers(target)).map(|_| match &target.host {
-            Host::Address(_) => Permission::Itself,
-            Host::Name(name) if name == "localhost" => Permission::Loopback,
-            Host::Name(_) => Permission::Public,
+            TargetHost::Address(_) => Permission::Itself,
+            TargetHost::Name(name) if name == "localhost" => Permission::Loopback,
+            TargetHost::Name(_) => Permission::Public,
         })
     }
 }
@@ -88,7 +88,9 @@ impl Entry {
             return Err("has a slash: write host:port, no path and no mask");
         }
         if let Some(below) = text.strip_prefix("*.") {
-            let Target { host: Host::Name(name), port } = Target::parse(below, Some(DEFAULT_PORT))? else {
+            let Destination { host: TargetHost::Name(name), port } =
+                Destination::parse(below, Some(DEFAULT_PORT))?
+            else {
                 return Err("puts a wildcard before an address: write the address itself");
             };
             if !name.contains('.') {
@@ -101,45 +103,45 @@ impl Entry {
         if text.contains('*') {
             return Err("has a wildcard that is not its first label: write *.host:port");
         }
-        let target = Target::parse(text, Some(DEFAULT_PORT))?;
+        let target = Destination::parse(text, Some(DEFAULT_PORT))?;
         Ok(Entry { host: Pattern::Exactly(target.host), port: target.port })
     }
 
-    fn covers(&self, target: &Target) -> bool {
+    fn covers(&self, target: &Destination) -> bool {
         self.port == target.port
             && match (&self.host, &target.host) {
                 (Pattern::Exactly(host), asked) => host == asked,
-                (Pattern::Below(domain), Host::Name(name)) => {
+                (Pattern::Below(domain), TargetHost::Name(name)) => {
                     name.strip_suffix(domain.as_str()).is_some_and(|front| front.ends_with('.'))
                 }
-                (Pattern::Below(_), Host::Address(_)) => false,
+                (Pattern::Below(_), TargetHost::Address(_)) => false,
             }
     }
 }
 
-impl Target {
+impl Destination {
     /// `default_port` is for a text that names none; without it a port is required.
-    pub fn parse(text: &str, default_port: Option<u16>) -> Result<Target, &'static str> {
+    pub fn parse(text: &str, default_port: Option<u16>) -> Result<Destination, &'static str> {
         let (host, port) = split_port(text)?;
         let port = match (port, default_port) {
             (Some(port), _) => parse_port(port)?,
             (None, Some(port)) => port,
             (None, None) => return Err("has no port: write host:port"),
         };
-        Ok(Target { host: Host::parse(host)?, port })
+        Ok(Destination { host: TargetHost::parse(host)?, port })
     }
 }
 
-impl Host {
-    fn parse(text: &str) -> Result<Host, &'static str> {
+impl TargetHost {
+    fn parse(text: &str) -> Result<TargetHost, &'static str> {
         if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             let address: Ipv6Addr = inner.parse().map_err(|_| "has no IPv6 address in its brackets")?;
-            return Ok(Host::Address(IpAddr::V6(address).to_canonical()));
+            return Ok(TargetHost::Address(IpAddr::V6(address).to_canonical()));
         }
         if let Ok(address) = text.parse::<Ipv4Addr>() {
-            return Ok(Host::Address(IpAddr::V4(address)));
+            return Ok(TargetHost::Address(IpAddr::V4(address)));
         }
-        Host::name(text).map(Host::Name)
+        TargetHost::name(text).map(TargetHost::Name)
     }
 
     /// Lower case, without the final dot.
@@ -200,17 +202,17 @@ fn parse_port(text: &str) -> Result<u16, &'static str> {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for TargetHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Host::Name(name) => write!(f, "{name}"),
-            Host::Address(IpAddr::V4(address)) => write!(f, "{address}"),
-            Host::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
+            TargetHost::Name(name) => write!(f, "{name}"),
+            TargetHost::Address(IpAddr::V4(address)) => write!(f, "{address}"),
+            TargetHost::Address(IpAddr::V6(address)) => write!(f, "[{address}]"),
         }
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }
@@ -222,7 +224,7 @@ mod tests {
 
     fn permitted(entries: &[&str], asked: &str) -> bool {
         let list = AllowList::parse(entries).unwrap();
-        Target::parse(asked, None).is_ok_and(|target| list.permission(&target).is_some())
+        Destination::parse(asked, None).is_ok_and(|target| list.permission(&target).is_some())
     }
 
     #[test]
@@ -304,7 +306,7 @@ mod tests {
     #[test]
     fn only_the_entry_itself_opens_special_addresses() {
         let permission = |entry: &str, asked: &str| {
-            AllowList::parse(&[entry]).unwrap().permission(&Target::parse(asked, None).unwrap())
+            AllowList::parse(&[entry]).unwrap().permission(&Destination::parse(asked, None).unwrap())
         };
         assert_eq!(permission("127.0.0.1:80", "127.0.0.1:80"), Some(Permission::Itself));
         assert_eq!(permission("localhost:80", "LOCALHOST:80"), Some(Permission::Loopback));

@@ -2,16 +2,18 @@
 
 use std::time::Instant;
 
-use crate::flow::{Exchange, Flow, FlowError, Until};
-use crate::head::{Request, RequestHead};
-use crate::socket::{Ended, Socket};
-use crate::{Shared, Why, first_word};
+use crate::flow::{Flow, FlowError, Relay, Until};
+use crate::head::{ProxiedRequest, RequestHead};
+use crate::socket::{Socket, WaitError};
+use crate::{RefusalReason, Shared, first_word};
 
 impl Shared {
     pub(super) fn proxied(&self, client: Socket<'_>, head: &RequestHead, rest: &[u8]) {
         let request = match head.proxied() {
             Ok(request) => request,
-            Err(why) => return self.refuse(client, first_word(head.target.as_bytes()), Why::Malformed(why)),
+            Err(why) => {
+                return self.refuse(client, first_word(head.target.as_bytes()), RefusalReason::Malformed(why));
+            }
         };
         if let Some((client, server)) = self.reach(client, &request.target) {
             self.exchange((client, server), head, &request, rest);
@@ -22,13 +24,13 @@ impl Shared {
         &self,
         (client, server): (Socket<'_>, Socket<'_>),
         head: &RequestHead,
-        request: &Request,
+        request: &ProxiedRequest,
         rest: &[u8],
     ) {
         let what = request.target.to_string();
         let up = match Flow::body(head.rewritten(request), request.framing, rest) {
             Ok(up) => up,
-            Err(why) => return self.refuse(client, what, Why::Malformed(why)),
+            Err(why) => return self.refuse(client, what, RefusalReason::Malformed(why)),
         };
         let patience = self.terms.patience;
         if request.expects_continue {
@@ -37,17 +39,17 @@ impl Shared {
                 return;
             }
         }
-        let exchange = Exchange { client: &client, server: &server, stop: &self.stop, idle: patience.idle };
+        let exchange = Relay { client: &client, server: &server, stop: &self.stop, idle: patience.idle };
         let (answered, outcome) = exchange.run(up, Flow::answer(request.is_head), Until::Answered);
         drop(server);
         match outcome {
             Ok(()) => client.close_gently(patience.goodbye),
-            Err(FlowError::Client(why)) if answered => self.record(what, Why::Malformed(why)),
-            Err(FlowError::Client(why)) => self.refuse(client, what, Why::Malformed(why)),
+            Err(FlowError::Client(why)) if answered => self.record(what, RefusalReason::Malformed(why)),
+            Err(FlowError::Client(why)) => self.refuse(client, what, RefusalReason::Malformed(why)),
             Err(FlowError::Server(why)) if !answered => {
                 self.answer(client, 502, &format!("{what} failed: {why}"));
             }
-            Err(FlowError::Ended(Ended::Late)) if !answered => {
+            Err(FlowError::Ended(WaitError::Late)) if !answered => {
                 self.answer(client, 502, &format!("{what} failed: no answer in time"));
             }
             // An answer that was cut off is closed without its end, so that the client can tell.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::body::Body;
 use crate::head::{Framing, ResponseHead, head_size};
-use crate::socket::{Ended, Signal, Socket, wait, wanted};
+use crate::socket::{EventFlag, Socket, WaitError, wait, wanted};
 
 const BUFFER: usize = 32 * 1024;
 
@@ -43,7 +43,7 @@ pub enum Until {
 
 #[derive(Debug)]
 pub enum FlowError {
-    Ended(Ended),
+    Ended(WaitError),
     /// The client's side of the exchange is not what it should be.
     Client(&'static str),
     Server(&'static str),
@@ -164,15 +164,15 @@ fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-pub struct Exchange<'a> {
+pub struct Relay<'a> {
     pub client: &'a Socket<'a>,
     pub server: &'a Socket<'a>,
-    pub stop: &'a Signal,
+    pub stop: &'a EventFlag,
     /// Without a byte either way.
     pub idle: Duration,
 }
 
-impl Exchange<'_> {
+impl Relay<'_> {
     /// Whether the client was sent anything, and how it went.
     pub fn run(&self, mut up: Flow, mut down: Flow, until: Until) -> (bool, Result<(), FlowError>) {
         let outcome = self.pump(&mut up, &mut down, until);
@@ -218,7 +218,7 @@ impl Exchange<'_> {
 fn of_client(failed: Failed) -> FlowError {
     match failed {
         Failed::Source(why) => FlowError::Client(why),
-        Failed::Broken(error) => FlowError::Ended(Ended::Broken(error)),
+        Failed::Broken(error) => FlowError::Ended(WaitError::Broken(error)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads the heads of requests and responses so strictly that nobody behind us can read them differently,
 //! and writes them anew.
 
-use crate::allow::Target;
+use crate::allow::Destination;
 
 /// Of a request or a response.
 pub const LONGEST_HEAD: usize = 32 * 1024;
@@ -54,8 +54,8 @@ pub enum Framing {
 
 /// A request as it is passed on: to whom, and its head.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Request {
-    pub target: Target,
+pub struct ProxiedRequest {
+    pub target: Destination,
     /// From the first slash on.
     pub path: String,
     pub framing: Framing,
@@ -107,8 +107,8 @@ impl RequestHead {
     }
 
     /// For CONNECT: whom to connect to.
-    pub fn tunnel_target(&self) -> Result<Target, &'static str> {
-        let target = Target::parse(&self.target, None)?;
+    pub fn tunnel_target(&self) -> Result<Destination, &'static str> {
+        let target = Destination::parse(&self.target, None)?;
         self.framing().and_then(|framing| match framing {
             Framing::Length(0) => Ok(()),
             Framing::Length(_) | Framing::Chunked | Framing::UntilClosed => Err("a CONNECT has a body"),
@@ -119,7 +119,7 @@ impl RequestHead {
     }
 
     /// For every other method, in absolute form.
-    pub fn proxied(&self) -> Result<Request, &'static str> {
+    pub fn proxied(&self) -> Result<ProxiedRequest, &'static str> {
         let scheme_end = self.target.find("://").ok_or("it is not in absolute form: no host is named")?;
         let (scheme, rest) = self.target.split_at(scheme_end);
         if !scheme.eq_ignore_ascii_case("http") {
@@ -131,11 +131,11 @@ impl RequestHead {
             return Err("its target holds a user name");
         }
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        self.request(Target::parse(authority, Some(80))?, path, 80)
+        self.request(Destination::parse(authority, Some(80))?, path, 80)
     }
 
     /// Inside a tunnel to `target`, in origin form.
-    pub fn tunnelled(&self, target: &Target) -> Result<Request, &'static str> {
+    pub fn tunnelled(&self, target: &Destination) -> Result<ProxiedRequest, &'static str> {
         if !self.target.starts_with('/') {
             return Err("its target is no path");
         }
@@ -145,7 +145,12 @@ impl RequestHead {
         self.request(target.clone(), self.target.clone(), target.port)
     }
 
-    fn request(&self, target: Target, path: String, default_port: u16) -> Result<Request, &'static str> {
+    fn request(
+        &self,
+        target: Destination,
+        path: String,
+        default_port: u16,
+    ) -> Result<ProxiedRequest, &'static str> {
         if !METHODS.contains(&self.method.as_str()) {
             return Err("its method is not passed on");
         }
@@ -156,10 +161,10 @@ impl RequestHead {
         let expects_continue =
             self.headers.all("expect").any(|value| value.eq_ignore_ascii_case(b"100-continue"));
         let framing = self.framing()?;
-        Ok(Request { target, path, framing, is_head: self.method == "HEAD", expects_continue })
+        Ok(ProxiedRequest { target, path, framing, is_head: self.method == "HEAD", expects_continue })
     }
 
-    fn check_host(&self, target: &Target, default_port: u16) -> Result<(), &'static str> {
+    fn check_host(&self, target: &Destination, default_port: u16) -> Result<(), &'static str> {
         let mut hosts = self.headers.all("host");
         let Some(host) = hosts.next() else {
             return if self.version == 0 { Ok(()) } else { Err("it has no Host header") };
@@ -168,7 +173,8 @@ impl RequestHead {
             return Err("it has several Host headers");
         }
         let host = std::str::from_utf8(host).map_err(|_| "its Host header is malformed")?;
-        let named = Target::parse(host, Some(default_port)).map_err(|_| "its Host header is malformed")?;
+        let named =
+            Destination::parse(host, Some(default_port)).map_err(|_| "its Host header is malformed")?;
         if named == *target { Ok(()) } else { Err("its Host header names another host than its target") }
     }
 
@@ -177,9 +183,9 @@ impl RequestHead {
     }
 
     /// For the server: in origin form, one request and no more.
-    pub fn rewritten(&self, request: &Request) -> Vec<u8> {
+    pub fn rewritten(&self, request: &ProxiedRequest) -> Vec<u8> {
         let host = match (&request.target, request.target.port) {
-            (Target { host, .. }, 80) => host.to_string(),
+            (Destination { host, .. }, 80) => host.to_string(),
             (target, _) => target.to_string(),
         };
         let mut head = format!("{} {} HTTP/1.1\r\nHost: {host}\r\n", self.method, request.path).into_bytes();
@@ -313,7 +319,7 @@ mod tests {
         }
     }
 
-    fn proxied(text: &str) -> Result<(Request, String), &'static str> {
+    fn proxied(text: &str) -> Result<(ProxiedRequest, String), &'static str> {
         let head = read(text.as_bytes())?;
         let request = head.proxied()?;
         let rewritten = String::from_utf8(head.rewritten(&request)).unwrap();
@@ -326,7 +332,7 @@ mod tests {
             Connection: close, X-Gone\r\nX-Gone: 1\r\nProxy-Authorization: secret\r\nTE: trailers\r\n\
             Upgrade: h2c\r\nContent-Length: 3\r\n\r\nabc";
         let (request, rewritten) = proxied(text).unwrap();
-        assert_eq!(request.target, Target::parse("example.org:8080", None).unwrap());
+        assert_eq!(request.target, Destination::parse("example.org:8080", None).unwrap());
         assert_eq!(request.framing, Framing::Length(3));
         assert_eq!(
             rewritten,
@@ -398,7 +404,7 @@ mod tests {
     #[test]
     fn a_connect_names_its_target_once() {
         let target = |text: &str| read(text.as_bytes()).and_then(|head| head.tunnel_target());
-        let wanted = Target::parse("a.org:443", None).unwrap();
+        let wanted = Destination::parse("a.org:443", None).unwrap();
         assert_eq!(target("CONNECT a.org:443 HTTP/1.1\r\nHost: a.org:443\r\n\r\n"), Ok(wanted.clone()));
         assert_eq!(target("CONNECT A.org.:443 HTTP/1.1\r\nHost: a.org\r\n\r\n"), Ok(wanted.clone()));
         assert_eq!(target("CONNECT a.org:443 HTTP/1.0\r\n\r\n"), Ok(wanted));

@@ -38,9 +38,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 
 pub use allow::{AllowError, AllowList};
-use allow::{Host, Target};
+use allow::{Destination, TargetHost};
 use head::{RequestHead, head_size};
-use socket::{Ended, Resolver, Signal, Socket, connect, read_until, resolve, wait};
+use socket::{EventFlag, Resolver, Socket, WaitError, connect, read_until, resolve, wait};
 
 /// At most this many connections at a time; more wait in the listener's queue.
 const MOST_CONNECTIONS: usize = 256;
@@ -52,16 +52,16 @@ const LONGEST_QUOTE: usize = 300;
 
 /// Something a program wanted and did not get.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RefusedRequest {
     /// Since the proxy was started.
     pub at: Duration,
     /// `host:port`, or what the program wrote instead; printable ASCII only.
     pub what: String,
-    pub why: Why,
+    pub why: RefusalReason,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum RefusalReason {
     #[error("it is not on the list of allowed hosts")]
     NotAllowed,
     #[error("the name leads to {address}, {kind}")]
@@ -91,7 +91,7 @@ pub struct ProxyHandle {
 pub fn serve(
     listener: TcpListener,
     allow: AllowList,
-    log: impl FnMut(Refusal) + Send + 'static,
+    log: impl FnMut(RefusedRequest) + Send + 'static,
 ) -> io::Result<ProxyHandle> {
     let resolver = |name: &str, port: u16| (name, port).to_socket_addrs().map(Iterator::collect);
     start(listener, allow, log, Terms { resolver: Arc::new(resolver), patience: Patience::default() })
@@ -136,12 +136,12 @@ struct Shared {
     allow: AllowList,
     terms: Terms,
     started: Instant,
-    stop: Signal,
+    stop: EventFlag,
     /// Raised whenever a connection has ended.
-    freed: Signal,
+    freed: EventFlag,
     connections: AtomicUsize,
     refusals: AtomicU64,
-    log: Mutex<Box<dyn FnMut(Refusal) + Send>>,
+    log: Mutex<Box<dyn FnMut(RefusedRequest) + Send>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -177,7 +177,7 @@ impl Drop for ProxyHandle {
 fn start(
     listener: TcpListener,
     allow: AllowList,
-    log: impl FnMut(Refusal) + Send + 'static,
+    log: impl FnMut(RefusedRequest) + Send + 'static,
     terms: Terms,
 ) -> io::Result<ProxyHandle> {
     listener.set_nonblocking(true)?;
@@ -186,8 +186,8 @@ fn start(
         allow,
         terms,
         started: Instant::now(),
-        stop: Signal::new()?,
-        freed: Signal::new()?,
+        stop: EventFlag::new()?,
+        freed: EventFlag::new()?,
         connections: AtomicUsize::new(0),
         refusals: AtomicU64::new(0),
         log: Mutex::new(Box::new(log)),
@@ -214,8 +214,8 @@ fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => std::thread::sleep(Duration::from_millis(5)),
             },
-            Err(Ended::Late) => {}
-            Err(Ended::Stopped | Ended::Broken(_)) => break,
+            Err(WaitError::Late) => {}
+            Err(WaitError::Stopped | WaitError::Broken(_)) => break,
         }
     }
     shared.stop.raise();
@@ -230,7 +230,7 @@ fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
 
 fn attend_in_thread(stream: TcpStream, shared: &Arc<Shared>) {
     shared.connections.fetch_add(1, Ordering::SeqCst);
-    let place = Place(Arc::clone(shared));
+    let place = ConnectionSlot(Arc::clone(shared));
     // On failure the closure is dropped, and with it the connection and its place.
     std::thread::Builder::new()
         .name("proxy-client".to_owned())
@@ -245,9 +245,9 @@ fn attend_in_thread(stream: TcpStream, shared: &Arc<Shared>) {
 }
 
 /// One of the connections that may be; free again when dropped.
-struct Place(Arc<Shared>);
+struct ConnectionSlot(Arc<Shared>);
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::SeqCst);
         self.0.freed.raise();
@@ -260,15 +260,17 @@ impl Shared {
         let mut seen = Vec::new();
         let size = match read_until(&client, &mut seen, until, |seen| head_size(seen).transpose()) {
             Ok(Some(Ok(size))) => size,
-            Ok(Some(Err(why))) => return self.refuse(client, first_word(&seen), Why::Malformed(why)),
-            Err(Ended::Late) => return self.refuse(client, first_word(&seen), Why::Slow),
+            Ok(Some(Err(why))) => {
+                return self.refuse(client, first_word(&seen), RefusalReason::Malformed(why));
+            }
+            Err(WaitError::Late) => return self.refuse(client, first_word(&seen), RefusalReason::Slow),
             // It left before it had asked for anything.
-            Ok(None) | Err(Ended::Stopped | Ended::Broken(_)) => return,
+            Ok(None) | Err(WaitError::Stopped | WaitError::Broken(_)) => return,
         };
         let rest = seen.split_off(size);
         let head = match RequestHead::parse(&seen) {
             Ok(head) => head,
-            Err(why) => return self.refuse(client, first_word(&seen), Why::Malformed(why)),
+            Err(why) => return self.refuse(client, first_word(&seen), RefusalReason::Malformed(why)),
         };
         if head.method == "CONNECT" {
             self.tunnel(client, &head, rest);
@@ -279,15 +281,15 @@ impl Shared {
 
     /// The socket of a server, if the list and its address permit. What stands in the way was said to the
     /// client.
-    fn reach<'a>(&'a self, client: Socket<'a>, target: &Target) -> Option<(Socket<'a>, Socket<'a>)> {
+    fn reach<'a>(&'a self, client: Socket<'a>, target: &Destination) -> Option<(Socket<'a>, Socket<'a>)> {
         let Some(permission) = self.allow.permission(target) else {
-            self.refuse(client, target.to_string(), Why::NotAllowed);
+            self.refuse(client, target.to_string(), RefusalReason::NotAllowed);
             return None;
         };
         let until = Instant::now() + self.terms.patience.connect;
         let found = match &target.host {
-            Host::Address(address) => Ok(vec![SocketAddr::new(*address, target.port)]),
-            Host::Name(name) => resolve(&self.terms.resolver, (name, target.port), &self.stop, until),
+            TargetHost::Address(address) => Ok(vec![SocketAddr::new(*address, target.port)]),
+            TargetHost::Name(name) => resolve(&self.terms.resolver, (name, target.port), &self.stop, until),
         };
         let addresses = match found {
             Ok(addresses) => addresses,
@@ -297,10 +299,10 @@ impl Shared {
             }
         };
         let mut objection = None;
-        let mut last = Ended::Broken(io::Error::other("it has no address"));
+        let mut last = WaitError::Broken(io::Error::other("it has no address"));
         for address in addresses {
             if let Some(kind) = address::objection(address.ip(), permission) {
-                objection = Some(Why::Address { address: address.ip(), kind });
+                objection = Some(RefusalReason::Address { address: address.ip(), kind });
                 continue;
             }
             // The port is the one that was asked for, whatever a resolver says.
@@ -320,22 +322,25 @@ impl Shared {
     }
 
     /// Records the refusal and says so to the client.
-    fn refuse(&self, client: Socket<'_>, what: String, why: Why) {
+    fn refuse(&self, client: Socket<'_>, what: String, why: RefusalReason) {
         let status = match &why {
-            Why::NotAllowed | Why::Address { .. } => 403,
-            Why::Slow => 408,
-            Why::Malformed(_) | Why::ServerName(_) | Why::NoServerName | Why::Hello(_) => 400,
+            RefusalReason::NotAllowed | RefusalReason::Address { .. } => 403,
+            RefusalReason::Slow => 408,
+            RefusalReason::Malformed(_)
+            | RefusalReason::ServerName(_)
+            | RefusalReason::NoServerName
+            | RefusalReason::Hello(_) => 400,
         };
         let text = format!("{what}: {why}");
         self.record(what, why);
         self.answer(client, status, &text);
     }
 
-    fn record(&self, what: String, why: Why) {
+    fn record(&self, what: String, why: RefusalReason) {
         let at = self.started.elapsed();
         if self.refusals.fetch_add(1, Ordering::Relaxed) < MOST_REFUSALS {
             let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-            log(Refusal { at, what, why });
+            log(RefusedRequest { at, what, why });
         }
     }
 
@@ -358,11 +363,11 @@ impl Shared {
     }
 }
 
-fn in_words(ended: &Ended) -> String {
+fn in_words(ended: &WaitError) -> String {
     match ended {
-        Ended::Stopped => "the proxy is stopped".to_owned(),
-        Ended::Late => "no answer in time".to_owned(),
-        Ended::Broken(error) => error.to_string(),
+        WaitError::Stopped => "the proxy is stopped".to_owned(),
+        WaitError::Late => "no answer in time".to_owned(),
+        WaitError::Broken(error) => error.to_string(),
     }
 }
 

@@ -11,9 +11,9 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 
-/// Why a wait did not bring what was waited for.
+/// RefusalReason a wait did not bring what was waited for.
 #[derive(Debug)]
-pub enum Ended {
+pub enum WaitError {
     Stopped,
     Late,
     Broken(io::Error),
@@ -21,11 +21,11 @@ pub enum Ended {
 
 /// Once raised it stays raised, for everyone who looks.
 #[derive(Debug)]
-pub struct Signal(OwnedFd);
+pub struct EventFlag(OwnedFd);
 
-impl Signal {
-    pub fn new() -> io::Result<Signal> {
-        Ok(Signal(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+impl EventFlag {
+    pub fn new() -> io::Result<EventFlag> {
+        Ok(EventFlag(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
     }
 
     pub fn raise(&self) {
@@ -42,16 +42,16 @@ impl Signal {
 }
 
 /// Returns when one of `slots` is ready. The first of them is the stop signal.
-pub fn wait(slots: &mut [PollFd<'_>], until: Instant) -> Result<(), Ended> {
+pub fn wait(slots: &mut [PollFd<'_>], until: Instant) -> Result<(), WaitError> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).ok();
         match poll(slots, timeout.as_ref()) {
-            Ok(0) if Instant::now() >= until => return Err(Ended::Late),
+            Ok(0) if Instant::now() >= until => return Err(WaitError::Late),
             Ok(0) | Err(Errno::INTR) => {}
-            Ok(_) if !slots[0].revents().is_empty() => return Err(Ended::Stopped),
+            Ok(_) if !slots[0].revents().is_empty() => return Err(WaitError::Stopped),
             Ok(_) => return Ok(()),
-            Err(error) => return Err(Ended::Broken(error.into())),
+            Err(error) => return Err(WaitError::Broken(error.into())),
         }
     }
 }
@@ -59,18 +59,18 @@ pub fn wait(slots: &mut [PollFd<'_>], until: Instant) -> Result<(), Ended> {
 /// One end of a connection, never blocking by itself.
 pub struct Socket<'a> {
     pub stream: TcpStream,
-    stop: &'a Signal,
+    stop: &'a EventFlag,
 }
 
 impl<'a> Socket<'a> {
-    pub fn new(stream: TcpStream, stop: &'a Signal) -> io::Result<Socket<'a>> {
+    pub fn new(stream: TcpStream, stop: &'a EventFlag) -> io::Result<Socket<'a>> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true).ok();
         Ok(Socket { stream, stop })
     }
 
     /// `Ok(0)`: the other side has said everything.
-    pub fn read(&self, buffer: &mut [u8], until: Instant) -> Result<usize, Ended> {
+    pub fn read(&self, buffer: &mut [u8], until: Instant) -> Result<usize, WaitError> {
         loop {
             match (&self.stream).read(buffer) {
                 Ok(size) => return Ok(size),
@@ -79,10 +79,10 @@ impl<'a> Socket<'a> {
         }
     }
 
-    pub fn write_all(&self, mut bytes: &[u8], until: Instant) -> Result<(), Ended> {
+    pub fn write_all(&self, mut bytes: &[u8], until: Instant) -> Result<(), WaitError> {
         while !bytes.is_empty() {
             match (&self.stream).write(bytes) {
-                Ok(0) => return Err(Ended::Broken(io::ErrorKind::WriteZero.into())),
+                Ok(0) => return Err(WaitError::Broken(io::ErrorKind::WriteZero.into())),
                 Ok(size) => bytes = &bytes[size..],
                 Err(error) => self.retry(error, PollFlags::OUT, until)?,
             }
@@ -90,13 +90,13 @@ impl<'a> Socket<'a> {
         Ok(())
     }
 
-    fn retry(&self, error: io::Error, flags: PollFlags, until: Instant) -> Result<(), Ended> {
+    fn retry(&self, error: io::Error, flags: PollFlags, until: Instant) -> Result<(), WaitError> {
         if error.kind() == io::ErrorKind::Interrupted {
             Ok(())
         } else if error.kind() == io::ErrorKind::WouldBlock {
             wait(&mut [self.stop.slot(), PollFd::new(&self.stream, flags)], until)
         } else {
-            Err(Ended::Broken(error))
+            Err(WaitError::Broken(error))
         }
     }
 
@@ -113,8 +113,8 @@ impl<'a> Socket<'a> {
     }
 }
 
-pub fn connect(address: SocketAddr, stop: &Signal, until: Instant) -> Result<Socket<'_>, Ended> {
-    let broken = |error: Errno| Ended::Broken(error.into());
+pub fn connect(address: SocketAddr, stop: &EventFlag, until: Instant) -> Result<Socket<'_>, WaitError> {
+    let broken = |error: Errno| WaitError::Broken(error.into());
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::STREAM, flags, None).map_err(broken)?;
@@ -126,7 +126,7 @@ pub fn connect(address: SocketAddr, stop: &Signal, until: Instant) -> Result<Soc
         }
         Err(error) => return Err(broken(error)),
     }
-    Socket::new(TcpStream::from(socket), stop).map_err(Ended::Broken)
+    Socket::new(TcpStream::from(socket), stop).map_err(WaitError::Broken)
 }
 
 pub type Resolver = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
@@ -138,13 +138,13 @@ static RESOLVING: AtomicUsize = AtomicUsize::new(0);
 pub fn resolve(
     resolver: &Arc<Resolver>,
     (name, port): (&str, u16),
-    stop: &Signal,
+    stop: &EventFlag,
     until: Instant,
-) -> Result<Vec<SocketAddr>, Ended> {
-    let ready = Arc::new(Signal::new().map_err(Ended::Broken)?);
+) -> Result<Vec<SocketAddr>, WaitError> {
+    let ready = Arc::new(EventFlag::new().map_err(WaitError::Broken)?);
     if RESOLVING.fetch_add(1, Ordering::Relaxed) >= MOST_RESOLVING {
         RESOLVING.fetch_sub(1, Ordering::Relaxed);
-        return Err(Ended::Broken(io::Error::other("too many names are being resolved")));
+        return Err(WaitError::Broken(io::Error::other("too many names are being resolved")));
     }
     let answer = Arc::new(Mutex::new(None));
     let thread = std::thread::Builder::new().name("proxy-resolve".to_owned()).spawn({
@@ -159,11 +159,11 @@ pub fn resolve(
     });
     if let Err(error) = thread {
         RESOLVING.fetch_sub(1, Ordering::Relaxed);
-        return Err(Ended::Broken(error));
+        return Err(WaitError::Broken(error));
     }
     wait(&mut [stop.slot(), ready.slot()], until)?;
     let found = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
-    found.unwrap_or_else(|| Err(io::Error::other("the name was not resolved"))).map_err(Ended::Broken)
+    found.unwrap_or_else(|| Err(io::Error::other("the name was not resolved"))).map_err(WaitError::Broken)
 }
 
 /// Reads until `is_there` has something to say about what was read, which is kept in `seen`.
@@ -172,7 +172,7 @@ pub fn read_until<T>(
     seen: &mut Vec<u8>,
     until: Instant,
     mut is_there: impl FnMut(&[u8]) -> Option<T>,
-) -> Result<Option<T>, Ended> {
+) -> Result<Option<T>, WaitError> {
     let mut buffer = [0; 8192];
     loop {
         if let Some(found) = is_there(seen) {

@@ -91,7 +91,7 @@ fn read_request(stream: &mut TcpStream) -> String {
 
 struct Stand {
     proxy: ProxyHandle,
-    refusals: mpsc::Receiver<Refusal>,
+    refusals: mpsc::Receiver<RefusedRequest>,
 }
 
 impl Stand {
@@ -141,7 +141,7 @@ impl Stand {
         stream
     }
 
-    fn refusal(&self) -> Refusal {
+    fn refusal(&self) -> RefusedRequest {
         self.refusals.recv_timeout(SOON).unwrap()
     }
 
@@ -240,7 +240,7 @@ fn what_is_not_on_the_list_is_refused_and_recorded() {
         let answer = stand.say(asked.as_bytes());
         assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains(what), "{asked:?}: {answer}");
         let refusal = stand.refusal();
-        assert_eq!((refusal.what.as_str(), refusal.why), (what, Why::NotAllowed));
+        assert_eq!((refusal.what.as_str(), refusal.why), (what, RefusalReason::NotAllowed));
     }
 }
 
@@ -270,7 +270,7 @@ fn what_can_be_read_in_two_ways_is_refused_and_recorded() {
         let answer = stand.say(text.as_bytes());
         assert!(answer.starts_with("HTTP/1.1 400 ") || answer.is_empty(), "{text:?}: {answer}");
         let refusal = stand.refusal();
-        assert!(matches!(refusal.why, Why::Malformed(_)), "{text:?}: {refusal:?}");
+        assert!(matches!(refusal.why, RefusalReason::Malformed(_)), "{text:?}: {refusal:?}");
         assert!(refusal.what.len() <= LONGEST_QUOTE && refusal.what.is_ascii());
     }
     assert!(requests.try_iter().all(|sent| sent.is_empty()), "none of them reached the server");
@@ -294,7 +294,7 @@ fn a_name_that_leads_to_this_machine_is_refused() {
         let answer = stand.say(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n").as_bytes());
         assert!(answer.starts_with("HTTP/1.1 403 "), "{name}: {answer}");
         let refusal = stand.refusal();
-        assert!(matches!(refusal.why, Why::Address { .. }), "{refusal:?}");
+        assert!(matches!(refusal.why, RefusalReason::Address { .. }), "{refusal:?}");
         assert_eq!(refusal.what, target);
     }
     let unknown =
@@ -333,16 +333,16 @@ fn a_tls_client_must_name_the_host_it_asked_for() {
         assert_eq!(refusal.what, target);
         refusal.why
     };
-    assert_eq!(refused(&name, &tls::hello("evil.org")), Why::ServerName("evil.org".to_owned()));
+    assert_eq!(refused(&name, &tls::hello("evil.org")), RefusalReason::ServerName("evil.org".to_owned()));
     assert_eq!(
         refused(&name, &tls::hello("localhost.evil.org")),
-        Why::ServerName("localhost.evil.org".to_owned())
+        RefusalReason::ServerName("localhost.evil.org".to_owned())
     );
-    assert_eq!(refused(&address, &tls::hello("evil.org")), Why::ServerName("evil.org".to_owned()));
-    assert_eq!(refused(&name, &nameless), Why::NoServerName);
-    assert!(matches!(refused(&name, &hidden), Why::Hello(_)));
-    assert!(matches!(refused(&name, b"\x16\x03\x01\x00\x05hello and more"), Why::Hello(_)));
-    assert!(matches!(refused(&name, b"\x80\x2e\x01\x03\x01\x00"), Why::Hello(_)));
+    assert_eq!(refused(&address, &tls::hello("evil.org")), RefusalReason::ServerName("evil.org".to_owned()));
+    assert_eq!(refused(&name, &nameless), RefusalReason::NoServerName);
+    assert!(matches!(refused(&name, &hidden), RefusalReason::Hello(_)));
+    assert!(matches!(refused(&name, b"\x16\x03\x01\x00\x05hello and more"), RefusalReason::Hello(_)));
+    assert!(matches!(refused(&name, b"\x80\x2e\x01\x03\x01\x00"), RefusalReason::Hello(_)));
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn an_http_request_in_a_tunnel_is_one_and_to_the_same_host() {
         tunnel.shutdown(Shutdown::Write).unwrap();
         rest_of(&mut tunnel);
         let refusal = stand.refusal();
-        assert!(matches!(refusal.why, Why::Malformed(_)), "{text:?}: {refusal:?}");
+        assert!(matches!(refusal.why, RefusalReason::Malformed(_)), "{text:?}: {refusal:?}");
     }
     assert!(requests.try_iter().all(|sent| sent.is_empty()), "none of them reached the server");
 }
@@ -443,13 +443,13 @@ fn a_slow_client_is_not_waited_for() {
     let mut stream = stand.connect();
     stream.write_all(b"GET http://").unwrap();
     assert!(rest_of(&mut stream).starts_with("HTTP/1.1 408 "));
-    assert_eq!(stand.refusal().why, Why::Slow);
+    assert_eq!(stand.refusal().why, RefusalReason::Slow);
 
     for text in [&b"GET"[..], b"\x16\x03\x01\x01", b"  "] {
         let mut tunnel = stand.tunnel(&local(server.port));
         tunnel.write_all(text).unwrap();
         assert_eq!(rest_of(&mut tunnel), "", "what may become a request is not passed on");
-        assert_eq!(stand.refusal().why, Why::Slow);
+        assert_eq!(stand.refusal().why, RefusalReason::Slow);
     }
     assert!(started.elapsed() < SOON);
 }
@@ -512,7 +512,7 @@ fn refusals_are_handed_out_up_to_a_bound() {
     let stand = Stand::new(&[], &[]);
     let shared = &stand.proxy.shared;
     for _ in 0..MOST_REFUSALS + 7 {
-        shared.record("evil.org:443".to_owned(), Why::NotAllowed);
+        shared.record("evil.org:443".to_owned(), RefusalReason::NotAllowed);
     }
     assert_eq!(stand.refusals.try_iter().count() as u64, MOST_REFUSALS);
 }
@@ -556,8 +556,8 @@ fn real_clients_are_served_and_caught() {
         let hello = hellos.recv_timeout(SOON).unwrap();
         assert_eq!(hello::read(&hello), hello::Hello::Whole { server_name: Some("localhost".to_owned()) });
         for (more, why) in [
-            (&["-servername", "evil.org"][..], Why::ServerName("evil.org".to_owned())),
-            (&["-noservername"][..], Why::NoServerName),
+            (&["-servername", "evil.org"][..], RefusalReason::ServerName("evil.org".to_owned())),
+            (&["-noservername"][..], RefusalReason::NoServerName),
         ] {
             connect(more);
             assert_eq!(stand.refusal().why, why);

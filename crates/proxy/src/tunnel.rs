@@ -3,12 +3,12 @@
 use std::net::Shutdown;
 use std::time::Instant;
 
-use crate::allow::{Host, Target};
-use crate::flow::{Exchange, Flow, Until};
+use crate::allow::{Destination, TargetHost};
+use crate::flow::{Flow, Relay, Until};
 use crate::head::{LONGEST_HEAD, RequestHead, head_size};
 use crate::hello::{self, Hello};
-use crate::socket::{Ended, Socket, wait, wanted};
-use crate::{Shared, Why, first_word};
+use crate::socket::{Socket, WaitError, wait, wanted};
+use crate::{RefusalReason, Shared, first_word};
 
 /// A first line may be an HTTP request up to here.
 const LONGEST_LINE: usize = 8 * 1024;
@@ -47,19 +47,21 @@ enum Opening {
 }
 
 /// What becomes of a tunnel.
-enum Verdict {
+enum Inspection {
     /// It agrees, or says nothing about hosts.
     Pass,
     /// An HTTP request, whose head has this size.
     Request(usize),
-    Refuse(Why),
+    Refuse(RefusalReason),
 }
 
 impl Shared {
     pub(super) fn tunnel(&self, client: Socket<'_>, head: &RequestHead, rest: Vec<u8>) {
         let target = match head.tunnel_target() {
             Ok(target) => target,
-            Err(why) => return self.refuse(client, first_word(head.target.as_bytes()), Why::Malformed(why)),
+            Err(why) => {
+                return self.refuse(client, first_word(head.target.as_bytes()), RefusalReason::Malformed(why));
+            }
         };
         let Some((client, server)) = self.reach(client, &target) else { return };
         let patience = self.terms.patience;
@@ -68,16 +70,16 @@ impl Shared {
         }
         let mut seen = rest;
         match self.first_bytes(&client, &server, &target, &mut seen) {
-            Ok(Verdict::Pass) => {
+            Ok(Inspection::Pass) => {
                 let exchange =
-                    Exchange { client: &client, server: &server, stop: &self.stop, idle: patience.idle };
+                    Relay { client: &client, server: &server, stop: &self.stop, idle: patience.idle };
                 // However it ends, both sides are closed and nothing is left to say.
                 exchange.run(Flow::everything(seen), Flow::everything(Vec::new()), Until::BothEnd).1.ok();
             }
-            Ok(Verdict::Request(size)) => {
+            Ok(Inspection::Request(size)) => {
                 self.tunnelled(client, server, &target, (&seen[..size], &seen[size..]))
             }
-            Ok(Verdict::Refuse(why)) => {
+            Ok(Inspection::Refuse(why)) => {
                 self.record(target.to_string(), why);
                 // Neither side learns anything from a connection that was to deceive.
                 client.stream.shutdown(Shutdown::Both).ok();
@@ -90,14 +92,14 @@ impl Shared {
         &self,
         client: Socket<'_>,
         server: Socket<'_>,
-        target: &Target,
+        target: &Destination,
         (head, rest): (&[u8], &[u8]),
     ) {
         let parsed =
             RequestHead::parse(head).and_then(|head| head.tunnelled(target).map(|request| (head, request)));
         match parsed {
             Ok((head, request)) => self.exchange((client, server), &head, &request, rest),
-            Err(why) => self.refuse(client, target.to_string(), Why::Malformed(why)),
+            Err(why) => self.refuse(client, target.to_string(), RefusalReason::Malformed(why)),
         }
     }
 
@@ -107,9 +109,9 @@ impl Shared {
         &self,
         client: &Socket<'_>,
         server: &Socket<'_>,
-        target: &Target,
+        target: &Destination,
         seen: &mut Vec<u8>,
-    ) -> Result<Verdict, Ended> {
+    ) -> Result<Inspection, WaitError> {
         let patience = self.terms.patience;
         let mut buffer = [0; 8192];
         let mut first_at = None;
@@ -127,7 +129,9 @@ impl Shared {
             match wait(&mut slots, until) {
                 Ok(()) => {}
                 // What is unclear may still become a request to another host.
-                Err(Ended::Late) if !seen.is_empty() => return Ok(Verdict::Refuse(Why::Slow)),
+                Err(WaitError::Late) if !seen.is_empty() => {
+                    return Ok(Inspection::Refuse(RefusalReason::Slow));
+                }
                 Err(ended) => return Err(ended),
             }
             let [client_ready, server_ready] = [1, 2].map(|at: usize| !slots[at].revents().is_empty());
@@ -135,7 +139,7 @@ impl Shared {
             if server_ready {
                 let size = server.read(&mut buffer, Instant::now())?;
                 if size == 0 {
-                    return Err(Ended::Broken(std::io::ErrorKind::UnexpectedEof.into()));
+                    return Err(WaitError::Broken(std::io::ErrorKind::UnexpectedEof.into()));
                 }
                 client.write_all(&buffer[..size], Instant::now() + patience.idle)?;
             }
@@ -150,47 +154,49 @@ impl Shared {
 }
 
 /// `None`: more must be seen.
-fn judge(seen: &[u8], target: &Target) -> Option<Verdict> {
+fn judge(seen: &[u8], target: &Destination) -> Option<Inspection> {
     match opening(seen) {
         Opening::Unclear => None,
-        Opening::Other => Some(Verdict::Pass),
-        Opening::Http if is_http2(seen) => {
-            Some(Verdict::Refuse(Why::Malformed("it is HTTP/2 without TLS, whose host cannot be seen")))
-        }
+        Opening::Other => Some(Inspection::Pass),
+        Opening::Http if is_http2(seen) => Some(Inspection::Refuse(RefusalReason::Malformed(
+            "it is HTTP/2 without TLS, whose host cannot be seen",
+        ))),
         Opening::Http => match head_size(seen) {
-            Ok(Some(size)) => Some(Verdict::Request(size)),
+            Ok(Some(size)) => Some(Inspection::Request(size)),
             Ok(None) if seen.len() > LONGEST_HEAD => {
-                Some(Verdict::Refuse(Why::Malformed("its head is too long")))
+                Some(Inspection::Refuse(RefusalReason::Malformed("its head is too long")))
             }
             Ok(None) => None,
-            Err(why) => Some(Verdict::Refuse(Why::Malformed(why))),
+            Err(why) => Some(Inspection::Refuse(RefusalReason::Malformed(why))),
         },
         Opening::Tls => match hello::read(seen) {
             Hello::Incomplete if seen.len() > hello::LONGEST => {
-                Some(Verdict::Refuse(Why::Hello("its ClientHello is too long")))
+                Some(Inspection::Refuse(RefusalReason::Hello("its ClientHello is too long")))
             }
             Hello::Incomplete => None,
-            Hello::Bad(why) => Some(Verdict::Refuse(Why::Hello(why))),
+            Hello::Bad(why) => Some(Inspection::Refuse(RefusalReason::Hello(why))),
             Hello::Whole { server_name } => Some(agrees(server_name, target)),
         },
     }
 }
 
-fn agrees(server_name: Option<String>, target: &Target) -> Verdict {
+fn agrees(server_name: Option<String>, target: &Destination) -> Inspection {
     match (server_name, &target.host) {
-        (None, Host::Address(_)) => Verdict::Pass,
-        (None, Host::Name(_)) => Verdict::Refuse(Why::NoServerName),
-        (Some(named), Host::Name(name)) if Host::name(&named).as_ref() == Ok(name) => Verdict::Pass,
-        (Some(named), _) => Verdict::Refuse(Why::ServerName(first_word(named.as_bytes()))),
+        (None, TargetHost::Address(_)) => Inspection::Pass,
+        (None, TargetHost::Name(_)) => Inspection::Refuse(RefusalReason::NoServerName),
+        (Some(named), TargetHost::Name(name)) if TargetHost::name(&named).as_ref() == Ok(name) => {
+            Inspection::Pass
+        }
+        (Some(named), _) => Inspection::Refuse(RefusalReason::ServerName(first_word(named.as_bytes()))),
     }
 }
 
 /// The client has no more to say. What is unclear by then is no request, and never will be.
-fn at_the_end(seen: &[u8]) -> Verdict {
+fn at_the_end(seen: &[u8]) -> Inspection {
     match opening(seen) {
-        Opening::Unclear | Opening::Other => Verdict::Pass,
-        Opening::Tls => Verdict::Refuse(Why::Hello("its ClientHello is not complete")),
-        Opening::Http => Verdict::Refuse(Why::Malformed("it ends before it is complete")),
+        Opening::Unclear | Opening::Other => Inspection::Pass,
+        Opening::Tls => Inspection::Refuse(RefusalReason::Hello("its ClientHello is not complete")),
+        Opening::Http => Inspection::Refuse(RefusalReason::Malformed("it ends before it is complete")),
     }
 }
 

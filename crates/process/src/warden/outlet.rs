@@ -77,7 +77,7 @@ fn serve(warden: Pid, outside: &OwnedFd, refusals: &File, allow: AllowList) {
 }
 
 fn serve_until_killed(listener: TcpListener, allow: AllowList, mut refusals: File) {
-    let log = move |refusal: proxy::Refusal| {
+    let log = move |refusal: proxy::RefusedRequest| {
         // A disk that is full hides a refusal, and allows nothing.
         writeln!(refusals, "{}: {}", refusal.what, refusal.why).ok();
     };
