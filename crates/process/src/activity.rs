@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use lines::{Line, Recent};
+use lines::{OutputLine, Recent};
 
 /// Of one core. In twenty minutes of waiting for a model that never answered, the most that was used over half
 /// a minute was 0.5 % by Claude Code, 1.0 % by Qwen, 1.4 % by Gemini, 2.2 % by Codex and 2.5 % by opencode; a
@@ -43,14 +43,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const HEARING: usize = 64 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum OutputStream {
     Stdout,
     Stderr,
 }
 
 /// What a tree has used since it began, as far as it can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
+pub struct ActivitySample {
     pub at: Instant,
     /// Of the living and of the dead. It may be smaller than before: a process whose parent never asked for
     /// it takes its count away. `None`: it could not be read.
@@ -97,7 +97,7 @@ struct Sum {
 
 #[derive(Debug, Default)]
 struct Stream {
-    line: Line,
+    line: OutputLine,
     /// When the line that is not at its end was last added to.
     grew: Option<Instant>,
 }
@@ -131,7 +131,7 @@ impl Activity {
     }
 
     /// Something was printed.
-    pub fn hear(&mut self, at: Instant, source: Source, bytes: &[u8]) {
+    pub fn hear(&mut self, at: Instant, source: OutputStream, bytes: &[u8]) {
         let stream = &mut self.streams[source as usize];
         self.repeated_itself = true;
         let (heard, unheard) = bytes.split_at(bytes.len().min(self.hearing));
@@ -147,7 +147,7 @@ impl Activity {
         }
     }
 
-    pub fn sample(&mut self, sample: Sample) {
+    pub fn sample(&mut self, sample: ActivitySample) {
         self.hearing = HEARING;
         self.judge_unfinished_lines();
         if let Some(cpu) = sample.cpu {

@@ -48,7 +48,7 @@ pub use container::{
 pub use finished::{Capture, Containment, Exit, Finished};
 pub use program::{Limits, Program, ThrowawayTree, remove_tree};
 pub use record::{ATTEMPT_VARIABLE, clear_attempt};
-pub use recover::{EndedAttempt, Ending, Leftovers, LeftoversError, end_leftovers};
+pub use recover::{EndedAttempt, LeftoverEnd, Leftovers, LeftoversError, end_leftovers};
 pub use resources::Trip;
 pub use running::{Canceller, Running};
 pub use sandbox::{Attempted, Confinement, Proof, Reach, Shortfall, proxy_environment, remedy, shortfall};

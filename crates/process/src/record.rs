@@ -17,7 +17,7 @@ pub const ATTEMPT_VARIABLE: &str = "WINDLASS_ATTEMPT";
 /// Written before the program starts, removed when its tree is proven dead. While it exists, something of
 /// the attempt may be alive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct ProcessRecord {
     pub warden: ProcessId,
     pub boot_id: String,
     /// The namespace's init, or the program itself where there is no namespace.
@@ -35,10 +35,10 @@ pub struct NamedContainer {
     pub name: String,
 }
 
-impl Record {
+impl ProcessRecord {
     /// One that cannot be parsed was removed, or torn by a power cut or in the writing: the program is told to
     /// go only after it is whole.
-    pub fn read(dir: &Path) -> io::Result<Option<Record>> {
+    pub fn read(dir: &Path) -> io::Result<Option<ProcessRecord>> {
         match std::fs::read(record_path(dir)) {
             Ok(text) => Ok(serde_json::from_slice(&text).ok()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -88,7 +88,7 @@ pub fn clear_attempt(dir: &Path) -> io::Result<()> {
         if kind.is_dir() {
             remove_tree(&path)?;
         } else if kind.is_file() && entry.file_name() == "record.json" {
-            Record::remove(dir)?;
+            ProcessRecord::remove(dir)?;
         } else if kind.is_file() && OWN.iter().any(|own| entry.file_name() == *own) {
             cut(&path, 0)?;
         } else {

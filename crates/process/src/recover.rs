@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::procfs::{self, ProcessId};
-use crate::record::{self, ATTEMPT_VARIABLE, NamedContainer, Record};
+use crate::record::{self, ATTEMPT_VARIABLE, NamedContainer, ProcessRecord};
 use crate::sweep::sweep;
 
 /// For the processes that must be killed to be gone, after the patience with those that end by themselves.
@@ -25,11 +25,11 @@ pub struct Leftovers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedAttempt {
     pub dir: PathBuf,
-    pub how: Ending,
+    pub how: LeftoverEnd,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum LeftoverEnd {
     /// Its warden saw that the supervisor was gone and ended the tree.
     ByItself,
     Killed {
@@ -55,7 +55,7 @@ pub fn end_leftovers(attempts_dir: &Path, patience: Duration) -> Result<Leftover
     for dir in attempts(attempts_dir)? {
         let unreadable = |source| LeftoversError::Unreadable { path: dir.clone(), source };
         let waited = wait_for_warden(&dir, deadline).map_err(unreadable)?;
-        let ended = match Record::read(&dir).map_err(unreadable)? {
+        let ended = match ProcessRecord::read(&dir).map_err(unreadable)? {
             Some(record) => end_recorded(&record, Instant::now() + KILLING).map_err(unreadable)?,
             None if waited == Waited::InVain => return Err(LeftoversError::Locked { dir }),
             None => Killed::default(),
@@ -63,11 +63,11 @@ pub fn end_leftovers(attempts_dir: &Path, patience: Duration) -> Result<Leftover
         if !ended.alive.is_empty() {
             return Err(LeftoversError::Alive { dir, pids: ended.alive });
         }
-        Record::remove(&dir).map_err(unreadable)?;
+        ProcessRecord::remove(&dir).map_err(unreadable)?;
         if !ended.killed.is_empty() {
-            leftovers.ended.push(EndedAttempt { dir, how: Ending::Killed { pids: ended.killed } });
+            leftovers.ended.push(EndedAttempt { dir, how: LeftoverEnd::Killed { pids: ended.killed } });
         } else if waited == Waited::UntilFree {
-            leftovers.ended.push(EndedAttempt { dir, how: Ending::ByItself });
+            leftovers.ended.push(EndedAttempt { dir, how: LeftoverEnd::ByItself });
         }
     }
     Ok(leftovers)
@@ -81,7 +81,7 @@ pub struct Killed {
 
 /// Kills everything that belongs to a record: what descends from its warden and its leader, and whatever
 /// carries its marker. The warden comes last, since orphans are known by it as long as it lives.
-pub fn end_recorded(record: &Record, deadline: Instant) -> io::Result<Killed> {
+pub fn end_recorded(record: &ProcessRecord, deadline: Instant) -> io::Result<Killed> {
     if !record.is_of_this_boot()? {
         return Ok(Killed::default());
     }
@@ -105,7 +105,7 @@ pub fn end_recorded(record: &Record, deadline: Instant) -> io::Result<Killed> {
     })
 }
 
-fn members(record: &Record, entry: &[u8]) -> io::Result<BTreeSet<ProcessId>> {
+fn members(record: &ProcessRecord, entry: &[u8]) -> io::Result<BTreeSet<ProcessId>> {
     let everyone = procfs::everyone()?;
     let this = std::process::id() as i32;
     let mut found = BTreeSet::new();

@@ -18,7 +18,7 @@
 mod cgroup;
 mod rlimit;
 mod sample;
-mod tally;
+mod tree_size;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -34,8 +34,8 @@ use crate::sys;
 use cgroup::Group;
 use rlimit::Covered;
 pub use rlimit::Rlimits;
-use sample::Sample;
-use tally::{Progress, Tally};
+use sample::ResourceSample;
+use tree_size::{CountProgress, TreeSize};
 
 /// A limit that was reached. The program may have gone on; one that had to be ended has
 /// `Exit::Signal(SIGKILL)`.
@@ -66,12 +66,12 @@ const SHARE: u32 = 20;
 const SAMPLE_PAUSE: Duration = Duration::from_millis(20);
 /// For a tree that has a good part of its memory: one core fills some 100 MB in the usual pause.
 const CLOSE_PAUSE: Duration = Duration::from_millis(4);
-const TALLY_PAUSE: Duration = Duration::from_millis(200);
+const COUNT_PAUSE: Duration = Duration::from_millis(200);
 /// The longest the warden counts files before it turns to its other duties.
 const SLICE: Duration = Duration::from_millis(10);
 
 /// Holds one attempt to its resources, from before its program starts until its tree is dead.
-pub struct Guard {
+pub struct ResourceGuard {
     resources: ResourcePolicy,
     group: Group,
     dir: PathBuf,
@@ -83,16 +83,16 @@ pub struct Guard {
     /// The most of one process, over all looks.
     most_asked: u64,
     most_of_files: u64,
-    next_tally: Option<Instant>,
-    tally: Option<Tally>,
+    next_count: Option<Instant>,
+    count: Option<TreeSize>,
     /// Free bytes of the file system when the last look began that saw all of the tree.
     free_before: Option<u64>,
-    free_at_start_of_tally: Option<u64>,
+    free_at_start_of_count: Option<u64>,
 }
 
-impl Guard {
+impl ResourceGuard {
     /// `cwd` is where the program works, also if somebody else is started in its place.
-    pub fn new(program: &Program, cwd: PathBuf) -> Guard {
+    pub fn new(program: &Program, cwd: PathBuf) -> ResourceGuard {
         let resources = program.limits.resources;
         let (dir, carrier) = match &program.confinement.tree {
             Some(tree) => (tree.changes(), tree.upper.clone()),
@@ -103,15 +103,15 @@ impl Guard {
         let uncovered = resources.memory_bytes > 0 && !group.limits_memory()
             || resources.processes > 0 && !group.limits_processes()
             || resources.open_files > 0;
-        Guard {
+        ResourceGuard {
             next_sample: uncovered.then(|| now + SAMPLE_PAUSE),
             sample_pause: SAMPLE_PAUSE,
             most_asked: 0,
             most_of_files: 0,
-            next_tally: (resources.workspace_bytes > 0).then(|| now + TALLY_PAUSE),
-            tally: None,
-            free_before: tally::free_bytes(&carrier),
-            free_at_start_of_tally: None,
+            next_count: (resources.workspace_bytes > 0).then(|| now + COUNT_PAUSE),
+            count: None,
+            free_before: tree_size::free_bytes(&carrier),
+            free_at_start_of_count: None,
             trips: Vec::new(),
             resources,
             group,
@@ -132,9 +132,9 @@ impl Guard {
         self.group.join(leader)
     }
 
-    /// When to [`Guard::look`] next.
+    /// When to [`ResourceGuard::look`] next.
     pub fn due(&self) -> Option<Instant> {
-        self.next_sample.into_iter().chain(self.next_tally).min()
+        self.next_sample.into_iter().chain(self.next_count).min()
     }
 
     /// Whether the tree must be ended.
@@ -145,10 +145,10 @@ impl Guard {
             over |= self.sample(leader, containment);
             self.next_sample = Some(pause_after(now, self.sample_pause));
         }
-        if self.next_tally.is_some_and(|next| next <= now) {
-            over |= self.tally(Some(SLICE));
-            let pause = if self.tally.is_some() { Duration::ZERO } else { TALLY_PAUSE };
-            self.next_tally = Some(pause_after(now, pause));
+        if self.next_count.is_some_and(|next| next <= now) {
+            over |= self.count_files(Some(SLICE));
+            let pause = if self.count.is_some() { Duration::ZERO } else { COUNT_PAUSE };
+            self.next_count = Some(pause_after(now, pause));
         }
         over
     }
@@ -202,7 +202,7 @@ impl Guard {
         };
         let Ok(living) = procfs::living_descendants(root) else { return false };
         let limits = self.resources;
-        let sample = Sample::of(&living, limits.open_files > 0);
+        let sample = ResourceSample::of(&living, limits.open_files > 0);
         let mut over = false;
         if limits.processes > 0 && !self.group.limits_processes() && sample.tasks > limits.processes {
             self.note(Trip::Processes);
@@ -215,7 +215,7 @@ impl Guard {
     }
 
     /// Whether the tree uses more memory than it may.
-    fn weigh(&mut self, sample: &Sample, living: &[ProcessId]) -> bool {
+    fn weigh(&mut self, sample: &ResourceSample, living: &[ProcessId]) -> bool {
         if !self.counts_memory() {
             return false;
         }
@@ -247,35 +247,35 @@ impl Guard {
     }
 
     /// Counts on, for as long as it may.
-    fn tally(&mut self, slice: Option<Duration>) -> bool {
-        if self.tally.is_none() {
-            self.free_at_start_of_tally = tally::free_bytes(&self.carrier);
+    fn count_files(&mut self, slice: Option<Duration>) -> bool {
+        if self.count.is_none() {
+            self.free_at_start_of_count = tree_size::free_bytes(&self.carrier);
         }
-        let tally = self.tally.get_or_insert_with(|| Tally::of(&self.dir));
+        let count = self.count.get_or_insert_with(|| TreeSize::of(&self.dir));
         let bound =
             if self.resources.workspace_bytes > 0 { self.resources.workspace_bytes } else { u64::MAX };
-        let progress = tally.go_on(bound, slice);
+        let progress = count.go_on(bound, slice);
         let file_size = self.resources.file_bytes;
-        if file_size > 0 && tally.largest() >= file_size {
+        if file_size > 0 && count.largest() >= file_size {
             self.note(Trip::FileSize);
         }
         match progress {
-            Progress::More => return false,
-            Progress::Over => self.note(Trip::WorkspaceBytes),
-            Progress::Within => self.free_before = self.free_at_start_of_tally,
+            CountProgress::More => return false,
+            CountProgress::Over => self.note(Trip::WorkspaceBytes),
+            CountProgress::Within => self.free_before = self.free_at_start_of_count,
         }
-        self.tally = None;
-        progress == Progress::Over
+        self.count = None;
+        progress == CountProgress::Over
     }
 
     /// A program may have written and ended between two looks. A small tree is counted again; a large one,
     /// where that would take long, only if it can have grown.
     fn look_last(&mut self) {
         if self.resources.workspace_bytes > 0 || self.resources.file_bytes > 0 {
-            self.tally = None;
-            self.tally(Some(SLICE));
-            if self.tally.is_some() && self.may_have_grown() {
-                self.tally(None);
+            self.count = None;
+            self.count_files(Some(SLICE));
+            if self.count.is_some() && self.may_have_grown() {
+                self.count_files(None);
             }
         }
     }
@@ -284,7 +284,7 @@ impl Guard {
     fn may_have_grown(&self) -> bool {
         let parts = [self.resources.workspace_bytes / 16, self.resources.file_bytes / 2];
         let Some(room) = parts.into_iter().filter(|part| *part > 0).min() else { return false };
-        match (self.free_before, tally::free_bytes(&self.carrier)) {
+        match (self.free_before, tree_size::free_bytes(&self.carrier)) {
             (Some(before), Some(after)) => after.saturating_add(room) < before,
             (None, _) | (_, None) => true,
         }

@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::finished::{Capture, Containment, Exit, Finished};
 use crate::program::{Limits, Program};
-use crate::record::{self, Record};
+use crate::record::{self, ProcessRecord};
 use crate::recover::end_recorded;
 use crate::wire;
 
@@ -228,14 +228,14 @@ fn reap_answered(warden: &mut Child) {
 
 /// The number of processes that live on.
 fn end_what_is_left(warden: &mut Child, dir: &std::path::Path) -> io::Result<u32> {
-    let alive = match Record::read(dir)? {
+    let alive = match ProcessRecord::read(dir)? {
         Some(record) => end_recorded(&record, Instant::now() + OVERDUE)?.alive.len() as u32,
         None => 0,
     };
     warden.kill().ok();
     warden.wait()?;
     if alive == 0 {
-        Record::remove(dir)?;
+        ProcessRecord::remove(dir)?;
     }
     Ok(alive)
 }

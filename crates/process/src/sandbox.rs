@@ -31,7 +31,7 @@ pub use network::{hand_out_listener, handover, proxy_environment, take_listener}
 pub use proof::{Attempted, Proof};
 pub use reach::Reach;
 pub use remedy::{Shortfall, remedy, shortfall};
-pub use weaken::{Defence, Weakened};
+pub use weaken::{SandboxDefence, Weakened};
 
 /// What a program may reach. Every spawn names one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,14 +66,14 @@ impl Confinement {
 /// A confinement that was found possible as far as that can be told beforehand.
 pub struct Enclosure {
     network: NetworkPolicy,
-    plan: reach::Plan,
-    filters: Option<seccomp::Filter>,
-    rules: Option<landlock::Rules>,
+    resolved: reach::ResolvedReach,
+    filters: Option<seccomp::SyscallFilter>,
+    rules: Option<landlock::LandlockRules>,
     weakened: Weakened,
 }
 
 /// An enclosure that is about to be closed.
-pub struct Ready {
+pub struct ReadyEnclosure {
     rules: Option<landlock::Ruleset>,
 }
 
@@ -87,25 +87,27 @@ impl Enclosure {
         let tree = confinement.tree.as_ref();
         let mut reach = confinement.reach.clone();
         reach.hide.extend(tree.into_iter().flat_map(|tree| tree.hide.clone()));
-        let plan = match weakened.keeps(Defence::Files) {
-            true => reach::Plan::of(&reach, tree.map(|tree| tree.at.as_path()))?,
-            false => reach::Plan::whole_host(),
+        let resolved = match weakened.keeps(SandboxDefence::Files) {
+            true => reach::ResolvedReach::of(&reach, tree.map(|tree| tree.at.as_path()))?,
+            false => reach::ResolvedReach::whole_host(),
         };
-        let network = match weakened.keeps(Defence::Network) {
+        let network = match weakened.keeps(SandboxDefence::Network) {
             true => confinement.network.clone(),
             false => NetworkPolicy::default(),
         };
         let level = confinement.level;
-        let filters = match weakened.keeps(Defence::Seccomp) {
-            true => Some(seccomp::Filter::new(level, network.meant())?),
+        let filters = match weakened.keeps(SandboxDefence::Seccomp) {
+            true => Some(seccomp::SyscallFilter::new(level, network.meant())?),
             false => None,
         };
-        let rules = match weakened.keeps(Defence::Landlock) && weakened.keeps(Defence::Files) {
-            true if level == SandboxLevel::Landlock => Some(landlock::Rules::alone(&plan, network.meant())?),
-            true => Some(landlock::Rules::inside_root(&plan, network.meant())),
+        let rules = match weakened.keeps(SandboxDefence::Landlock) && weakened.keeps(SandboxDefence::Files) {
+            true if level == SandboxLevel::Landlock => {
+                Some(landlock::LandlockRules::alone(&resolved, network.meant())?)
+            }
+            true => Some(landlock::LandlockRules::inside_root(&resolved, network.meant())),
             false => None,
         };
-        Ok(Some(Enclosure { network, plan, filters, rules, weakened: weakened.clone() }))
+        Ok(Some(Enclosure { network, resolved, filters, rules, weakened: weakened.clone() }))
     }
 
     /// What the program may reach through a proxy, if that is its network.
@@ -126,24 +128,24 @@ impl Enclosure {
         rustix::system::sethostname(b"windlass")
             .map_err(|error| format!("cannot set a host name: {error}"))?;
         network::arrange(self.network.meant())?;
-        root::Root { plan: &self.plan, base, own_processes }.build_and_enter()
+        root::Root { resolved: &self.resolved, base, own_processes }.build_and_enter()
     }
 
     /// What can be done of [`Enclosure::close`] before the program is told to go. After [`Enclosure::enter_root`].
-    pub fn ready(&self) -> Result<Ready, String> {
-        Ok(Ready { rules: self.rules.as_ref().map(landlock::Rules::create).transpose()? })
+    pub fn ready(&self) -> Result<ReadyEnclosure, String> {
+        Ok(ReadyEnclosure { rules: self.rules.as_ref().map(landlock::LandlockRules::create).transpose()? })
     }
 
     /// In the program's own process, just before it becomes the program.
-    pub fn close(&self, ready: Ready) -> Result<(), String> {
-        match self.weakened.keeps(Defence::Capabilities) {
+    pub fn close(&self, ready: ReadyEnclosure) -> Result<(), String> {
+        match self.weakened.keeps(SandboxDefence::Capabilities) {
             true => privileges::give_up()?,
             false => privileges::no_new()?,
         }
         if let Some(rules) = ready.rules {
             rules.apply()?;
         }
-        self.filters.as_ref().map_or(Ok(()), seccomp::Filter::apply)
+        self.filters.as_ref().map_or(Ok(()), seccomp::SyscallFilter::apply)
     }
 }
 

@@ -16,9 +16,9 @@ use crate::finished::{Containment, Exit};
 use crate::program::{Limits, Program, ThrowawayTree, remove_tree};
 use crate::record;
 use crate::running::Running;
-use crate::sandbox::{Confinement, Defence, Weakened};
+use crate::sandbox::{Confinement, SandboxDefence, Weakened};
 use crate::warden::{WARDEN_ARG, probe_arguments};
-use crate::wire::{self, Asked, Request};
+use crate::wire::{self, WantedContainment, WardenRequest};
 
 #[derive(Clone, Debug)]
 pub struct Spawner {
@@ -88,13 +88,13 @@ impl Spawner {
         self.start_as(program, self.asked_for(program), Weakened::default())
     }
 
-    fn asked_for(&self, program: &Program) -> Asked {
+    fn asked_for(&self, program: &Program) -> WantedContainment {
         match self.containment {
-            Some(containment) => Asked::Exactly(containment),
-            None if program.confinement.level != SandboxLevel::None => Asked::Best,
-            None if self.has_pid_namespace(&program.dir) => Asked::Best,
-            None if program.confinement.tree.is_some() => Asked::Best,
-            None => Asked::Exactly(Containment::Subreaper),
+            Some(containment) => WantedContainment::Exactly(containment),
+            None if program.confinement.level != SandboxLevel::None => WantedContainment::Best,
+            None if self.has_pid_namespace(&program.dir) => WantedContainment::Best,
+            None if program.confinement.tree.is_some() => WantedContainment::Best,
+            None => WantedContainment::Exactly(Containment::Subreaper),
         }
     }
 
@@ -117,7 +117,12 @@ impl Spawner {
         *self.known.pid_namespace.get_or_init(|| self.try_in(scratch, Trial::PidNamespace))
     }
 
-    fn start_as(&self, program: &Program, asked: Asked, weakened: Weakened) -> Result<Running, StartError> {
+    fn start_as(
+        &self,
+        program: &Program,
+        asked: WantedContainment,
+        weakened: Weakened,
+    ) -> Result<Running, StartError> {
         let first = program.argv.first().ok_or(StartError::NoCommand)?;
         let name = first.display().to_string();
         let unusable = |source| StartError::Directory { dir: program.dir.clone(), source };
@@ -133,7 +138,7 @@ impl Spawner {
             program: name.clone(),
             source,
         })?;
-        let request = Request { program, containment: asked, weakened };
+        let request = WardenRequest { program, containment: asked, weakened };
         let sent = match warden.stdin.as_mut() {
             Some(control) => wire::write_request(control, &request),
             None => Err(io::ErrorKind::BrokenPipe.into()),
@@ -148,7 +153,7 @@ impl Spawner {
 
     fn start_warden(&self, log: File, weakened: &Weakened) -> io::Result<Child> {
         let mut command = Command::new(&self.warden);
-        if weakened.keeps(Defence::Environment) {
+        if weakened.keeps(SandboxDefence::Environment) {
             command.env_clear();
         }
         weakened.tell_early(&mut command);
@@ -207,7 +212,7 @@ impl Spawner {
             dir: made("attempt")?,
             marker: format!("probe {}", place.display()),
         };
-        let asked = Asked::Exactly(Containment::PidNamespace);
+        let asked = WantedContainment::Exactly(Containment::PidNamespace);
         let finished = self.start_as(&program, asked, Weakened::default()).map_err(io::Error::other)?.wait();
         let kept = match &tree {
             Some(tree) => {

@@ -114,20 +114,20 @@ pub fn default_signals() -> io::Result<()> {
 }
 
 /// A signal that was taken, and whether its sender is outside of this PID namespace.
-pub struct Taken {
+pub struct TakenSignal {
     pub signal: c_int,
     pub from_outside: bool,
 }
 
 /// Takes the next of these blocked signals.
-pub fn take_signal(signals: &[c_int]) -> Taken {
+pub fn take_signal(signals: &[c_int]) -> TakenSignal {
     let set = signal_set(signals);
     loop {
         // SAFETY: both point to initialised values that live through the call.
         let taken = unsafe {
             let mut origin: libc::siginfo_t = std::mem::zeroed();
             let signal = libc::sigwaitinfo(&set, &mut origin);
-            Taken { signal, from_outside: origin.si_pid() == 0 }
+            TakenSignal { signal, from_outside: origin.si_pid() == 0 }
         };
         if taken.signal > 0 {
             return taken;
@@ -175,7 +175,7 @@ impl MountAttributes {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum MountExtent {
     ThisMount,
     AndAllBelow,
 }
@@ -183,7 +183,7 @@ pub enum Extent {
 /// Adds flags to the mount whose root `mount` is.
 pub fn set_mount_attributes(
     mount: BorrowedFd<'_>,
-    extent: Extent,
+    extent: MountExtent,
     attributes: MountAttributes,
 ) -> io::Result<()> {
     #[repr(C)]
@@ -196,8 +196,8 @@ pub fn set_mount_attributes(
     const RECURSIVE: c_int = 0x8000;
     let attr = MountAttr { set: attributes.0, clear: 0, propagation: 0, userns: 0 };
     let flags = match extent {
-        Extent::ThisMount => libc::AT_EMPTY_PATH,
-        Extent::AndAllBelow => libc::AT_EMPTY_PATH | RECURSIVE,
+        MountExtent::ThisMount => libc::AT_EMPTY_PATH,
+        MountExtent::AndAllBelow => libc::AT_EMPTY_PATH | RECURSIVE,
     };
     let size = std::mem::size_of::<MountAttr>();
     // SAFETY: the attributes live through the call, which is told their size.

@@ -26,16 +26,16 @@ use rustix::process::{DumpableBehavior, getpid, getppid, set_child_subreaper, se
 use crate::finished::{Containment, Exit, Finished};
 use crate::procfs::{self, ProcessId};
 use crate::program::Program;
-use crate::record::{self, Record};
-use crate::resources::Guard;
-use crate::sandbox::{Defence, Weakened};
+use crate::record::{self, ProcessRecord};
+use crate::resources::ResourceGuard;
+use crate::sandbox::{SandboxDefence, Weakened};
 use crate::sys;
-use crate::wire::{self, Asked, Request};
+use crate::wire::{self, WantedContainment, WardenRequest};
 use housed::Housed;
 use launch::Launched;
 use outlet::Outlet;
 use terminate::Left;
-use watch::Watch;
+use watch::ProgramWatch;
 
 /// The first argument of the binary that means: call [`warden_main`] with what follows, and do nothing else.
 pub const WARDEN_ARG: &str = "__warden";
@@ -95,7 +95,7 @@ fn act_as_probe(writes: Option<OsString>) -> ExitCode {
 
 fn attend() -> io::Result<()> {
     sys::settle_signals()?;
-    if Weakened::from_environment().keeps(Defence::Descriptors) {
+    if Weakened::from_environment().keeps(SandboxDefence::Descriptors) {
         sys::close_from(3)?;
     }
     set_child_subreaper(Some(getpid()))?;
@@ -119,14 +119,14 @@ fn take_pipes() -> io::Result<(File, File)> {
     Ok((control, result))
 }
 
-fn stand_over(mut request: Request, control: File) -> Finished {
+fn stand_over(mut request: WardenRequest, control: File) -> Finished {
     let prepared = match prepare(&mut request) {
         Ok(prepared) => prepared,
         Err(why) => {
             // Before a program is contained, all that can be said is what was asked for.
             let containment = match request.containment {
-                Asked::Exactly(containment) => containment,
-                Asked::Best => Containment::Subreaper,
+                WantedContainment::Exactly(containment) => containment,
+                WantedContainment::Best => Containment::Subreaper,
             };
             return Finished::without_output(&request.program.dir, Exit::NotStarted { why }, containment);
         }
@@ -140,12 +140,12 @@ fn stand_over(mut request: Request, control: File) -> Finished {
 struct Prepared {
     /// Held until the tree is empty.
     lock: File,
-    guard: Guard,
+    guard: ResourceGuard,
     launched: Launched,
     housed: Option<Housed>,
 }
 
-fn prepare(request: &mut Request) -> Result<Prepared, String> {
+fn prepare(request: &mut WardenRequest) -> Result<Prepared, String> {
     let dir = &request.program.dir;
     let path = record::lock_path(dir);
     let lock = File::options().write(true).create(true).truncate(false).open(&path);
@@ -156,7 +156,7 @@ fn prepare(request: &mut Request) -> Result<Prepared, String> {
     let cwd = request.program.cwd.clone();
     let housed = Housed::wrap(request)?;
     // Before a namespace is entered: a group is made with the rights this user has outside.
-    let guard = Guard::new(&request.program, cwd);
+    let guard = ResourceGuard::new(&request.program, cwd);
     match launch::launch(request, &guard, &lock) {
         Ok(launched) => Ok(Prepared { lock, guard, launched, housed }),
         Err(why) => {
@@ -173,7 +173,7 @@ fn run(mut program: Program, control: File, prepared: Prepared) -> Finished {
     let containment = tree.containment;
     let begun = write_record(&program, tree.leader.as_raw_pid(), housed.as_ref())
         .and_then(|()| guard.adopt(tree.leader))
-        .and_then(|()| Watch::new(&mut program, control, pipes));
+        .and_then(|()| ProgramWatch::new(&mut program, control, pipes));
     let mut watch = match begun {
         Ok(watch) => watch,
         Err(why) => {
@@ -200,7 +200,7 @@ fn run(mut program: Program, control: File, prepared: Prepared) -> Finished {
     }
     let ended = tree.end(left, &guard).unwrap_or_else(|error| {
         eprintln!("cannot end the tree of {}: {error}", program.dir.display());
-        terminate::Ended { stray_count: 0, survivor_count: 1 }
+        terminate::TreeEnd { stray_count: 0, survivor_count: 1 }
     });
     // Once nobody is left to be reaped: podman's containers are children of its client.
     let left_in_engine = housed.as_ref().map_or(0, Housed::end);
@@ -210,7 +210,7 @@ fn run(mut program: Program, control: File, prepared: Prepared) -> Finished {
     let (trips, left_in_group) = guard.finish(&exit);
     let survivor_count = ended.survivor_count.max(left_in_group).max(left_in_engine);
     if survivor_count == 0 {
-        Record::remove(&program.dir).ok();
+        ProcessRecord::remove(&program.dir).ok();
     }
     let refusals = record::refusals(&program.dir);
     // Beside a client there are helpers of the engine's, and nothing of the program's.
@@ -241,7 +241,7 @@ fn write_record(program: &Program, leader: i32, housed: Option<&Housed>) -> Resu
 fn make_record(program: &Program, leader: i32, housed: Option<&Housed>) -> io::Result<()> {
     let of =
         |pid| ProcessId::of(pid).ok_or_else(|| io::Error::other(format!("process {pid} is not in /proc")));
-    let record = Record {
+    let record = ProcessRecord {
         warden: of(getpid().as_raw_pid())?,
         boot_id: procfs::boot_id()?,
         leader: of(leader)?,

@@ -15,21 +15,21 @@ use crate::sandbox::Weakened;
 pub const CANCEL: u8 = b'c';
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Request {
+pub struct WardenRequest {
     pub program: Program,
-    pub containment: Asked,
+    pub containment: WantedContainment,
     pub weakened: Weakened,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Asked {
+pub enum WantedContainment {
     /// A PID namespace, or a subreaper if the kernel refuses one at this moment.
     Best,
     Exactly(Containment),
 }
 
 /// The text is JSON, with the program's stdin behind it as it is.
-pub fn write_request(to: &mut impl Write, request: &Request) -> io::Result<()> {
+pub fn write_request(to: &mut impl Write, request: &WardenRequest) -> io::Result<()> {
     let text = serde_json::to_vec(request)?;
     let stdin = &request.program.stdin;
     let mut message = Vec::with_capacity(16 + text.len() + stdin.len());
@@ -41,7 +41,7 @@ pub fn write_request(to: &mut impl Write, request: &Request) -> io::Result<()> {
 }
 
 /// `None`: the supervisor went away before it had said everything.
-pub fn read_request(from: &mut impl Read) -> io::Result<Option<Request>> {
+pub fn read_request(from: &mut impl Read) -> io::Result<Option<WardenRequest>> {
     let mut sizes = [0u8; 16];
     if !filled(from.read_exact(&mut sizes))? {
         return Ok(None);
@@ -52,7 +52,7 @@ pub fn read_request(from: &mut impl Read) -> io::Result<Option<Request>> {
     if !filled(from.read_exact(&mut text))? || !filled(from.read_exact(&mut stdin))? {
         return Ok(None);
     }
-    let mut request: Request = serde_json::from_slice(&text)?;
+    let mut request: WardenRequest = serde_json::from_slice(&text)?;
     request.program.stdin = stdin;
     Ok(Some(request))
 }

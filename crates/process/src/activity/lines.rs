@@ -19,18 +19,18 @@ const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form(u64);
+pub struct LineForm(u64);
 
 /// The forms seen last.
 #[derive(Debug, Default)]
 pub struct Recent {
-    forms: [Option<Form>; REMEMBERED],
+    forms: [Option<LineForm>; REMEMBERED],
     next: usize,
 }
 
 impl Recent {
     /// Not among the last few; from now on it is.
-    pub fn is_new(&mut self, form: Form) -> bool {
+    pub fn is_new(&mut self, form: LineForm) -> bool {
         if self.forms.contains(&Some(form)) {
             return false;
         }
@@ -42,7 +42,7 @@ impl Recent {
 
 /// The line that is being printed, however its bytes arrive.
 #[derive(Clone, Copy, Debug)]
-pub struct Line {
+pub struct OutputLine {
     /// Of the words that are complete.
     form: u64,
     word: Word,
@@ -73,9 +73,9 @@ enum Escape {
     Text,
 }
 
-impl Default for Line {
-    fn default() -> Line {
-        Line {
+impl Default for OutputLine {
+    fn default() -> OutputLine {
+        OutputLine {
             form: FNV_START,
             word: Word::new(FNV_START),
             after_number: false,
@@ -85,9 +85,9 @@ impl Default for Line {
     }
 }
 
-impl Line {
+impl OutputLine {
     /// Calls `ended` for each line that has come to its end and has a form.
-    pub fn feed(&mut self, bytes: &[u8], mut ended: impl FnMut(Form)) {
+    pub fn feed(&mut self, bytes: &[u8], mut ended: impl FnMut(LineForm)) {
         for chunk in bytes.utf8_chunks() {
             for char in chunk.valid().chars() {
                 if self.take(char)
@@ -100,19 +100,19 @@ impl Line {
     }
 
     /// The form that the line has, if it ends here.
-    pub fn so_far(mut self) -> Option<Form> {
+    pub fn so_far(mut self) -> Option<LineForm> {
         self.end()
     }
 
     /// Bytes were left out: nothing is said about this line.
     pub fn lose(&mut self) {
-        *self = Line { torn: true, ..Line::default() };
+        *self = OutputLine { torn: true, ..OutputLine::default() };
     }
 
-    fn end(&mut self) -> Option<Form> {
+    fn end(&mut self) -> Option<LineForm> {
         self.end_word();
         let ended = std::mem::take(self);
-        (ended.form != FNV_START && !ended.torn).then_some(Form(ended.form))
+        (ended.form != FNV_START && !ended.torn).then_some(LineForm(ended.form))
     }
 
     /// Whether the line ends here. A terminal that goes back, or anywhere else, begins a new one.
@@ -195,9 +195,9 @@ impl Word {
 mod tests {
     use super::*;
 
-    fn forms(text: &str) -> Vec<Form> {
+    fn forms(text: &str) -> Vec<LineForm> {
         let mut forms = Vec::new();
-        let mut line = Line::default();
+        let mut line = OutputLine::default();
         line.feed(text.as_bytes(), |form| forms.push(form));
         forms.extend(line.so_far());
         forms
@@ -267,7 +267,7 @@ mod tests {
         let whole = forms(text);
         assert_eq!(whole.len(), 2);
         for size in 1..text.len() {
-            let (mut line, mut found) = (Line::default(), Vec::new());
+            let (mut line, mut found) = (OutputLine::default(), Vec::new());
             text.as_bytes().chunks(size).for_each(|chunk| line.feed(chunk, |form| found.push(form)));
             found.extend(line.so_far());
             assert_eq!(found, whole, "in pieces of {size}");
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_torn_line_says_nothing_and_the_next_one_does() {
-        let mut line = Line::default();
+        let mut line = OutputLine::default();
         let mut found = Vec::new();
         line.feed(b"the first half", |form| found.push(form));
         line.lose();
@@ -288,7 +288,7 @@ mod tests {
     fn only_the_last_few_are_known() {
         let mut recent = Recent::default();
         let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
-        let many: Vec<Form> = names.iter().flat_map(|name| forms(name)).collect();
+        let many: Vec<LineForm> = names.iter().flat_map(|name| forms(name)).collect();
         assert_eq!(many.len(), REMEMBERED + 1);
         assert!(many.iter().all(|form| recent.is_new(*form)));
         assert!(!recent.is_new(many[1]), "known");

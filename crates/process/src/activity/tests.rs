@@ -20,7 +20,7 @@ impl Watched {
     }
 
     fn prints(&mut self, text: &str) {
-        self.activity.hear(self.now, Source::Stdout, text.as_bytes());
+        self.activity.hear(self.now, OutputStream::Stdout, text.as_bytes());
     }
 
     /// One pause between samples, with this share of a core used in it.
@@ -32,7 +32,7 @@ impl Watched {
     }
 
     fn sample(&mut self, cpu: Option<Duration>) {
-        self.activity.sample(Sample { at: self.now, cpu, written: self.written });
+        self.activity.sample(ActivitySample { at: self.now, cpu, written: self.written });
     }
 
     /// Lets time pass, doing `what` at each sample, until the tree has stalled or is taken to live for ever.

@@ -8,14 +8,14 @@ use crate::finished::Containment;
 use crate::procfs::{self, Stat};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct TreeUsage {
     pub cpu: Duration,
     pub written: u64,
 }
 
 /// Of every process of the tree, the dead among them: what they used is counted with whoever waited for
 /// them. In a namespace that is at last the init, elsewhere this very process, whose own work is left out.
-pub fn usage(leader: Pid, containment: Containment) -> Usage {
+pub fn usage(leader: Pid, containment: Containment) -> TreeUsage {
     let this = std::process::id() as i32;
     let (root, above) = match containment {
         Containment::PidNamespace => (leader.as_raw_pid(), procfs::stat(leader.as_raw_pid())),
@@ -29,7 +29,7 @@ pub fn usage(leader: Pid, containment: Containment) -> Usage {
     let below = procfs::descendants(root).unwrap_or_default();
     let tree: Vec<Stat> = above.into_iter().chain(below).collect();
     let ticks: u64 = tree.iter().map(|stat| stat.own_ticks + stat.reaped_ticks).sum();
-    Usage {
+    TreeUsage {
         cpu: from_ticks(ticks + orphans),
         written: tree.iter().filter_map(|stat| written(stat.id.pid)).sum(),
     }

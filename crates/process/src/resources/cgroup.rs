@@ -184,7 +184,7 @@ impl Group {
     fn part(
         &mut self,
         host: &Host<'_>,
-        two: Option<&Place>,
+        two: Option<&DelegatedGroup>,
         controller: Controller,
         name: &str,
     ) -> Option<Part> {
@@ -239,7 +239,7 @@ impl Part {
 }
 
 /// A cgroup of version 2 in which we may make another, with these controllers.
-struct Place {
+struct DelegatedGroup {
     dir: PathBuf,
     controllers: Vec<Controller>,
 }
@@ -260,10 +260,10 @@ impl Host<'_> {
     }
 
     /// One place for as many of these as one has: a process is in one group of version 2 only.
-    fn best_place(&self, wanted: &[Controller]) -> Option<Place> {
+    fn best_place(&self, wanted: &[Controller]) -> Option<DelegatedGroup> {
         let place = |controllers: &[Controller]| {
             let dir = self.delegated(controllers)?;
-            Some(Place { dir, controllers: controllers.to_vec() })
+            Some(DelegatedGroup { dir, controllers: controllers.to_vec() })
         };
         place(wanted).or_else(|| wanted.chunks(1).find_map(place))
     }

@@ -3,7 +3,7 @@
 use crate::procfs::ProcessId;
 
 #[derive(Debug, Default)]
-pub struct Sample {
+pub struct ResourceSample {
     /// Threads of all processes.
     pub tasks: u64,
     /// Bytes in use that are no file's, shared ones counted more than once.
@@ -15,9 +15,9 @@ pub struct Sample {
     pub most_open_files: u64,
 }
 
-impl Sample {
-    pub fn of(processes: &[ProcessId], with_files: bool) -> Sample {
-        let mut sample = Sample::default();
+impl ResourceSample {
+    pub fn of(processes: &[ProcessId], with_files: bool) -> ResourceSample {
+        let mut sample = ResourceSample::default();
         for process in processes {
             let dir = format!("/proc/{}", process.pid);
             let status = std::fs::read_to_string(format!("{dir}/status")).unwrap_or_default();
@@ -78,14 +78,14 @@ mod tests {
         let me = ProcessId::of(std::process::id() as i32).unwrap();
         let held = vec![7u8; 32 << 20];
         let files: Vec<_> = (0..50).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
-        let sample = Sample::of(&[me], true);
+        let sample = ResourceSample::of(&[me], true);
         assert!(sample.tasks >= 1 && sample.tasks < 1000, "{sample:?}");
         assert!(sample.memory >= held.len() as u64, "{sample:?}");
         assert!(sample.most_asked >= held.len() as u64 && sample.most_of_files > 0, "{sample:?}");
         assert!(sample.most_open_files >= files.len() as u64 && sample.most_open_files < 1000, "{sample:?}");
         let exact = exact_memory(&[me]);
         assert!(exact >= held.len() as u64 && exact < 1 << 30, "{exact}");
-        let twice = Sample::of(&[me, me], false);
+        let twice = ResourceSample::of(&[me, me], false);
         assert!(twice.memory >= 2 * held.len() as u64 && twice.most_open_files == 0);
     }
 }

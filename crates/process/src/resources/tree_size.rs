@@ -12,7 +12,7 @@ const DEEPEST: usize = 200;
 /// Entries between two looks at the clock.
 const STRIDE: u32 = 64;
 
-pub struct Tally {
+pub struct TreeSize {
     levels: Vec<Dir>,
     bytes: u64,
     largest: u64,
@@ -22,18 +22,18 @@ pub struct Tally {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum CountProgress {
     More,
     Within,
     Over,
 }
 
-impl Tally {
-    pub fn of(root: &Path) -> Tally {
+impl TreeSize {
+    pub fn of(root: &Path) -> TreeSize {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(CWD, root, flags, Mode::empty()).ok().and_then(|fd| Dir::new(fd).ok());
         let levels = root.into_iter().collect();
-        Tally { levels, bytes: 0, largest: 0, linked: BTreeSet::new(), too_deep: false }
+        TreeSize { levels, bytes: 0, largest: 0, linked: BTreeSet::new(), too_deep: false }
     }
 
     /// The length of the longest file so far.
@@ -43,7 +43,7 @@ impl Tally {
 
     /// Counts until more than `bound` is found, everything is counted, or `slice` is used up. What
     /// disappears meanwhile, or may not be read, is not counted.
-    pub fn go_on(&mut self, bound: u64, slice: Option<Duration>) -> Progress {
+    pub fn go_on(&mut self, bound: u64, slice: Option<Duration>) -> CountProgress {
         let until = slice.map(|slice| Instant::now() + slice);
         let mut steps = 0u32;
         while let Some(level) = self.levels.last_mut() {
@@ -52,14 +52,14 @@ impl Tally {
                 Some(Err(_)) | None => drop(self.levels.pop()),
             }
             if self.bytes > bound || self.too_deep {
-                return Progress::Over;
+                return CountProgress::Over;
             }
             steps += 1;
             if steps.is_multiple_of(STRIDE) && until.is_some_and(|until| Instant::now() >= until) {
-                return Progress::More;
+                return CountProgress::More;
             }
         }
-        Progress::Within
+        CountProgress::Within
     }
 
     fn count(&mut self, name: &CStr) {
@@ -96,9 +96,9 @@ mod tests {
     use super::*;
 
     fn bytes(root: &Path) -> u64 {
-        let mut tally = Tally::of(root);
-        assert_eq!(tally.go_on(u64::MAX, None), Progress::Within);
-        tally.bytes
+        let mut size = TreeSize::of(root);
+        assert_eq!(size.go_on(u64::MAX, None), CountProgress::Within);
+        size.bytes
     }
 
     #[test]
@@ -131,16 +131,16 @@ mod tests {
             std::fs::write(dir.path().join(number.to_string()), vec![1; 4096]).unwrap();
         }
         let whole = bytes(dir.path());
-        let mut tally = Tally::of(dir.path());
-        assert_eq!(tally.go_on(10 * 4096, None), Progress::Over);
-        assert!(tally.bytes < 20 * 4096, "it stopped early");
+        let mut size = TreeSize::of(dir.path());
+        assert_eq!(size.go_on(10 * 4096, None), CountProgress::Over);
+        assert!(size.bytes < 20 * 4096, "it stopped early");
 
-        let mut tally = Tally::of(dir.path());
+        let mut size = TreeSize::of(dir.path());
         let mut slices = 1;
-        while tally.go_on(u64::MAX, Some(Duration::ZERO)) == Progress::More {
+        while size.go_on(u64::MAX, Some(Duration::ZERO)) == CountProgress::More {
             slices += 1;
         }
-        assert_eq!((tally.bytes, tally.largest()), (whole, 4096));
+        assert_eq!((size.bytes, size.largest()), (whole, 4096));
         assert!(slices > 10, "{slices}");
     }
 
@@ -152,6 +152,6 @@ mod tests {
             deep.push("d");
             std::fs::create_dir(&deep).unwrap();
         }
-        assert_eq!(Tally::of(dir.path()).go_on(u64::MAX, None), Progress::Over);
+        assert_eq!(TreeSize::of(dir.path()).go_on(u64::MAX, None), CountProgress::Over);
     }
 }

@@ -30,7 +30,7 @@ pub const SOCKET_FILE: &str = "socket";
 /// In the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Attack {
+pub enum Escape {
     /// No attack: a level under which nothing works proves nothing.
     OwnWork,
     WriteBeside,
@@ -70,64 +70,64 @@ pub struct Targets {
 /// What became of one attack: how it went through, or what stopped it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Tried {
-    pub attack: Attack,
+    pub attack: Escape,
     pub went_through: bool,
     pub detail: String,
 }
 
-type Outcome = io::Result<String>;
+type EscapeResult = io::Result<String>;
 
-impl Attack {
-    pub const ALL: [Attack; 13] = [
-        Attack::OwnWork,
-        Attack::WriteBeside,
-        Attack::WriteHome,
-        Attack::ReadSecret,
-        Attack::ReadHidden,
-        Attack::ReadEnvironment,
-        Attack::ConnectTcp,
-        Attack::ConnectUnix,
-        Attack::ConnectAbstract,
-        Attack::Signal,
-        Attack::UserNamespace,
-        Attack::Mount,
-        Attack::Daemon,
+impl Escape {
+    pub const ALL: [Escape; 13] = [
+        Escape::OwnWork,
+        Escape::WriteBeside,
+        Escape::WriteHome,
+        Escape::ReadSecret,
+        Escape::ReadHidden,
+        Escape::ReadEnvironment,
+        Escape::ConnectTcp,
+        Escape::ConnectUnix,
+        Escape::ConnectAbstract,
+        Escape::Signal,
+        Escape::UserNamespace,
+        Escape::Mount,
+        Escape::Daemon,
     ];
 
     pub fn what(self) -> &'static str {
         match self {
-            Attack::OwnWork => "work in its own workspace",
-            Attack::WriteBeside => "write a file beside its workspace",
-            Attack::WriteHome => "write a file in the home directory",
-            Attack::ReadSecret => "read a secret in the home directory",
-            Attack::ReadHidden => "read what is hidden in a readable directory",
-            Attack::ReadEnvironment => "read the environment of the supervisor",
-            Attack::ConnectTcp => "connect to a TCP port of this machine",
-            Attack::ConnectUnix => "connect to a Unix socket by its path",
-            Attack::ConnectAbstract => "connect to an abstract Unix socket",
-            Attack::Signal => "signal the supervisor",
-            Attack::UserNamespace => "make a user namespace",
-            Attack::Mount => "mount a file system",
-            Attack::Daemon => "leave a daemon behind",
+            Escape::OwnWork => "work in its own workspace",
+            Escape::WriteBeside => "write a file beside its workspace",
+            Escape::WriteHome => "write a file in the home directory",
+            Escape::ReadSecret => "read a secret in the home directory",
+            Escape::ReadHidden => "read what is hidden in a readable directory",
+            Escape::ReadEnvironment => "read the environment of the supervisor",
+            Escape::ConnectTcp => "connect to a TCP port of this machine",
+            Escape::ConnectUnix => "connect to a Unix socket by its path",
+            Escape::ConnectAbstract => "connect to an abstract Unix socket",
+            Escape::Signal => "signal the supervisor",
+            Escape::UserNamespace => "make a user namespace",
+            Escape::Mount => "mount a file system",
+            Escape::Daemon => "leave a daemon behind",
         }
     }
 
-    fn go(self, targets: &Targets) -> Outcome {
+    fn go(self, targets: &Targets) -> EscapeResult {
         match self {
-            Attack::OwnWork => own_work(targets),
-            Attack::WriteBeside => overwrite(&targets.beside.join("canary")),
-            Attack::WriteHome => overwrite(&targets.home.join(".profile")),
-            Attack::ReadSecret => read_secret(&targets.home.join("secret")),
-            Attack::ReadHidden => read_secret(&targets.shared.join("hidden-file"))
+            Escape::OwnWork => own_work(targets),
+            Escape::WriteBeside => overwrite(&targets.beside.join("canary")),
+            Escape::WriteHome => overwrite(&targets.home.join(".profile")),
+            Escape::ReadSecret => read_secret(&targets.home.join("secret")),
+            Escape::ReadHidden => read_secret(&targets.shared.join("hidden-file"))
                 .or_else(|_| read_secret(&targets.shared.join("hidden/secret"))),
-            Attack::ReadEnvironment => read_environment(targets.supervisor),
-            Attack::ConnectTcp => connect_tcp(targets.tcp_port),
-            Attack::ConnectUnix => connect_unix(&targets.sockets),
-            Attack::ConnectAbstract => connect_abstract(&targets.abstract_name),
-            Attack::Signal => signal(targets.supervisor),
-            Attack::UserNamespace => in_a_child(|| unshare(UnshareFlags::NEWUSER)),
-            Attack::Mount => in_a_child(|| mount_something(&targets.work)),
-            Attack::Daemon => leave_daemon(&targets.work),
+            Escape::ReadEnvironment => read_environment(targets.supervisor),
+            Escape::ConnectTcp => connect_tcp(targets.tcp_port),
+            Escape::ConnectUnix => connect_unix(&targets.sockets),
+            Escape::ConnectAbstract => connect_abstract(&targets.abstract_name),
+            Escape::Signal => signal(targets.supervisor),
+            Escape::UserNamespace => in_a_child(|| unshare(UnshareFlags::NEWUSER)),
+            Escape::Mount => in_a_child(|| mount_something(&targets.work)),
+            Escape::Daemon => leave_daemon(&targets.work),
         }
     }
 }
@@ -138,7 +138,7 @@ pub fn act() -> io::Result<()> {
     let mut text = Vec::new();
     io::stdin().read_to_end(&mut text)?;
     let targets: Targets = serde_json::from_slice(&text)?;
-    for attack in Attack::ALL {
+    for attack in Escape::ALL {
         let outcome = attack.go(&targets);
         let went_through = outcome.is_ok();
         let (Ok(detail) | Err(detail)) = outcome.map_err(|error| error.to_string());
@@ -148,25 +148,25 @@ pub fn act() -> io::Result<()> {
     Ok(())
 }
 
-fn own_work(targets: &Targets) -> Outcome {
+fn own_work(targets: &Targets) -> EscapeResult {
     std::fs::write(targets.work.join("made"), "made")?;
     let text = std::fs::read_to_string(targets.shared.join("open"))?;
     Ok(format!("wrote a file and read {} bytes", text.len()))
 }
 
-fn overwrite(path: &Path) -> Outcome {
+fn overwrite(path: &Path) -> EscapeResult {
     std::fs::write(path, "overwritten")?;
     Ok(format!("{} was overwritten", path.display()))
 }
 
-fn read_secret(path: &Path) -> Outcome {
+fn read_secret(path: &Path) -> EscapeResult {
     match std::fs::read_to_string(path)? {
         text if text.starts_with(SECRET) => Ok(format!("{} was read", path.display())),
         _ => Err(io::Error::other("it looks empty")),
     }
 }
 
-fn read_environment(of: ProcessId) -> Outcome {
+fn read_environment(of: ProcessId) -> EscapeResult {
     let text = std::fs::read(format!("/proc/{}/environ", of.pid))?;
     match ProcessId::of(of.pid) {
         Some(found) if found == of => Ok(format!("{} bytes were read", text.len())),
@@ -174,14 +174,14 @@ fn read_environment(of: ProcessId) -> Outcome {
     }
 }
 
-fn connect_tcp(port: u16) -> Outcome {
+fn connect_tcp(port: u16) -> EscapeResult {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     TcpStream::connect_timeout(&address, Duration::from_secs(2))?;
     Ok(format!("connected to {address}"))
 }
 
 /// Through a descriptor, since a path of a socket may not be long.
-fn connect_unix(dir: &Path) -> Outcome {
+fn connect_unix(dir: &Path) -> EscapeResult {
     let opened = openat(CWD, dir, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     UnixStream::connect(socket_in(&opened))?;
     Ok(format!("connected to {}", dir.join(SOCKET_FILE).display()))
@@ -191,13 +191,13 @@ pub fn socket_in(dir: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}/{SOCKET_FILE}", dir.as_raw_fd()))
 }
 
-fn connect_abstract(name: &str) -> Outcome {
+fn connect_abstract(name: &str) -> EscapeResult {
     UnixStream::connect_addr(&std::os::unix::net::SocketAddr::from_abstract_name(name)?)?;
     Ok(format!("connected to @{name}"))
 }
 
 /// With a signal that everyone ignores who does not ask for it.
-fn signal(to: ProcessId) -> Outcome {
+fn signal(to: ProcessId) -> EscapeResult {
     let pid = Pid::from_raw(to.pid).ok_or(io::ErrorKind::InvalidInput)?;
     kill_process(pid, Signal::URG)?;
     match ProcessId::of(to.pid) {
@@ -224,7 +224,7 @@ fn mount_something(at: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn in_a_child(attempt: impl FnOnce() -> io::Result<()>) -> Outcome {
+fn in_a_child(attempt: impl FnOnce() -> io::Result<()>) -> EscapeResult {
     let child = || match attempt() {
         Ok(()) => sys::exit_now(0),
         Err(error) => sys::exit_now(error.raw_os_error().unwrap_or(libc::EIO)),
@@ -242,7 +242,7 @@ fn in_a_child(attempt: impl FnOnce() -> io::Result<()>) -> Outcome {
 }
 
 /// Twice forked and in a session of its own. It holds a lock as long as it lives, which the prover tries.
-fn leave_daemon(work: &Path) -> Outcome {
+fn leave_daemon(work: &Path) -> EscapeResult {
     let path = work.join(DAEMON_FILE);
     let file = std::fs::File::create(&path)?;
     let grandchild = || {

@@ -13,7 +13,7 @@ use ::landlock::{ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compat
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use windlass_core::policy::NetworkKind;
 
-use crate::sandbox::reach::{Place, Plan, Rule};
+use crate::sandbox::reach::{ReachEntry, ReachRule, ResolvedReach};
 use crate::sys;
 
 /// The rights this crate knows; a kernel that knows fewer is asked for those.
@@ -27,13 +27,13 @@ pub const LEAST_VERSION: i32 = 6;
 const MOST_EXPANDED: usize = 10_000;
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Rules {
+pub struct LandlockRules {
     grants: Vec<Granted>,
     tcp: Tcp,
     need: Need,
 }
 
-/// Rules that the kernel knows, and that hold for nobody before they are applied. `None` where it knows none and
+/// LandlockRules that the kernel knows, and that hold for nobody before they are applied. `None` where it knows none and
 /// none are needed.
 pub struct Ruleset(Option<OwnedFd>);
 
@@ -80,37 +80,38 @@ impl Need {
     }
 }
 
-impl Rules {
+impl LandlockRules {
     /// For a program that sees the host's own tree.
-    pub fn alone(plan: &Plan, network: NetworkKind) -> Result<Rules, String> {
+    pub fn alone(resolved: &ResolvedReach, network: NetworkKind) -> Result<LandlockRules, String> {
         let device = |name| Granted { path: Path::new("/dev").join(name), grant: Grant::Use, is_dir: false };
         let mut grants: Vec<Granted> = ["null", "zero", "full", "random", "urandom"].map(device).into();
         // Other processes' secrets in there are kept by the kernel's rule for tracing.
         for dir in ["/proc", "/sys/devices/system/cpu"] {
             grants.push(Granted { path: dir.into(), grant: Grant::Read, is_dir: true });
         }
-        for place in &plan.places {
+        for place in &resolved.places {
             match place.rule {
-                Rule::Read => expand(plan, place, &mut grants)?,
-                Rule::Write => {
-                    refuse_exceptions(plan, place)?;
+                ReachRule::Read => expand(resolved, place, &mut grants)?,
+                ReachRule::Write => {
+                    refuse_exceptions(resolved, place)?;
                     grants.push(Granted::to_write(place));
                 }
-                Rule::Hide | Rule::Tree => {}
+                ReachRule::Hide | ReachRule::Tree => {}
             }
         }
         let tcp = if network == NetworkKind::None { Tcp::Refused } else { Tcp::Free };
-        Ok(Rules { grants, tcp, need: Need::Everything })
+        Ok(LandlockRules { grants, tcp, need: Need::Everything })
     }
 
     /// For a program in a root of its own, where whatever is seen may be read.
-    pub fn inside_root(plan: &Plan, network: NetworkKind) -> Rules {
+    pub fn inside_root(resolved: &ResolvedReach, network: NetworkKind) -> LandlockRules {
         let own = ["/tmp", "/var/tmp", "/dev", "/proc"];
         let own = own.map(|dir| Granted { path: dir.into(), grant: Grant::Write, is_dir: true });
-        let written = plan.places.iter().filter(|place| matches!(place.rule, Rule::Write | Rule::Tree));
+        let written =
+            resolved.places.iter().filter(|place| matches!(place.rule, ReachRule::Write | ReachRule::Tree));
         let grants = written.map(Granted::to_write).chain(own).collect();
         let tcp = if network == NetworkKind::None { Tcp::Refused } else { Tcp::Free };
-        Rules { grants, tcp, need: Need::WhatThereIs }
+        LandlockRules { grants, tcp, need: Need::WhatThereIs }
     }
 
     pub fn create(&self) -> Result<Ruleset, String> {
@@ -174,7 +175,7 @@ fn failed(error: &dyn std::fmt::Display) -> String {
 }
 
 impl Granted {
-    fn to_write(place: &Place) -> Granted {
+    fn to_write(place: &ReachEntry) -> Granted {
         Granted { path: place.path.clone(), grant: Grant::Write, is_dir: place.is_dir }
     }
 
@@ -231,26 +232,27 @@ fn unstopped(version: i32) -> String {
     holes.join(", ")
 }
 
-fn refuse_exceptions(plan: &Plan, place: &Place) -> Result<(), String> {
-    match plan.below(&place.path).find(|inner| inner.rule != Rule::Write) {
+fn refuse_exceptions(resolved: &ResolvedReach, place: &ReachEntry) -> Result<(), String> {
+    match resolved.below(&place.path).find(|inner| inner.rule != ReachRule::Write) {
         None => Ok(()),
         Some(inner) => Err(format!(
             "cannot keep {} from being {}: it lies in {}, which is writable, and Landlock takes no right back (level \
              namespaces can)",
             inner.path.display(),
-            if inner.rule == Rule::Hide { "read" } else { "written" },
+            if inner.rule == ReachRule::Hide { "read" } else { "written" },
             place.path.display()
         )),
     }
 }
 
 /// Grants reading `place`, without what is hidden in it.
-fn expand(plan: &Plan, place: &Place, grants: &mut Vec<Granted>) -> Result<(), String> {
-    let hidden: Vec<&Place> = plan.below(&place.path).filter(|inner| inner.rule == Rule::Hide).collect();
+fn expand(resolved: &ResolvedReach, place: &ReachEntry, grants: &mut Vec<Granted>) -> Result<(), String> {
+    let hidden: Vec<&ReachEntry> =
+        resolved.below(&place.path).filter(|inner| inner.rule == ReachRule::Hide).collect();
     let before = grants.len();
     let mut pending = vec![(place.path.clone(), place.is_dir)];
     while let Some((path, is_dir)) = pending.pop() {
-        let inside: Vec<&&Place> = hidden.iter().filter(|inner| inner.path.starts_with(&path)).collect();
+        let inside: Vec<&&ReachEntry> = hidden.iter().filter(|inner| inner.path.starts_with(&path)).collect();
         if inside.is_empty() {
             grants.push(Granted { path, grant: Grant::Read, is_dir });
             continue;
@@ -262,7 +264,7 @@ fn expand(plan: &Plan, place: &Place, grants: &mut Vec<Granted>) -> Result<(), S
         if inside.iter().all(|inner| !inner.is_dir) {
             grants.push(Granted { path: path.clone(), grant: Grant::List, is_dir });
         }
-        let below = |inner: &&&Place| {
+        let below = |inner: &&&ReachEntry| {
             let rest = inner.path.strip_prefix(&path).ok()?;
             rest.components().next().map(|first| first.as_os_str().to_owned())
         };

@@ -18,7 +18,7 @@ use crate::finished::{Containment, Exit};
 use crate::procfs::ProcessId;
 use crate::program::{Limits, Program};
 use crate::record;
-use crate::sandbox::attack::{Attack, DAEMON_FILE, SECRET, Targets, Tried, socket_in};
+use crate::sandbox::attack::{DAEMON_FILE, Escape, SECRET, Targets, Tried, socket_in};
 use crate::sandbox::{Confinement, Reach};
 use crate::spawner::Spawner;
 use crate::warden::attack_arguments;
@@ -220,7 +220,7 @@ impl Ground {
         let text = std::fs::read_to_string(said)?;
         let tried: Vec<Tried> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let mut attempts = Vec::new();
-        for attack in Attack::ALL {
+        for attack in Escape::ALL {
             let Some(tried) = tried.iter().find(|tried| tried.attack == attack) else {
                 return Ok(Proof::refused(level, format!("the test did not try to {}", attack.what())));
             };
@@ -231,9 +231,9 @@ impl Ground {
 
     fn attempted(&self, tried: &Tried) -> io::Result<Attempted> {
         let mut detail = tried.detail.clone();
-        let held = if tried.attack == Attack::OwnWork {
+        let held = if tried.attack == Escape::OwnWork {
             tried.went_through && self.targets.work.join("made").exists()
-        } else if tried.attack == Attack::Daemon {
+        } else if tried.attack == Escape::Daemon {
             // One that did not come up proves nothing.
             let dead = tried.went_through && self.daemon_is_dead()?;
             if tried.went_through {
@@ -251,22 +251,22 @@ impl Ground {
         Ok(record::try_lock(file)?.is_some())
     }
 
-    fn was_hit(&self, attack: Attack) -> io::Result<bool> {
+    fn was_hit(&self, attack: Escape) -> io::Result<bool> {
         let changed = |path: PathBuf| Ok(std::fs::read_to_string(path)? != UNTOUCHED);
         match attack {
-            Attack::WriteBeside => changed(self.targets.beside.join("canary")),
-            Attack::WriteHome => changed(self.targets.home.join(".profile")),
-            Attack::ConnectTcp => Ok(self.tcp.accept().is_ok()),
-            Attack::ConnectUnix => Ok(self.unix.accept().is_ok()),
-            Attack::ConnectAbstract => Ok(self.by_name.accept().is_ok()),
-            Attack::OwnWork
-            | Attack::ReadSecret
-            | Attack::ReadHidden
-            | Attack::ReadEnvironment
-            | Attack::Signal
-            | Attack::UserNamespace
-            | Attack::Mount
-            | Attack::Daemon => Ok(false),
+            Escape::WriteBeside => changed(self.targets.beside.join("canary")),
+            Escape::WriteHome => changed(self.targets.home.join(".profile")),
+            Escape::ConnectTcp => Ok(self.tcp.accept().is_ok()),
+            Escape::ConnectUnix => Ok(self.unix.accept().is_ok()),
+            Escape::ConnectAbstract => Ok(self.by_name.accept().is_ok()),
+            Escape::OwnWork
+            | Escape::ReadSecret
+            | Escape::ReadHidden
+            | Escape::ReadEnvironment
+            | Escape::Signal
+            | Escape::UserNamespace
+            | Escape::Mount
+            | Escape::Daemon => Ok(false),
         }
     }
 }

@@ -103,7 +103,7 @@ fn is_host_key(path: &Path) -> bool {
 
 /// What happens at one path of a program's world. In this order, the later one wins at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
+pub enum ReachRule {
     Read,
     Write,
     Hide,
@@ -112,39 +112,39 @@ pub enum Rule {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ReachEntry {
     /// Free of links.
     pub path: PathBuf,
-    pub rule: Rule,
+    pub rule: ReachRule,
     pub is_dir: bool,
 }
 
 /// A reach without links and without anything that changes nothing, in the order in which it is laid out: a
 /// path comes after all that hold it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
-    pub places: Vec<Place>,
+pub struct ResolvedReach {
+    pub places: Vec<ReachEntry>,
     /// The links by which the paths were named, and where each points.
     pub links: BTreeMap<PathBuf, PathBuf>,
     pub scratch: Option<PathBuf>,
 }
 
-impl Plan {
+impl ResolvedReach {
     /// `tree` is where a throwaway tree appears, which must exist.
-    pub fn of(reach: &Reach, tree: Option<&Path>) -> Result<Plan, String> {
-        let mut plan = Plan::default();
+    pub fn of(reach: &Reach, tree: Option<&Path>) -> Result<ResolvedReach, String> {
+        let mut resolved = ResolvedReach::default();
         let mut walk = Walk::default();
-        let mut found: BTreeMap<PathBuf, (Rule, bool)> = BTreeMap::new();
+        let mut found: BTreeMap<PathBuf, (ReachRule, bool)> = BTreeMap::new();
         let scratch = reach.scratch.as_slice();
         let lists = [
-            (Rule::Read, &reach.read[..]),
-            (Rule::Write, &reach.write),
-            (Rule::Write, scratch),
-            (Rule::Hide, &reach.hide),
+            (ReachRule::Read, &reach.read[..]),
+            (ReachRule::Write, &reach.write),
+            (ReachRule::Write, scratch),
+            (ReachRule::Hide, &reach.hide),
         ];
         let named =
             lists.into_iter().flat_map(|(rule, paths)| paths.iter().map(move |path| (rule, path.as_path())));
-        for (rule, path) in named.chain(tree.map(|at| (Rule::Tree, at))) {
+        for (rule, path) in named.chain(tree.map(|at| (ReachRule::Tree, at))) {
             if !path.is_absolute() {
                 return Err(format!("cannot confine to {}: the path is not absolute", path.display()));
             }
@@ -153,45 +153,47 @@ impl Plan {
                     let entry = found.entry(path).or_insert((rule, is_dir));
                     entry.0 = entry.0.max(rule);
                 }
-                Err(_) if matches!(rule, Rule::Read | Rule::Hide) => {}
+                Err(_) if matches!(rule, ReachRule::Read | ReachRule::Hide) => {}
                 Err(error) => return Err(format!("cannot make {} writable: {error}", path.display())),
             }
         }
-        plan.scratch = scratch.first().and_then(|path| walk.resolve(path).ok()).map(|(path, _)| path);
-        plan.links = walk.links;
-        let mut places: Vec<Place> =
-            found.into_iter().map(|(path, (rule, is_dir))| Place { path, rule, is_dir }).collect();
+        resolved.scratch = scratch.first().and_then(|path| walk.resolve(path).ok()).map(|(path, _)| path);
+        resolved.links = walk.links;
+        let mut places: Vec<ReachEntry> =
+            found.into_iter().map(|(path, (rule, is_dir))| ReachEntry { path, rule, is_dir }).collect();
         places.sort_by_cached_key(|place| (place.path.components().count(), place.path.clone()));
         for place in places {
             // Nothing is readable that was not named, so what lies in nothing needs no hiding.
-            let changes_nothing = match plan.around(&place.path) {
+            let changes_nothing = match resolved.around(&place.path) {
                 Some(outer) => outer.rule == place.rule && !is_covered_between(&outer.path, &place.path),
-                None => place.rule == Rule::Hide,
+                None => place.rule == ReachRule::Hide,
             };
             if !changes_nothing {
-                plan.places.push(place);
+                resolved.places.push(place);
             }
         }
-        Ok(plan)
+        Ok(resolved)
     }
 
     /// No confinement of files at all: for tests that must see an attack succeed.
-    pub fn whole_host() -> Plan {
-        let root = Place { path: "/".into(), rule: Rule::Write, is_dir: true };
-        Plan { places: vec![root], ..Plan::default() }
+    pub fn whole_host() -> ResolvedReach {
+        let root = ReachEntry { path: "/".into(), rule: ReachRule::Write, is_dir: true };
+        ResolvedReach { places: vec![root], ..ResolvedReach::default() }
     }
 
     pub fn is_whole_host(&self) -> bool {
-        self.places.first().is_some_and(|place| place.rule == Rule::Write && place.path == Path::new("/"))
+        self.places
+            .first()
+            .is_some_and(|place| place.rule == ReachRule::Write && place.path == Path::new("/"))
     }
 
     /// The innermost place that holds `path`, other than `path` itself.
-    pub fn around(&self, path: &Path) -> Option<&Place> {
+    pub fn around(&self, path: &Path) -> Option<&ReachEntry> {
         self.places.iter().rev().find(|place| place.path != path && path.starts_with(&place.path))
     }
 
     /// Places strictly below `path`.
-    pub fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Place> {
+    pub fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a ReachEntry> {
         self.places.iter().filter(move |place| place.path != path && place.path.starts_with(path))
     }
 }
@@ -296,38 +298,38 @@ mod tests {
             self.0.path().canonicalize().unwrap().join(path)
         }
 
-        fn plan(&self, read: &[&str], write: &[&str], hide: &[&str]) -> Vec<(Rule, String)> {
+        fn resolved(&self, read: &[&str], write: &[&str], hide: &[&str]) -> Vec<(ReachRule, String)> {
             let all = |paths: &[&str]| paths.iter().map(|path| self.at(path)).collect();
             let reach = Reach { read: all(read), write: all(write), hide: all(hide), scratch: None };
             let root = self.at("");
-            let plan = Plan::of(&reach, None).unwrap();
-            let name = |place: &Place| place.path.strip_prefix(&root).unwrap().display().to_string();
-            plan.places.iter().map(|place| (place.rule, name(place))).collect()
+            let resolved = ResolvedReach::of(&reach, None).unwrap();
+            let name = |place: &ReachEntry| place.path.strip_prefix(&root).unwrap().display().to_string();
+            resolved.places.iter().map(|place| (place.rule, name(place))).collect()
         }
     }
 
     #[test]
     fn the_longest_path_comes_last_and_what_changes_nothing_is_left_out() {
         let tree = Tree::new(&["a/b/c/d", "e"]);
-        let plan = tree.plan(&["a/b/c", "a", "e", "a/b"], &["a/b/c/d"], &["a/b", "gone"]);
+        let resolved = tree.resolved(&["a/b/c", "a", "e", "a/b"], &["a/b/c/d"], &["a/b", "gone"]);
         let expected = [
-            (Rule::Read, "a"),
-            (Rule::Read, "e"),
-            (Rule::Hide, "a/b"),
-            (Rule::Read, "a/b/c"),
-            (Rule::Write, "a/b/c/d"),
+            (ReachRule::Read, "a"),
+            (ReachRule::Read, "e"),
+            (ReachRule::Hide, "a/b"),
+            (ReachRule::Read, "a/b/c"),
+            (ReachRule::Write, "a/b/c/d"),
         ];
-        assert_eq!(plan, expected.map(|(rule, path)| (rule, path.to_owned())));
-        assert_eq!(tree.plan(&["a", "a/b", "a/b/c"], &[], &["e"]), [(Rule::Read, "a".to_owned())]);
+        assert_eq!(resolved, expected.map(|(rule, path)| (rule, path.to_owned())));
+        assert_eq!(tree.resolved(&["a", "a/b", "a/b/c"], &[], &["e"]), [(ReachRule::Read, "a".to_owned())]);
     }
 
     #[test]
     fn at_one_path_write_outweighs_read_and_hide_both() {
         let tree = Tree::new(&["a/b"]);
-        assert_eq!(tree.plan(&["a"], &["a"], &[]), [(Rule::Write, "a".to_owned())]);
+        assert_eq!(tree.resolved(&["a"], &["a"], &[]), [(ReachRule::Write, "a".to_owned())]);
         assert_eq!(
-            tree.plan(&["a", "a/b"], &["a/b"], &["a/b"]),
-            [(Rule::Read, "a".to_owned()), (Rule::Hide, "a/b".to_owned())]
+            tree.resolved(&["a", "a/b"], &["a/b"], &["a/b"]),
+            [(ReachRule::Read, "a".to_owned()), (ReachRule::Hide, "a/b".to_owned())]
         );
     }
 
@@ -338,23 +340,23 @@ mod tests {
         symlink(tree.at("short/dir"), tree.at("long")).unwrap();
         symlink("loop", tree.at("loop")).unwrap();
         let reach = Reach { read: vec![tree.at("long"), tree.at("loop")], ..Reach::default() };
-        let plan = Plan::of(&reach, None).unwrap();
-        let [place] = &plan.places[..] else { panic!("{plan:?}") };
+        let resolved = ResolvedReach::of(&reach, None).unwrap();
+        let [place] = &resolved.places[..] else { panic!("{resolved:?}") };
         assert_eq!(place.path, tree.at("real/dir"));
         let links = BTreeMap::from([
             (tree.at("long"), tree.at("short/dir")),
             (tree.at("short"), PathBuf::from("real")),
         ]);
-        assert_eq!(plan.links, links);
+        assert_eq!(resolved.links, links);
     }
 
     #[test]
     fn what_must_be_writable_must_exist_and_be_named_whole() {
         let tree = Tree::new(&[]);
         let reach = Reach { write: vec![tree.at("gone")], ..Reach::default() };
-        assert!(Plan::of(&reach, None).unwrap_err().contains("gone"));
+        assert!(ResolvedReach::of(&reach, None).unwrap_err().contains("gone"));
         let reach = Reach { read: vec!["usr".into()], ..Reach::default() };
-        assert!(Plan::of(&reach, None).unwrap_err().contains("not absolute"));
+        assert!(ResolvedReach::of(&reach, None).unwrap_err().contains("not absolute"));
     }
 
     #[test]

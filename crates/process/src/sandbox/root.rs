@@ -17,8 +17,8 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, pivot_root};
 
-use crate::sandbox::reach::{Place, Plan, Rule};
-use crate::sys::{Extent, MountAttributes, set_mount_attributes};
+use crate::sandbox::reach::{ReachEntry, ReachRule, ResolvedReach};
+use crate::sys::{MountAttributes, MountExtent, set_mount_attributes};
 
 const READ_ONLY: MountAttributes =
     MountAttributes::RDONLY.union(MountAttributes::NOSUID).union(MountAttributes::NODEV);
@@ -42,7 +42,7 @@ const PROC_OF_THE_MACHINE: [&str; 10] =
     ["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr", "driver", "dynamic_debug"];
 
 pub struct Root<'a> {
-    pub plan: &'a Plan,
+    pub resolved: &'a ResolvedReach,
     /// A directory that exists, over which the root is assembled; nothing in it is changed.
     pub base: &'a Path,
     /// The builder is the init of a PID namespace.
@@ -108,7 +108,7 @@ impl Root<'_> {
         }
         for path in &to_close {
             let closed =
-                root.open(path).and_then(|dir| set_mount_attributes(dir, Extent::ThisMount, READ_ONLY));
+                root.open(path).and_then(|dir| set_mount_attributes(dir, MountExtent::ThisMount, READ_ONLY));
             closed.map_err(|error| of(path, "close", error))?;
         }
         self.enter()
@@ -121,32 +121,32 @@ impl Root<'_> {
             false => bound(Path::new("/proc"), WRITABLE, true)?,
         };
         let mut parts = vec![Part { at: "/proc".into(), what: proc }];
-        if self.plan.is_whole_host() {
+        if self.resolved.is_whole_host() {
             return Ok(parts);
         }
         parts.push(Part { at: "/dev".into(), what: What::Dev });
         for name in SCRATCHES {
-            let named = self.plan.places.iter().any(|place| place.path == Path::new(name));
-            match &self.plan.scratch {
+            let named = self.resolved.places.iter().any(|place| place.path == Path::new(name));
+            match &self.resolved.scratch {
                 Some(scratch) => parts.push(Part { at: name.into(), what: bound(scratch, WRITABLE, true)? }),
                 None if named => {}
                 None => parts.push(Part { at: name.into(), what: What::SmallTmp }),
             }
         }
         let processors = Path::new("/sys/devices/system/cpu");
-        if processors.is_dir() && self.plan.around(processors).is_none() {
+        if processors.is_dir() && self.resolved.around(processors).is_none() {
             parts.push(Part { at: processors.into(), what: bound(processors, READ_ONLY, true)? });
         }
         let taken: Vec<PathBuf> = parts.iter().map(|part| part.at.clone()).collect();
-        for place in &self.plan.places {
+        for place in &self.resolved.places {
             if place.path == Path::new("/") || taken.contains(&place.path) {
                 continue;
             }
             let what = match place.rule {
-                Rule::Read => bound(&place.path, READ_ONLY, place.is_dir)?,
-                Rule::Write | Rule::Tree => bound(&place.path, WRITABLE, place.is_dir)?,
-                Rule::Hide if place.is_dir => What::EmptyDir,
-                Rule::Hide => What::EmptyFile,
+                ReachRule::Read => bound(&place.path, READ_ONLY, place.is_dir)?,
+                ReachRule::Write | ReachRule::Tree => bound(&place.path, WRITABLE, place.is_dir)?,
+                ReachRule::Hide if place.is_dir => What::EmptyDir,
+                ReachRule::Hide => What::EmptyFile,
             };
             parts.push(Part { at: place.path.clone(), what });
         }
@@ -158,18 +158,19 @@ impl Root<'_> {
     /// Directories of the scratch below which other places are shown. In memory, so that the way to those places
     /// is not made in the scratch anew for every program, and cleared away after it.
     fn ground_over_scratch(&self) -> BTreeSet<PathBuf> {
-        let is_place = |path: &PathBuf| self.plan.places.iter().any(|place| place.path == *path);
-        let first_below = |place: &Place| {
+        let is_place = |path: &PathBuf| self.resolved.places.iter().any(|place| place.path == *path);
+        let first_below = |place: &ReachEntry| {
             let tmp = SCRATCHES.iter().find(|tmp| place.path.starts_with(tmp))?;
             Some(Path::new(tmp).join(place.path.strip_prefix(tmp).ok()?.components().next()?))
         };
-        let found = self.plan.places.iter().filter(|_| self.plan.scratch.is_some()).filter_map(first_below);
+        let found =
+            self.resolved.places.iter().filter(|_| self.resolved.scratch.is_some()).filter_map(first_below);
         found.filter(|path| !is_place(path)).collect()
     }
 
     /// The host's own root, if the program may reach all of it.
-    fn ground(&self) -> Option<&Place> {
-        self.plan.places.first().filter(|place| place.path == Path::new("/"))
+    fn ground(&self) -> Option<&ReachEntry> {
+        self.resolved.places.first().filter(|place| place.path == Path::new("/"))
     }
 
     /// The root itself: memory, unless the whole host may be reached.
@@ -185,7 +186,8 @@ impl Root<'_> {
             .map_err(io::Error::from),
             Some(place) => {
                 // The host's devices stay what they are where nothing takes their place.
-                let attributes = if place.rule == Rule::Read { READ_ONLY } else { MountAttributes::NOSUID };
+                let attributes =
+                    if place.rule == ReachRule::Read { READ_ONLY } else { MountAttributes::NOSUID };
                 clone(Path::new("/"), attributes)
                     .and_then(|from| attach(&from, open_dir(CWD, self.base)?.as_fd()))
             }
@@ -195,10 +197,10 @@ impl Root<'_> {
 
     /// Those by which the reach was named.
     fn make_links(&self, root: &mut Site) -> Result<(), String> {
-        for (at, to) in &self.plan.links {
+        for (at, to) in &self.resolved.links {
             let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else { continue };
             // In a place that was bound they are already.
-            let inside_a_place = self.plan.around(at).is_some_and(|place| place.rule != Rule::Hide);
+            let inside_a_place = self.resolved.around(at).is_some_and(|place| place.rule != ReachRule::Hide);
             if inside_a_place || ["/dev", "/proc"].iter().any(|own| at.starts_with(own)) {
                 continue;
             }
@@ -378,7 +380,7 @@ fn clone_at(
         | OpenTreeFlags::AT_RECURSIVE
         | OpenTreeFlags::AT_EMPTY_PATH;
     let tree = open_tree(at, path, flags)?;
-    set_mount_attributes(tree.as_fd(), Extent::AndAllBelow, attributes)?;
+    set_mount_attributes(tree.as_fd(), MountExtent::AndAllBelow, attributes)?;
     Ok(tree)
 }
 

@@ -15,13 +15,13 @@ use seccompiler::{
 use windlass_core::policy::{NetworkKind, SandboxLevel};
 
 /// One program for all of it: the kernel translates every filter anew for every program that is started.
-pub struct Filter(BpfProgram);
+pub struct SyscallFilter(BpfProgram);
 
-type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
-impl Filter {
+impl SyscallFilter {
     /// `network` is what remains to be refused by this means: see the callers.
-    pub fn new(level: SandboxLevel, network: NetworkKind) -> Result<Filter, String> {
+    pub fn new(level: SandboxLevel, network: NetworkKind) -> Result<SyscallFilter, String> {
         let build = || -> Result<BpfProgram, seccompiler::BackendError> {
             let arch = TargetArch::try_from(std::env::consts::ARCH)?;
             let refusal = SeccompAction::Errno(libc::EPERM as u32);
@@ -31,7 +31,7 @@ impl Filter {
                     .try_into()?;
             Ok([other_numbers(), absent(libc::SYS_clone3), always_refused(), rest].concat())
         };
-        build().map(Filter).map_err(|error| format!("cannot make a system call filter: {error}"))
+        build().map(SyscallFilter).map_err(|error| format!("cannot make a system call filter: {error}"))
     }
 
     /// For this process and all that come from it, for ever.
@@ -93,8 +93,8 @@ fn always_refused() -> BpfProgram {
     steps
 }
 
-fn refused(level: SandboxLevel, network: NetworkKind) -> Result<Rules, seccompiler::BackendError> {
-    let mut rules = Rules::new();
+fn refused(level: SandboxLevel, network: NetworkKind) -> Result<SyscallRules, seccompiler::BackendError> {
+    let mut rules = SyscallRules::new();
     let any_flag = |flags: &[i32]| {
         let rule = |flag: &i32| rule(&[(0, MaskedEq(*flag as u64), *flag as u64)]);
         flags.iter().map(rule).collect::<Result<Vec<_>, _>>()

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// One defence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Defence {
+pub enum SandboxDefence {
     /// A root of its own; what may be read or written.
     Files,
     Network,
@@ -27,7 +27,7 @@ pub enum Defence {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weakened {
     #[cfg(feature = "weaken")]
-    off: Vec<Defence>,
+    off: Vec<SandboxDefence>,
 }
 
 #[cfg(not(feature = "weaken"))]
@@ -36,7 +36,7 @@ impl Weakened {
         Weakened {}
     }
 
-    pub fn keeps(&self, _: Defence) -> bool {
+    pub fn keeps(&self, _: SandboxDefence) -> bool {
         true
     }
 
@@ -56,26 +56,26 @@ impl Weakened {
     pub fn from_environment() -> Weakened {
         let text = std::env::var(VARIABLE).unwrap_or_default();
         let off = text.split(',').filter_map(|word| match word.trim() {
-            "fs" => Some(Defence::Files),
-            "net" => Some(Defence::Network),
-            "pid" => Some(Defence::Processes),
-            "seccomp" => Some(Defence::Seccomp),
-            "landlock" => Some(Defence::Landlock),
-            "env" => Some(Defence::Environment),
-            "fds" => Some(Defence::Descriptors),
-            "caps" => Some(Defence::Capabilities),
+            "fs" => Some(SandboxDefence::Files),
+            "net" => Some(SandboxDefence::Network),
+            "pid" => Some(SandboxDefence::Processes),
+            "seccomp" => Some(SandboxDefence::Seccomp),
+            "landlock" => Some(SandboxDefence::Landlock),
+            "env" => Some(SandboxDefence::Environment),
+            "fds" => Some(SandboxDefence::Descriptors),
+            "caps" => Some(SandboxDefence::Capabilities),
             _ => None,
         });
         Weakened { off: off.collect() }
     }
 
-    pub fn keeps(&self, defence: Defence) -> bool {
+    pub fn keeps(&self, defence: SandboxDefence) -> bool {
         !self.off.contains(&defence)
     }
 
     /// What the program is given of the supervisor's own variables.
     pub fn leaked_environment(&self) -> Vec<(OsString, OsString)> {
-        if self.keeps(Defence::Environment) { Vec::new() } else { std::env::vars_os().collect() }
+        if self.keeps(SandboxDefence::Environment) { Vec::new() } else { std::env::vars_os().collect() }
     }
 
     /// A warden closes descriptors before it reads its request.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::finished::Capture;
 
 /// The file grows as output arrives, so others may follow it, until it has `cap` bytes. From then on its
-/// second half is a ring, put in order by [`Keeper::finish`].
-pub struct Keeper {
+/// second half is a ring, put in order by [`CaptureWriter::finish`].
+pub struct CaptureWriter {
     path: PathBuf,
     file: File,
     cap: u64,
@@ -17,10 +17,10 @@ pub struct Keeper {
     error: Option<io::Error>,
 }
 
-impl Keeper {
-    pub fn create(path: &Path, cap: u64) -> io::Result<Keeper> {
+impl CaptureWriter {
+    pub fn create(path: &Path, cap: u64) -> io::Result<CaptureWriter> {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-        Ok(Keeper { path: path.to_path_buf(), file, cap, total: 0, error: None })
+        Ok(CaptureWriter { path: path.to_path_buf(), file, cap, total: 0, error: None })
     }
 
     /// Never fails: a program is not stopped because its output cannot be kept. See [`Capture::write_error`].
@@ -121,7 +121,7 @@ mod tests {
     fn keep(cap: u64, chunks: &[&[u8]]) -> (Vec<u8>, Capture) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("stdout");
-        let mut keeper = Keeper::create(&path, cap).unwrap();
+        let mut keeper = CaptureWriter::create(&path, cap).unwrap();
         chunks.iter().for_each(|chunk| keeper.take(chunk));
         let kept = keeper.finish(&mut [0; 7]);
         (std::fs::read(path).unwrap(), kept)
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_is_reported_and_the_rest_is_counted() {
         let path = Path::new("/dev/full");
-        let mut keeper = Keeper::create(path, 100).unwrap();
+        let mut keeper = CaptureWriter::create(path, 100).unwrap();
         keeper.take(b"0123456789");
         keeper.take(b"0123456789");
         let kept = keeper.finish(&mut [0; 7]);

@@ -14,7 +14,7 @@ use crate::procfs::ProcessId;
 use crate::record::{self, NamedContainer};
 use crate::recover::ENGINE_PATIENCE;
 use crate::sandbox::Confinement;
-use crate::wire::{Asked, Request};
+use crate::wire::{WantedContainment, WardenRequest};
 
 /// The exit code of a client that could not make a container, and of programs that choose it.
 const NOT_MADE: i32 = 125;
@@ -31,7 +31,7 @@ pub struct Housed {
 
 impl Housed {
     /// Puts the client in the place of a program that is to run in a container; `None` for every other.
-    pub fn wrap(request: &mut Request) -> Result<Option<Housed>, String> {
+    pub fn wrap(request: &mut WardenRequest) -> Result<Option<Housed>, String> {
         let program = &mut request.program;
         if program.confinement.level != SandboxLevel::Container {
             return Ok(None);
@@ -66,7 +66,7 @@ impl Housed {
         program.limits.resources = ResourcePolicy { workspace_bytes, ..ResourcePolicy::default() };
         program.confinement = Confinement::none();
         // In a user namespace of ours, an engine without root could make none of its own.
-        request.containment = Asked::Exactly(Containment::Subreaper);
+        request.containment = WantedContainment::Exactly(Containment::Subreaper);
         Ok(Some(Housed { client, name, cid_file: line.cid_file }))
     }
 

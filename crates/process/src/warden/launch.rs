@@ -14,15 +14,15 @@ use windlass_core::policy::SandboxLevel;
 use crate::finished::Containment;
 use crate::program::Program;
 use crate::record::ATTEMPT_VARIABLE;
-use crate::resources::{Guard, Rlimits};
-use crate::sandbox::{self, Defence, Enclosure, Weakened};
+use crate::resources::{ResourceGuard, Rlimits};
+use crate::sandbox::{self, Enclosure, SandboxDefence, Weakened};
 use crate::sys;
 use crate::warden::outlet::Outlet;
 use crate::warden::report;
 use crate::warden::terminate::{ProcessTree, Strays};
 use crate::warden::watch::Pipes;
 use crate::warden::{REPORT, namespace};
-use crate::wire::{Asked, Request};
+use crate::wire::{WantedContainment, WardenRequest};
 
 /// Large enough that a flood costs few wake-ups; refusal by a per-user limit is harmless.
 const OUTPUT_PIPE: usize = 256 * 1024;
@@ -37,9 +37,9 @@ pub struct Launched {
 }
 
 /// `lock` stays open in the leader, so that it is not free while the namespace's init lives.
-pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched, String> {
+pub fn launch(request: &WardenRequest, guard: &ResourceGuard, lock: &File) -> Result<Launched, String> {
     let (program, weakened) = (&request.program, &request.weakened);
-    let mut command = Command::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
+    let mut command = PreparedCommand::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
     let hosts = command.enclosure.as_ref().and_then(Enclosure::hosts);
     let outlet = hosts.map(|hosts| Outlet::start(hosts, &program.dir)).transpose()?;
     let (namespace, containment) = contain(request)?;
@@ -50,7 +50,7 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
     let lead = || {
         let mut keep: Vec<BorrowedFd<'_>> = theirs.iter().map(AsFd::as_fd).chain([lock.as_fd()]).collect();
         keep.extend(outlet.as_ref().map(Outlet::inside));
-        let kept = match weakened.keeps(Defence::Descriptors) {
+        let kept = match weakened.keeps(SandboxDefence::Descriptors) {
             true => sys::keep_only(&keep),
             false => sys::keep_first(&keep),
         };
@@ -66,7 +66,7 @@ pub fn launch(request: &Request, guard: &Guard, lock: &File) -> Result<Launched,
     };
     // SAFETY: a warden has one thread: `warden_main` is called before any other is started.
     let leader = unsafe { sys::fork(lead) }.map_err(|error| format!("cannot fork: {error}"))?;
-    let strays = match weakened.keeps(Defence::Processes) {
+    let strays = match weakened.keeps(SandboxDefence::Processes) {
         true => Strays::AreEnded,
         false => Strays::LiveOn,
     };
@@ -102,23 +102,25 @@ impl LeaderPipes {
 type Contained = (Option<namespace::Entered>, Containment);
 
 /// Enters the containment that the level needs, or the best that was asked for.
-fn contain(request: &Request) -> Result<Contained, String> {
+fn contain(request: &WardenRequest) -> Result<Contained, String> {
     let confinement = &request.program.confinement;
     match (confinement.level, request.containment) {
         (SandboxLevel::None, asked) => contain_unconfined(asked, confinement.tree.is_some()),
-        (SandboxLevel::Landlock, Asked::Exactly(Containment::PidNamespace)) => {
+        (SandboxLevel::Landlock, WantedContainment::Exactly(Containment::PidNamespace)) => {
             Err("level landlock has no PID namespace, and one was asked for".to_owned())
         }
-        (SandboxLevel::Landlock, Asked::Exactly(Containment::Subreaper) | Asked::Best) => {
-            Ok((None, Containment::Subreaper))
-        }
-        (SandboxLevel::Namespaces, Asked::Exactly(Containment::Subreaper)) => {
+        (
+            SandboxLevel::Landlock,
+            WantedContainment::Exactly(Containment::Subreaper) | WantedContainment::Best,
+        ) => Ok((None, Containment::Subreaper)),
+        (SandboxLevel::Namespaces, WantedContainment::Exactly(Containment::Subreaper)) => {
             Err("level namespaces needs a PID namespace, and a subreaper was asked for".to_owned())
         }
-        (SandboxLevel::Namespaces, Asked::Exactly(Containment::PidNamespace) | Asked::Best) => {
-            contain_in_namespaces(&request.weakened)
-                .map_err(|error| format!("no confinement at level namespaces: {error}"))
-        }
+        (
+            SandboxLevel::Namespaces,
+            WantedContainment::Exactly(Containment::PidNamespace) | WantedContainment::Best,
+        ) => contain_in_namespaces(&request.weakened)
+            .map_err(|error| format!("no confinement at level namespaces: {error}")),
         (SandboxLevel::Container, _) => {
             Err("a program in a container is started by the engine's client, which is not confined"
                 .to_owned())
@@ -128,21 +130,21 @@ fn contain(request: &Request) -> Result<Contained, String> {
 
 fn contain_in_namespaces(weakened: &Weakened) -> Result<Contained, namespace::EnterError> {
     #[cfg(feature = "weaken")]
-    if !weakened.keeps(Defence::Processes) {
+    if !weakened.keeps(SandboxDefence::Processes) {
         return namespace::enter_without_processes().map(|entered| (Some(entered), Containment::Subreaper));
     }
-    debug_assert!(weakened.keeps(Defence::Processes));
+    debug_assert!(weakened.keeps(SandboxDefence::Processes));
     namespace::enter().map(|entered| (Some(entered), Containment::PidNamespace))
 }
 
-fn contain_unconfined(asked: Asked, needs_namespace: bool) -> Result<Contained, String> {
+fn contain_unconfined(asked: WantedContainment, needs_namespace: bool) -> Result<Contained, String> {
     let optional = match asked {
-        Asked::Exactly(Containment::Subreaper) if needs_namespace => {
+        WantedContainment::Exactly(Containment::Subreaper) if needs_namespace => {
             return Err("a throwaway tree needs a namespace, and a subreaper was asked for".to_owned());
         }
-        Asked::Exactly(Containment::Subreaper) => return Ok((None, Containment::Subreaper)),
-        Asked::Exactly(Containment::PidNamespace) => false,
-        Asked::Best => !needs_namespace,
+        WantedContainment::Exactly(Containment::Subreaper) => return Ok((None, Containment::Subreaper)),
+        WantedContainment::Exactly(Containment::PidNamespace) => false,
+        WantedContainment::Best => !needs_namespace,
     };
     match namespace::enter() {
         Ok(entered) => Ok((Some(entered), Containment::PidNamespace)),
@@ -152,12 +154,12 @@ fn contain_unconfined(asked: Asked, needs_namespace: bool) -> Result<Contained, 
 }
 
 /// The program's process where there is no namespace. It dies with the warden, at least by itself.
-fn lead_alone(entered: Option<namespace::Entered>, program: &Program, command: &Command) -> ! {
+fn lead_alone(entered: Option<namespace::Entered>, program: &Program, command: &PreparedCommand) -> ! {
     set_parent_process_death_signal(Some(Signal::KILL)).ok();
     // Before the program is told to go, so that it can be asked to end from its first moment on.
     setsid().ok();
     sys::default_signals().ok();
-    let prepare = || -> Result<Option<sandbox::Ready>, String> {
+    let prepare = || -> Result<Option<sandbox::ReadyEnclosure>, String> {
         if let (Some(entered), Some(enclosure)) = (entered, &command.enclosure) {
             namespace::own_world(entered, program, enclosure)?;
         }
@@ -179,7 +181,7 @@ pub fn wait_for_go() {
 }
 
 /// The command, in the form the kernel takes.
-pub struct Command {
+pub struct PreparedCommand {
     /// Absolute, or below `cwd`: where the program may be, in order.
     candidates: Vec<CString>,
     argv: Vec<CString>,
@@ -190,8 +192,8 @@ pub struct Command {
     limits: Option<Rlimits>,
 }
 
-impl Command {
-    fn prepare(program: &Program, enclosure: Option<Enclosure>) -> Result<Command, String> {
+impl PreparedCommand {
+    fn prepare(program: &Program, enclosure: Option<Enclosure>) -> Result<PreparedCommand, String> {
         let named = |what: &str, error: NulError| format!("the {what} holds a NUL byte: {error}");
         let argv: Vec<CString> = program
             .argv
@@ -208,22 +210,22 @@ impl Command {
         }
         let first = program.argv.first().ok_or("there is no command")?;
         let candidates = candidates(first, program)?;
-        Ok(Command { candidates, argv, env, cwd: program.cwd.clone(), enclosure, limits: None })
+        Ok(PreparedCommand { candidates, argv, env, cwd: program.cwd.clone(), enclosure, limits: None })
     }
 
     /// What can be done for the program's confinement before it is told to go.
-    pub fn ready(&self) -> Result<Option<sandbox::Ready>, String> {
+    pub fn ready(&self) -> Result<Option<sandbox::ReadyEnclosure>, String> {
         self.enclosure.as_ref().map(Enclosure::ready).transpose()
     }
 
     /// Becomes the program, in a session of its own; what stops that goes to the report pipe.
-    pub fn execute(&self, ready: Option<sandbox::Ready>) -> ! {
+    pub fn execute(&self, ready: Option<sandbox::ReadyEnclosure>) -> ! {
         let (Ok(why) | Err(why)) = self.become_program(ready);
         not_started(&why)
     }
 
     /// Returns only why it could not; `Ok` if it was looked for everywhere.
-    fn become_program(&self, ready: Option<sandbox::Ready>) -> Result<String, String> {
+    fn become_program(&self, ready: Option<sandbox::ReadyEnclosure>) -> Result<String, String> {
         // A leader that is already alone in its session has what it needs.
         setsid().ok();
         sys::default_signals().map_err(|error| format!("cannot reset the signals: {error}"))?;

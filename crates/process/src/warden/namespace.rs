@@ -20,7 +20,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use crate::program::{Program, ThrowawayTree};
 use crate::sandbox::{self, Enclosure};
 use crate::sys;
-use crate::warden::launch::{Command, wait_for_go};
+use crate::warden::launch::{PreparedCommand, wait_for_go};
 use crate::warden::{HANDOVER, REPORT, overlay, report};
 
 /// The next child of this process is the init of a namespace.
@@ -71,13 +71,13 @@ fn enter_with(mut flags: UnshareFlags) -> Result<Entered, EnterError> {
 }
 
 /// The init's whole life: mounts, the program, and then nothing but reaping.
-pub fn lead(entered: Entered, program: &Program, command: &Command) -> ! {
+pub fn lead(entered: Entered, program: &Program, command: &PreparedCommand) -> ! {
     // The warden's only thread is its main one, so this means the warden's death and nothing else.
     set_parent_process_death_signal(Some(Signal::KILL)).ok();
     setsid().ok();
     // SAFETY: the leader's report pipe, taken once in this process.
     let mut pipe = unsafe { File::from_raw_fd(REPORT) };
-    let prepare = || -> Result<Option<sandbox::Ready>, String> {
+    let prepare = || -> Result<Option<sandbox::ReadyEnclosure>, String> {
         sys::block(&[libc::SIGCHLD, libc::SIGTERM]).map_err(|error| error.to_string())?;
         match &command.enclosure {
             Some(enclosure) => own_world(entered, program, enclosure)?,

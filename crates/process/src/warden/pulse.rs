@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::activity::{Activity, Sample, Source, Stall, files, tree};
+use crate::activity::{Activity, ActivitySample, OutputStream, Stall, files, tree};
 use crate::program::Program;
-use crate::resources::Guard;
+use crate::resources::ResourceGuard;
 use crate::warden::terminate::ProcessTree;
 
 /// Looks cost at most one part in this many of the time.
@@ -47,12 +47,12 @@ impl Pulse {
         self.next_sample.min(self.activity.deadline())
     }
 
-    pub fn hear(&mut self, source: Source, bytes: &[u8]) {
+    pub fn hear(&mut self, source: OutputStream, bytes: &[u8]) {
         self.activity.hear(Instant::now(), source, bytes);
     }
 
     /// Whether the program has stalled. Before that is said, everything is looked at once more.
-    pub fn look(&mut self, tree: &ProcessTree, guard: &Guard) -> Option<Stall> {
+    pub fn look(&mut self, tree: &ProcessTree, guard: &ResourceGuard) -> Option<Stall> {
         let now = Instant::now();
         if now < self.due() {
             return None;
@@ -65,13 +65,13 @@ impl Pulse {
         self.activity.stall(now)
     }
 
-    fn sample(&mut self, now: Instant, tree: &ProcessTree, guard: &Guard) {
+    fn sample(&mut self, now: Instant, tree: &ProcessTree, guard: &ResourceGuard) {
         let usage = tree::usage(tree.leader, tree.containment);
         let cpu = match guard.counts_cpu() {
             true => guard.cpu(),
             false => Some(usage.cpu),
         };
-        self.activity.sample(Sample { at: now, cpu, written: usage.written });
+        self.activity.sample(ActivitySample { at: now, cpu, written: usage.written });
         let took = now.elapsed();
         self.next_sample = now + (took * SHARE).max(self.activity.pause());
     }

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 const LONGEST: usize = 2000;
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum Report {
+pub enum LeaderReport {
     NotStarted(String),
     /// The program's wait status, and whether any process was alive beside the namespace's init.
     Ended {
@@ -38,11 +38,11 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 
 /// Takes reports from the pipe as they come.
 #[derive(Default)]
-pub struct Reports {
+pub struct LeaderReports {
     pending: Vec<u8>,
 }
 
-impl Reports {
+impl LeaderReports {
     /// `false`: the pipe is at its end.
     pub fn read(&mut self, pipe: impl AsFd) -> bool {
         let mut bytes = [0; 4096];
@@ -56,16 +56,16 @@ impl Reports {
         }
     }
 
-    pub fn next(&mut self) -> Option<Report> {
+    pub fn next(&mut self) -> Option<LeaderReport> {
         let &[kind, low, high] = self.pending.first_chunk()?;
         let size = 3 + usize::from(u16::from_le_bytes([low, high]));
         let body = self.pending.get(3..size)?.to_vec();
         self.pending.drain(..size);
         match (kind, body.as_slice()) {
             (b'e', &[a, b, c, d, alone]) => {
-                Some(Report::Ended { status: i32::from_le_bytes([a, b, c, d]), alone: alone != 0 })
+                Some(LeaderReport::Ended { status: i32::from_le_bytes([a, b, c, d]), alone: alone != 0 })
             }
-            _ => Some(Report::NotStarted(String::from_utf8_lossy(&body).into_owned())),
+            _ => Some(LeaderReport::NotStarted(String::from_utf8_lossy(&body).into_owned())),
         }
     }
 }
@@ -76,13 +76,13 @@ mod tests {
 
     #[test]
     fn reports_arrive_as_they_were_sent() {
-        let mut reports = Reports::default();
+        let mut reports = LeaderReports::default();
         let sent = [not_started("é"), ended(-7, true)].concat();
         for byte in sent {
             reports.pending.push(byte);
         }
-        assert_eq!(reports.next(), Some(Report::NotStarted("é".to_owned())));
-        assert_eq!(reports.next(), Some(Report::Ended { status: -7, alone: true }));
+        assert_eq!(reports.next(), Some(LeaderReport::NotStarted("é".to_owned())));
+        assert_eq!(reports.next(), Some(LeaderReport::Ended { status: -7, alone: true }));
         assert_eq!(reports.next(), None);
         assert!(not_started(&"é".repeat(4000)).len() < 4096);
     }

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_proce
 
 use crate::finished::Containment;
 use crate::procfs;
-use crate::resources::Guard;
+use crate::resources::ResourceGuard;
 use crate::sweep::sweep;
 use crate::sys;
 
@@ -42,7 +42,7 @@ pub enum Left {
 
 /// What was found when a tree was ended.
 #[derive(Debug, Default)]
-pub struct Ended {
+pub struct TreeEnd {
     pub stray_count: u32,
     pub survivor_count: u32,
 }
@@ -66,12 +66,12 @@ impl ProcessTree {
     }
 
     /// Kills whatever is left and returns when nothing is.
-    pub fn end(&self, left: Left, guard: &Guard) -> io::Result<Ended> {
+    pub fn end(&self, left: Left, guard: &ResourceGuard) -> io::Result<TreeEnd> {
         let deadline = Instant::now() + PATIENCE;
         if self.strays == Strays::LiveOn {
             kill_process(self.leader, Signal::KILL).ok();
             reap_all()?;
-            return Ok(Ended::default());
+            return Ok(TreeEnd::default());
         }
         match self.containment {
             Containment::PidNamespace => self.end_namespace(left, deadline),
@@ -81,7 +81,7 @@ impl ProcessTree {
 
     /// The init leaves by itself when nothing is left, and is reaped only after the last process of its
     /// namespace.
-    fn end_namespace(&self, left: Left, deadline: Instant) -> io::Result<Ended> {
+    fn end_namespace(&self, left: Left, deadline: Instant) -> io::Result<TreeEnd> {
         let living = || procfs::living_descendants(self.leader.as_raw_pid()).map_or(0, |found| found.len());
         let stray_count = match left {
             Left::Nothing => 0,
@@ -92,10 +92,10 @@ impl ProcessTree {
             kill_process(self.leader, Signal::KILL).ok();
         }
         let gone = wait_until_childless(deadline)?;
-        Ok(Ended { stray_count: stray_count as u32, survivor_count: u32::from(!gone) })
+        Ok(TreeEnd { stray_count: stray_count as u32, survivor_count: u32::from(!gone) })
     }
 
-    fn end_children(&self, deadline: Instant, guard: &Guard) -> io::Result<Ended> {
+    fn end_children(&self, deadline: Instant, guard: &ResourceGuard) -> io::Result<TreeEnd> {
         let this = getpid().as_raw_pid();
         let mut strays: BTreeSet<i32> =
             procfs::living_descendants(this)?.into_iter().map(|process| process.pid).collect();
@@ -109,10 +109,10 @@ impl ProcessTree {
             strays.extend(swept.killed.iter().chain(&swept.alive).map(|process| process.pid));
             if Instant::now() >= deadline {
                 let survivor_count = swept.alive.len().max(1) as u32;
-                return Ok(Ended { stray_count: self.without_leader(&strays), survivor_count });
+                return Ok(TreeEnd { stray_count: self.without_leader(&strays), survivor_count });
             }
         }
-        Ok(Ended { stray_count: self.without_leader(&strays), survivor_count: 0 })
+        Ok(TreeEnd { stray_count: self.without_leader(&strays), survivor_count: 0 })
     }
 
     fn without_leader(&self, strays: &BTreeSet<i32>) -> u32 {

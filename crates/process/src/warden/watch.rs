@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use crate::activity::{Source, Stall};
+use crate::activity::{OutputStream, Stall};
 use crate::finished::{Capture, Exit};
 use crate::program::{Limits, Program};
 use crate::record;
-use crate::resources::Guard;
+use crate::resources::ResourceGuard;
 use crate::sys;
-use crate::warden::capture::Keeper;
+use crate::warden::capture::CaptureWriter;
 use crate::warden::pulse::Pulse;
-use crate::warden::report::{Report, Reports};
+use crate::warden::report::{LeaderReport, LeaderReports};
 use crate::warden::terminate::{Left, ProcessTree, reap_all};
 use crate::wire::CANCEL;
 
@@ -32,11 +32,11 @@ pub struct Pipes {
     pub stderr: OwnedFd,
 }
 
-pub struct Watch {
+pub struct ProgramWatch {
     limits: Limits,
     control: Option<File>,
     report: Option<OwnedFd>,
-    reports: Reports,
+    reports: LeaderReports,
     feed: Option<Feed>,
     stdout: Stream,
     stderr: Stream,
@@ -55,7 +55,7 @@ struct Tripped {
 
 struct Stream {
     pipe: Option<OwnedFd>,
-    keeper: Keeper,
+    keeper: CaptureWriter,
 }
 
 /// The program's stdin, as far as it has not been taken.
@@ -65,20 +65,20 @@ struct Feed {
     written: usize,
 }
 
-impl Watch {
+impl ProgramWatch {
     /// `control` leads to the supervisor. Takes the text for the program's stdin.
-    pub fn new(program: &mut Program, control: File, pipes: Pipes) -> Result<Watch, String> {
+    pub fn new(program: &mut Program, control: File, pipes: Pipes) -> Result<ProgramWatch, String> {
         let stdin = std::mem::take(&mut program.stdin);
         let stream = |pipe, path: std::path::PathBuf| {
-            let keeper = Keeper::create(&path, program.limits.output_cap)
+            let keeper = CaptureWriter::create(&path, program.limits.output_cap)
                 .map_err(|error| format!("cannot create {}: {error}", path.display()))?;
             Ok::<_, String>(Stream { pipe: Some(pipe), keeper })
         };
-        Ok(Watch {
+        Ok(ProgramWatch {
             limits: program.limits,
             control: Some(control),
             report: Some(pipes.report),
-            reports: Reports::default(),
+            reports: LeaderReports::default(),
             feed: Some(Feed { pipe: pipes.stdin, bytes: stdin, written: 0 }),
             stdout: stream(pipes.stdout, record::stdout_path(&program.dir))?,
             stderr: stream(pipes.stderr, record::stderr_path(&program.dir))?,
@@ -96,7 +96,12 @@ impl Watch {
     }
 
     /// Returns when the program has ended, or must be killed.
-    pub fn until_the_end(&mut self, tree: &ProcessTree, guard: &mut Guard, started: Instant) -> (Exit, Left) {
+    pub fn until_the_end(
+        &mut self,
+        tree: &ProcessTree,
+        guard: &mut ResourceGuard,
+        started: Instant,
+    ) -> (Exit, Left) {
         self.write_stdin();
         loop {
             if let Some(end) = self.end_of_program(tree) {
@@ -172,8 +177,10 @@ impl Watch {
     }
 
     fn read_output(&mut self, stdout: bool, stderr: bool) {
-        let streams =
-            [(stdout, &mut self.stdout, Source::Stdout), (stderr, &mut self.stderr, Source::Stderr)];
+        let streams = [
+            (stdout, &mut self.stdout, OutputStream::Stdout),
+            (stderr, &mut self.stderr, OutputStream::Stderr),
+        ];
         for (ready, stream, source) in streams {
             if ready
                 && let Some(bytes) = stream.read(&mut self.buffer)
@@ -225,8 +232,8 @@ impl Watch {
             self.reports.read(pipe);
         }
         let (exit, left) = match (self.reports.next(), leader) {
-            (Some(Report::NotStarted(why)), _) => (Exit::NotStarted { why }, Left::Strays),
-            (Some(Report::Ended { status, alone }), _) => {
+            (Some(LeaderReport::NotStarted(why)), _) => (Exit::NotStarted { why }, Left::Strays),
+            (Some(LeaderReport::Ended { status, alone }), _) => {
                 (exit_of(status), if alone { Left::Nothing } else { Left::Strays })
             }
             (None, Some(leader)) => (exit_of(leader.status), Left::Strays),
@@ -244,7 +251,7 @@ impl Watch {
         (!wall.is_zero() && now >= started + wall).then_some(Exit::TimedOut)
     }
 
-    fn stalled(&mut self, tree: &ProcessTree, guard: &Guard) -> Option<Exit> {
+    fn stalled(&mut self, tree: &ProcessTree, guard: &ResourceGuard) -> Option<Exit> {
         self.stall = self.pulse.as_mut()?.look(tree, guard);
         self.stall.map(|_| Exit::Stalled)
     }

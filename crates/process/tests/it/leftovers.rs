@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use windlass_process::{Containment, Ending, Exit, LeftoversError, Program, end_leftovers};
+use windlass_process::{Containment, Exit, LeftoverEnd, LeftoversError, Program, end_leftovers};
 
 use crate::stage::{SOON, Stage, WARDEN, carriers, containments, eventually, spawner};
 
@@ -26,7 +26,7 @@ fn everything_is_dead_soon_after_the_supervisor_is_killed() {
         assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
         let left = end_leftovers(&stage.attempts(), SOON).unwrap();
         assert!(
-            left.ended.iter().all(|ended| ended.how == Ending::ByItself),
+            left.ended.iter().all(|ended| ended.how == LeftoverEnd::ByItself),
             "nothing was left to end: {left:?}"
         );
     }
@@ -40,7 +40,7 @@ fn leftovers_are_waited_for() {
         supervisor.kill().unwrap();
         let left = end_leftovers(&stage.attempts(), SOON).unwrap();
         eventually("all dead", || carriers(&program.marker).is_empty());
-        assert!(left.ended.iter().all(|ended| ended.how == Ending::ByItself), "{left:?}");
+        assert!(left.ended.iter().all(|ended| ended.how == LeftoverEnd::ByItself), "{left:?}");
         supervisor.wait().unwrap();
     }
 }
@@ -57,7 +57,7 @@ fn leftovers_whose_warden_hangs_are_killed_and_named() {
         let left = end_leftovers(&stage.attempts(), Duration::from_millis(50)).unwrap();
         let [ended] = &left.ended[..] else { panic!("{left:?}") };
         assert_eq!(ended.dir, program.dir);
-        let Ending::Killed { pids } = &ended.how else { panic!("{left:?}") };
+        let LeftoverEnd::Killed { pids } = &ended.how else { panic!("{left:?}") };
         assert!(pids.contains(&warden.as_raw_pid()) && pids.len() >= 2, "{pids:?}");
         assert_eq!(end_leftovers(&stage.attempts(), SOON).unwrap().ended, [], "once is enough");
         assert!(matches!(running.wait().exit, Exit::WardenLost { .. }));
@@ -93,7 +93,7 @@ fn strays_of_a_dead_warden_are_found_by_their_marker() {
     assert!(!carriers(&program.marker).is_empty(), "without a namespace some live on");
     let left = end_leftovers(&stage.attempts(), SOON).unwrap();
     assert!(
-        matches!(&left.ended[..], [ended] if matches!(&ended.how, Ending::Killed { pids } if !pids.is_empty()))
+        matches!(&left.ended[..], [ended] if matches!(&ended.how, LeftoverEnd::Killed { pids } if !pids.is_empty()))
     );
     eventually("all dead", || carriers(&program.marker).is_empty());
 }
