@@ -5,28 +5,33 @@ use std::time::Instant;
 use crate::flow::{Flow, FlowError, Relay, Until};
 use crate::head::{ProxiedRequest, RequestHead};
 use crate::socket::{Socket, WaitError};
-use crate::{RefusalReason, Shared, first_word};
+use crate::{Connection, RefusalReason, Shared, first_word};
 
 impl Shared {
     pub(super) fn proxied(&self, client: Socket<'_>, head: &RequestHead, rest: &[u8]) {
         let request = match head.proxied() {
             Ok(request) => request,
             Err(why) => {
-                return self.refuse(client, first_word(head.target.as_bytes()), RefusalReason::Malformed(why));
+                return self.refuse(
+                    client,
+                    first_word(head.target.as_bytes()),
+                    RefusalReason::Malformed(why),
+                );
             }
         };
-        if let Some((client, server)) = self.reach(client, &request.target) {
-            self.exchange((client, server), head, &request, rest);
+        if let Some(connection) = self.reach(client, &request.target) {
+            self.exchange(connection, head, &request, rest);
         }
     }
 
     pub(super) fn exchange(
         &self,
-        (client, server): (Socket<'_>, Socket<'_>),
+        connection: Connection<'_>,
         head: &RequestHead,
         request: &ProxiedRequest,
         rest: &[u8],
     ) {
+        let Connection { client, server } = connection;
         let what = request.target.to_string();
         let up = match Flow::body(head.rewritten(request), request.framing, rest) {
             Ok(up) => up,

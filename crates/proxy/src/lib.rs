@@ -40,7 +40,7 @@ use rustix::event::{PollFd, PollFlags};
 pub use allow::{AllowError, AllowList};
 use allow::{Destination, TargetHost};
 use head::{RequestHead, head_size};
-use socket::{EventFlag, Resolver, Socket, WaitError, connect, read_until, resolve, wait};
+use socket::{EventFlag, Lookup, Resolver, Socket, WaitError, connect, read_until, resolve, wait};
 
 /// At most this many connections at a time; more wait in the listener's queue.
 const MOST_CONNECTIONS: usize = 256;
@@ -254,6 +254,12 @@ impl Drop for ConnectionSlot {
     }
 }
 
+/// A client, and the server that it may reach.
+struct Connection<'a> {
+    client: Socket<'a>,
+    server: Socket<'a>,
+}
+
 impl Shared {
     fn attend(&self, client: Socket<'_>) {
         let until = Instant::now() + self.terms.patience.head;
@@ -281,7 +287,7 @@ impl Shared {
 
     /// The socket of a server, if the list and its address permit. What stands in the way was said to the
     /// client.
-    fn reach<'a>(&'a self, client: Socket<'a>, target: &Destination) -> Option<(Socket<'a>, Socket<'a>)> {
+    fn reach<'a>(&'a self, client: Socket<'a>, target: &Destination) -> Option<Connection<'a>> {
         let Some(permission) = self.allow.permission(target) else {
             self.refuse(client, target.to_string(), RefusalReason::NotAllowed);
             return None;
@@ -289,7 +295,10 @@ impl Shared {
         let until = Instant::now() + self.terms.patience.connect;
         let found = match &target.host {
             TargetHost::Address(address) => Ok(vec![SocketAddr::new(*address, target.port)]),
-            TargetHost::Name(name) => resolve(&self.terms.resolver, (name, target.port), &self.stop, until),
+            TargetHost::Name(name) => {
+                let lookup = Lookup { name, port: target.port, until };
+                resolve(&self.terms.resolver, &lookup, &self.stop)
+            }
         };
         let addresses = match found {
             Ok(addresses) => addresses,
@@ -307,7 +316,7 @@ impl Shared {
             }
             // The port is the one that was asked for, whatever a resolver says.
             match connect(SocketAddr::new(address.ip(), target.port), &self.stop, until) {
-                Ok(server) => return Some((client, server)),
+                Ok(server) => return Some(Connection { client, server }),
                 Err(ended) => {
                     objection = None;
                     last = ended;

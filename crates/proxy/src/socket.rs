@@ -135,11 +135,16 @@ pub type Resolver = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sy
 const MOST_RESOLVING: usize = 64;
 static RESOLVING: AtomicUsize = AtomicUsize::new(0);
 
+pub struct Lookup<'a> {
+    pub name: &'a str,
+    pub port: u16,
+    pub until: Instant,
+}
+
 pub fn resolve(
     resolver: &Arc<Resolver>,
-    (name, port): (&str, u16),
+    lookup: &Lookup<'_>,
     stop: &EventFlag,
-    until: Instant,
 ) -> Result<Vec<SocketAddr>, WaitError> {
     let ready = Arc::new(EventFlag::new().map_err(WaitError::Broken)?);
     if RESOLVING.fetch_add(1, Ordering::Relaxed) >= MOST_RESOLVING {
@@ -149,7 +154,7 @@ pub fn resolve(
     let answer = Arc::new(Mutex::new(None));
     let thread = std::thread::Builder::new().name("proxy-resolve".to_owned()).spawn({
         let (answer, ready, resolver) = (Arc::clone(&answer), Arc::clone(&ready), Arc::clone(resolver));
-        let name = name.to_owned();
+        let (name, port) = (lookup.name.to_owned(), lookup.port);
         move || {
             let found = resolver(&name, port);
             *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
@@ -161,7 +166,7 @@ pub fn resolve(
         RESOLVING.fetch_sub(1, Ordering::Relaxed);
         return Err(WaitError::Broken(error));
     }
-    wait(&mut [stop.slot(), ready.slot()], until)?;
+    wait(&mut [stop.slot(), ready.slot()], lookup.until)?;
     let found = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
     found.unwrap_or_else(|| Err(io::Error::other("the name was not resolved"))).map_err(WaitError::Broken)
 }

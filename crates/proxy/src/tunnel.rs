@@ -8,7 +8,7 @@ use crate::flow::{Flow, Relay, Until};
 use crate::head::{LONGEST_HEAD, RequestHead, head_size};
 use crate::hello::{self, Hello};
 use crate::socket::{Socket, WaitError, wait, wanted};
-use crate::{RefusalReason, Shared, first_word};
+use crate::{Connection, RefusalReason, Shared, first_word};
 
 /// A first line may be an HTTP request up to here.
 const LONGEST_LINE: usize = 8 * 1024;
@@ -60,24 +60,28 @@ impl Shared {
         let target = match head.tunnel_target() {
             Ok(target) => target,
             Err(why) => {
-                return self.refuse(client, first_word(head.target.as_bytes()), RefusalReason::Malformed(why));
+                return self.refuse(
+                    client,
+                    first_word(head.target.as_bytes()),
+                    RefusalReason::Malformed(why),
+                );
             }
         };
-        let Some((client, server)) = self.reach(client, &target) else { return };
+        let Some(connection) = self.reach(client, &target) else { return };
+        let Connection { client, server } = &connection;
         let patience = self.terms.patience;
         if client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n", Instant::now() + patience.head).is_err() {
             return;
         }
         let mut seen = rest;
-        match self.first_bytes(&client, &server, &target, &mut seen) {
+        match self.first_bytes(&connection, &target, &mut seen) {
             Ok(Inspection::Pass) => {
-                let exchange =
-                    Relay { client: &client, server: &server, stop: &self.stop, idle: patience.idle };
+                let exchange = Relay { client, server, stop: &self.stop, idle: patience.idle };
                 // However it ends, both sides are closed and nothing is left to say.
                 exchange.run(Flow::everything(seen), Flow::everything(Vec::new()), Until::BothEnd).1.ok();
             }
             Ok(Inspection::Request(size)) => {
-                self.tunnelled(client, server, &target, (&seen[..size], &seen[size..]))
+                self.tunnelled(connection, &target, &seen[..size], &seen[size..])
             }
             Ok(Inspection::Refuse(why)) => {
                 self.record(target.to_string(), why);
@@ -88,18 +92,12 @@ impl Shared {
         }
     }
 
-    fn tunnelled(
-        &self,
-        client: Socket<'_>,
-        server: Socket<'_>,
-        target: &Destination,
-        (head, rest): (&[u8], &[u8]),
-    ) {
+    fn tunnelled(&self, connection: Connection<'_>, target: &Destination, head: &[u8], rest: &[u8]) {
         let parsed =
             RequestHead::parse(head).and_then(|head| head.tunnelled(target).map(|request| (head, request)));
         match parsed {
-            Ok((head, request)) => self.exchange((client, server), &head, &request, rest),
-            Err(why) => self.refuse(client, target.to_string(), RefusalReason::Malformed(why)),
+            Ok((head, request)) => self.exchange(connection, &head, &request, rest),
+            Err(why) => self.refuse(connection.client, target.to_string(), RefusalReason::Malformed(why)),
         }
     }
 
@@ -107,17 +105,17 @@ impl Shared {
     /// some protocols want, passes.
     fn first_bytes(
         &self,
-        client: &Socket<'_>,
-        server: &Socket<'_>,
+        connection: &Connection<'_>,
         target: &Destination,
         seen: &mut Vec<u8>,
     ) -> Result<Inspection, WaitError> {
+        let Connection { client, server } = connection;
         let patience = self.terms.patience;
         let mut buffer = [0; 8192];
         let mut first_at = None;
         loop {
-            if let Some(verdict) = judge(seen, target) {
-                return Ok(verdict);
+            if let Some(inspected) = judge(seen, target) {
+                return Ok(inspected);
             }
             if !seen.is_empty() && first_at.is_none() {
                 first_at = Some(Instant::now());
