@@ -12,8 +12,8 @@ use windlass_core::policy::{
     WantedLevel,
 };
 use windlass_process::{
-    Confinement, Image, Proof, Reach, Shortfall, Spawner, ThrowawayTree, proxy_environment, remedy,
-    remove_tree, shortfall,
+    Confinement, Image, Proof, Reach, Spawner, ThrowawayTree, missed_level, proxy_environment, remedy,
+    remove_tree,
 };
 
 use crate::engine::{self, Found, NoEngine};
@@ -149,8 +149,7 @@ fn proven(level: SandboxLevel, proof: Proof) -> ProvenSandbox {
 }
 
 fn missed(failed: &[Proof]) -> Vec<MissedLevel> {
-    let told = |short: Shortfall| MissedLevel { level: short.level, why: short.why, remedy: short.steps };
-    failed.iter().filter_map(shortfall).map(told).collect()
+    failed.iter().filter_map(missed_level).collect()
 }
 
 /// What each level comes to on this machine. One of windlass's own is needed, unless a policy says otherwise.

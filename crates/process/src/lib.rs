@@ -7,7 +7,7 @@
 //! [`end_leftovers`] is the other half: after a crash it makes sure that nothing of an old attempt is alive.
 //!
 //! A [`Confinement`] says what the program may reach and how it is kept to that; [`Spawner::prove`] finds out by
-//! attack whether a [`SandboxLevel`](windlass_core::policy::SandboxLevel) holds on this machine, and [`shortfall`] says what to do where it does not.
+//! attack whether a [`SandboxLevel`](windlass_core::policy::SandboxLevel) holds on this machine, and [`missed_level`] says what to do where it does not.
 //!
 //! Not here: what is run and why (agent, gate, workspace), what its output means, retries, and which level is
 //! good enough. Nothing is inherited by a program but the environment it is given. Linux only, 5.9 or newer:
@@ -51,6 +51,6 @@ pub use record::{ATTEMPT_VARIABLE, clear_attempt};
 pub use recover::{EndedAttempt, LeftoverEnd, Leftovers, LeftoversError, end_leftovers};
 pub use resources::Trip;
 pub use running::{Canceller, Running};
-pub use sandbox::{Attempted, Confinement, Proof, Reach, Shortfall, proxy_environment, remedy, shortfall};
+pub use sandbox::{Attempted, Confinement, Proof, Reach, missed_level, proxy_environment, remedy};
 pub use spawner::{Capabilities, Spawner, StartError};
 pub use warden::{WARDEN_ARG, warden_main};

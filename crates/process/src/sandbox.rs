@@ -30,7 +30,7 @@ pub use attack::act as act_as_attacker;
 pub use network::{hand_out_listener, handover, proxy_environment, take_listener};
 pub use proof::{Attempted, Proof};
 pub use reach::Reach;
-pub use remedy::{Shortfall, remedy, shortfall};
+pub use remedy::{missed_level, remedy};
 pub use weaken::{SandboxDefence, Weakened};
 
 /// What a program may reach. Every spawn names one.

@@ -64,14 +64,14 @@ impl Spawner {
     }
 
     fn prove_in(&self, level: SandboxLevel, image: Option<&Image>, scratch: &Path) -> Proof {
-        let proven = self.in_probe_dir(scratch, |place| self.prove_at((level, image), place));
+        let proven = self.in_probe_dir(scratch, |place| self.prove_at(level, image, place));
         proven.unwrap_or_else(|error| {
             let why = format!("cannot prepare a test of the level in {}: {error}", scratch.display());
             Proof::refused(level, why)
         })
     }
 
-    fn prove_at(&self, (level, image): (SandboxLevel, Option<&Image>), place: &Path) -> io::Result<Proof> {
+    fn prove_at(&self, level: SandboxLevel, image: Option<&Image>, place: &Path) -> io::Result<Proof> {
         let ground = Ground::lay(place)?;
         let mut program = self.attacker(level, &ground)?;
         if let Some(image) = image {

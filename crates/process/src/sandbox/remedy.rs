@@ -1,9 +1,8 @@
 //! What to do on this very host so that a level holds.
 
-use std::fmt;
 use std::path::PathBuf;
 
-use windlass_core::policy::SandboxLevel;
+use windlass_core::policy::{MissedLevel, SandboxLevel};
 
 use crate::sandbox::Proof;
 use crate::sys;
@@ -13,29 +12,19 @@ const NAMESPACES_SINCE: (u32, u32) = (5, 12);
 const LANDLOCK_SINCE: (u32, u32) = (5, 13);
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 
-/// Why a level does not hold here, and what would have to be done about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shortfall {
-    pub level: SandboxLevel,
-    pub why: String,
-    /// The exact steps on this host, in lines.
-    pub steps: String,
-}
-
-impl fmt::Display for Shortfall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "level {} does not hold here: {}\n{}", self.level.name(), self.why, self.steps)
-    }
-}
-
-/// For a proof that did not hold.
-pub fn shortfall(proof: &Proof) -> Option<Shortfall> {
+/// Why a level does not hold here, and the exact steps on this host, in lines. `None` for a proof that held.
+pub fn missed_level(proof: &Proof) -> Option<MissedLevel> {
     (!proof.held).then(|| advise(proof, &Host::look()))
 }
 
 /// The same in words. Empty for a proof that held.
 pub fn remedy(proof: &Proof) -> String {
-    shortfall(proof).map_or_else(String::new, |shortfall| shortfall.to_string())
+    missed_level(proof).map_or_else(String::new, |missed| in_words(&missed))
+}
+
+fn in_words(missed: &MissedLevel) -> String {
+    let MissedLevel { level, why, remedy } = missed;
+    format!("level {} does not hold here: {why}\n{remedy}", level.name())
 }
 
 /// What decides whether a level can be made, as far as a program may look.
@@ -94,12 +83,12 @@ impl Host {
     }
 }
 
-fn advise(proof: &Proof, host: &Host) -> Shortfall {
+fn advise(proof: &Proof, host: &Host) -> MissedLevel {
     let why = match &proof.refused {
         Some(why) => why.clone(),
         None => broken(proof),
     };
-    let steps = match proof.level {
+    let remedy = match proof.level {
         SandboxLevel::None => {
             "SandboxLevel none confines nothing; ask for landlock or namespaces.".to_owned()
         }
@@ -108,7 +97,7 @@ fn advise(proof: &Proof, host: &Host) -> Shortfall {
         SandboxLevel::Namespaces if proof.refused.is_some() => for_namespaces(host, &why),
         SandboxLevel::Namespaces => "Report this: the level was made, and did not hold.".to_owned(),
     };
-    Shortfall { level: proof.level, why, steps }
+    MissedLevel { level: proof.level, why, remedy }
 }
 
 const FOR_CONTAINER: &str = "Look at how the engine is set up: `docker info` or `podman info`, and that a container of the \
@@ -239,7 +228,7 @@ mod tests {
 
     fn said(level: SandboxLevel, why: &str, host: Host) -> String {
         let proof = Proof { level, held: false, refused: Some(why.to_owned()), attempts: Vec::new() };
-        advise(&proof, &host).to_string()
+        in_words(&advise(&proof, &host))
     }
 
     fn laptop() -> Host {
@@ -335,12 +324,12 @@ mod tests {
         let attempt = |what: &str, held| Attempted { what: what.to_owned(), held, detail: "how".to_owned() };
         let attempts = vec![attempt("read a secret", false), attempt("write", true)];
         let proof = Proof { level: SandboxLevel::Landlock, held: false, refused: None, attempts };
-        assert!(advise(&proof, &laptop()).to_string().contains("a program could read a secret (how)\n"));
+        assert!(in_words(&advise(&proof, &laptop())).contains("a program could read a secret (how)\n"));
     }
 
     #[test]
     fn a_level_that_holds_needs_no_remedy() {
         let proof = Proof { level: SandboxLevel::Landlock, held: true, refused: None, attempts: Vec::new() };
-        assert_eq!(shortfall(&proof), None);
+        assert_eq!(missed_level(&proof), None);
     }
 }
