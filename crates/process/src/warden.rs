@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::RawFd;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -34,7 +35,7 @@ use crate::wire::{self, WantedContainment, WardenRequest};
 use housed::Housed;
 use launch::Launched;
 use outlet::Outlet;
-use terminate::Left;
+use terminate::{Left, ProcessTree};
 use watch::ProgramWatch;
 
 /// The first argument of the binary that means: call [`warden_main`] with what follows, and do nothing else.
@@ -195,41 +196,57 @@ fn run(mut program: Program, control: File, prepared: Prepared) -> Finished {
         false => (Exit::Cancelled, Left::Program),
     };
     outlet.into_iter().for_each(Outlet::end);
-    if left != Left::Nothing {
-        guard.look_at_strays(tree.leader, containment);
-    }
-    let ended = tree.end(left, &guard).unwrap_or_else(|error| {
-        eprintln!("cannot end the tree of {}: {error}", program.dir.display());
-        terminate::TreeEnd { stray_count: 0, survivor_count: 1 }
-    });
-    // Once nobody is left to be reaped: podman's containers are children of its client.
-    let left_in_engine = housed.as_ref().map_or(0, Housed::end);
-    let duration = started.elapsed();
-    let stall = watch.stall();
-    let (stdout, stderr) = watch.finish();
-    let (trips, left_in_group) = guard.finish(&exit);
-    let survivor_count = ended.survivor_count.max(left_in_group).max(left_in_engine);
-    if survivor_count == 0 {
-        ProcessRecord::remove(&program.dir).ok();
-    }
-    let refusals = record::refusals(&program.dir);
-    // Beside a client there are helpers of the engine's, and nothing of the program's.
-    let (exit, stray_count) = match &housed {
-        Some(housed) => (housed.exit(exit, &program.dir), 0),
-        None => (exit, ended.stray_count),
-    };
+    let finished = EndedProgram { dir: &program.dir, tree, guard, watch, housed }.finish(exit, left, started);
     drop(lock);
-    Finished {
-        exit,
-        stdout,
-        stderr,
-        duration,
-        stray_count,
-        survivor_count,
-        containment,
-        trips,
-        stall,
-        refusals,
+    finished
+}
+
+/// A program that has ended or must be killed, with whatever it left.
+struct EndedProgram<'a> {
+    dir: &'a Path,
+    tree: ProcessTree,
+    guard: ResourceGuard,
+    watch: ProgramWatch,
+    housed: Option<Housed>,
+}
+
+impl EndedProgram<'_> {
+    /// Ends the tree, puts the output in order, and removes the record once nothing is alive.
+    fn finish(mut self, exit: Exit, left: Left, started: Instant) -> Finished {
+        let containment = self.tree.containment;
+        if left != Left::Nothing {
+            self.guard.look_at_strays(self.tree.leader, containment);
+        }
+        let ended = self.tree.end(left, &self.guard).unwrap_or_else(|error| {
+            eprintln!("cannot end the tree of {}: {error}", self.dir.display());
+            terminate::TreeEnd { stray_count: 0, survivor_count: 1 }
+        });
+        // Once nobody is left to be reaped: podman's containers are children of its client.
+        let left_in_engine = self.housed.as_ref().map_or(0, Housed::end);
+        let duration = started.elapsed();
+        let stall = self.watch.stall();
+        let (stdout, stderr) = self.watch.finish();
+        let (trips, left_in_group) = self.guard.finish(&exit);
+        let survivor_count = ended.survivor_count.max(left_in_group).max(left_in_engine);
+        if survivor_count == 0 {
+            ProcessRecord::remove(self.dir).ok();
+        }
+        let (exit, stray_count) = match &self.housed {
+            // Beside a client there are helpers of the engine's, and nothing of the program's.
+            Some(housed) => (housed.exit(exit, self.dir), 0),
+            None => (exit, ended.stray_count),
+        };
+        Finished {
+            stdout,
+            stderr,
+            duration,
+            stray_count,
+            survivor_count,
+            trips,
+            stall,
+            refusals: record::refusals(self.dir),
+            ..Finished::without_output(self.dir, exit, containment)
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -86,32 +87,42 @@ impl CaptureWriter {
 
     fn put_in_order(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         let unfinished = self.path.with_extension("tmp");
-        let ordered = File::create(&unfinished)?;
+        let mut ordered = Ordered { file: File::create(&unfinished)?, end: 0 };
         let marker = format!("\n… {} bytes left out …\n", self.total - self.cap);
         let (oldest, _) = self.place();
-        let mut end = copy(&self.file, 0..self.head(), (&ordered, 0), buffer)?;
-        ordered.write_all_at(marker.as_bytes(), end)?;
-        end += marker.len() as u64;
-        end = copy(&self.file, oldest..self.cap, (&ordered, end), buffer)?;
-        copy(&self.file, self.head()..oldest, (&ordered, end), buffer)?;
+        ordered.copy(&self.file, 0..self.head(), buffer)?;
+        ordered.append(marker.as_bytes())?;
+        ordered.copy(&self.file, oldest..self.cap, buffer)?;
+        ordered.copy(&self.file, self.head()..oldest, buffer)?;
         std::fs::rename(unfinished, &self.path)
     }
 }
 
-fn copy(from: &File, range: std::ops::Range<u64>, to: (&File, u64), buffer: &mut [u8]) -> io::Result<u64> {
-    let (to, mut offset) = to;
-    let mut at = range.start;
-    while at < range.end {
-        let size = (range.end - at).min(buffer.len() as u64) as usize;
-        let size = from.read_at(&mut buffer[..size], at)?;
-        if size == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        to.write_all_at(&buffer[..size], offset)?;
-        at += size as u64;
-        offset += size as u64;
+struct Ordered {
+    file: File,
+    end: u64,
+}
+
+impl Ordered {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, self.end)?;
+        self.end += bytes.len() as u64;
+        Ok(())
     }
-    Ok(offset)
+
+    fn copy(&mut self, from: &File, range: Range<u64>, buffer: &mut [u8]) -> io::Result<()> {
+        let mut at = range.start;
+        while at < range.end {
+            let size = (range.end - at).min(buffer.len() as u64) as usize;
+            let size = from.read_at(&mut buffer[..size], at)?;
+            if size == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.append(&buffer[..size])?;
+            at += size as u64;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
