@@ -10,6 +10,7 @@ mod place;
 #[cfg(test)]
 mod reference;
 mod show;
+mod signals;
 
 use std::process::ExitCode;
 

@@ -3,6 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_core::id::LoopName;
 use windlass_core::view::{Owner, View};
@@ -11,7 +12,7 @@ use windlass_driver::project::{self, Project, ProjectError};
 use windlass_driver::remains::Remains;
 use windlass_driver::surroundings::Surroundings;
 use windlass_driver::trail;
-use windlass_store::{Head, Reader, StateDir, VaultDir, holder};
+use windlass_store::{LogHead, LoopRow, ReadStore, StateDir, Store, VaultDir};
 
 use crate::failure::{Failure, OrFail};
 use crate::show::out::complain;
@@ -26,7 +27,8 @@ pub struct ProjectStore {
 /// A loop that is on record.
 pub struct StoredLoop {
     pub name: LoopName,
-    pub head: Head,
+    pub head: LogHead,
+    pub reader: Arc<dyn ReadStore>,
 }
 
 /// What the command line says about places.
@@ -67,6 +69,11 @@ impl Locations {
 }
 
 impl ProjectStore {
+    /// The records, for changing a loop.
+    pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+        windlass_store::open(&self.vault).or_error()
+    }
+
     /// A loop with everything the driver needs to find it.
     pub fn site(&self, name: &LoopName) -> LoopSite {
         LoopSite {
@@ -79,11 +86,11 @@ impl ProjectStore {
 
     /// The records, for reading; none if windlass was never used here. A loop
     /// that left something and is not on record is a loss, and is told as one.
-    pub fn reader(&self) -> Result<Option<Reader>, Failure> {
+    pub fn reader(&self) -> Result<Option<Arc<dyn ReadStore>>, Failure> {
         let remains = Remains::look(&self.project.top, &self.vault);
-        let reader = Reader::open(&self.vault).or_error()?;
+        let reader = windlass_store::open_read(&self.vault).or_error()?;
         let known = match &reader {
-            Some(reader) => reader.names().or_error()?,
+            Some(reader) => reader.loops().or_error()?.into_iter().map(|row| row.name).collect(),
             None => Vec::new(),
         };
         match remains.unrecorded(&known) {
@@ -93,12 +100,12 @@ impl ProjectStore {
     }
 
     /// Loops whose names a reading command may mean.
-    pub fn find(&self, name: Option<&str>) -> Result<(Reader, StoredLoop), Failure> {
+    pub fn find(&self, name: Option<&str>) -> Result<(Arc<dyn ReadStore>, StoredLoop), Failure> {
         let Some(reader) = self.reader()? else { return Err(no_loops()) };
         if let Some(name) = name.and_then(|name| LoopName::new(name).ok())
             && let Some(head) = reader.head(&name).or_error()?
         {
-            return Ok((reader, StoredLoop { name, head }));
+            return Ok((Arc::clone(&reader), StoredLoop { name, head, reader }));
         }
         let mut rows = self.known(&reader)?;
         let all: Vec<String> = rows.iter().map(|row| row.name.to_string()).collect();
@@ -119,9 +126,10 @@ impl ProjectStore {
         }
     }
 
-    pub fn known(&self, reader: &Reader) -> Result<Vec<StoredLoop>, Failure> {
+    pub fn known(&self, reader: &Arc<dyn ReadStore>) -> Result<Vec<StoredLoop>, Failure> {
         let rows = reader.loops().or_error()?.into_iter();
-        Ok(rows.map(|row| StoredLoop { name: row.name, head: row.head }).collect())
+        let known = |row: LoopRow| StoredLoop { name: row.name, head: row.head, reader: Arc::clone(reader) };
+        Ok(rows.map(known).collect())
     }
 
     /// The loop a changing command means: its exact name, or the only one.
@@ -146,7 +154,7 @@ impl ProjectStore {
     /// cannot be written is told, and stops nothing.
     pub fn refresh_trail(&self, name: &LoopName) {
         let refreshed = self.reader().map(|reader| match &reader {
-            Some(reader) => trail::refresh(reader, name, &self.project.top),
+            Some(reader) => trail::refresh(&**reader, name, &self.project.top),
             None => Ok(()),
         });
         if let Ok(Err(error)) = refreshed {
@@ -156,9 +164,8 @@ impl ProjectStore {
 
     /// A loop's View, with the truth about its owner.
     pub fn view(&self, row: &StoredLoop) -> Result<View, Failure> {
-        let view: View = serde_json::from_str(&row.head.view)
-            .map_err(|error| Failure::error(format!("the stored view of {}: {error}", row.name)))?;
-        let held = holder(&self.vault.loop_lock(&row.name)).or_error()?.is_held();
+        let view = windlass_store::view(&*row.reader, &row.name, &row.head).or_error()?;
+        let held = row.reader.holder(&row.name).or_error()?.is_held();
         Ok(view.seen_with(if held { Owner::Alive } else { Owner::Gone }))
     }
 }

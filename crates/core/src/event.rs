@@ -27,6 +27,27 @@ pub struct Decision {
     pub effects: Vec<Issued>,
 }
 
+/// What became of an operator's command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandAnswer {
+    Done,
+    Refused { why: String },
+}
+
+impl Decision {
+    /// What this decision answers to a command; nothing if it did not take it.
+    pub fn answer_to(&self, command: CommandId) -> Option<CommandAnswer> {
+        let is_it =
+            |event: &Event| matches!(event, Event::CommandTaken { command: id, .. } if *id == command);
+        let at = self.events.iter().position(is_it)?;
+        let refused = self.events[at + 1..].iter().find_map(|event| match event {
+            Event::InputRefused { why, .. } => Some(why.clone()),
+            _ => None,
+        });
+        Some(refused.map_or(CommandAnswer::Done, |why| CommandAnswer::Refused { why }))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {

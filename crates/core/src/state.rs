@@ -8,7 +8,7 @@ use crate::effect::{Effect, Issued};
 use crate::event::{Decision, Event, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::Finding;
 use crate::gate::{GateKey, GateSummary};
-use crate::id::{AttemptId, BlobId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
+use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{AgentPolicy, Policy, Role};
@@ -56,6 +56,8 @@ pub struct State {
     pub waiting: Option<Wait>,
     pub paused: Option<Pause>,
     pub cancelling: bool,
+    /// The last command that was taken: those up to it are answered.
+    pub last_command: CommandId,
     pub completion_summary: Option<String>,
     /// Time spent working, over the whole life of the loop.
     pub worked: Millis,

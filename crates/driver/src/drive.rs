@@ -2,10 +2,9 @@
 
 use windlass_core::event::Decision;
 use windlass_core::id::EffectId;
-use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Input, Stamped};
+use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Input};
 use windlass_core::outcome::Outcome;
 use windlass_core::state::{Duty, Lifecycle, Pause};
-use windlass_store::Blob;
 
 use crate::journal::{Journal, JournalError};
 use crate::world::{Closed, Happening, World};
@@ -26,8 +25,8 @@ pub enum DriveError {
     World(String),
 }
 
-pub struct Drive<'j, 'a, 'w> {
-    journal: &'j mut Journal<'a>,
+pub struct Drive<'w> {
+    journal: Journal,
     world: &'w mut dyn World,
     /// The effect being performed: one at a time.
     running: Option<Running>,
@@ -40,8 +39,8 @@ struct Running {
     stopping: bool,
 }
 
-impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
-    pub fn new(journal: &'j mut Journal<'a>, world: &'w mut dyn World) -> Self {
+impl<'w> Drive<'w> {
+    pub fn new(journal: Journal, world: &'w mut dyn World) -> Self {
         Self { journal, world, running: None, unpublished: None }
     }
 
@@ -63,6 +62,7 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
     }
 
     fn drive(&mut self, asked: Asked) -> Result<Ended, DriveError> {
+        self.take_commands()?;
         self.take(None, Input::RunAsked(asked))?;
         self.close_lost()?;
         loop {
@@ -91,8 +91,20 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
     fn wait(&mut self) -> Result<(), DriveError> {
         self.publish();
         let deadline = self.journal.state().next_deadline().filter(|_| self.running.is_none());
-        let happening = self.world.wait(deadline);
-        self.happened(happening)
+        match self.world.wait(deadline) {
+            Happening::Closed(closed) => self.closed(closed),
+            Happening::Woken => self.take_commands(),
+            Happening::DeadlinePassed => self.take(None, Input::DeadlinePassed),
+            Happening::Signalled { signal } => self.take(None, Input::Interrupted { signal }),
+            Happening::Broken { why } => Err(DriveError::World(why)),
+        }
+    }
+
+    fn take_commands(&mut self) -> Result<(), DriveError> {
+        for sent in self.journal.waiting_commands()? {
+            self.take(None, Input::Commanded { id: sent.id, command: sent.command })?;
+        }
+        Ok(())
     }
 
     fn close_lost(&mut self) -> Result<(), DriveError> {
@@ -140,16 +152,6 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
         }
     }
 
-    fn happened(&mut self, happening: Happening) -> Result<(), DriveError> {
-        match happening {
-            Happening::Closed(closed) => self.closed(closed),
-            Happening::Commanded { id, command } => self.take(None, Input::Commanded { id, command }),
-            Happening::DeadlinePassed => self.take(None, Input::DeadlinePassed),
-            Happening::Signalled { signal } => self.take(None, Input::Interrupted { signal }),
-            Happening::Broken { why } => Err(DriveError::World(why)),
-        }
-    }
-
     /// A step of windlass's own that was cut short stays on the list and is
     /// done again, unless the run is being cancelled.
     fn closed(&mut self, closed: Closed) -> Result<(), DriveError> {
@@ -158,23 +160,13 @@ impl<'j, 'a, 'w> Drive<'j, 'a, 'w> {
         if cut_short && !self.journal.state().cancelling {
             return Ok(());
         }
-        self.take_with(Some(closed.effect), closed.input, closed.blobs)
+        self.take(Some(closed.effect), closed.input)
     }
 
     fn take(&mut self, closes: Option<EffectId>, what: Input) -> Result<(), DriveError> {
-        self.take_with(closes, what, Vec::new())
-    }
-
-    fn take_with(
-        &mut self,
-        closes: Option<EffectId>,
-        what: Input,
-        blobs: Vec<Blob>,
-    ) -> Result<(), DriveError> {
         self.publish();
         let stamp = self.world.stamp();
-        let input = Stamped { at: stamp.at, elapsed: stamp.elapsed, fresh: stamp.fresh, closes, what };
-        self.unpublished = Some(self.journal.take(&input, blobs)?);
+        self.unpublished = Some(self.journal.take(stamp, closes, what)?);
         Ok(())
     }
 

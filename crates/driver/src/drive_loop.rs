@@ -1,37 +1,38 @@
-//! A drive of a loop on this machine, from its lock to its outcome.
+//! A drive of a loop, from its lease to its outcome; and the loop's world on
+//! this machine.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use windlass_core::event::Decision;
 use windlass_core::id::LoopName;
-use windlass_core::input::{Asked, Input, Stamped};
+use windlass_core::input::{Asked, Input};
 use windlass_core::live::Live;
 use windlass_core::outcome::Reason;
 use windlass_core::policy::Policy;
 use windlass_core::state::{Pause, State};
 use windlass_process::{LeftoversError, Spawner};
-use windlass_store::blob::BlobDir;
-use windlass_store::{BlobError, Fault, LockError, LoopLock, OpenError, Reader, Store, VaultDir};
+use windlass_store::{LeaseError, Store, StoreError, VaultDir};
 use windlass_workspace::{Checkout, Space};
 
-use crate::clock::{self, Clock};
+use crate::clock::Clock;
 use crate::confine::{Confine, Exposed, Unproven, check_records, prove};
 use crate::drive::{Drive, DriveError, Ended};
 use crate::ground::{Ground, GroundError};
+use crate::interrupt::Interrupts;
 use crate::journal::{Journal, JournalError};
 use crate::machine::{Machine, Observer};
-use crate::operate::LEFTOVERS_PATIENCE;
-use crate::perform::{Litter, Shelf, SpaceDesk, Stop, Workshop};
+use crate::perform::{BlobStage, Litter, SpaceDesk, Stop, Workshop};
 use crate::project::Project;
 use crate::surroundings::{NoShell, Surroundings};
 use crate::trail::Keeper;
 use crate::weaken::Defence;
+use crate::world::{Stamp, World, Worlds};
 
-/// The largest task text that is read back.
-const TEXT_LIMIT: u64 = 2 << 20;
+/// How long what an old attempt left may take to die.
+pub const LEFTOVERS_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A loop, and where everything of it is.
 #[derive(Clone)]
@@ -45,7 +46,7 @@ pub struct LoopSite {
 #[derive(Debug, thiserror::Error)]
 pub enum DriveLoopError {
     #[error(transparent)]
-    Lock(#[from] LockError),
+    Lease(#[from] LeaseError),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
@@ -57,11 +58,7 @@ pub enum DriveLoopError {
     #[error(transparent)]
     Ground(#[from] GroundError),
     #[error(transparent)]
-    Store(#[from] Fault),
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    #[error(transparent)]
-    Blob(#[from] BlobError),
+    Store(#[from] StoreError),
     #[error("{path}: {source}")]
     File { path: String, source: std::io::Error },
     #[error(transparent)]
@@ -80,8 +77,8 @@ impl DriveLoopError {
     #[expect(clippy::wildcard_enum_match_arm, reason = "most errors say it all")]
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Lock(LockError::Held { .. }) => {
-                vec!["another process drives this loop; `windlass status` shows it".to_owned()]
+            Self::Lease(LeaseError::Held { .. }) => {
+                vec!["`windlass status` shows what it does".to_owned()]
             }
             Self::Exposed(exposed) => exposed.hints(),
             Self::Sandbox(unproven) => unproven.hints(),
@@ -93,56 +90,85 @@ impl DriveLoopError {
     }
 }
 
-pub fn drive_loop(
-    store: &mut Store,
-    site: &LoopSite,
+/// Drives a loop until it rests, in the world that is opened for it.
+pub fn drive(
+    store: &Arc<dyn Store>,
+    name: &LoopName,
     asked: Asked,
-    observer: &mut dyn Observer,
+    worlds: &mut dyn Worlds,
 ) -> Result<Ended, DriveLoopError> {
-    let lock = LoopLock::take(&site.vault.loop_lock(&site.name), clock::wall())?;
-    windlass_process::end_leftovers(&site.vault.attempts(&site.name), LEFTOVERS_PATIENCE)?;
-    let commands = open_reader(&site.vault)?;
-    let mut journal = Journal::open(store, &site.name)?;
-    let mut texts = BTreeMap::new();
-    for task in journal.state().tasks.iter() {
-        let bytes = commands.blob(&task.task.text, TEXT_LIMIT)?;
-        texts.insert(task.task.text.clone(), String::from_utf8_lossy(&bytes).into_owned());
-    }
-    let mut keeper = Keeper::open(&site.project.top, &site.name);
-    keeper.catch_up(&commands, journal.state());
-    // More than anybody can read between two looks; what does not fit is in the transcript.
-    let (to, live) = std::sync::mpsc::sync_channel(1000);
-    let workshop = workshop(site, journal.state().policy(), texts, (keeper.directory(), to))?;
-    let asked = Asked { sandbox: workshop.proven.clone(), ..asked };
-    let mut both = Both { keeper, observer };
+    let _lease = store.lease(name, worlds.stamp().at)?;
+    let journal = Journal::open(Arc::clone(store), name)?;
     let ended = {
-        let mut machine = Machine::new(workshop, site.name.clone(), (commands, live), &mut both)
-            .map_err(|source| DriveLoopError::File { path: "signals".to_owned(), source })?;
-        Drive::new(&mut journal, &mut machine).run(asked)
+        let mut world = worlds.open(store, journal.state())?;
+        let asked = Asked { sandbox: world.sandbox(), ..asked };
+        Drive::new(journal, world.as_mut()).run(asked)
     };
-    drop(lock);
     match ended {
-        Err(DriveError::Journal(error)) if error.is_disk_full() => pause_full(store, site, &error),
+        Err(DriveError::Journal(error)) if error.is_disk_full() => pause_full(store, name, worlds, &error),
         ended => Ok(ended?),
     }
 }
 
 /// The log could not grow; the store's reserve makes room for saying so.
-fn pause_full(store: &mut Store, site: &LoopSite, error: &JournalError) -> Result<Ended, DriveLoopError> {
+fn pause_full(
+    store: &Arc<dyn Store>,
+    name: &LoopName,
+    worlds: &mut dyn Worlds,
+    error: &JournalError,
+) -> Result<Ended, DriveLoopError> {
     let full = |_: JournalError| DriveLoopError::DiskFull(error.to_string());
-    let mut journal = Journal::open(store, &site.name).map_err(full)?;
-    let stamp = Clock::new().stamp();
+    let mut journal = Journal::open(Arc::clone(store), name).map_err(full)?;
     let what = Input::StoreFull { detail: error.to_string() };
-    let input = Stamped { at: stamp.at, elapsed: stamp.elapsed, fresh: stamp.fresh, closes: None, what };
-    journal.take(&input, Vec::new()).map_err(full)?;
+    journal.take(worlds.stamp(), None, what).map_err(full)?;
     Ok(Ended::Paused(Pause { why: Reason::DiskFull, detail: error.to_string() }))
+}
+
+/// The loop's world on this machine.
+pub struct SiteWorlds<'o> {
+    pub site: LoopSite,
+    pub interrupts: Interrupts,
+    observer: WithTrail<'o>,
+    clock: Clock,
+}
+
+impl<'o> SiteWorlds<'o> {
+    /// What is decided is shown to `observer` and written to the trail.
+    pub fn new(site: LoopSite, interrupts: Interrupts, observer: &'o mut dyn Observer) -> Self {
+        let keeper = Keeper::open(&site.project.top, &site.name);
+        Self { site, interrupts, observer: WithTrail { keeper, observer }, clock: Clock::new() }
+    }
+}
+
+impl Worlds for SiteWorlds<'_> {
+    fn stamp(&mut self) -> Stamp {
+        self.clock.stamp()
+    }
+
+    fn open(&mut self, store: &Arc<dyn Store>, state: &State) -> Result<Box<dyn World + '_>, DriveLoopError> {
+        let site = &self.site;
+        windlass_process::end_leftovers(&site.vault.attempts(&site.name), LEFTOVERS_PATIENCE)?;
+        self.observer.keeper.catch_up(&**store, state);
+        // More than anybody can read between two looks; what does not fit is in the transcript.
+        let (to, live) = std::sync::mpsc::sync_channel(1000);
+        let outlets = Outlets { trail: self.observer.keeper.directory(), live: to };
+        let workshop = workshop(site, store, state.policy(), outlets)?;
+        Ok(Box::new(Machine::new(workshop, live, &self.interrupts, &mut self.observer)?))
+    }
+}
+
+/// Where a workshop puts what is not part of the record.
+pub(crate) struct Outlets<'a> {
+    /// The directory of the loop's trail, which agents may read.
+    pub trail: &'a Path,
+    pub live: SyncSender<Live>,
 }
 
 pub(crate) fn workshop(
     site: &LoopSite,
+    store: &Arc<dyn Store>,
     policy: &Policy,
-    texts: BTreeMap<windlass_core::id::BlobId, String>,
-    (trail, live): (&Path, SyncSender<Live>),
+    outlets: Outlets<'_>,
 ) -> Result<Workshop, DriveLoopError> {
     let surroundings = Surroundings { state: site.vault.state().to_owned(), ..site.surroundings.clone() };
     let shell = surroundings.shell()?;
@@ -165,12 +191,14 @@ pub(crate) fn workshop(
     let overlay =
         confine.may_have_tree() && spawner.probe(&checkout).overlay && !surroundings.is_weak(Defence::Layer);
     Ok(Workshop {
+        name: site.name.clone(),
+        store: Arc::clone(store),
         dirs: site.vault.clone(),
-        trail: trail.to_owned(),
+        trail: outlets.trail.to_owned(),
         git,
         repository,
         vault,
-        blobs: Shelf::new(BlobDir::new(site.vault.blobs()), redactor.clone()),
+        blobs: BlobStage::new(Arc::clone(store), redactor.clone()),
         redactor,
         spawner,
         overlay,
@@ -178,50 +206,22 @@ pub(crate) fn workshop(
         shell,
         confine,
         proven: standing.proven,
-        texts,
         space: Mutex::new(SpaceDesk { space, touched: true }),
         checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),
         protection: Mutex::new(None),
         stop: Mutex::new(Stop::default()),
         litter: Litter::default(),
-        live,
-    })
-}
-
-/// Ends a cancelled run that nobody drives. The caller holds the loop's lock,
-/// and nothing of an old attempt is alive.
-pub(crate) fn wind_down(store: &mut Store, site: &LoopSite) -> Result<(), DriveLoopError> {
-    let commands = open_reader(&site.vault)?;
-    let mut journal = Journal::open(store, &site.name)?;
-    let keeper = Keeper::open(&site.project.top, &site.name);
-    let (to, live) = std::sync::mpsc::sync_channel(1);
-    let workshop = workshop(site, journal.state().policy(), BTreeMap::new(), (keeper.directory(), to))?;
-    let mut quiet = Quiet;
-    let mut machine = Machine::new(workshop, site.name.clone(), (commands, live), &mut quiet)
-        .map_err(|source| DriveLoopError::File { path: "signals".to_owned(), source })?;
-    Ok(Drive::new(&mut journal, &mut machine).wind_down()?)
-}
-
-struct Quiet;
-
-impl Observer for Quiet {
-    fn decided(&mut self, _: &State, _: &Decision) {}
-}
-
-fn open_reader(vault: &VaultDir) -> Result<Reader, DriveLoopError> {
-    Reader::open(vault)?.ok_or_else(|| DriveLoopError::File {
-        path: vault.db().display().to_string(),
-        source: std::io::ErrorKind::NotFound.into(),
+        live: outlets.live,
     })
 }
 
 /// What is decided goes to the trail and to whoever watches.
-struct Both<'o> {
+struct WithTrail<'o> {
     keeper: Keeper,
     observer: &'o mut dyn Observer,
 }
 
-impl Observer for Both<'_> {
+impl Observer for WithTrail<'_> {
     fn decided(&mut self, state: &State, decision: &Decision) {
         self.keeper.write(state, decision);
         if let Some(warning) = self.keeper.warning() {

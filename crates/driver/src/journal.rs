@@ -1,107 +1,87 @@
 //! The log of one loop and the state it folds to, kept in step: a decision is
 //! appended, and only then applied.
 
-use windlass_core::event::{Decision, Event};
-use windlass_core::id::{LoopName, Seq};
+use std::sync::Arc;
+
+use windlass_core::event::Decision;
+use windlass_core::id::{EffectId, LoopName, Seq};
 use windlass_core::input::{Input, Stamped};
-use windlass_core::state::State;
+use windlass_core::state::{NotALoop, State};
 use windlass_core::step::step;
 use windlass_core::view::{FOLD_VERSION, View};
-use windlass_store::{Append, AppendError, Blob, Fault, Log, Take, replay};
+use windlass_store::{Append, AppendError, HistoryError, SentCommand, Store, StoreError, fold};
+
+use crate::world::Stamp;
 
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    #[error("there is no loop named {0}")]
-    NoSuchLoop(LoopName),
-    #[error("loop {name}, record {seq}: {why}")]
-    Unreadable { name: LoopName, seq: Seq, why: String },
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    #[error(transparent)]
+    NotALoop(#[from] NotALoop),
     #[error(transparent)]
     Append(#[from] AppendError),
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Store(#[from] StoreError),
 }
 
 impl JournalError {
     pub fn is_disk_full(&self) -> bool {
-        matches!(self, Self::Append(AppendError::Store(Fault::Full { .. })) | Self::Fault(Fault::Full { .. }))
+        matches!(
+            self,
+            Self::Append(AppendError::Store(StoreError::Full { .. }))
+                | Self::Store(StoreError::Full { .. })
+                | Self::History(HistoryError::Store(StoreError::Full { .. }))
+        )
     }
 }
 
-pub struct Journal<'a> {
-    log: &'a mut dyn Log,
+pub struct Journal {
+    store: Arc<dyn Store>,
     state: State,
 }
 
-impl<'a> Journal<'a> {
+impl Journal {
     /// Stores the record that creates a loop.
-    pub fn create(log: &'a mut dyn Log, decision: &Decision, blobs: Vec<Blob>) -> Result<Self, JournalError> {
-        let state = State::found(decision).map_err(|error| JournalError::Unreadable {
-            name: LoopName::new("new").expect("a plain name is legal"),
-            seq: Seq(1),
-            why: error.to_string(),
-        })?;
-        let append = entry(&state, Seq(0), decision, None, blobs);
-        log.append(append)?;
-        Ok(Self { log, state })
+    pub fn create(store: Arc<dyn Store>, decision: &Decision) -> Result<Self, JournalError> {
+        let state = State::found(decision)?;
+        store.append(entry(&state, Seq(0), decision))?;
+        Ok(Self { store, state })
     }
 
     /// Folds a loop's whole log.
-    pub fn open(log: &'a mut dyn Log, name: &LoopName) -> Result<Self, JournalError> {
-        let mut state: Option<State> = None;
-        for record in replay(log, name, Seq(0)) {
-            let record = record?;
-            let unreadable =
-                |why: String| JournalError::Unreadable { name: name.clone(), seq: record.seq, why };
-            let decision: Decision =
-                serde_json::from_str(&record.body).map_err(|error| unreadable(error.to_string()))?;
-            match &mut state {
-                Some(state) => state.apply(record.seq, &decision),
-                None => state = Some(State::found(&decision).map_err(|error| unreadable(error.to_string()))?),
-            }
-        }
-        let state = state.ok_or_else(|| JournalError::NoSuchLoop(name.clone()))?;
-        Ok(Self { log, state })
+    pub fn open(store: Arc<dyn Store>, name: &LoopName) -> Result<Self, JournalError> {
+        let state = fold(&*store, name)?;
+        Ok(Self { store, state })
     }
 
     pub fn state(&self) -> &State {
         &self.state
     }
 
+    /// The commands that no record has taken yet.
+    pub fn waiting_commands(&self) -> Result<Vec<SentCommand>, JournalError> {
+        Ok(self.store.sent(&self.state.creation.name, self.state.last_command)?)
+    }
+
     /// One thing happened: decide, remember, and only then believe it.
-    pub fn take(&mut self, input: &Stamped<Input>, blobs: Vec<Blob>) -> Result<Decision, JournalError> {
-        let decision = step(&self.state, input);
-        let taken = match &input.what {
-            Input::Commanded { id, .. } => Some(Take { command: *id, answer: refusal(&decision) }),
-            Input::RunAsked(_)
-            | Input::WorkspaceReady
-            | Input::AgentFinished(_)
-            | Input::Snapshotted(_)
-            | Input::GateReported(_)
-            | Input::Landed
-            | Input::EffectFailed(_)
-            | Input::EffectDropped
-            | Input::DeadlinePassed
-            | Input::Interrupted { .. }
-            | Input::StoreFull { .. } => None,
-        };
+    pub fn take(
+        &mut self,
+        stamp: Stamp,
+        closes: Option<EffectId>,
+        what: Input,
+    ) -> Result<Decision, JournalError> {
+        let input = Stamped { at: stamp.at, elapsed: stamp.elapsed, fresh: stamp.fresh, closes, what };
+        let decision = step(&self.state, &input);
         let mut after = self.state.clone();
         after.apply(self.state.seq.next(), &decision);
-        let append = entry(&after, self.state.seq, &decision, taken, blobs);
-        self.log.append(append)?;
+        self.store.append(entry(&after, self.state.seq, &decision))?;
         self.state = after;
         Ok(decision)
     }
 }
 
-/// Why a command was refused, if it was.
-pub fn refusal(decision: &Decision) -> Option<String> {
-    decision
-        .events
-        .iter()
-        .find_map(|event| if let Event::InputRefused { why, .. } = event { Some(why.clone()) } else { None })
-}
-
-fn entry(after: &State, expected: Seq, decision: &Decision, takes: Option<Take>, blobs: Vec<Blob>) -> Append {
+fn entry(after: &State, expected: Seq, decision: &Decision) -> Append {
     Append {
         loop_name: after.creation.name.clone(),
         expected,
@@ -110,7 +90,5 @@ fn entry(after: &State, expected: Seq, decision: &Decision, takes: Option<Take>,
         events: decision.events.len() as u64,
         view: serde_json::to_string(&View::of(after)).expect("a view is plain data"),
         fold_version: FOLD_VERSION,
-        takes,
-        blobs,
     }
 }

@@ -1,5 +1,5 @@
-//! The real world: effects on a thread of their own, commands from the store,
-//! signals from the kernel, time from the clock.
+//! The real world: effects on a thread of their own, wakes from the store,
+//! interrupts from the process, time from the clock.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use std::time::Duration;
 
 use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
-use windlass_core::id::{CommandId, EffectId, LoopName};
+use windlass_core::id::EffectId;
 use windlass_core::input::Input;
 use windlass_core::live::Live;
 use windlass_core::outcome::{Fault, Reason};
+use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::State;
 use windlass_core::time::Timestamp;
-use windlass_store::{Blob, Reader};
+use windlass_store::{Followed, StoreError, Subscription};
 
 use crate::clock::{self, Clock};
-use crate::operate::LEFTOVERS_PATIENCE;
+use crate::drive_loop::LEFTOVERS_PATIENCE;
+use crate::interrupt::{Interrupts, Listening};
 use crate::perform::{Job, Workshop};
-use crate::signal::{self, Watch};
 use crate::world::{Closed, Happening, Stamp, World};
 
-/// How long a command may lie unread.
-const LOOK_AROUND: Duration = Duration::from_millis(150);
+/// How often whoever watches is given the chance to show that time passes.
+const TICK: Duration = Duration::from_millis(150);
 
 /// Sees every decision, and a tick now and then, to show them.
 pub trait Observer {
@@ -36,18 +37,23 @@ pub trait Observer {
     fn warned(&mut self, _text: &str) {}
 }
 
+/// Nobody watches.
+pub struct Unwatched;
+
+impl Observer for Unwatched {
+    fn decided(&mut self, _: &State, _: &Decision) {}
+}
+
 pub struct Machine<'o> {
     workshop: Arc<Workshop>,
     observer: &'o mut dyn Observer,
-    name: LoopName,
-    commands: Reader,
-    last_command: CommandId,
     clock: Clock,
     to: SyncSender<Happening>,
     from: Receiver<Happening>,
     live: Receiver<Live>,
     performer: Option<Performer>,
-    _signals: Watch,
+    _interrupts: Listening,
+    _commands: Subscription,
 }
 
 /// The thread that performs effects, one after the other: to start one for each would take longer than some effects.
@@ -63,9 +69,9 @@ impl Performer {
         let (jobs, given) = sync_channel::<(EffectId, Job)>(1);
         let work = move || {
             for (effect, job) in given {
-                let (input, blobs) = contained(&workshop, job);
+                let input = contained(&workshop, job);
                 // The drive may be gone already; then nobody waits for this.
-                let _ = to.send(Happening::Closed(Closed { effect, input, blobs }));
+                let _ = to.send(Happening::Closed(Closed { effect, input }));
             }
         };
         let thread = std::thread::Builder::new().name("perform".to_owned()).spawn(work)?;
@@ -80,16 +86,17 @@ impl Performer {
 
 /// A panic ends its effect, not the drive: nothing of it is left alive, and the
 /// loop pauses with what happened.
-fn contained(workshop: &Workshop, job: Job) -> (Input, Vec<Blob>) {
-    let (what, name) = (job.effect().name(), job.loop_name().clone());
+fn contained(workshop: &Workshop, job: Job) -> Input {
+    let what = job.effect().name();
     let performed = std::panic::catch_unwind(AssertUnwindSafe(|| workshop.perform(job)));
     performed.unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
-        let left = windlass_process::end_leftovers(&workshop.dirs.attempts(&name), LEFTOVERS_PATIENCE);
+        let left =
+            windlass_process::end_leftovers(&workshop.dirs.attempts(&workshop.name), LEFTOVERS_PATIENCE);
         let left = left.err().map(|error| format!("; {error}")).unwrap_or_default();
         let detail = format!("windlass has a defect, please report it: {what}: {said}{left}");
-        (Input::EffectFailed(Fault { reason: Reason::InternalError, detail }), Vec::new())
+        Input::EffectFailed(Fault { reason: Reason::InternalError, detail })
     })
 }
 
@@ -107,24 +114,31 @@ impl Drop for Performer {
 impl<'o> Machine<'o> {
     pub fn new(
         workshop: Workshop,
-        name: LoopName,
-        (commands, live): (Reader, Receiver<Live>),
+        live: Receiver<Live>,
+        interrupts: &Interrupts,
         observer: &'o mut dyn Observer,
-    ) -> std::io::Result<Self> {
+    ) -> Result<Self, StoreError> {
         let (to, from) = sync_channel(16);
-        let signals = signal::watch(to.clone())?;
+        let signals = to.clone();
+        let interrupted = move |signal: &str| {
+            drop(signals.send(Happening::Signalled { signal: signal.to_owned() }));
+        };
+        let wakes = to.clone();
+        // One that finds no room is one of many: the drive looks again anyway.
+        let woken = Arc::new(move || drop(wakes.try_send(Happening::Woken)));
+        let commands = workshop.store.follow(&workshop.name, Followed::Commands, woken)?;
+        // What was sent before is waiting.
+        drop(to.try_send(Happening::Woken));
         Ok(Self {
             workshop: Arc::new(workshop),
             observer,
-            name,
-            commands,
-            last_command: CommandId(0),
             clock: Clock::new(),
             to,
             from,
             live,
             performer: None,
-            _signals: signals,
+            _interrupts: interrupts.listen(interrupted),
+            _commands: commands,
         })
     }
 
@@ -139,24 +153,15 @@ impl<'o> Machine<'o> {
             false => Err("the thread that performs effects has ended".to_owned()),
         }
     }
-
-    fn next_command(&mut self) -> Option<Happening> {
-        let waiting = match self.commands.untaken(&self.name, self.last_command) {
-            Ok(waiting) => waiting,
-            Err(fault) => return Some(Happening::Broken { why: fault.to_string() }),
-        };
-        let row = waiting.into_iter().next()?;
-        self.last_command = row.id;
-        match serde_json::from_str(&row.body) {
-            Ok(command) => Some(Happening::Commanded { id: row.id, command }),
-            Err(error) => Some(Happening::Broken { why: format!("command {}: {error}", row.id) }),
-        }
-    }
 }
 
 impl World for Machine<'_> {
     fn stamp(&mut self) -> Stamp {
         self.clock.stamp()
+    }
+
+    fn sandbox(&self) -> ProvenSandbox {
+        self.workshop.proven.clone()
     }
 
     fn start(&mut self, id: EffectId, effect: &Effect, state: &State) {
@@ -173,13 +178,10 @@ impl World for Machine<'_> {
 
     fn wait(&mut self, deadline: Option<Timestamp>) -> Happening {
         loop {
-            if let Some(command) = self.next_command() {
-                return command;
-            }
             if deadline.is_some_and(|deadline| clock::wall() >= deadline) {
                 return Happening::DeadlinePassed;
             }
-            let happening = self.from.recv_timeout(LOOK_AROUND);
+            let happening = self.from.recv_timeout(TICK);
             while let Ok(live) = self.live.try_recv() {
                 self.observer.heard(&live);
             }

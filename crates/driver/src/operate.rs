@@ -1,24 +1,28 @@
 //! The operator's commands: written down first, then taken by whoever owns the
-//! loop. Where no owner lives, they are taken here, under the loop's lock.
+//! loop. Where no owner lives, they are taken here, under the loop's lease.
 
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use windlass_core::id::CommandId;
-use windlass_core::input::{Command, Input, Stamped};
-use windlass_process::LeftoversError;
-use windlass_store::{Ask, AskError, Fault, LockError, Log, LoopLock, Store};
+use windlass_core::event::CommandAnswer;
+use windlass_core::id::{CommandId, LoopName, Seq};
+use windlass_core::input::{Command, Input};
+use windlass_store::{
+    Followed, HistoryError, LeaseError, NewCommand, SendError, Store, StoreError, decisions,
+};
 
-use crate::clock::{self, Clock};
-use crate::drive_loop::{self, DriveLoopError, LoopSite};
+use crate::clock;
+use crate::drive::Drive;
+use crate::drive_loop::DriveLoopError;
 use crate::journal::{Journal, JournalError};
+use crate::world::Worlds;
 
 /// How long an owner may take to answer before the asker stops waiting. The
 /// command is durable either way.
 const PATIENCE: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(20);
-
-/// How long what an old attempt left may take to die.
-pub const LEFTOVERS_PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is looked whether the owner is still there.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -33,17 +37,15 @@ pub enum Answer {
 #[derive(Debug, thiserror::Error)]
 pub enum OperateError {
     #[error(transparent)]
-    Ask(#[from] AskError),
+    Send(#[from] SendError),
     #[error(transparent)]
-    Store(#[from] Fault),
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    History(#[from] HistoryError),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
-    Lock(LockError),
-    #[error(transparent)]
-    Leftovers(#[from] LeftoversError),
-    #[error("command {id} cannot be read: {why}")]
-    Unreadable { id: CommandId, why: String },
+    Lease(LeaseError),
     #[error("the cancel is recorded, but what the loop's last driver left is not: {0}")]
     WindDown(Box<DriveLoopError>),
 }
@@ -59,47 +61,65 @@ impl OperateError {
     }
 }
 
-pub fn operate(store: &mut Store, site: &LoopSite, command: &Command) -> Result<Answer, OperateError> {
-    let name = &site.name;
-    let body = serde_json::to_string(command).expect("a command is plain data");
-    let id = store.ask(Ask { loop_name: name.clone(), at: clock::wall(), body })?;
+pub fn operate(
+    store: &Arc<dyn Store>,
+    name: &LoopName,
+    command: Command,
+    worlds: &mut dyn Worlds,
+) -> Result<Answer, OperateError> {
+    let mut seen = store.head(name)?.map_or(Seq(0), |head| head.seq);
+    let (wake, woken) = sync_channel(1);
+    let wake = Arc::new(move || {
+        let _ = wake.try_send(());
+    });
+    let _following = store.follow(name, Followed::Records, wake)?;
+    let id = store.send(NewCommand { loop_name: name.clone(), at: worlds.stamp().at, command })?;
     let deadline = clock::now() + PATIENCE;
     loop {
-        match LoopLock::take(&site.vault.loop_lock(name), clock::wall()) {
-            Ok(_lock) => take_all(store, site)?,
-            Err(LockError::Held { .. }) => {}
-            Err(error) => return Err(OperateError::Lock(error)),
+        match store.lease(name, worlds.stamp().at) {
+            Ok(_lease) => take_all(store, name, worlds)?,
+            Err(LeaseError::Held { .. }) => {}
+            Err(error) => return Err(OperateError::Lease(error)),
         }
-        let taken = store.command(id)?.and_then(|row| row.taken);
-        if let Some(taken) = taken {
-            return Ok(taken.answer.map_or(Answer::Done, |why| Answer::Refused { why }));
+        if let Some(answer) = answer(&**store, name, &mut seen, id)? {
+            return Ok(answer);
         }
         if clock::now() >= deadline {
             return Ok(Answer::Recorded);
         }
-        std::thread::sleep(PAUSE);
+        let _ = woken.recv_timeout(LOOK_AGAIN);
     }
 }
 
-/// Takes every command that waits. The caller holds the loop's lock.
-fn take_all(store: &mut Store, site: &LoopSite) -> Result<(), OperateError> {
-    let waiting = store.untaken(&site.name, CommandId(0))?;
-    let mut clock = Clock::new();
-    let mut journal = Journal::open(store, &site.name)?;
-    for row in waiting {
-        let command = serde_json::from_str(&row.body)
-            .map_err(|error| OperateError::Unreadable { id: row.id, why: error.to_string() })?;
-        step(&mut journal, &mut clock, Input::Commanded { id: row.id, command })?;
+/// What the records after `seen` answer to a command.
+fn answer(
+    store: &dyn Store,
+    name: &LoopName,
+    seen: &mut Seq,
+    command: CommandId,
+) -> Result<Option<Answer>, HistoryError> {
+    for read in decisions(store, name, *seen) {
+        let (record, decision) = read?;
+        *seen = record.seq;
+        match decision.answer_to(command) {
+            Some(CommandAnswer::Done) => return Ok(Some(Answer::Done)),
+            Some(CommandAnswer::Refused { why }) => return Ok(Some(Answer::Refused { why })),
+            None => {}
+        }
     }
-    if journal.state().cancelling {
-        windlass_process::end_leftovers(&site.vault.attempts(&site.name), LEFTOVERS_PATIENCE)?;
-        drive_loop::wind_down(store, site).map_err(|error| OperateError::WindDown(Box::new(error)))?;
-    }
-    Ok(())
+    Ok(None)
 }
 
-fn step(journal: &mut Journal<'_>, clock: &mut Clock, what: Input) -> Result<(), JournalError> {
-    let stamp = clock.stamp();
-    let input = Stamped { at: stamp.at, elapsed: stamp.elapsed, fresh: stamp.fresh, closes: None, what };
-    journal.take(&input, Vec::new()).map(|_| ())
+/// Takes every command that waits. The caller holds the loop's lease.
+fn take_all(store: &Arc<dyn Store>, name: &LoopName, worlds: &mut dyn Worlds) -> Result<(), OperateError> {
+    let mut journal = Journal::open(Arc::clone(store), name)?;
+    for sent in journal.waiting_commands()? {
+        journal.take(worlds.stamp(), None, Input::Commanded { id: sent.id, command: sent.command })?;
+    }
+    if !journal.state().cancelling {
+        return Ok(());
+    }
+    let failed = |error: DriveLoopError| OperateError::WindDown(Box::new(error));
+    let mut world = worlds.open(store, journal.state()).map_err(failed)?;
+    Drive::new(journal, world.as_mut()).wind_down().map_err(|error| failed(error.into()))
 }

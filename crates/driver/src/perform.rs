@@ -30,8 +30,7 @@ use windlass_core::usage::{Session, Usage};
 use windlass_gate::Protection;
 use windlass_process::{Canceller, Spawner};
 use windlass_redact::Redactor;
-use windlass_store::blob::BlobDir;
-use windlass_store::{Blob, BlobError, VaultDir};
+use windlass_store::{Store, VaultDir};
 use windlass_workspace::{Checkout, Git, Repository, Space, Vault};
 
 use crate::confine::Confine;
@@ -41,12 +40,14 @@ pub use litter::Litter;
 
 /// Everything an effect may need, shared with the thread that performs it.
 pub struct Workshop {
+    pub name: LoopName,
+    pub store: Arc<dyn Store>,
     pub dirs: VaultDir,
     pub trail: PathBuf,
     pub git: Git,
     pub repository: Repository,
     pub vault: Vault,
-    pub blobs: Shelf,
+    pub blobs: BlobStage,
     pub redactor: Redactor,
     pub spawner: Spawner,
     /// Whether checks can run on a throwaway layer over the clean tree.
@@ -57,8 +58,6 @@ pub struct Workshop {
     pub proven: ProvenSandbox,
     /// What reads the commands of the gate.
     pub shell: PathBuf,
-    /// The tasks' texts, which the state only names.
-    pub texts: BTreeMap<BlobId, String>,
     pub space: Mutex<SpaceDesk>,
     pub checkout: Mutex<Checkout>,
     pub protection: Mutex<Option<Guard>>,
@@ -75,22 +74,28 @@ pub struct Guard {
 }
 
 /// The only way a performer's bytes are kept.
-pub struct Shelf {
-    blobs: BlobDir,
+pub struct BlobStage {
+    blobs: Arc<dyn Store>,
     redactor: Redactor,
 }
 
-impl Shelf {
-    pub fn new(blobs: BlobDir, redactor: Redactor) -> Self {
+impl BlobStage {
+    pub fn new(blobs: Arc<dyn Store>, redactor: Redactor) -> Self {
         Self { blobs, redactor }
     }
 
-    pub fn stage(&self, bytes: Vec<u8>) -> Result<Blob, BlobError> {
+    pub fn put(&self, bytes: Vec<u8>) -> Result<BlobId, Fault> {
         let clean = match self.redactor.bytes(&bytes) {
             Cow::Borrowed(_) => None,
             Cow::Owned(clean) => Some(clean),
         };
-        self.blobs.stage(clean.unwrap_or(bytes))
+        self.blobs.put(clean.unwrap_or(bytes)).map_err(|error| fault(&error))
+    }
+
+    /// The text of a blob that a record names.
+    pub fn text(&self, id: &BlobId, limit: u64) -> Result<String, Fault> {
+        let bytes = self.blobs.blob(id, limit).map_err(|error| fault(&error))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
@@ -130,10 +135,6 @@ pub struct Job {
 impl Job {
     pub fn effect(&self) -> &Effect {
         &self.effect
-    }
-
-    pub fn loop_name(&self) -> &LoopName {
-        &self.creation.name
     }
 
     pub fn new(effect: &Effect, state: &State) -> Self {
@@ -178,7 +179,7 @@ fn earlier(effect: &Effect, state: &State) -> BTreeMap<String, (Earlier, BlobId)
     checks.iter().filter_map(of).collect()
 }
 
-type Performed = Result<(Input, Vec<Blob>), Fault>;
+type Performed = Result<Input, Fault>;
 
 impl Workshop {
     /// A new effect begins: whatever was asked of the last one is forgotten.
@@ -195,7 +196,7 @@ impl Workshop {
         }
     }
 
-    pub fn perform(&self, job: Job) -> (Input, Vec<Blob>) {
+    pub fn perform(&self, job: Job) -> Input {
         test_point(job.effect.name());
         let performed = match &job.effect {
             Effect::PrepareWorkspace { tree } => prepare::prepare(self, &job, tree),
@@ -210,9 +211,9 @@ impl Workshop {
                 land::land(self, &job, land::What { commit, expected: expected.as_ref(), title })
             }
         };
-        let (mut input, blobs) = performed.unwrap_or_else(|fault| (Input::EffectFailed(fault), Vec::new()));
+        let mut input = performed.unwrap_or_else(Input::EffectFailed);
         input.each_foreign_text(&mut |text| self.hide(text));
-        (input, blobs)
+        input
     }
 
     fn hide(&self, text: &mut String) {

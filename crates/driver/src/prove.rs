@@ -20,7 +20,7 @@ use windlass_core::state::TaskStatus;
 use windlass_core::tally::Tally;
 use windlass_core::time::Millis;
 use windlass_core::verdict::Verdict;
-use windlass_store::{Reader, VaultDir};
+use windlass_store::{ReadStore, VaultDir};
 use windlass_workspace::{Repository, Vault};
 
 use crate::ground::{Ground, GroundError};
@@ -271,13 +271,13 @@ pub enum ProveError {
 /// What the steps look at.
 struct Scene<'a> {
     history: &'a History,
-    reader: &'a Reader,
+    reader: &'a dyn ReadStore,
     vault: &'a Vault,
     repository: &'a Repository,
 }
 
 /// Fails only where nothing could be looked at; what does not hold is in the proof.
-pub fn prove(reader: &Reader, asked: &Asked) -> Result<Proof, ProveError> {
+pub fn prove(reader: &dyn ReadStore, asked: &Asked) -> Result<Proof, ProveError> {
     let history = match History::read(reader, &asked.name) {
         Ok(history) => history,
         Err(why) => return Ok(unreadable(asked.name.clone(), why)),

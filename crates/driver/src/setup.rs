@@ -2,6 +2,7 @@
 //! the place and the remedy, before anything is written.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_agent::{Unusable, adapter, registry};
 use windlass_core::id::{CommitId, LoopName, TreeId};
@@ -199,19 +200,17 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
 }
 
 /// Writes the loop's first record, with its base safe in the vault.
-pub fn found(store: &mut Store, proposed: Proposed) -> Result<(), SetupError> {
+pub fn found(store: &Arc<dyn Store>, proposed: Proposed) -> Result<(), SetupError> {
     let vault = Vault::open_or_create(&proposed.git, &proposed.vault.vault_git())?;
     let depth = Depth::Commits(proposed.policy.workspace.history);
     vault
         .import(&proposed.repository, &proposed.base, depth)
         .map_err(|source| SetupError::Import { base: proposed.base.clone(), source })?;
     let base_tree: TreeId = vault.tree_of(&proposed.base)?;
-    let mut blobs = Vec::new();
     let mut tasks = Vec::new();
     for task in proposed.planned.tasks {
-        let blob = store.stage(task.text.clone().into_bytes())?;
-        tasks.push(task.into_task(blob.id().clone()));
-        blobs.push(blob);
+        let text = store.put(task.text.clone().into_bytes())?;
+        tasks.push(task.into_task(text));
     }
     let creation = Creation {
         branch: format!("windlass/{}", proposed.name),
@@ -224,7 +223,7 @@ pub fn found(store: &mut Store, proposed: Proposed) -> Result<(), SetupError> {
         base_tree,
     };
     let decision = create(clock::wall(), creation);
-    Journal::create(store, &decision, blobs)?;
+    Journal::create(Arc::clone(store), &decision)?;
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 //! The trail: what a loop's history looks like as files people can read. It is
-//! derived from the log and never read back.
+//! derived from the log, and nothing is ever decided from it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use windlass_core::event::{Decision, Event};
-use windlass_core::id::{LoopName, Seq};
+use windlass_core::id::LoopName;
 use windlass_core::plain::{escaped, plain, plain_line};
 use windlass_core::state::{Lifecycle, State};
 use windlass_core::time::Timestamp;
 use windlass_core::view::{TaskView, View};
 use windlass_store::trail::{Growth, Trail, TrailError};
-use windlass_store::{Fault, Reader};
+use windlass_store::{HistoryError, ReadLog, StoreError, fold_with};
 
 use crate::clock;
 
@@ -192,7 +192,6 @@ fn pretty(value: &Value) -> String {
 /// Histories longer than this are not written anew at every start; `export`
 /// does it when asked.
 const REBUILT_EVENTS: u64 = 20_000;
-const PAGE: usize = 512;
 
 /// How long the files that show how things stand may be behind: a loop whose
 /// steps take milliseconds must not spend them on pages nobody could read.
@@ -203,26 +202,24 @@ pub enum ExportError {
     #[error(transparent)]
     Trail(#[from] TrailError),
     #[error(transparent)]
-    Store(#[from] Fault),
-    #[error("record {seq} cannot be read: {why}")]
-    Record { seq: Seq, why: String },
-    #[error("there is no loop {0}")]
-    NoSuchLoop(LoopName),
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    History(#[from] HistoryError),
 }
 
 /// Writes the whole trail of a loop below a directory; says where.
-pub fn rebuild(reader: &Reader, name: &LoopName, below: &Path) -> Result<PathBuf, ExportError> {
+pub fn rebuild(log: &dyn ReadLog, name: &LoopName, below: &Path) -> Result<PathBuf, ExportError> {
     let mut keeper = Keeper::new(Trail::open(below, name)?);
-    keeper.rebuild(reader, name)?;
+    keeper.rebuild(log, name)?;
     Ok(keeper.directory().to_owned())
 }
 
 /// Brings a trail to where the log is when nobody drives the loop. A long
 /// history is left to `rebuild`, which is asked for.
-pub fn refresh(reader: &Reader, name: &LoopName, project: &Path) -> Result<(), ExportError> {
-    let events = reader.head(name)?.map_or(0, |head| head.events);
+pub fn refresh(log: &dyn ReadLog, name: &LoopName, project: &Path) -> Result<(), ExportError> {
+    let events = log.head(name)?.map_or(0, |head| head.events);
     if events <= REBUILT_EVENTS {
-        rebuild(reader, name, project)?;
+        rebuild(log, name, project)?;
     }
     Ok(())
 }
@@ -284,9 +281,9 @@ impl Keeper {
     }
 
     /// Brings the trail to where the log is.
-    pub fn catch_up(&mut self, reader: &Reader, state: &State) {
+    pub fn catch_up(&mut self, log: &dyn ReadLog, state: &State) {
         if state.events <= REBUILT_EVENTS
-            && let Err(error) = self.rebuild(reader, &state.creation.name)
+            && let Err(error) = self.rebuild(log, &state.creation.name)
         {
             self.give_up(&error);
         }
@@ -344,37 +341,20 @@ impl Keeper {
         Ok(())
     }
 
-    fn rebuild(&mut self, reader: &Reader, name: &LoopName) -> Result<(), ExportError> {
+    fn rebuild(&mut self, log: &dyn ReadLog, name: &LoopName) -> Result<(), ExportError> {
         let Some(trail) = &self.trail else { return Ok(()) };
         let mut whole: BTreeMap<&'static str, String> =
             LINE_FILES.iter().map(|name| (*name, String::new())).collect();
         let mut files: BTreeMap<String, String> = BTreeMap::new();
-        let mut state: Option<State> = None;
-        let mut after = Seq(0);
-        loop {
-            let page = reader.read(name, after, PAGE)?;
-            let Some(last) = page.last() else { break };
-            after = last.seq;
-            for record in page {
-                let unreadable = |why: String| ExportError::Record { seq: record.seq, why };
-                let decision: Decision =
-                    serde_json::from_str(&record.body).map_err(|error| unreadable(error.to_string()))?;
-                let state = match &mut state {
-                    Some(state) => {
-                        state.apply(record.seq, &decision);
-                        state
-                    }
-                    None => state.insert(State::found(&decision).map_err(|e| unreadable(e.to_string()))?),
-                };
-                let pages = self.scribe.write(state, &decision);
-                for (name, lines) in joined(pages.lines) {
-                    whole.entry(name).or_default().push_str(&lines);
-                }
-                files.extend(pages.files);
-                files.extend(pages.standing);
+        let scribe = &mut self.scribe;
+        let state = fold_with(log, name, |state, _, decision| {
+            let pages = scribe.write(state, decision);
+            for (name, lines) in joined(pages.lines) {
+                whole.entry(name).or_default().push_str(&lines);
             }
-        }
-        let state = state.ok_or_else(|| ExportError::NoSuchLoop(name.clone()))?;
+            files.extend(pages.files);
+            files.extend(pages.standing);
+        })?;
         let mut pages = Pages::default();
         rewrite(&mut pages, &state, &View::of(&state));
         files.extend(pages.files);
@@ -385,7 +365,7 @@ impl Keeper {
         for (name, text) in files {
             trail.write(&name, text.as_bytes())?;
         }
-        let names: Vec<LoopName> = reader.loops()?.into_iter().map(|row| row.name).collect();
+        let names: Vec<LoopName> = log.loops()?.into_iter().map(|row| row.name).collect();
         trail.write_registry(pretty(&json!({ "loops": names })).as_bytes())?;
         Ok(())
     }

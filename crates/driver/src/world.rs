@@ -1,16 +1,24 @@
-//! What the drive needs of the world, so that the world can be simulated.
+//! What a drive needs of the world, so that the world can be simulated.
+
+use std::sync::Arc;
 
 use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
-use windlass_core::id::{CommandId, EffectId, Nonce};
-use windlass_core::input::{Command, Input};
+use windlass_core::id::{EffectId, Nonce};
+use windlass_core::input::Input;
+use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::State;
 use windlass_core::time::{Millis, Timestamp};
-use windlass_store::Blob;
+use windlass_store::Store;
+
+use crate::drive_loop::DriveLoopError;
 
 pub trait World {
     /// The time, and what else the core may not make itself.
     fn stamp(&mut self) -> Stamp;
+
+    /// How programs are confined in it, as it was proven.
+    fn sandbox(&self) -> ProvenSandbox;
 
     /// Begins to perform an effect. Its end arrives as `Happening::Closed`.
     fn start(&mut self, id: EffectId, effect: &Effect, state: &State);
@@ -25,6 +33,15 @@ pub trait World {
     fn publish(&mut self, state: &State, decision: &Decision);
 }
 
+/// Where a loop's world is made, once its lease is held.
+pub trait Worlds {
+    fn stamp(&mut self) -> Stamp;
+
+    /// Makes sure that nothing of an earlier drive is alive, then opens the
+    /// loop's world.
+    fn open(&mut self, store: &Arc<dyn Store>, state: &State) -> Result<Box<dyn World + '_>, DriveLoopError>;
+}
+
 #[derive(Clone, Debug)]
 pub struct Stamp {
     pub at: Timestamp,
@@ -35,10 +52,8 @@ pub struct Stamp {
 #[derive(Debug)]
 pub enum Happening {
     Closed(Closed),
-    Commanded {
-        id: CommandId,
-        command: Command,
-    },
+    /// There may be a new command in the inbox.
+    Woken,
     DeadlinePassed,
     Signalled {
         signal: String,
@@ -49,10 +64,9 @@ pub enum Happening {
     },
 }
 
-/// The end of an effect: what it came to, and the blobs that go with it.
+/// The end of an effect, and what it came to.
 #[derive(Debug)]
 pub struct Closed {
     pub effect: EffectId,
     pub input: Input,
-    pub blobs: Vec<Blob>,
 }

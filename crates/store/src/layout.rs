@@ -148,11 +148,11 @@ impl VaultDir {
         self.state.join(VAULTS).join(&self.key)
     }
 
-    pub fn db(&self) -> PathBuf {
+    pub(crate) fn db(&self) -> PathBuf {
         self.root().join("windlass.db")
     }
 
-    pub fn blobs(&self) -> PathBuf {
+    pub(crate) fn blobs(&self) -> PathBuf {
         self.root().join("blobs")
     }
 
@@ -160,12 +160,12 @@ impl VaultDir {
         self.root().join("vault.git")
     }
 
-    pub fn locks(&self) -> PathBuf {
+    pub(crate) fn locks(&self) -> PathBuf {
         self.root().join("locks")
     }
 
     /// Held by the process that drives the loop.
-    pub fn loop_lock(&self, name: &LoopName) -> PathBuf {
+    pub(crate) fn loop_lock(&self, name: &LoopName) -> PathBuf {
         self.locks().join(format!("{name}.lock"))
     }
 
@@ -188,6 +188,11 @@ impl VaultDir {
     /// Space given back when the disk is full.
     pub(crate) fn reserve(&self) -> PathBuf {
         self.root().join("reserve")
+    }
+
+    /// Touched when something of a loop was stored.
+    pub(crate) fn wakes(&self) -> PathBuf {
+        self.root().join("wakes")
     }
 
     /// Files that only save work and may be deleted at any time.
@@ -226,7 +231,7 @@ impl VaultDir {
     }
 
     pub(crate) fn create(&self) -> io::Result<()> {
-        for dir in [self.root(), self.blobs(), self.locks(), self.root().join("cache")] {
+        for dir in [self.root(), self.blobs(), self.locks(), self.wakes(), self.root().join("cache")] {
             create_private(&dir)?;
         }
         Ok(())

@@ -1,39 +1,59 @@
-//! Remembers. The log of decisions, the operator's commands, the blobs, the
-//! lock of a loop and the readable trail.
+//! Remembers. Behind the traits of this crate are the log of decisions, the
+//! operator's inbox, the blobs, the lease of a loop, and a way to be woken when
+//! something came. The trail's files and every path of the state directory are
+//! here too.
 //!
-//! A record is opaque text here: the driver serialises the core's decisions,
-//! and this crate gives them order (compare-and-swap on the last sequence
-//! number), durability (an answer means the bytes are flushed) and a hash chain.
+//! A record is the only truth: what was taken from the inbox, the View and
+//! everything else follows from it, and what it names as blobs is stored before
+//! it. So an append is one message to whatever engine stands behind the traits.
+//! There are two: SQLite, and one in memory for the simulator. Both pass the
+//! suite of `conformance`.
 //!
-//! It deliberately does not fold, decide, run git, read the environment or ask
-//! the time, and it never repairs or replaces a database that is not right: it
+//! It deliberately does not decide, run git, read the environment or ask the
+//! time, and it never repairs or replaces a database that is not right: it
 //! refuses, with the path, the reason and a remedy.
 //!
-//! Neighbours: `core` for ids and time; `driver` appends and replays; `cli`
-//! opens a `Reader` for everything that only shows.
+//! Neighbours: `core` for decisions, ids and time; `driver` appends; everyone
+//! who only shows opens the read side.
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests start processes and count")
 )]
 
-pub mod blob;
+pub mod blobs;
 pub mod chain;
-pub mod commands;
+#[cfg(feature = "conformance")]
+pub mod conformance;
+pub mod follow;
+pub mod history;
+pub mod inbox;
 pub mod layout;
-pub mod lock;
+pub mod lease;
 pub mod log;
+pub mod memory;
 mod mount;
-mod receipts;
 pub mod refusal;
-pub mod sqlite;
+mod sqlite;
 pub mod trail;
 pub mod upcast;
 
-pub use blob::{Blob, BlobError};
-pub use commands::{Ask, AskError, Command, Taken};
+pub use blobs::{BlobError, Blobs, ReadBlobs};
+pub use follow::{Follow, Followed, Subscription, Wake};
+pub use history::{HistoryError, decisions, fold, fold_with, view};
+pub use inbox::{Inbox, NewCommand, SendError, SentCommand};
 pub use layout::{StateDir, StateDirError, VaultDir};
-pub use lock::{Holder, LockError, LoopLock, holder};
-pub use log::{Append, AppendError, Appended, Fault, Head, Log, LoopRow, Record, Take, replay};
+pub use lease::{Holder, Lease, LeaseError, LeaseOwner, Leases, ReadLeases};
+pub use log::{Append, AppendError, Appended, Log, LogHead, LoopRow, ReadLog, Record, StoreError, replay};
+pub use memory::MemoryStore;
 pub use refusal::Refusal;
-pub use sqlite::{FreshView, OpenError, Reader, Store};
+pub use sqlite::{OpenError, check, open, open_read};
 pub use trail::{Growth, Trail, TrailError};
+
+/// Everything a surface that only shows needs of a vault.
+pub trait ReadStore: ReadLog + ReadBlobs + ReadLeases {}
+
+/// Everything whoever owns or commands a loop needs of a vault.
+pub trait Store: ReadStore + Log + Blobs + Inbox + Leases + Follow {}
+
+impl<T: ReadLog + ReadBlobs + ReadLeases> ReadStore for T {}
+impl<T: ReadStore + Log + Blobs + Inbox + Leases + Follow> Store for T {}

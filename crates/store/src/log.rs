@@ -1,35 +1,39 @@
-//! The log of a loop, as the driver sees it: decisions in order, appended by
-//! compare-and-swap, each durable before `append` returns.
+//! The log of a loop: decisions in order, appended by compare-and-swap, each
+//! durable before `append` returns.
 
 use std::path::PathBuf;
 
-use windlass_core::id::{CommandId, LoopName, Seq};
+use windlass_core::id::{LoopName, Seq};
 use windlass_core::time::Timestamp;
 
-use crate::blob::Blob;
 use crate::chain::ChainHash;
-use crate::commands::Command;
 use crate::refusal::Refusal;
 
 /// How many records `replay` asks for at a time.
 const PAGE: usize = 512;
 
-/// A loop's history and its inbox. The simulator has its own.
-pub trait Log: Send {
-    /// Stores one record after record `expected`. Durable when it returns.
-    fn append(&mut self, append: Append) -> Result<Appended, AppendError>;
+/// The log as everyone may read it.
+pub trait ReadLog: Send + Sync {
+    /// Where the loop's log ends; nothing if there is no such loop.
+    fn head(&self, name: &LoopName) -> Result<Option<LogHead>, StoreError>;
 
-    /// Where the loop's log stands; nothing if there is no such loop.
-    fn head(&self, name: &LoopName) -> Result<Option<Head>, Fault>;
+    /// Every loop, by name.
+    fn loops(&self) -> Result<Vec<LoopRow>, StoreError>;
 
-    /// At most `limit` records after `after`, in order, the hash chain checked.
-    fn read(&self, name: &LoopName, after: Seq, limit: usize) -> Result<Vec<Record>, Fault>;
-
-    /// The commands asked after `after` that no record has taken, in order.
-    fn untaken(&self, name: &LoopName, after: CommandId) -> Result<Vec<Command>, Fault>;
+    /// At most `limit` records after `after`, in order, checked as far as the
+    /// engine can check them.
+    fn read(&self, name: &LoopName, after: Seq, limit: usize) -> Result<Vec<Record>, StoreError>;
 }
 
-/// One record to store, and what becomes true with it in the same transaction.
+/// The log as a loop's owner writes it.
+pub trait Log: ReadLog {
+    /// Stores one record after record `expected`. Durable when it returns, with
+    /// every blob that was put before. That another record has come first is
+    /// the fence against a second owner.
+    fn append(&self, append: Append) -> Result<Appended, AppendError>;
+}
+
+/// One record to store.
 #[derive(Clone, Debug)]
 pub struct Append {
     pub loop_name: LoopName,
@@ -39,20 +43,11 @@ pub struct Append {
     pub body: String,
     /// How many events the body holds.
     pub events: u64,
-    /// The loop's View after this record, as JSON.
+    /// What the log folds to with it, as JSON: kept for those who only look,
+    /// and made anew from the records whenever it is of another fold.
     pub view: String,
     /// The version of the fold that made the View.
     pub fold_version: u32,
-    pub takes: Option<Take>,
-    pub blobs: Vec<Blob>,
-}
-
-/// The command a record takes, and what its asker is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Take {
-    pub command: CommandId,
-    /// Why it was refused, if it was.
-    pub answer: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +67,9 @@ pub struct Record {
     pub hash: ChainHash,
 }
 
-/// The end of a loop's log, and the View that belongs to it.
+/// The end of a loop's log, and the View that was kept with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct LogHead {
     pub seq: Seq,
     pub hash: ChainHash,
     pub events: u64,
@@ -87,7 +82,7 @@ pub struct Head {
 pub struct LoopRow {
     pub name: LoopName,
     pub created_at: Timestamp,
-    pub head: Head,
+    pub head: LogHead,
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,17 +90,13 @@ pub enum AppendError {
     /// The fence: someone else appended first.
     #[error("loop {name}: record {expected} is not its last, {found} is: another process has moved it")]
     Conflict { name: LoopName, expected: Seq, found: Seq },
-    #[error("command {command} was already taken by record {by}")]
-    AlreadyTaken { command: CommandId, by: Seq },
-    #[error("loop {name} was not asked command {command}")]
-    NoSuchCommand { name: LoopName, command: CommandId },
     #[error(transparent)]
-    Store(#[from] Fault),
+    Store(#[from] StoreError),
 }
 
-/// What can go wrong with the database whatever was asked of it.
+/// What can go wrong with a store whatever was asked of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum StoreError {
     /// Nothing of the request is stored, and nothing stored before is lost.
     #[error("{}: no space left on the disk", path.display())]
     Full { path: PathBuf },
@@ -122,11 +113,11 @@ pub enum Fault {
 }
 
 /// Reads a loop's records after `after` to the end, page by page.
-pub fn replay<'a, L: Log + ?Sized>(log: &'a L, name: &'a LoopName, after: Seq) -> Replay<'a, L> {
+pub fn replay<'a, L: ReadLog + ?Sized>(log: &'a L, name: &'a LoopName, after: Seq) -> Replay<'a, L> {
     Replay { log, name, after, page: Vec::new().into_iter(), ended: false }
 }
 
-pub struct Replay<'a, L: Log + ?Sized> {
+pub struct Replay<'a, L: ReadLog + ?Sized> {
     log: &'a L,
     name: &'a LoopName,
     after: Seq,
@@ -134,8 +125,8 @@ pub struct Replay<'a, L: Log + ?Sized> {
     ended: bool,
 }
 
-impl<L: Log + ?Sized> Iterator for Replay<'_, L> {
-    type Item = Result<Record, Fault>;
+impl<L: ReadLog + ?Sized> Iterator for Replay<'_, L> {
+    type Item = Result<Record, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.page.as_slice().is_empty() && !self.ended {

@@ -1,149 +1,230 @@
 //! The store on SQLite: one database a vault, opened by as many processes as
 //! like, written by one thread in each.
 
-use std::cell::OnceCell;
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use windlass_core::id::{BlobId, CommandId, LoopName, Seq};
+use windlass_core::time::Timestamp;
 
-use crate::blob::{Blob, BlobDir, BlobError};
-use crate::commands::{Ask, AskError, Command};
+use crate::blobs::{BlobError, Blobs, ReadBlobs, check_id, id_of};
+use crate::follow::{Follow, Followed, Subscription, Wake};
+use crate::inbox::{Inbox, NewCommand, SendError, SentCommand};
 use crate::layout::VaultDir;
-use crate::log::{Append, AppendError, Appended, Fault, Head, Log, LoopRow, Record};
-use crate::receipts::{Receipt, Receipts};
+use crate::lease::{Holder, Lease, LeaseError, Leases, ReadLeases};
+use crate::log::{Append, AppendError, Appended, Log, LogHead, LoopRow, ReadLog, Record, StoreError, replay};
+use crate::{ReadStore, Store};
 
 mod append;
+mod blob_dir;
+mod commands;
 mod fault;
-pub(crate) mod number;
+mod lock;
+mod number;
 mod open;
-mod reader;
+mod read;
+mod receipts;
 mod reserve;
+mod wake;
 mod writer;
 
+use blob_dir::{BlobDir, INLINE_MAX};
+use lock::LoopLock;
 pub use open::OpenError;
-pub use reader::Reader;
+use read::SqliteReader;
+use receipts::{Receipt, Receipts};
+use wake::WakeFiles;
 use writer::{Desk, Writer};
 
-/// An open vault. Clones share one writer thread, and each thread that uses
-/// the store has its own clone.
-pub struct Store {
-    writer: Arc<Writer>,
-    receipts: Arc<Receipts>,
-    vault: VaultDir,
-    reader: OnceCell<Reader>,
+/// Opens a vault, creating it where there was none.
+pub fn open(vault: &VaultDir) -> Result<Arc<dyn Store>, OpenError> {
+    Ok(Arc::new(SqliteStore::open(vault)?))
 }
 
-impl Store {
-    /// Opens the vault, creating it where there was none.
-    pub fn open(vault: &VaultDir) -> Result<Self, OpenError> {
+/// Opens a vault to read in it; nothing if it has no records yet. Nothing is
+/// created or changed.
+pub fn open_read(vault: &VaultDir) -> Result<Option<Arc<dyn ReadStore>>, OpenError> {
+    let reader = SqliteReader::open(vault)?;
+    Ok(reader.map(|reader| Arc::new(ReadOnly { reader, vault: vault.clone() }) as Arc<dyn ReadStore>))
+}
+
+/// Reads everything: the engine's own check and every loop's chain. Its cost
+/// grows with the history; for `doctor`. Nothing to check is no fault.
+pub fn check(vault: &VaultDir) -> Result<(), OpenError> {
+    let Some(reader) = SqliteReader::open(vault)? else { return Ok(()) };
+    reader.quick_check()?;
+    let store = ReadOnly { reader, vault: vault.clone() };
+    for row in store.loops()? {
+        replay(&store, &row.name, Seq(0)).try_for_each(|record| record.map(|_| ()))?;
+    }
+    Ok(())
+}
+
+/// Blobs that the next append takes along.
+type PendingBlobs = BTreeMap<BlobId, Arc<[u8]>>;
+
+pub(crate) struct SqliteStore {
+    writer: Writer,
+    receipts: Arc<Receipts>,
+    vault: VaultDir,
+    reader: OnceLock<SqliteReader>,
+    pending: Mutex<PendingBlobs>,
+    wakes: WakeFiles,
+}
+
+impl SqliteStore {
+    fn open(vault: &VaultDir) -> Result<Self, OpenError> {
         let conn = open::writer(vault)?;
         let receipts = Arc::new(Receipts::open(&vault.receipts()));
         let desk = Desk::new(conn, vault, Arc::clone(&receipts));
-        let writer = Writer::start(desk, vault.db()).map_err(|error| Fault::Failed {
+        let writer = Writer::start(desk, vault.db()).map_err(|error| StoreError::Failed {
             path: vault.db(),
             reason: format!("no writer thread: {error}"),
         })?;
-        Ok(Self { writer: Arc::new(writer), receipts, vault: vault.clone(), reader: OnceCell::new() })
+        let wakes = WakeFiles::new(vault);
+        let (reader, pending) = (OnceLock::new(), Mutex::default());
+        Ok(Self { writer, receipts, vault: vault.clone(), reader, pending, wakes })
     }
 
-    pub fn vault(&self) -> &VaultDir {
-        &self.vault
-    }
-
-    /// Stores an operator's command. It survives any crash once this returns.
-    pub fn ask(&self, ask: Ask) -> Result<CommandId, AskError> {
-        self.writer.transact(move |conn| crate::commands::insert(conn, &ask))
-    }
-
-    /// Replaces a View made by another version of the fold, if the log has not moved since.
-    pub fn refresh_view(&self, fresh: FreshView) -> Result<(), Fault> {
-        self.writer.transact(move |conn| fresh.store(conn).map(Ok))
-    }
-
-    /// Names bytes for an `Append`. Small ones cost nothing until then.
-    pub fn stage(&self, bytes: Vec<u8>) -> Result<Blob, BlobError> {
-        BlobDir::new(self.vault.blobs()).stage(bytes)
-    }
-
-    /// The same for a file's content.
-    pub fn stage_file(&self, path: &Path) -> Result<Blob, BlobError> {
-        BlobDir::new(self.vault.blobs()).stage_file(path)
-    }
-
-    pub fn blob(&self, id: &BlobId, limit: u64) -> Result<Vec<u8>, BlobError> {
-        self.reader()?.blob(id, limit)
-    }
-
-    pub fn loops(&self) -> Result<Vec<LoopRow>, Fault> {
-        self.reader()?.loops()
-    }
-
-    pub fn command(&self, id: CommandId) -> Result<Option<Command>, Fault> {
-        self.reader()?.command(id)
-    }
-
-    fn reader(&self) -> Result<&Reader, Fault> {
+    fn reader(&self) -> Result<&SqliteReader, StoreError> {
         if let Some(reader) = self.reader.get() {
             return Ok(reader);
         }
-        let gone = |reason: String| Fault::Failed { path: self.vault.db(), reason };
-        let reader = match Reader::open(&self.vault) {
+        let gone = |reason: String| StoreError::Failed { path: self.vault.db(), reason };
+        let reader = match SqliteReader::open(&self.vault) {
             Ok(Some(reader)) => reader,
             Ok(None) => return Err(gone("the database is gone".to_owned())),
-            Err(OpenError::Store(fault)) => return Err(fault),
+            Err(OpenError::Store(error)) => return Err(error),
             Err(refused) => return Err(gone(refused.to_string())),
         };
         Ok(self.reader.get_or_init(|| reader))
     }
+
+    fn pending(&self) -> MutexGuard<'_, PendingBlobs> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-impl Clone for Store {
-    fn clone(&self) -> Self {
-        Self {
-            writer: Arc::clone(&self.writer),
-            receipts: Arc::clone(&self.receipts),
-            vault: self.vault.clone(),
-            reader: OnceCell::new(),
+impl Log for SqliteStore {
+    /// Small blobs ride in the record's own transaction and cost no flush.
+    fn append(&self, append: Append) -> Result<Appended, AppendError> {
+        let name = append.loop_name.clone();
+        let along = self.pending().clone();
+        let stored = along.keys().cloned().collect::<Vec<_>>();
+        let receipt: Receipt = self.writer.transact(move |conn| append::append(conn, &append, &along))?;
+        let mut pending = self.pending();
+        stored.iter().for_each(|id| drop(pending.remove(id)));
+        drop(pending);
+        self.receipts.note(&receipt);
+        self.wakes.tell(&name, Followed::Records);
+        Ok(Appended { seq: receipt.seq, hash: receipt.hash })
+    }
+}
+
+impl Inbox for SqliteStore {
+    fn send(&self, new: NewCommand) -> Result<CommandId, SendError> {
+        let NewCommand { loop_name, at, command } = new;
+        let body = serde_json::to_string(&command).expect("a command is plain data");
+        let name = loop_name.clone();
+        let id = self.writer.transact(move |conn| commands::insert(conn, &name, at, &body))?;
+        self.wakes.tell(&loop_name, Followed::Commands);
+        Ok(id)
+    }
+
+    fn sent(&self, name: &LoopName, after: CommandId) -> Result<Vec<SentCommand>, StoreError> {
+        self.reader()?.commands(name, after)
+    }
+}
+
+impl Blobs for SqliteStore {
+    fn put(&self, bytes: Vec<u8>) -> Result<BlobId, BlobError> {
+        if bytes.len() > INLINE_MAX {
+            return BlobDir::new(self.vault.blobs()).put(&bytes);
+        }
+        let id = id_of(&bytes);
+        self.pending().insert(id.clone(), bytes.into());
+        Ok(id)
+    }
+}
+
+impl ReadBlobs for SqliteStore {
+    fn blob(&self, id: &BlobId, limit: u64) -> Result<Vec<u8>, BlobError> {
+        check_id(id)?;
+        match self.pending().get(id).cloned() {
+            Some(bytes) if bytes.len() as u64 > limit => {
+                Err(BlobError::TooLarge { id: id.clone(), size: bytes.len() as u64, limit })
+            }
+            Some(bytes) => Ok(bytes.to_vec()),
+            None => self.reader()?.blob(id, limit),
         }
     }
 }
 
-impl Log for Store {
-    fn append(&mut self, append: Append) -> Result<Appended, AppendError> {
-        let receipt: Receipt = self.writer.transact(move |conn| append::append(conn, &append))?;
-        self.receipts.note(&receipt);
-        Ok(Appended { seq: receipt.seq, hash: receipt.hash })
-    }
-
-    fn head(&self, name: &LoopName) -> Result<Option<Head>, Fault> {
+impl ReadLog for SqliteStore {
+    fn head(&self, name: &LoopName) -> Result<Option<LogHead>, StoreError> {
         self.reader()?.head(name)
     }
 
-    fn read(&self, name: &LoopName, after: Seq, limit: usize) -> Result<Vec<Record>, Fault> {
+    fn loops(&self) -> Result<Vec<LoopRow>, StoreError> {
+        self.reader()?.loops()
+    }
+
+    fn read(&self, name: &LoopName, after: Seq, limit: usize) -> Result<Vec<Record>, StoreError> {
         self.reader()?.read(name, after, limit)
     }
+}
 
-    fn untaken(&self, name: &LoopName, after: CommandId) -> Result<Vec<Command>, Fault> {
-        self.reader()?.untaken(name, after)
+impl ReadLeases for SqliteStore {
+    fn holder(&self, name: &LoopName) -> Result<Holder, StoreError> {
+        holder(&self.vault, name)
     }
 }
 
-/// A View folded anew, and the record it belongs to.
-#[derive(Clone, Debug)]
-pub struct FreshView {
-    pub loop_name: LoopName,
-    pub seq: Seq,
-    pub view: String,
-    pub fold_version: u32,
+impl Leases for SqliteStore {
+    fn lease(&self, name: &LoopName, now: Timestamp) -> Result<Box<dyn Lease>, LeaseError> {
+        Ok(Box::new(LoopLock::take(&self.vault.loop_lock(name), name, now)?))
+    }
 }
 
-impl FreshView {
-    fn store(&self, conn: &rusqlite::Connection) -> rusqlite::Result<()> {
-        conn.prepare_cached(
-            "UPDATE loops SET view = ?3, fold_version = ?4 WHERE name = ?1 AND head_seq = ?2",
-        )?
-        .execute((self.loop_name.as_str(), number::to_sql(self.seq.0), &self.view, self.fold_version))
-        .map(|_| ())
+impl Follow for SqliteStore {
+    fn follow(&self, name: &LoopName, what: Followed, wake: Wake) -> Result<Subscription, StoreError> {
+        self.wakes.follow(name, what, wake)
     }
+}
+
+/// A vault that is only looked at.
+struct ReadOnly {
+    reader: SqliteReader,
+    vault: VaultDir,
+}
+
+impl ReadLog for ReadOnly {
+    fn head(&self, name: &LoopName) -> Result<Option<LogHead>, StoreError> {
+        self.reader.head(name)
+    }
+
+    fn loops(&self) -> Result<Vec<LoopRow>, StoreError> {
+        self.reader.loops()
+    }
+
+    fn read(&self, name: &LoopName, after: Seq, limit: usize) -> Result<Vec<Record>, StoreError> {
+        self.reader.read(name, after, limit)
+    }
+}
+
+impl ReadBlobs for ReadOnly {
+    fn blob(&self, id: &BlobId, limit: u64) -> Result<Vec<u8>, BlobError> {
+        self.reader.blob(id, limit)
+    }
+}
+
+impl ReadLeases for ReadOnly {
+    fn holder(&self, name: &LoopName) -> Result<Holder, StoreError> {
+        holder(&self.vault, name)
+    }
+}
+
+fn holder(vault: &VaultDir, name: &LoopName) -> Result<Holder, StoreError> {
+    let path = vault.loop_lock(name);
+    lock::holder(&path).map_err(|error| StoreError::Failed { path, reason: error.to_string() })
 }

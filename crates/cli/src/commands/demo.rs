@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_core::event::{Decision, Event, IterationResult, Novelty};
+use windlass_core::event::{Event, IterationResult, Novelty};
 use windlass_core::id::Seq;
 use windlass_driver::setup;
 
@@ -89,8 +89,8 @@ fn caught(place: &ProjectStore) -> Result<Vec<String>, Failure> {
     let (reader, row) = place.find(Some(NAME))?;
     let mut lines = Vec::new();
     let (mut iteration, mut strays, mut seen) = (0, 0, Vec::new());
-    for record in reader.read(&row.name, Seq(0), 4096).or_error()? {
-        let decision: Decision = serde_json::from_str(&record.body).or_error()?;
+    for read in windlass_store::decisions(&*reader, &row.name, Seq(0)) {
+        let (_, decision) = read.or_error()?;
         for event in decision.events {
             match event {
                 Event::IterationOpened { iteration: n, .. } => (iteration, strays, seen) = (n, 0, Vec::new()),

@@ -47,9 +47,9 @@ pub fn doctor(locations: &Locations, asked: &JsonArgs) -> Result<Exit, Failure> 
             rows.push(DoctorRow { what: "state directory".into(), ok: state.is_ok(), needed: true, detail });
             let store = place.reader();
             let (ok, detail) = match &store {
-                Ok(Some(reader)) => match reader.check() {
-                    Ok(()) => (true, place.vault.db().display().to_string()),
-                    Err(fault) => (false, fault.to_string()),
+                Ok(Some(_)) => match windlass_store::check(&place.vault) {
+                    Ok(()) => (true, place.vault.root().display().to_string()),
+                    Err(error) => (false, error.to_string()),
                 },
                 Ok(None) => (true, "none yet".to_owned()),
                 Err(failure) => (false, failure.message.clone()),

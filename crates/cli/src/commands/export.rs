@@ -16,7 +16,7 @@ pub fn export(locations: &Locations, asked: &ExportArgs) -> Result<Exit, Failure
     std::fs::create_dir_all(below).map_err(|error| {
         Failure::error(format!("{}: {error}", below.display())).hint("choose another directory with --to")
     })?;
-    let written = trail::rebuild(&reader, &row.name, below).or_error()?;
+    let written = trail::rebuild(&*reader, &row.name, below).or_error()?;
     if asked.json {
         json::print(&serde_json::json!({ "loop": row.name, "directory": written }));
     } else {

@@ -2,8 +2,9 @@
 
 use windlass_core::id::{FindingId, LoopName, TaskId};
 use windlass_core::input::Command;
+use windlass_driver::drive_loop::SiteWorlds;
+use windlass_driver::machine::Unwatched;
 use windlass_driver::operate::{self, Answer};
-use windlass_store::{Store, holder};
 
 use crate::args::{ExactLoopArgs, TaskArgs, TextArgs, WaiveArgs};
 use crate::exit::Exit;
@@ -11,6 +12,7 @@ use crate::failure::{Failure, OrFail};
 use crate::place::{Locations, ProjectStore};
 use crate::show::json;
 use crate::show::out::say;
+use crate::signals;
 
 pub fn pause(locations: &Locations, named: &ExactLoopArgs) -> Result<Exit, Failure> {
     ask(locations, named.into(), Command::Pause, |name| {
@@ -96,11 +98,14 @@ fn ask(
 ) -> Result<Exit, Failure> {
     let place = locations.project_store()?;
     let name = place.exact(target.name.as_deref())?;
-    let mut store = Store::open(&place.vault).or_error()?;
-    let answer = operate::operate(&mut store, &place.site(&name), &command)
+    let store = place.store()?;
+    let mut unwatched = Unwatched;
+    let mut worlds = SiteWorlds::new(place.site(&name), signals::interrupts()?, &mut unwatched);
+    let answer = operate::operate(&store, &name, command.clone(), &mut worlds)
         .map_err(|error| Failure { hints: error.hints(), ..Failure::error(error) })?;
+    let owned = store.holder(&name).or_error()?.is_held();
     drop(store);
-    if !holder(&place.vault.loop_lock(&name)).or_error()?.is_held() {
+    if !owned {
         place.refresh_trail(&name);
     }
     let (said, refused) = match &answer {

@@ -23,7 +23,7 @@ pub fn prove(locations: &Locations, asked: &ProveArgs) -> Result<Exit, Failure> 
         vault: place.vault,
         rerun: if asked.rerun { Rerun::Yes } else { Rerun::No },
     };
-    let proof = prove::prove(&reader, &whose).or_error()?;
+    let proof = prove::prove(&*reader, &whose).or_error()?;
     if asked.json {
         json::print(&proof);
     } else {

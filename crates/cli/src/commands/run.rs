@@ -1,15 +1,16 @@
 //! `windlass run`: drives a loop to an outcome, creating it if there is none.
 
-use windlass_core::event::{Decision, Event};
+use windlass_core::event::Event;
 use windlass_core::id::{LoopName, Seq, TaskId};
 use windlass_core::input::Asked;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::{Status, View};
+use windlass_driver::drive_loop::SiteWorlds;
 use windlass_driver::setup::{self, Founding, Proposed};
 use windlass_driver::{Ended, drive_loop};
 use windlass_plan::goal::GOAL_TASK;
 use windlass_plan::{PlanError, Planned};
-use windlass_store::{Reader, Store};
+use windlass_store::ReadStore;
 
 use super::configure;
 use crate::args::RunArgs;
@@ -19,6 +20,7 @@ use crate::place::{Locations, ProjectStore, StoredLoop, is_inside_an_attempt, su
 use crate::show::out::{say, say_part};
 use crate::show::progress::ProgressPrinter;
 use crate::show::{json, text, view};
+use crate::signals;
 
 pub fn run(locations: &Locations, asked: &RunArgs) -> Result<Exit, Failure> {
     go(locations, asked, Closing::WithNext)
@@ -100,7 +102,7 @@ fn target(place: &ProjectStore, asked: &RunArgs) -> Result<RunTarget, Failure> {
 /// A name that is taken by another goal is refused.
 fn check_goal(place: &ProjectStore, name: LoopName, goal: &str) -> Result<LoopName, Failure> {
     let Some(reader) = place.reader()? else { return Ok(name) };
-    if reader.head(&name).or_error()?.is_none() || is_goal_of(&reader, &name, goal)? {
+    if reader.head(&name).or_error()?.is_none() || is_goal_of(&*reader, &name, goal)? {
         return Ok(name);
     }
     Err(Failure::usage(format!("there is a loop named {name} already, and this is not its goal"))
@@ -114,7 +116,7 @@ fn loop_of_goal(place: &ProjectStore, goal: &str) -> Result<LoopName, Failure> {
     let rows = place.known(&reader)?;
     let mut same = Vec::new();
     for row in &rows {
-        if is_goal_of(&reader, &row.name, goal)? {
+        if is_goal_of(&*reader, &row.name, goal)? {
             same.push(place.view(row)?);
         }
     }
@@ -130,10 +132,9 @@ fn loop_of_goal(place: &ProjectStore, goal: &str) -> Result<LoopName, Failure> {
 }
 
 /// Whether the loop was made of exactly this sentence.
-fn is_goal_of(reader: &Reader, name: &LoopName, goal: &str) -> Result<bool, Failure> {
-    let first = reader.read(name, Seq(0), 1).or_error()?;
-    let decision = first.first().map(|record| serde_json::from_str::<Decision>(&record.body));
-    let decision = decision.transpose().map_err(|error| Failure::error(format!("loop {name}: {error}")))?;
+fn is_goal_of(reader: &dyn ReadStore, name: &LoopName, goal: &str) -> Result<bool, Failure> {
+    let decision = windlass_store::decisions(reader, name, Seq(0)).next().transpose().or_error()?;
+    let decision = decision.map(|(_, decision)| decision);
     let created = decision.and_then(|decision| decision.events.into_iter().next());
     let Some(Event::LoopCreated(creation)) = created else { return Ok(false) };
     let [task] = &creation.plan.tasks[..] else { return Ok(false) };
@@ -174,7 +175,7 @@ fn slug(text: &str) -> LoopName {
 fn known(place: &ProjectStore, name: &LoopName) -> Result<Option<View>, Failure> {
     let Some(reader) = place.reader()? else { return Ok(None) };
     let head = reader.head(name).or_error()?;
-    head.map(|head| place.view(&StoredLoop { name: name.clone(), head })).transpose()
+    head.map(|head| place.view(&StoredLoop { name: name.clone(), head, reader })).transpose()
 }
 
 /// A loop that ended or is paused is not driven: it says why.
@@ -276,8 +277,7 @@ fn found(place: &ProjectStore, proposed: Proposed, progress: &mut ProgressPrinte
     for warning in &proposed.warnings {
         progress.line(&format!("warning: {}", text::clean(warning)));
     }
-    let mut store = Store::open(&place.vault).or_error()?;
-    setup::found(&mut store, proposed).map_err(|error| {
+    setup::found(&place.store()?, proposed).map_err(|error| {
         let kind = if error.is_of_the_base() { FailureKind::Usage } else { FailureKind::Error };
         Failure { kind, hints: error.hints(), message: error.to_string() }
     })
@@ -296,8 +296,10 @@ fn drive(
         no_review: asked.no_review,
         ..Asked::default()
     };
-    let mut store = Store::open(&place.vault).or_error()?;
-    let ended = drive_loop::drive_loop(&mut store, &place.site(name), wanted, progress);
+    let ended = {
+        let mut worlds = SiteWorlds::new(place.site(name), signals::interrupts()?, progress);
+        drive_loop::drive(&place.store()?, name, wanted, &mut worlds)
+    };
     progress.erase();
     ended.map_err(|error| {
         let kind = if error.is_disk_full() { FailureKind::Paused } else { FailureKind::Error };

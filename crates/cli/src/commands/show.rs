@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use windlass_core::event::{Decision, Event};
 use windlass_core::finding::Finding;
-use windlass_core::id::{BlobId, Seq};
+use windlass_core::id::BlobId;
 use windlass_core::state::State;
 use windlass_core::summary::Summary;
 use windlass_core::usage::{ModelUsage, Usage};
-use windlass_store::Reader;
+use windlass_store::{ReadStore, Record, fold_with};
 
 use crate::args::{FindingsArgs, ShowArgs};
 use crate::exit::Exit;
@@ -18,7 +18,6 @@ use crate::place::{Locations, StoredLoop};
 use crate::show::out::{say, say_part};
 use crate::show::{json as print_json, text, view};
 
-const PAGE: usize = 512;
 const SHOWN_BYTES: u64 = 4 << 20;
 
 pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
@@ -33,12 +32,12 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     };
-    let history = LoopHistory::read(&reader, &row)?;
+    let history = LoopHistory::read(&*reader, &row)?;
     if let Some(number) = item.strip_prefix("attempt:") {
-        return attempt(&reader, &history, number, asked.json);
+        return attempt(&*reader, &history, number, asked.json);
     }
     if let Some(number) = item.strip_prefix("check:") {
-        return check(&reader, &history, number, asked.json);
+        return check(&*reader, &history, number, asked.json);
     }
     if let Some(finding) = history.state.findings.values().find(|finding| finding.id.as_str() == item) {
         if asked.json {
@@ -52,7 +51,7 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
         Failure::usage(format!("{} has no task, finding, attempt or check {item}", row.name))
             .hint("try a task id, a finding such as F1, attempt:1 or check:1")
     })?;
-    let body = blob(&reader, &task.task.text)?;
+    let body = blob(&*reader, &task.task.text)?;
     if asked.json {
         let seen = place.view(&row)?;
         let seen = seen.tasks.into_iter().find(|seen| seen.id == task.task.id);
@@ -66,7 +65,7 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
 pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Failure> {
     let place = locations.project_store()?;
     let (reader, row) = place.find(asked.name.as_deref())?;
-    let history = LoopHistory::read(&reader, &row)?;
+    let history = LoopHistory::read(&*reader, &row)?;
     let shown = |finding: &&Finding| asked.all || finding.is_open();
     let found: Vec<&Finding> = history.state.findings.values().filter(shown).collect();
     if asked.json {
@@ -81,7 +80,12 @@ pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-fn attempt(reader: &Reader, history: &LoopHistory, number: &str, as_json: bool) -> Result<Exit, Failure> {
+fn attempt(
+    reader: &dyn ReadStore,
+    history: &LoopHistory,
+    number: &str,
+    as_json: bool,
+) -> Result<Exit, Failure> {
     let found = history.attempts.iter().find(|attempt| attempt.attempt.to_string() == number);
     let found = found.ok_or_else(|| Failure::usage(format!("there is no finished attempt {number}")))?;
     let read = |id: &Option<BlobId>| id.as_ref().map(|id| blob(reader, id)).transpose();
@@ -117,7 +121,12 @@ fn say_summary(found: &AttemptRow) {
     }
 }
 
-fn check(reader: &Reader, history: &LoopHistory, number: &str, as_json: bool) -> Result<Exit, Failure> {
+fn check(
+    reader: &dyn ReadStore,
+    history: &LoopHistory,
+    number: &str,
+    as_json: bool,
+) -> Result<Exit, Failure> {
     let found = history.checks.get(number);
     let (title, output) = found.ok_or_else(|| {
         Failure::usage(format!("there is no check result {number}"))
@@ -135,7 +144,7 @@ fn check(reader: &Reader, history: &LoopHistory, number: &str, as_json: bool) ->
     Ok(Exit::Done)
 }
 
-fn blob(reader: &Reader, id: &BlobId) -> Result<String, Failure> {
+fn blob(reader: &dyn ReadStore, id: &BlobId) -> Result<String, Failure> {
     let bytes = reader.blob(id, SHOWN_BYTES).or_error()?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -145,6 +154,13 @@ pub struct LoopHistory {
     state: State,
     pub attempts: Vec<AttemptRow>,
     /// Each check's result by the number of its event.
+    checks: BTreeMap<String, (String, BlobId)>,
+}
+
+/// What is kept of each record while the log is folded.
+#[derive(Default)]
+struct Kept {
+    attempts: Vec<AttemptRow>,
     checks: BTreeMap<String, (String, BlobId)>,
     /// What each attempt was about.
     tasks: BTreeMap<u64, String>,
@@ -169,33 +185,15 @@ pub struct AttemptRow {
 }
 
 impl LoopHistory {
-    pub fn read(reader: &Reader, row: &StoredLoop) -> Result<Self, Failure> {
-        let mut history: Option<Self> = None;
-        let mut after = Seq(0);
-        loop {
-            let page = reader.read(&row.name, after, PAGE).or_error()?;
-            let Some(last) = page.last() else { break };
-            after = last.seq;
-            for record in page {
-                let decision: Decision = serde_json::from_str(&record.body).map_err(|error| {
-                    Failure::error(format!("{} record {}: {error}", row.name, record.seq))
-                })?;
-                match &mut history {
-                    Some(history) => history.state.apply(record.seq, &decision),
-                    None => {
-                        let state = State::found(&decision).or_error()?;
-                        let (attempts, checks, tasks) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-                        history = Some(Self { state, attempts, checks, tasks });
-                    }
-                }
-                if let Some(history) = &mut history {
-                    history.keep(record.first_event, &decision);
-                }
-            }
-        }
-        history.ok_or_else(|| Failure::error(format!("{} has no records", row.name)))
+    pub fn read(reader: &dyn ReadStore, row: &StoredLoop) -> Result<Self, Failure> {
+        let mut kept = Kept::default();
+        let look = |_: &State, record: &Record, decision: &Decision| kept.keep(record.first_event, decision);
+        let state = fold_with(reader, &row.name, look).or_error()?;
+        Ok(Self { state, attempts: kept.attempts, checks: kept.checks })
     }
+}
 
+impl Kept {
     fn keep(&mut self, first: u64, decision: &Decision) {
         for (seq, event) in (first..).zip(&decision.events) {
             if let Event::AttemptStarted { attempt, task: Some(task), .. } = event {

@@ -50,7 +50,7 @@ pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
     }
     let (reader, row) = place.find(asked.name.as_deref())?;
     let seen = place.view(&row)?;
-    let history = LoopHistory::read(&reader, &row)?;
+    let history = LoopHistory::read(&*reader, &row)?;
     let attempts = &history.attempts;
     let tables = [
         ("by_role", sums(attempts, |attempt| attempt.role.to_owned())),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::event::{AttemptFinished, Decision, Event, IterationResult, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::Life;
 use crate::gate::{FailingCheck, GateKey, GateSummary, Purpose};
-use crate::id::{AttemptId, BlobId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
+use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{AttemptEnd, Creation};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
@@ -104,7 +104,8 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::Noted { .. } => {}
         Event::Interrupted { .. } => state.lifecycle = Lifecycle::Interrupted,
         Event::FinishRecorded { summary } => state.completion_summary = Some(summary.clone()),
-        Event::FinishDropped { .. } | Event::CommandTaken { .. } | Event::InputRefused { .. } => {}
+        Event::CommandTaken { command, .. } => state.last_command = *command,
+        Event::FinishDropped { .. } | Event::InputRefused { .. } => {}
         Event::RunEnded { outcome } => run_ended(state, at, outcome),
     }
 }
@@ -150,6 +151,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         waiting: None,
         paused: None,
         cancelling: false,
+        last_command: CommandId(0),
         completion_summary: None,
         worked: Millis(0),
         updated_at: at,

@@ -9,7 +9,12 @@ use crate::input::Command;
 use crate::outcome::{OutcomeKind, Reason};
 use crate::state::TaskStatus;
 
+/// Commands are taken in order, each once: an id that is not new is no command.
 pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
+    if id <= draft.state.last_command {
+        let why = format!("command {id} was taken before");
+        return draft.emit(Event::InputRefused { input: command.name().to_owned(), why });
+    }
     draft.emit(Event::CommandTaken { command: id, name: command.name().to_owned() });
     let refused = match command {
         Command::Pause => pause(draft),

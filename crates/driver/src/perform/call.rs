@@ -7,14 +7,13 @@ use windlass_agent::brief::{Texts, render};
 use windlass_agent::{Agent, Call, Names, REPORT_PATH, TurnResult, Wall, WallSource, adapter, registry};
 use windlass_core::brief::BriefSpec;
 use windlass_core::finding::{Evidence, Rule};
-use windlass_core::id::{AttemptId, Nonce};
+use windlass_core::id::{AttemptId, BlobId, Nonce};
 use windlass_core::input::Input;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::Millis;
 use windlass_core::usage::Usage;
 use windlass_process::Capture;
-use windlass_store::Blob;
 use windlass_workspace::{CommitText, Reading, SnapshotRequest};
 
 use super::inject;
@@ -27,6 +26,8 @@ use crate::home::Home;
 
 /// How much of the change a reviewer is shown in the brief itself.
 const DIFF_BYTES: usize = 96 << 10;
+/// The largest task text that is read back.
+const TEXT_LIMIT: u64 = 2 << 20;
 /// How many paths that a reviewer changed are told.
 const LEFT: usize = 5;
 
@@ -55,22 +56,22 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     }
     let renewed = take_back(shop, job, &who)?;
     let left = if who.role == Role::Reviewer { left(shop, job, spec)? } else { None };
-    let brief = shop.blobs.stage(brief.into_bytes()).map_err(|error| fault(&error))?;
+    let brief = shop.blobs.put(brief.into_bytes())?;
     let transcript = transcript(shop, &result)?;
     let unread = result.unread.map(|why| format!("its report was not taken: {why}"));
     let mut finished = result.finished;
     finished.notes.extend(unread.into_iter().chain(renewed));
-    finished.transcript = Some(transcript.id().clone());
-    finished.brief = Some(brief.id().clone());
+    finished.transcript = Some(transcript);
+    finished.brief = Some(brief);
     finished.tree_changed = left.is_some();
     finished.left = left.unwrap_or_default();
     clear(&dir)?;
-    Ok((Input::AgentFinished(Box::new(finished)), vec![brief, transcript]))
+    Ok(Input::AgentFinished(Box::new(finished)))
 }
 
 fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<String, Fault> {
     let answers = adapter(agent_of(job)?).is_ok_and(|agent| agent.answers());
-    let task = spec.task.as_ref().and_then(|task| shop.texts.get(&task.text));
+    let task = spec.task.as_ref().map(|task| shop.blobs.text(&task.text, TEXT_LIMIT)).transpose()?;
     let diff = match under_review(job, spec) {
         Some(tree) => {
             let text = shop.vault.diff_text(&spec.base_tree, &tree, DIFF_BYTES).map_err(|e| fault(&e))?;
@@ -79,7 +80,7 @@ fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<
         None => String::new(),
     };
     let own = &job.creation.policy.brief;
-    let texts = Texts { nonce: who.nonce, task: task.map_or("", String::as_str), diff: &diff, answers, own };
+    let texts = Texts { nonce: who.nonce, task: task.as_deref().unwrap_or(""), diff: &diff, answers, own };
     render(spec, &texts).map_err(|error| broken(&error.to_string()))
 }
 
@@ -262,14 +263,14 @@ fn left(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<Option<Vec<Evide
 }
 
 /// Both streams, as they were captured.
-fn transcript(shop: &Workshop, result: &TurnResult) -> Result<Blob, Fault> {
+fn transcript(shop: &Workshop, result: &TurnResult) -> Result<BlobId, Fault> {
     let mut text = captured(result.stdout.as_ref())?;
     let errors = captured(result.stderr.as_ref())?;
     if !errors.is_empty() {
         text.extend_from_slice(b"\n---- stderr ----\n");
         text.extend_from_slice(&errors);
     }
-    shop.blobs.stage(text).map_err(|error| fault(&error))
+    shop.blobs.put(text)
 }
 
 /// What was kept of one stream; a stream that could not be kept is a full disk.

@@ -11,7 +11,6 @@ use windlass_core::id::TreeId;
 use windlass_core::input::Input;
 use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
-use windlass_store::Blob;
 
 use self::bench::{Begin, Bench};
 use super::{Job, Performed, Workshop, lock};
@@ -25,22 +24,15 @@ pub(super) struct On<'a> {
 pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
     let mut checkout = lock(&shop.checkout);
     let chains = chains(&job.creation.policy.gate.checks, on.checks);
-    let mut told = Told::default();
+    let mut results = Vec::new();
     let mut bench = Bench::new(shop, job, on, &mut checkout)?;
     for chain in chains {
-        if !run_chain(&mut bench, &chain, &mut told)? {
-            return Ok((Input::EffectDropped, Vec::new()));
+        if !run_chain(&mut bench, &chain, &mut results)? {
+            return Ok(Input::EffectDropped);
         }
     }
     bench.finish()?;
-    Ok((Input::GateReported(told.results), told.blobs))
-}
-
-/// What goes back to the core.
-#[derive(Default)]
-struct Told {
-    results: Vec<CheckResult>,
-    blobs: Vec<Blob>,
+    Ok(Input::GateReported(results))
 }
 
 /// The checks that are due, each with those that go on in its tree. One whose
@@ -62,26 +54,29 @@ fn chains<'c>(checks: &'c [CheckPolicy], due: &[String]) -> Vec<Vec<&'c CheckPol
 
 /// False: it was cancelled. The controls come last, since each begins with a
 /// tree of its own and takes the place of the chain's.
-fn run_chain(bench: &mut Bench<'_>, chain: &[&CheckPolicy], told: &mut Told) -> Result<bool, Fault> {
-    let first = told.results.len();
+fn run_chain(
+    bench: &mut Bench<'_>,
+    chain: &[&CheckPolicy],
+    results: &mut Vec<CheckResult>,
+) -> Result<bool, Fault> {
+    let first = results.len();
     for (index, check) in chain.iter().enumerate() {
         let begin = if index == 0 { Begin::Clean } else { Begin::Left };
-        if !run_check(bench, check, begin, told)? {
+        if !run_check(bench, check, begin, results)? {
             return Ok(false);
         }
     }
     bench.keep_cache()?;
-    for at in first..told.results.len() {
-        let result = &told.results[at];
-        let replaced = told.results[at + 1..].iter().any(|other| other.check == result.check);
+    for at in first..results.len() {
+        let result = &results[at];
+        let replaced = results[at + 1..].iter().any(|other| other.check == result.check);
         let check = chain.iter().find(|check| check.name == result.check);
         let wanted = |check: &&&CheckPolicy| {
             !check.control.is_empty() && !replaced && result.shortfall(check).is_none()
         };
         let Some(check) = check.filter(wanted) else { continue };
-        let Some((control, blob)) = bench.control(check)? else { return Ok(false) };
-        told.results[at].control = Some(control);
-        told.blobs.push(blob);
+        let Some(control) = bench.control(check)? else { return Ok(false) };
+        results[at].control = Some(control);
     }
     Ok(true)
 }
@@ -90,24 +85,22 @@ fn run_check(
     bench: &mut Bench<'_>,
     check: &CheckPolicy,
     begin: Begin,
-    told: &mut Told,
+    results: &mut Vec<CheckResult>,
 ) -> Result<bool, Fault> {
     let mut red = false;
     // The first red run of a repeated check decides.
     for run in 0..check.repeat.max(1) {
         let begin = if run == 0 { begin } else { Begin::Clean };
-        let Some((result, blobs)) = bench.check(check, begin)? else { return Ok(false) };
+        let Some(result) = bench.check(check, begin)? else { return Ok(false) };
         red = result.shortfall(check).is_some();
-        told.results.push(result);
-        told.blobs.extend(blobs);
+        results.push(result);
         if red {
             break;
         }
     }
     if red && bench.may_retry(check, begin) {
-        let Some((result, blobs)) = bench.check(check, Begin::Clean)? else { return Ok(false) };
-        told.results.push(CheckResult { again: true, ..result });
-        told.blobs.extend(blobs);
+        let Some(result) = bench.check(check, Begin::Clean)? else { return Ok(false) };
+        results.push(CheckResult { again: true, ..result });
     }
     Ok(true)
 }

@@ -22,7 +22,7 @@ pub(super) fn land(shop: &Workshop, job: &Job, what: What<'_>) -> Performed {
         identity: &shop.repository.identity,
     };
     match put(&shop.repository, &shop.vault, &request) {
-        Ok(_) => Ok((Input::Landed, Vec::new())),
+        Ok(_) => Ok(Input::Landed),
         Err(
             error @ (LandError::CheckedOut { .. } | LandError::Moved { .. } | LandError::NameConflict { .. }),
         ) => Err(Fault { reason: Reason::BranchMoved, detail: error.to_string() }),

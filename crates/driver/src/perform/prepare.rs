@@ -14,7 +14,7 @@ pub(super) fn prepare(shop: &Workshop, job: &Job, tree: &TreeId) -> Performed {
     let mut desk = lock(&shop.space);
     ready(shop, job, &mut desk, tree)?;
     shop.vault.maintain().map_err(|error| fault(&error))?;
-    Ok((Input::WorkspaceReady, Vec::new()))
+    Ok(Input::WorkspaceReady)
 }
 
 /// Whatever an agent did to the workspace, afterwards it is this tree.

@@ -36,7 +36,7 @@ pub(super) fn snapshot(shop: &Workshop, job: &Job, wanted: &effect::Snapshot) ->
     let name = format!("refs/windlass/{}/{:06}", job.creation.name, wanted.attempt.0);
     shop.vault.set_ref(&name, &taken.commit).map_err(|error| fault(&error))?;
     let told = measure(shop, job, wanted, taken)?;
-    Ok((Input::Snapshotted(Box::new(told)), Vec::new()))
+    Ok(Input::Snapshotted(Box::new(told)))
 }
 
 fn record(

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::event::{Decision, Event, ReviewRecorded};
+use windlass_core::event::{Event, ReviewRecorded};
 use windlass_core::finding::{Finding, Life};
-use windlass_core::id::{FindingId, LoopName, Seq, TaskId, TreeId};
+use windlass_core::id::{FindingId, LoopName, TaskId, TreeId};
 use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::{State, TaskState, TaskStatus};
 use windlass_core::view::{FOLD_VERSION, View};
 use windlass_gate::definition;
-use windlass_store::Reader;
+use windlass_store::{ReadLog, fold_with};
 use windlass_workspace::Vault;
 
 use super::judged::{self, Numbered, Run, Wanted};
 use super::{Check, Gate, OpenFinding, Point, Protected, Record, Review, Task, WaivedFinding};
-
-const PAGE: usize = 512;
 
 pub(super) struct History {
     pub state: State,
@@ -38,36 +36,20 @@ pub(super) struct History {
 impl History {
     /// The reader checks the hash chain page by page and against the loop's own row; why it does not hold is
     /// the error.
-    pub fn read(reader: &Reader, name: &LoopName) -> Result<Self, String> {
+    pub fn read(log: &dyn ReadLog, name: &LoopName) -> Result<Self, String> {
         let mut history: Option<Self> = None;
-        let mut after = Seq(0);
-        loop {
-            let page = reader.read(name, after, PAGE).map_err(|fault| fault.to_string())?;
-            let Some(last) = page.last() else { break };
-            after = last.seq;
-            for record in page {
-                let unreadable = |why: String| format!("record {} cannot be read: {why}", record.seq);
-                let decision: Decision =
-                    serde_json::from_str(&record.body).map_err(|error| unreadable(error.to_string()))?;
-                let history = match &mut history {
-                    Some(history) => {
-                        history.state.apply(record.seq, &decision);
-                        history
-                    }
-                    None => {
-                        let state = State::found(&decision).map_err(|error| unreadable(error.to_string()))?;
-                        history.insert(Self::begin(state))
-                    }
-                };
-                history.records += 1;
-                history.head = record.hash.to_string();
-                for (event, number) in decision.events.iter().zip(record.first_event..) {
-                    history.note(number, event);
-                }
+        let folded = fold_with(log, name, |state, record, decision| {
+            let history = history.get_or_insert_with(|| Self::begin(state.clone()));
+            history.records += 1;
+            history.head = record.hash.to_string();
+            history.state.clone_from(state);
+            for (event, number) in decision.events.iter().zip(record.first_event..) {
+                history.note(number, event);
             }
-        }
+        });
+        folded.map_err(|error| error.to_string())?;
         let history = history.ok_or_else(|| format!("loop {name} has no records"))?;
-        history.agrees(reader, name)?;
+        history.agrees(log, name)?;
         Ok(history)
     }
 
@@ -141,8 +123,8 @@ impl History {
 
     /// The row of the loop is written with every record; one that tells something else was changed, or the
     /// log was.
-    fn agrees(&self, reader: &Reader, name: &LoopName) -> Result<(), String> {
-        let head = reader.head(name).map_err(|fault| fault.to_string())?;
+    fn agrees(&self, log: &dyn ReadLog, name: &LoopName) -> Result<(), String> {
+        let head = log.head(name).map_err(|fault| fault.to_string())?;
         let head = head.ok_or_else(|| format!("loop {name} is gone"))?;
         if head.events != self.state.events {
             return Err(format!(

@@ -1,20 +1,17 @@
 //! The gate once more, on the tree that landed, by the same performer that a
 //! drive has. Under the loop's lock; nothing is added to the log.
 
-use std::collections::BTreeMap;
 use std::sync::mpsc::sync_channel;
 
 use windlass_core::effect::Effect;
 use windlass_core::gate::{CheckResult, GateSummary, Purpose};
 use windlass_core::input::Input;
-use windlass_store::LoopLock;
 
 use super::history::History;
 use super::judged::excuse;
 use super::{Again, Asked, Record, Step, StepName};
 use crate::clock;
-use crate::drive_loop::{LoopSite, workshop};
-use crate::operate::LEFTOVERS_PATIENCE;
+use crate::drive_loop::{LEFTOVERS_PATIENCE, LoopSite, Outlets, workshop};
 use crate::perform::Job;
 
 pub(super) fn rerun(asked: &Asked, history: &History, record: &Record) -> (Step, Vec<Again>) {
@@ -34,7 +31,9 @@ fn run(asked: &Asked, history: &History, record: &Record) -> Result<Vec<CheckRes
     if checks.is_empty() {
         return Ok(Vec::new());
     }
-    let _lock = LoopLock::take(&asked.vault.loop_lock(&asked.name), clock::wall())
+    let store = windlass_store::open(&asked.vault).map_err(|error| error.to_string())?;
+    let _lease = store
+        .lease(&asked.name, clock::wall())
         .map_err(|error| format!("the gate cannot run while the loop is driven: {error}"))?;
     windlass_process::end_leftovers(&asked.vault.attempts(&asked.name), LEFTOVERS_PATIENCE)
         .map_err(|error| error.to_string())?;
@@ -46,11 +45,11 @@ fn run(asked: &Asked, history: &History, record: &Record) -> Result<Vec<CheckRes
     };
     let state = &history.state;
     let trail = asked.project.top.join(".windlass/loops").join(asked.name.as_str());
-    let shop = workshop(&site, state.policy(), BTreeMap::new(), (&trail, sync_channel(1).0))
+    let shop = workshop(&site, &store, state.policy(), Outlets { trail: &trail, live: sync_channel(1).0 })
         .map_err(|error| error.to_string())?;
     let effect = Effect::RunGate { purpose: Purpose::Final, tree: landed.tree.clone(), checks };
     shop.begin();
-    match shop.perform(Job::new(&effect, state)).0 {
+    match shop.perform(Job::new(&effect, state)) {
         Input::GateReported(results) => Ok(results),
         Input::EffectFailed(fault) => Err(format!("the gate could not be run: {}", fault.detail)),
         other => Err(format!("the gate could not be run: {}", other.name())),

@@ -1,5 +1,5 @@
--- "WNDL": tells our database from any other.
-PRAGMA application_id = 1464747084;
+-- "WDLS": tells our database from any other.
+PRAGMA application_id = 1464093779;
 
 CREATE TABLE loops (
     id           INTEGER PRIMARY KEY,
@@ -24,17 +24,16 @@ CREATE TABLE records (
     PRIMARY KEY (loop_id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- AUTOINCREMENT: an id once given out never names another command.
+-- Rows are only added: that a command was taken is in the log. AUTOINCREMENT:
+-- an id once given out never names another command.
 CREATE TABLE commands (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     loop_id   INTEGER NOT NULL REFERENCES loops (id),
     at        INTEGER NOT NULL,
-    body      TEXT    NOT NULL,
-    taken_seq INTEGER,
-    answer    TEXT
+    body      TEXT    NOT NULL
 ) STRICT;
 
-CREATE INDEX commands_untaken ON commands (loop_id, id) WHERE taken_seq IS NULL;
+CREATE INDEX commands_of_loop ON commands (loop_id, id);
 
 -- With rowids, so that the index holds hashes only and not whole blobs.
 CREATE TABLE blobs (

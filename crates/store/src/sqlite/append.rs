@@ -3,24 +3,28 @@
 use rusqlite::{Connection, OptionalExtension};
 use windlass_core::id::Seq;
 
+use super::PendingBlobs;
 use super::number::{from_sql, to_sql};
+use super::receipts::Receipt;
 use crate::chain::{ChainHash, Link};
-use crate::commands::{self, Taker};
 use crate::log::{Append, AppendError, Appended};
-use crate::receipts::Receipt;
 use crate::upcast::FORMAT;
 
-struct Standing {
+struct LoopEnd {
     id: Option<i64>,
     seq: Seq,
     hash: ChainHash,
     events: u64,
 }
 
-const NOTHING_YET: Standing = Standing { id: None, seq: Seq(0), hash: ChainHash::GENESIS, events: 0 };
+const NOTHING_YET: LoopEnd = LoopEnd { id: None, seq: Seq(0), hash: ChainHash::GENESIS, events: 0 };
 
 /// What was appended, as the receipt that is due once it is durable.
-pub(crate) fn append(conn: &Connection, append: &Append) -> rusqlite::Result<Result<Receipt, AppendError>> {
+pub(crate) fn append(
+    conn: &Connection,
+    append: &Append,
+    blobs: &PendingBlobs,
+) -> rusqlite::Result<Result<Receipt, AppendError>> {
     let before = standing(conn, append)?;
     if before.seq != append.expected {
         return Ok(Err(AppendError::Conflict {
@@ -55,26 +59,18 @@ pub(crate) fn append(conn: &Connection, append: &Append) -> rusqlite::Result<Res
         appended.hash.as_bytes(),
         &append.body,
     ))?;
-    for blob in &append.blobs {
-        if let Some(bytes) = blob.inline() {
-            conn.prepare_cached("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (unhex(?1), ?2)")?
-                .execute((blob.id().as_str(), bytes))?;
-        }
-    }
-    if let Some(take) = &append.takes {
-        let taker = Taker { id, name: &append.loop_name, seq };
-        if let Err(refused) = commands::take(conn, &taker, take)? {
-            return Ok(Err(refused));
-        }
+    for (blob, bytes) in blobs {
+        conn.prepare_cached("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (unhex(?1), ?2)")?
+            .execute((blob.as_str(), &bytes[..]))?;
     }
     Ok(Ok(Receipt { loop_id: id, name: append.loop_name.clone(), seq, hash: appended.hash }))
 }
 
-fn standing(conn: &Connection, append: &Append) -> rusqlite::Result<Standing> {
+fn standing(conn: &Connection, append: &Append) -> rusqlite::Result<LoopEnd> {
     let found = conn
         .prepare_cached("SELECT id, head_seq, head_hash, events FROM loops WHERE name = ?1")?
         .query_row([append.loop_name.as_str()], |row| {
-            Ok(Standing {
+            Ok(LoopEnd {
                 id: Some(row.get(0)?),
                 seq: Seq(from_sql(row.get(1)?)),
                 hash: ChainHash::from_bytes(row.get(2)?),
@@ -85,12 +81,7 @@ fn standing(conn: &Connection, append: &Append) -> rusqlite::Result<Standing> {
     Ok(found.unwrap_or(NOTHING_YET))
 }
 
-fn move_head(
-    conn: &Connection,
-    append: &Append,
-    before: &Standing,
-    after: Appended,
-) -> rusqlite::Result<i64> {
+fn move_head(conn: &Connection, append: &Append, before: &LoopEnd, after: Appended) -> rusqlite::Result<i64> {
     let seq = to_sql(after.seq.0);
     let hash = after.hash.as_bytes();
     let events = to_sql(before.events + append.events);

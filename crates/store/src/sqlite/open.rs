@@ -11,13 +11,13 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use rusqlite_migration::{M, Migrations};
 
+use super::blob_dir::{is_out_of_space, sync_dir};
 use super::fault::{classify, classify_detached, corrupt};
+use super::lock::lock_within;
 use super::number::{from_sql, to_sql};
-use crate::blob::{is_out_of_space, sync_dir};
+use super::receipts::{self, Receipt};
 use crate::layout::VaultDir;
-use crate::lock::lock_within;
-use crate::log::Fault;
-use crate::receipts::{self, Receipt};
+use crate::log::StoreError;
 use crate::refusal::Refusal;
 
 /// How long a statement waits for another process's transaction.
@@ -28,7 +28,9 @@ const BUSY_STEP: Duration = Duration::from_millis(1);
 const OPENING_LIMIT: Duration = Duration::from_secs(30);
 const CACHED_STATEMENTS: usize = 32;
 
-const APPLICATION_ID: i32 = 1_464_747_084;
+const APPLICATION_ID: i32 = 1_464_093_779;
+/// Databases from before the first format.
+const UNRELEASED_ID: i32 = 1_464_747_084;
 const MIGRATIONS: &[M<'static>] = &[M::up(include_str!("0001.sql"))];
 const SCHEMA_VERSION: i32 = 1;
 
@@ -43,7 +45,7 @@ pub enum OpenError {
     #[error("{0}")]
     Older(Refusal),
     #[error(transparent)]
-    Store(#[from] Fault),
+    Store(#[from] StoreError),
 }
 
 /// The writer's connection: creates or migrates the database where needed.
@@ -65,7 +67,7 @@ pub(crate) fn writer(vault: &VaultDir) -> Result<Connection, OpenError> {
 }
 
 /// To be read before the database is opened, and then held against it.
-pub(crate) fn receipts(vault: &VaultDir) -> Result<Vec<Receipt>, Fault> {
+pub(crate) fn receipts(vault: &VaultDir) -> Result<Vec<Receipt>, StoreError> {
     let path = vault.receipts();
     receipts::read(&path).map_err(|error| failed(&path, &error))
 }
@@ -111,16 +113,16 @@ pub(crate) fn falls_short(conn: &Connection, receipts: &[Receipt]) -> rusqlite::
 /// A connection that only reads; nothing if the vault has no database yet. No
 /// migration, no writer, and where no writer has left its files, none are made:
 /// the database is then read as it lies.
-pub(crate) fn reader(vault: &VaultDir, manner: Manner) -> Result<Option<Connection>, OpenError> {
+pub(crate) fn reader(vault: &VaultDir, mode: OpenMode) -> Result<Option<Connection>, OpenError> {
     let db = vault.db();
     let past = Past::of(vault)?;
     if !stands(&db, past)? {
         return Ok(None);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let conn = match manner {
-        Manner::Shared => connect(&db, flags)?,
-        Manner::Immutable => connect(&immutable_uri(&db), flags | OpenFlags::SQLITE_OPEN_URI)?,
+    let conn = match mode {
+        OpenMode::Shared => connect(&db, flags)?,
+        OpenMode::Immutable => connect(&immutable_uri(&db), flags | OpenFlags::SQLITE_OPEN_URI)?,
     };
     match versions(&conn, &db)? {
         Versions::Current => Ok(Some(conn)),
@@ -133,15 +135,15 @@ pub(crate) fn reader(vault: &VaultDir, manner: Manner) -> Result<Option<Connecti
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum OpenMode {
     /// Beside writers, through the write-ahead log.
     Shared,
     /// No write-ahead log exists, so nobody is writing and the file alone is the database.
     Immutable,
 }
 
-impl Manner {
-    pub(crate) fn fitting(db: &Path) -> Self {
+impl OpenMode {
+    pub(crate) fn for_db(db: &Path) -> Self {
         if wal_path(db).exists() { Self::Shared } else { Self::Immutable }
     }
 }
@@ -183,7 +185,7 @@ enum Past {
 }
 
 impl Past {
-    fn of(vault: &VaultDir) -> Result<Self, Fault> {
+    fn of(vault: &VaultDir) -> Result<Self, StoreError> {
         let had = vault.marker().exists() || !receipts(vault)?.is_empty();
         Ok(if had { Self::Records } else { Self::None })
     }
@@ -206,7 +208,7 @@ fn create_or_migrate(vault: &VaultDir) -> Result<Connection, OpenError> {
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(&lock);
     let file = file.map_err(|error| failed(&lock, &error))?;
     if !lock_within(&file, OPENING_LIMIT).map_err(|error| failed(&lock, &error))? {
-        return Err(Fault::Busy { path: lock, waited_s: OPENING_LIMIT.as_secs() }.into());
+        return Err(StoreError::Busy { path: lock, waited_s: OPENING_LIMIT.as_secs() }.into());
     }
     // Another process may have finished the work while this one waited.
     if let Some(conn) = existing(vault)? {
@@ -218,7 +220,7 @@ fn create_or_migrate(vault: &VaultDir) -> Result<Connection, OpenError> {
         if let rusqlite_migration::Error::RusqliteError { err, .. } = &error {
             return classify(&conn, &db, err);
         }
-        Fault::Failed { path: db.clone(), reason: format!("cannot be brought up to date: {error}") }
+        StoreError::Failed { path: db.clone(), reason: format!("cannot be brought up to date: {error}") }
     })?;
     mark(vault).map_err(|error| failed(&vault.marker(), &error))?;
     Ok(conn)
@@ -240,7 +242,7 @@ fn mark(vault: &VaultDir) -> io::Result<()> {
     sync_dir(&vault.root())
 }
 
-fn connect(db: &Path, flags: OpenFlags) -> Result<Connection, Fault> {
+fn connect(db: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let conn = Connection::open_with_flags(db, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|error| classify_detached(db, &error))?;
     // The log stays when the last connection closes: readers then never have to
@@ -299,6 +301,11 @@ fn versions(conn: &Connection, db: &Path) -> Result<Versions, OpenError> {
     if application == 0 && version == 0 && empty {
         return Ok(Versions::Empty);
     }
+    if application == UNRELEASED_ID {
+        let reason = "was made by a windlass from before the first stored format";
+        let remedy = "nothing was changed: use that windlass, or move the vault directory away to begin again without this history";
+        return Err(OpenError::Foreign(Refusal::new(db, reason, remedy)));
+    }
     if application != APPLICATION_ID {
         let reason = format!("is another program's database (application id {application:#x})");
         let remedy = "nothing was changed: move it away";
@@ -308,7 +315,7 @@ fn versions(conn: &Connection, db: &Path) -> Result<Versions, OpenError> {
         let reason =
             format!("was written by a newer windlass (schema {version}; this one knows {SCHEMA_VERSION})");
         let remedy = "nothing was changed: use the newer windlass";
-        return Err(Fault::Newer(Refusal::new(db, reason, remedy)).into());
+        return Err(StoreError::Newer(Refusal::new(db, reason, remedy)).into());
     }
     Ok(if version == SCHEMA_VERSION { Versions::Current } else { Versions::Older })
 }
@@ -328,7 +335,7 @@ fn is_empty(conn: &Connection) -> rusqlite::Result<bool> {
 
 /// The end of every log is where its loop says it is: one look-up a loop,
 /// whatever the length of its history.
-fn check_heads(conn: &Connection, db: &Path) -> Result<(), Fault> {
+fn check_heads(conn: &Connection, db: &Path) -> Result<(), StoreError> {
     let astray: Option<String> = conn
         .query_row(
             "SELECT name FROM loops LEFT JOIN records ON loop_id = loops.id AND seq = head_seq
@@ -364,12 +371,12 @@ fn immutable_uri(db: &Path) -> PathBuf {
     uri.into()
 }
 
-fn failed(path: &Path, error: &io::Error) -> Fault {
+fn failed(path: &Path, error: &io::Error) -> StoreError {
     let path = path.to_owned();
     if is_out_of_space(error) {
-        Fault::Full { path }
+        StoreError::Full { path }
     } else {
-        Fault::Failed { path, reason: error.to_string() }
+        StoreError::Failed { path, reason: error.to_string() }
     }
 }
 

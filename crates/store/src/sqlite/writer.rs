@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::fault::classify;
+use super::receipts::Receipts;
 use super::reserve::Reserve;
 use crate::layout::VaultDir;
-use crate::log::Fault;
-use crate::receipts::Receipts;
+use crate::log::StoreError;
 
 const QUEUE: usize = 256;
 const BATCH: usize = 128;
@@ -46,10 +46,10 @@ impl Writer {
     pub(crate) fn transact<T, E, F>(&self, perform: F) -> Result<T, E>
     where
         T: Send + 'static,
-        E: From<Fault> + Send + 'static,
+        E: From<StoreError> + Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<Result<T, E>> + Send + 'static,
     {
-        let stopped = || E::from(Fault::Stopped { path: self.path.clone() });
+        let stopped = || E::from(StoreError::Stopped { path: self.path.clone() });
         let (reply, answer) = sync_channel(1);
         let queue = self.queue.as_ref().ok_or_else(stopped)?;
         queue.send(Box::new(Request { perform, outcome: None, reply })).map_err(|_| stopped())?;
@@ -69,7 +69,7 @@ impl Drop for Writer {
 
 trait Work: Send {
     fn perform(&mut self, conn: &Connection) -> rusqlite::Result<Kept>;
-    fn fail(&mut self, fault: Fault);
+    fn fail(&mut self, fault: StoreError);
     /// Tells the asker what came of it.
     fn answer(self: Box<Self>);
 }
@@ -89,7 +89,7 @@ struct Request<T, E, F> {
 impl<T, E, F> Work for Request<T, E, F>
 where
     T: Send,
-    E: From<Fault> + Send,
+    E: From<StoreError> + Send,
     F: FnMut(&Connection) -> rusqlite::Result<Result<T, E>> + Send,
 {
     fn perform(&mut self, conn: &Connection) -> rusqlite::Result<Kept> {
@@ -99,7 +99,7 @@ where
         Ok(kept)
     }
 
-    fn fail(&mut self, fault: Fault) {
+    fn fail(&mut self, fault: StoreError) {
         self.outcome = Some(Err(fault.into()));
     }
 
@@ -207,13 +207,13 @@ impl Desk {
             return;
         };
         let fault = classify(&self.conn, &self.path, &error);
-        if batch.len() > 1 && !matches!(fault, Fault::Busy { .. }) {
+        if batch.len() > 1 && !matches!(fault, StoreError::Busy { .. }) {
             for work in batch {
                 self.commit(std::slice::from_mut(work));
             }
             return;
         }
-        if matches!(fault, Fault::Full { .. }) {
+        if matches!(fault, StoreError::Full { .. }) {
             self.reserve.release();
         }
         for work in batch {

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use windlass_core::gate::{CheckResult, Control, Purpose};
+use windlass_core::id::BlobId;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::CheckPolicy;
 use windlass_gate::{Cache, Checked, GateRun, Lend, Order, run_order};
-use windlass_store::Blob;
 use windlass_workspace::Checkout;
 
 use super::On;
@@ -76,11 +76,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs a check once and counts its tests. `None`: it was cancelled.
-    pub fn check(
-        &mut self,
-        check: &CheckPolicy,
-        begin: Begin,
-    ) -> Result<Option<(CheckResult, Vec<Blob>)>, Fault> {
+    pub fn check(&mut self, check: &CheckPolicy, begin: Begin) -> Result<Option<CheckResult>, Fault> {
         let begin = if self.shop.is_weak(Defence::Fresh) && self.number > 0 { Begin::Left } else { begin };
         self.begin(begin)?;
         let watch = Watch::begin(check, &self.place.written())?;
@@ -89,28 +85,25 @@ impl<'a> Bench<'a> {
             Begin::Left => check.run.clone(),
         };
         let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };
-        let mut result = checked.result(output.id().clone());
-        let mut blobs = vec![output];
+        let mut result = checked.result(output);
         if let Some(watch) = watch {
             let seen = (check.name.as_str(), &*self.place.written());
-            let (tally, names) = watch.tally(self.shop, self.job, seen)?;
-            result.tally = Some(tally);
-            blobs.extend(names);
+            result.tally = Some(watch.tally(self.shop, self.job, seen)?);
         }
-        Ok(Some((result, blobs)))
+        Ok(Some(result))
     }
 
     /// Runs the control of a green check, on a tree of its own. `None`: it was
     /// cancelled.
-    pub fn control(&mut self, check: &CheckPolicy) -> Result<Option<(Control, Blob)>, Fault> {
+    pub fn control(&mut self, check: &CheckPolicy) -> Result<Option<Control>, Fault> {
         self.begin(Begin::Clean)?;
         let run = self.after_setup(&check.control, Some(NOT_STARTED));
         let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };
-        let mut control = checked.control(output.id().clone());
+        let mut control = checked.control(output);
         if self.shop.is_weak(Defence::Control) {
             control.exit_code = Some(1);
         }
-        Ok(Some((control, output)))
+        Ok(Some(control))
     }
 
     /// Of what the base's own code left, the baseline keeps the caches.
@@ -169,7 +162,7 @@ impl<'a> Bench<'a> {
         lent.map(|_| ()).map_err(|error| file_fault(&to, &error))
     }
 
-    fn run(&mut self, check: &CheckPolicy, run: &str) -> Result<Option<(Checked, Blob)>, Fault> {
+    fn run(&mut self, check: &CheckPolicy, run: &str) -> Result<Option<(Checked, BlobId)>, Fault> {
         self.number += 1;
         self.place.clear(self.shop, self.number)?;
         let network = &self.job.creation.policy.gate.network;
@@ -214,14 +207,14 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn output(shop: &Workshop, checked: &Checked) -> Result<Blob, Fault> {
+fn output(shop: &Workshop, checked: &Checked) -> Result<BlobId, Fault> {
     if checked.survivors > 0 {
         let detail = format!("{} processes of check {} cannot be ended", checked.survivors, checked.check);
         return Err(Fault { reason: Reason::EffectFailed, detail });
     }
     let mut bytes = captured(checked.stdout.as_ref())?;
     bytes.extend(captured(checked.stderr.as_ref())?);
-    shop.blobs.stage(bytes).map_err(|error| fault(&error))
+    shop.blobs.put(bytes)
 }
 
 fn path_of(path: &windlass_workspace::BString) -> PathBuf {

@@ -1,45 +1,47 @@
 //! Reading without writing: what `status` opens, and what a store reads through.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Row};
 use windlass_core::id::{BlobId, CommandId, LoopName, Seq};
 use windlass_core::time::Timestamp;
 
+use super::blob_dir::{BlobDir, verified};
+use super::commands::{self, CommandRow};
 use super::fault::{classify, corrupt};
 use super::number::{from_sql, to_sql};
-use super::open::{self, Manner, OpenError};
-use crate::blob::{BlobDir, BlobError, check_id, verified};
+use super::open::{self, OpenError, OpenMode};
+use crate::blobs::{BlobError, check_id};
 use crate::chain::{ChainHash, Link};
-use crate::commands::{self, Command};
+use crate::inbox::SentCommand;
 use crate::layout::VaultDir;
-use crate::log::{Fault, Head, LoopRow, Record};
+use crate::log::{LogHead, LoopRow, Record, StoreError};
 use crate::refusal::Refusal;
 use crate::upcast::upcast;
 
 /// A read-only connection to a vault's database.
-pub struct Reader {
+pub(crate) struct SqliteReader {
     vault: VaultDir,
     db: PathBuf,
-    inner: RefCell<(Connection, Manner)>,
+    inner: Mutex<(Connection, OpenMode)>,
 }
 
-impl Reader {
+impl SqliteReader {
     /// Nothing if the vault has no database yet.
     pub fn open(vault: &VaultDir) -> Result<Option<Self>, OpenError> {
         let db = vault.db();
         let receipts = open::receipts(vault)?;
-        let manner = Manner::fitting(&db);
-        let Some(conn) = open::reader(vault, manner)? else { return Ok(None) };
-        let reader = Self { vault: vault.clone(), db, inner: RefCell::new((conn, manner)) };
+        let mode = OpenMode::for_db(&db);
+        let Some(conn) = open::reader(vault, mode)? else { return Ok(None) };
+        let reader = Self { vault: vault.clone(), db, inner: Mutex::new((conn, mode)) };
         match reader.query(|conn| open::falls_short(conn, &receipts))? {
             Some(how) => Err(corrupt(&reader.db, how).into()),
             None => Ok(Some(reader)),
         }
     }
 
-    pub fn head(&self, name: &LoopName) -> Result<Option<Head>, Fault> {
+    pub fn head(&self, name: &LoopName) -> Result<Option<LogHead>, StoreError> {
         self.query(|conn| {
             conn.prepare_cached(
                 "SELECT head_seq, head_hash, events, fold_version, view FROM loops WHERE name = ?1",
@@ -49,20 +51,9 @@ impl Reader {
         })
     }
 
-    /// The names of all loops.
-    pub fn names(&self) -> Result<Vec<LoopName>, Fault> {
-        let names: Vec<String> = self.query(|conn| {
-            conn.prepare_cached("SELECT name FROM loops ORDER BY name")?
-                .query_map([], |row| row.get(0))?
-                .collect()
-        })?;
-        let named = |name: &String| LoopName::new(name).map_err(|error| corrupt(&self.db, error));
-        names.iter().map(named).collect()
-    }
-
     /// Every loop, by name.
-    pub fn loops(&self) -> Result<Vec<LoopRow>, Fault> {
-        let rows: Vec<(String, i64, Head)> = self.query(|conn| {
+    pub fn loops(&self) -> Result<Vec<LoopRow>, StoreError> {
+        let rows: Vec<(String, i64, LogHead)> = self.query(|conn| {
             conn.prepare_cached(
                 "SELECT name, created_at, head_seq, head_hash, events, fold_version, view
                  FROM loops ORDER BY name",
@@ -70,7 +61,7 @@ impl Reader {
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?, head(row, 2)?)))?
             .collect()
         })?;
-        let named = |(name, created_at, head): (String, i64, Head)| {
+        let named = |(name, created_at, head): (String, i64, LogHead)| {
             let name = LoopName::new(&name).map_err(|error| corrupt(&self.db, error))?;
             Ok(LoopRow { name, created_at: Timestamp(created_at), head })
         };
@@ -79,7 +70,7 @@ impl Reader {
 
     /// At most `limit` records after `after`, the hash chain checked from the
     /// record `after` on, and against the loop's head where the log ends.
-    pub fn read(&self, name: &LoopName, after: Seq, limit: usize) -> Result<Vec<Record>, Fault> {
+    pub fn read(&self, name: &LoopName, after: Seq, limit: usize) -> Result<Vec<Record>, StoreError> {
         let page = self.query(|conn| page(conn, name, after, limit))?;
         match page {
             Some(page) => page.checked(name, after, limit).map_err(|broken| self.refuse(name, broken)),
@@ -87,13 +78,13 @@ impl Reader {
         }
     }
 
-    pub fn untaken(&self, name: &LoopName, after: CommandId) -> Result<Vec<Command>, Fault> {
-        self.query(|conn| commands::untaken(conn, name, after))
-    }
-
-    /// What became of a command.
-    pub fn command(&self, id: CommandId) -> Result<Option<Command>, Fault> {
-        self.query(|conn| commands::by_id(conn, id))
+    pub fn commands(&self, name: &LoopName, after: CommandId) -> Result<Vec<SentCommand>, StoreError> {
+        let read = |row: CommandRow| {
+            let broken = |error| corrupt(&self.db, format!("command {}: {error}", row.id));
+            let command = serde_json::from_str(&row.body).map_err(broken)?;
+            Ok(SentCommand { id: row.id, at: row.at, command })
+        };
+        self.query(|conn| commands::after(conn, name, after))?.into_iter().map(read).collect()
     }
 
     /// The bytes of a blob, checked against its name.
@@ -118,61 +109,50 @@ impl Reader {
         verified(id, bytes, &self.db)
     }
 
-    /// Reads everything: SQLite's own check and every loop's chain. Its cost
-    /// grows with the history; for `doctor`.
-    pub fn check(&self) -> Result<(), Fault> {
+    /// SQLite's own look at the whole file.
+    pub fn quick_check(&self) -> Result<(), StoreError> {
         let verdict: String =
             self.query(|conn| conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
-        if verdict != "ok" {
-            return Err(corrupt(&self.db, verdict));
-        }
-        for row in self.loops()? {
-            let mut after = Seq(0);
-            while after < row.head.seq {
-                let page = self.read(&row.name, after, 512)?;
-                after = page.last().map_or(row.head.seq, |record| record.seq);
-            }
-        }
-        Ok(())
+        if verdict == "ok" { Ok(()) } else { Err(corrupt(&self.db, verdict)) }
     }
 
     /// Runs a query in one read transaction. A connection that took the
     /// database for unchanging asks again properly when a writer has come.
-    fn query<T>(&self, query: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, Fault> {
-        {
-            let (conn, manner) = &*self.inner.borrow();
-            let answer = in_transaction(conn, &query);
-            if *manner == Manner::fitting(&self.db) || *manner == Manner::Shared {
-                return answer.map_err(|error| classify(conn, &self.db, &error));
-            }
+    fn query<T>(&self, query: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let (conn, mode) = &*inner;
+        let answer = in_transaction(conn, &query);
+        if *mode == OpenMode::for_db(&self.db) || *mode == OpenMode::Shared {
+            return answer.map_err(|error| classify(conn, &self.db, &error));
         }
-        self.reopen()?;
-        let (conn, _) = &*self.inner.borrow();
+        *inner = (self.reopen()?, OpenMode::Shared);
+        let (conn, _) = &*inner;
         in_transaction(conn, &query).map_err(|error| classify(conn, &self.db, &error))
     }
 
-    fn reopen(&self) -> Result<(), Fault> {
-        match open::reader(&self.vault, Manner::Shared) {
-            Ok(Some(conn)) => {
-                *self.inner.borrow_mut() = (conn, Manner::Shared);
-                Ok(())
-            }
+    fn reopen(&self) -> Result<Connection, StoreError> {
+        match open::reader(&self.vault, OpenMode::Shared) {
+            Ok(Some(conn)) => Ok(conn),
             Ok(None) => {
-                Err(Fault::Failed { path: self.db.clone(), reason: "the database is gone".to_owned() })
+                Err(StoreError::Failed { path: self.db.clone(), reason: "the database is gone".to_owned() })
             }
             Err(OpenError::Store(fault)) => Err(fault),
             Err(OpenError::Missing(refusal) | OpenError::Foreign(refusal) | OpenError::Older(refusal)) => {
-                Err(Fault::Corrupt(refusal))
+                Err(StoreError::Corrupt(refusal))
             }
         }
     }
 
-    fn refuse(&self, name: &LoopName, broken: Broken) -> Fault {
+    fn refuse(&self, name: &LoopName, broken: Broken) -> StoreError {
         match broken {
             Broken::Chain { seq, what } => corrupt(&self.db, format!("loop {name}, record {seq}: {what}")),
             Broken::Format { seq, reason } => {
                 let remedy = "nothing was changed: use a windlass that knows this format";
-                Fault::Newer(Refusal::new(&self.db, format!("loop {name}, record {seq}: {reason}"), remedy))
+                StoreError::Newer(Refusal::new(
+                    &self.db,
+                    format!("loop {name}, record {seq}: {reason}"),
+                    remedy,
+                ))
             }
         }
     }
@@ -186,8 +166,8 @@ fn in_transaction<T>(
     query(&transaction)
 }
 
-fn head(row: &Row<'_>, from: usize) -> rusqlite::Result<Head> {
-    Ok(Head {
+fn head(row: &Row<'_>, from: usize) -> rusqlite::Result<LogHead> {
+    Ok(LogHead {
         seq: Seq(from_sql(row.get(from)?)),
         hash: ChainHash::from_bytes(row.get(from + 1)?),
         events: from_sql(row.get(from + 2)?),
@@ -285,8 +265,8 @@ impl Page {
     }
 }
 
-impl std::fmt::Debug for Reader {
+impl std::fmt::Debug for SqliteReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reader").field("db", &self.db).finish_non_exhaustive()
+        f.debug_struct("SqliteReader").field("db", &self.db).finish_non_exhaustive()
     }
 }
