@@ -19,7 +19,6 @@ pub mod model;
 pub mod poll;
 pub mod repo;
 pub mod scratch;
-pub mod sim;
 pub mod stand_in;
 pub mod tidy;
 

@@ -51,20 +51,9 @@ const HOUSE: &[Arrows] = &[
             "windlass-surface",
         ],
     },
+    Arrows { from: KIT, to: &["windlass-core"] },
     // The simulator drives the real driver.
-    Arrows {
-        from: KIT,
-        to: &[
-            "windlass-core",
-            "windlass-plan",
-            "windlass-store",
-            "windlass-process",
-            "windlass-agent",
-            "windlass-gate",
-            "windlass-workspace",
-            "windlass-driver",
-        ],
-    },
+    Arrows { from: "windlass-simulator", to: &["windlass-core", "windlass-store", "windlass-driver"] },
 ];
 
 /// Core's whole list of dependencies.

@@ -26,7 +26,7 @@ use windlass_core::time::{Millis, Timestamp};
 use windlass_core::usage::Usage;
 use windlass_core::verdict::{Claim, ClaimStatus, Met, NoVerdict, ReportedFinding, Review, Verdict};
 use windlass_core::view::View;
-use windlass_testkit::sim::Audit;
+use windlass_simulator::Audit;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]

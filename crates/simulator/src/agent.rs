@@ -10,15 +10,15 @@ use windlass_core::time::{Millis, Timestamp};
 use windlass_core::usage::Usage;
 use windlass_core::verdict::{Claim, ClaimStatus, NoVerdict, ReportedFinding, Review, Verdict};
 
-use super::chance::Chance;
-use super::options::Agents;
-use super::world::World;
+use crate::chance::Chance;
+use crate::facts::Facts;
+use crate::options::Agents;
 
 /// One turn, begun and not yet reported.
-pub struct Turn {
+pub(crate) struct Turn {
     role: Role,
     kind: Kind,
-    pub took: Millis,
+    pub(crate) took: Millis,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +89,15 @@ const REVIEWERS: &[Kind] = &[
     Kind::Overflows,
 ];
 
+/// What a turn is drawn from.
+pub(crate) struct Draw<'a> {
+    pub(crate) agents: Agents,
+    pub(crate) chance: &'a mut Chance,
+}
+
 /// A turn begins, and whatever it does to the workspace is done.
-pub fn begin(world: &mut World, state: &State, role: Role, (agents, chance): (Agents, &mut Chance)) -> Turn {
+pub(crate) fn begin(facts: &mut Facts, state: &State, role: Role, drawn: Draw<'_>) -> Turn {
+    let Draw { agents, chance } = drawn;
     let kind = match agents {
         Agents::Honest => Kind::Honest,
         Agents::Mixed if !chance.one_in(3) => Kind::Honest,
@@ -100,17 +107,23 @@ pub fn begin(world: &mut World, state: &State, role: Role, (agents, chance): (Ag
         },
     };
     match role {
-        Role::Author | Role::Planner => write(world, state, kind),
-        Role::Finisher => finish(world, kind),
-        Role::Reviewer if kind == Kind::ChangesTree => world.workspace.junk += 1,
+        Role::Author | Role::Planner => {
+            facts.unrecorded = true;
+            write(facts, state, kind);
+        }
+        Role::Finisher => {
+            facts.unrecorded = true;
+            finish(facts, kind);
+        }
+        Role::Reviewer if kind == Kind::ChangesTree => facts.workspace.junk += 1,
         Role::Reviewer => {}
     }
     Turn { role, kind, took: Millis::seconds(30 + chance.below(600)) }
 }
 
 /// How it ended, as its adapter reports it.
-pub fn report(turn: &Turn, world: &World, state: &State, chance: &mut Chance) -> AgentFinished {
-    let end = end(turn.kind, world.now, chance);
+pub(crate) fn report(turn: &Turn, facts: &Facts, state: &State, chance: &mut Chance) -> AgentFinished {
+    let end = end(turn.kind, facts.now, chance);
     let known = turn.kind == Kind::Honest || chance.one_in(2);
     let usage = Usage {
         input_tokens: 10 + chance.below(90),
@@ -118,7 +131,7 @@ pub fn report(turn: &Turn, world: &World, state: &State, chance: &mut Chance) ->
         ..Usage::default()
     };
     let report = match turn.role {
-        Role::Reviewer => Report::Review(review(turn.kind, world, state)),
+        Role::Reviewer => Report::Review(review(turn.kind, facts, state)),
         Role::Author | Role::Planner | Role::Finisher => claim(turn.kind),
     };
     AgentFinished {
@@ -132,16 +145,16 @@ pub fn report(turn: &Turn, world: &World, state: &State, chance: &mut Chance) ->
     }
 }
 
-fn write(world: &mut World, state: &State, kind: Kind) {
+fn write(facts: &mut Facts, state: &State, kind: Kind) {
     let task = state.current.as_ref().and_then(|current| current.task.as_ref());
-    let task = task.map(|id| world.terms.task_index(id));
-    let tree = &mut world.workspace;
+    let task = task.map(|id| facts.terms.task_index(id));
+    let tree = &mut facts.workspace;
     match kind {
         Kind::Honest => {
             tree.junk = 0;
             match task {
-                Some(at) => tree.work[at] = (tree.work[at] + 1).min(world.terms.full(at)),
-                None => tree.whole = (tree.whole + 1).min(world.terms.whole),
+                Some(at) => tree.work[at] = (tree.work[at] + 1).min(facts.terms.full(at)),
+                None => tree.whole = (tree.whole + 1).min(facts.terms.whole),
             }
         }
         Kind::Flips => tree.notes ^= 1,
@@ -172,13 +185,13 @@ fn write(world: &mut World, state: &State, kind: Kind) {
     }
 }
 
-fn finish(world: &mut World, kind: Kind) {
+fn finish(facts: &mut Facts, kind: Kind) {
     if kind == Kind::Honest {
-        world.workspace.notes = world.terms.notes * 2;
+        facts.workspace.notes = facts.terms.notes * 2;
     } else if kind == Kind::Sloppy {
-        world.workspace.junk += 1;
+        facts.workspace.junk += 1;
     } else if kind == Kind::Tampers {
-        world.workspace.tampered = true;
+        facts.workspace.tampered = true;
     }
 }
 
@@ -225,10 +238,10 @@ fn claim(kind: Kind) -> Report {
 }
 
 /// An honest reviewer accepts what has come as far as it may.
-fn review(kind: Kind, world: &World, state: &State) -> Result<Review, NoVerdict> {
+fn review(kind: Kind, facts: &Facts, state: &State) -> Result<Review, NoVerdict> {
     let task = state.current.as_ref().and_then(|current| current.task.as_ref());
-    let task = task.map(|id| world.terms.task_index(id));
-    let far = task.is_none_or(|at| world.workspace.work[at] >= world.terms.full(at));
+    let task = task.map(|id| facts.terms.task_index(id));
+    let far = task.is_none_or(|at| facts.workspace.work[at] >= facts.terms.full(at));
     let whole = state.phase == Some(Phase::FinalReview);
     if kind == Kind::Silent {
         return Err(NoVerdict::NoReport);
@@ -242,7 +255,7 @@ fn review(kind: Kind, world: &World, state: &State) -> Result<Review, NoVerdict>
     if (far || whole) && kind != Kind::Rejects {
         return Ok(verdict(Verdict::Accept));
     }
-    Ok(Review { findings: vec![bug(world)], ..verdict(Verdict::Reject) })
+    Ok(Review { findings: vec![bug(facts)], ..verdict(Verdict::Reject) })
 }
 
 fn verdict(verdict: Verdict) -> Review {
@@ -257,12 +270,12 @@ fn verdict(verdict: Verdict) -> Review {
     }
 }
 
-fn bug(world: &World) -> ReportedFinding {
+fn bug(facts: &Facts) -> ReportedFinding {
     ReportedFinding {
         file: "a.rs".to_owned(),
         line: 1,
         severity: Severity::Bug,
-        description: format!("not yet at {}", world.workspace.id()),
+        description: format!("not yet at {}", facts.workspace.id()),
         scenario: String::new(),
     }
 }

@@ -2,15 +2,15 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::drive::Loop;
-use super::options::{Crash, Options};
+use crate::options::{Crash, Options};
+use crate::simulation::simulate;
 
 /// Simulated loops per second of processor time: three tasks, honest agents.
 pub fn throughput(loops: u64) -> f64 {
     let options = Options::honest(Crash::Never);
     let start = cpu_seconds();
     for seed in 0..loops {
-        if let Err(broken) = Loop::run(seed, &options) {
+        if let Err(broken) = simulate(seed, &options) {
             panic!("{broken}");
         }
     }

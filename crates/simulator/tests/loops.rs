@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::event::Event;
 use windlass_core::outcome::OutcomeKind;
-use windlass_testkit::sim::{Crash, End, Loop, Options, Trace};
+use windlass_simulator::{Crash, End, Options, Trace, simulate};
 
 const COMPLETED: End = End::Ended(OutcomeKind::Completed);
 
@@ -96,7 +96,7 @@ fn count(trace: &Trace, wanted: impl Fn(&Event) -> bool) -> u64 {
 }
 
 fn run(seed: u64, options: &Options) -> Trace {
-    Loop::run(seed, options).unwrap_or_else(|broken| panic!("{broken}"))
+    simulate(seed, options).unwrap_or_else(|broken| panic!("{broken}"))
 }
 
 fn seeds(usual: u64) -> u64 {

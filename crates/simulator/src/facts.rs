@@ -1,6 +1,6 @@
 //! What survives a crash besides the log: the vault, the workspace, the branch,
-//! and time. It performs effects the way the real crates do, over trees that
-//! are a few numbers.
+//! and time. Effects are performed the way the real crates do it, over trees
+//! that are a few numbers.
 
 use std::collections::BTreeMap;
 
@@ -12,43 +12,56 @@ use windlass_core::input::{Change, Input, Snapshotted};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::time::{Millis, Timestamp};
 
-use super::options::Terms;
-use super::tree::{Tree, commit};
+use crate::options::Terms;
+use crate::tree::{Tree, commit};
 
-pub struct World {
+pub(crate) struct Facts {
     pub terms: Terms,
     pub now: Timestamp,
     pub workspace: Tree,
     pub branch: Option<CommitId>,
+    /// An agent may have changed the workspace since its tree was recorded.
+    pub unrecorded: bool,
     vault: BTreeMap<TreeId, Tree>,
 }
 
-impl World {
-    pub fn new(terms: Terms) -> Self {
+impl Facts {
+    pub(crate) fn new(terms: Terms) -> Self {
         let base = Tree::default();
         let vault = BTreeMap::from([(base.id(), base)]);
-        Self { terms, now: Timestamp(1_767_225_600_000), workspace: base, branch: None, vault }
+        Self {
+            terms,
+            now: Timestamp(1_767_225_600_000),
+            workspace: base,
+            branch: None,
+            unrecorded: false,
+            vault,
+        }
     }
 
-    pub fn pass(&mut self, span: Millis) {
+    pub(crate) fn pass(&mut self, span: Millis) {
         self.now = self.now.plus(span);
     }
 
     /// A tree is in the vault before anything asks for it.
-    pub fn tree(&self, id: &TreeId) -> Result<Tree, String> {
+    pub(crate) fn tree(&self, id: &TreeId) -> Result<Tree, String> {
         self.vault.get(id).copied().ok_or_else(|| format!("tree {id} was never recorded"))
     }
 
-    pub fn prepare(&mut self, tree: &TreeId) -> Result<Input, String> {
+    pub(crate) fn prepare(&mut self, tree: &TreeId) -> Result<Input, String> {
+        if self.unrecorded {
+            return Err("what an agent left is overwritten before it was recorded".to_owned());
+        }
         self.workspace = self.tree(tree)?;
         Ok(Input::WorkspaceReady)
     }
 
-    pub fn snapshot(&mut self, asked: &Snapshot) -> Result<Input, String> {
+    pub(crate) fn snapshot(&mut self, asked: &Snapshot) -> Result<Input, String> {
         let (tree, restored) = (self.workspace, self.workspace.restored());
         for tree in [tree, restored] {
             self.vault.insert(tree.id(), tree);
         }
+        self.unrecorded = false;
         let from = self.tree(&asked.from)?;
         let tampered = Evidence::new(Rule::ProtectedChanged, "test.sh");
         Ok(Input::Snapshotted(Box::new(Snapshotted {
@@ -61,7 +74,7 @@ impl World {
         })))
     }
 
-    pub fn gate(&self, tree: &TreeId, checks: &[String]) -> Result<Input, String> {
+    pub(crate) fn gate(&self, tree: &TreeId, checks: &[String]) -> Result<Input, String> {
         let tree = self.tree(tree)?;
         let result = |check: &String| CheckResult {
             check: check.clone(),
@@ -80,7 +93,7 @@ impl World {
     }
 
     /// Compare and swap; landing what is there already is landing.
-    pub fn land(&mut self, commit: &CommitId, expected: Option<&CommitId>) -> Input {
+    pub(crate) fn land(&mut self, commit: &CommitId, expected: Option<&CommitId>) -> Input {
         if self.branch.as_ref() == Some(commit) || self.branch.as_ref() == expected {
             self.branch = Some(commit.clone());
             return Input::Landed;

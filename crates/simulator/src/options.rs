@@ -6,8 +6,8 @@ use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, Rejected};
 use windlass_core::task::{Plan, Task};
 use windlass_core::time::Millis;
 
-use super::chance::Chance;
-use super::tree::{TASKS, Tree};
+use crate::chance::Chance;
+use crate::tree::{TASKS, Tree};
 
 #[derive(Clone, Debug)]
 pub struct Options {

@@ -1,0 +1,134 @@
+//! The operator: commands and signals at random moments while the loop runs,
+//! and what a person does once it rests.
+
+use std::sync::Arc;
+
+use windlass_core::id::TaskId;
+use windlass_core::input::{Asked, Command};
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::state::{State, TaskStatus};
+use windlass_driver::operate::{OperateError, operate};
+use windlass_store::{Inbox, NewCommand, Store};
+
+use crate::chance::Chance;
+use crate::options::Operator;
+use crate::simulation::{Books, End, loop_name};
+use crate::storage::locked;
+use crate::world::SimulatedWorlds;
+
+const RESTARTS: u32 = 3;
+
+/// What an operator did while the loop is driven.
+pub(crate) enum Act {
+    Sent,
+    Signalled,
+}
+
+impl Books {
+    /// Sends a command now and then, or a signal.
+    pub(crate) fn operator_acts(&mut self) -> Option<Act> {
+        if self.options.operator == Operator::Asleep {
+            return None;
+        }
+        if self.chance.one_in(40) {
+            let command = command(&mut self.chance, &self.state);
+            let new = NewCommand { loop_name: loop_name(), at: self.facts.now, command };
+            self.inbox.send(new).expect("the loop is there");
+            return Some(Act::Sent);
+        }
+        self.chance.one_in(90).then_some(Act::Signalled)
+    }
+}
+
+/// What a person does with a loop that rests; whether there is another drive.
+pub(crate) fn between_drives(
+    store: &Arc<dyn Store>,
+    worlds: &mut SimulatedWorlds,
+    end: Option<End>,
+) -> Result<bool, OperateError> {
+    let commands = {
+        let mut books = locked(&worlds.books);
+        if books.options.operator == Operator::Asleep {
+            return Ok(end.is_none());
+        }
+        let asked = wish(&mut books.chance);
+        books.asked = asked;
+        match end {
+            None => at_rest(&mut books),
+            Some(End::Paused) => paused(&mut books),
+            Some(End::Ended(OutcomeKind::Completed)) => None,
+            Some(End::Ended(OutcomeKind::Stopped)) => stopped(&mut books),
+            Some(End::Ended(_)) => restart(&mut books),
+        }
+    };
+    let Some(commands) = commands else { return Ok(false) };
+    for command in commands {
+        operate(store, &loop_name(), command, worlds)?;
+    }
+    Ok(true)
+}
+
+/// Interrupted, or its driver died: most go on, some cancel at once.
+fn at_rest(books: &mut Books) -> Option<Vec<Command>> {
+    Some(if books.chance.one_in(8) { vec![Command::Cancel] } else { Vec::new() })
+}
+
+fn paused(books: &mut Books) -> Option<Vec<Command>> {
+    match books.chance.below(5) {
+        0 => None,
+        1 => Some(vec![Command::Cancel]),
+        _ => Some(vec![Command::Resume]),
+    }
+}
+
+fn stopped(books: &mut Books) -> Option<Vec<Command>> {
+    books.restarts += 1;
+    (books.restarts < RESTARTS).then(Vec::new)
+}
+
+fn restart(books: &mut Books) -> Option<Vec<Command>> {
+    if books.restarts >= RESTARTS || books.chance.one_in(3) {
+        return None;
+    }
+    books.restarts += 1;
+    let blocked = books.state.tasks.iter().filter(|task| task.status == TaskStatus::Blocked);
+    let blocked: Vec<TaskId> = blocked.map(|task| task.task.id.clone()).collect();
+    let mut commands = Vec::new();
+    for task in blocked {
+        commands.push(match books.chance.one_in(3) {
+            true => Command::WaiveTask { task, why: "not needed".to_owned() },
+            false => Command::Unblock { task },
+        });
+    }
+    commands.push(Command::Restart);
+    Some(commands)
+}
+
+fn command(chance: &mut Chance, state: &State) -> Command {
+    let at = usize::try_from(chance.below(state.tasks.len() as u64)).expect("an index fits");
+    let task = state.tasks[at].task.id.clone();
+    let why = "because".to_owned();
+    let finding = state.findings.keys().next_back().cloned();
+    match chance.below(12) {
+        0 | 1 => Command::Pause,
+        2 | 3 => Command::Resume,
+        4 => Command::Cancel,
+        5 => Command::Restart,
+        6 => Command::Unblock { task },
+        7 => Command::WaiveTask { task, why },
+        8 => finding.map_or(Command::Pause, |finding| Command::WaiveFinding { finding, why }),
+        9 | 10 => Command::Steer { text: why },
+        _ => Command::Note { text: why },
+    }
+}
+
+fn wish(chance: &mut Chance) -> Asked {
+    let task = || Some(TaskId::new("t0"));
+    match chance.below(10) {
+        0 => Asked { task: task(), ..Asked::default() },
+        1 => Asked { until: task(), ..Asked::default() },
+        2 => Asked { max: 2, ..Asked::default() },
+        3 => Asked { no_review: true, ..Asked::default() },
+        _ => Asked::default(),
+    }
+}

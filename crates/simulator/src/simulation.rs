@@ -1,0 +1,327 @@
+//! One simulated loop: driven by the real driver until it rests for good, with
+//! books kept on every record and every death.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use windlass_core::effect::Effect;
+use windlass_core::event::{AttemptFinished, Decision, Event};
+use windlass_core::id::{AttemptId, LoopName, Seq, TreeId};
+use windlass_core::input::Asked;
+use windlass_core::outcome::{Fault, OutcomeKind, Reason};
+use windlass_core::policy::Role;
+use windlass_core::state::State;
+use windlass_core::step::create;
+use windlass_core::time::{Millis, Timestamp};
+use windlass_core::usage::Usage;
+use windlass_driver::drive_loop::{DriveLoopError, drive};
+use windlass_driver::{Ended, Journal, Stamp};
+use windlass_store::{MemoryStore, Store};
+
+use crate::agent::{self, Draw, Turn};
+use crate::audit::Audit;
+use crate::chance::Chance;
+use crate::facts::Facts;
+use crate::operator::between_drives;
+use crate::options::{Agents, Crash, Options, Terms};
+use crate::storage::{CrashingStore, locked};
+use crate::world::{SimulatedWorlds, nonce};
+
+/// A loop that makes more decisions than this does not end.
+const DECISIONS: usize = 4000;
+const CRASHES: u32 = 30;
+
+/// How a simulated loop came to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Ended(OutcomeKind),
+    Paused,
+}
+
+#[derive(Debug)]
+pub struct Trace {
+    pub seed: u64,
+    pub end: End,
+    pub log: Vec<Decision>,
+    pub state: State,
+    /// What the branch holds at the end.
+    pub tree: TreeId,
+    pub boundaries: u32,
+    pub crashes: u32,
+}
+
+/// An invariant does not hold. The seed brings the same loop again.
+#[derive(Debug)]
+pub struct Broken {
+    pub seed: u64,
+    pub options: Options,
+    pub why: String,
+    pub log: Vec<Decision>,
+}
+
+/// What is known of a simulated loop beside what the driver knows.
+pub(crate) struct Books {
+    pub(crate) facts: Facts,
+    pub(crate) options: Options,
+    /// What the operator does and what faults befall; apart from the agents'.
+    pub(crate) chance: Chance,
+    pub(crate) agents: Chance,
+    pub(crate) asked: Asked,
+    pub(crate) restarts: u32,
+    /// The attempt whose processes live.
+    pub(crate) alive: Option<AttemptId>,
+    pub(crate) last_stamp: Option<Timestamp>,
+    pub(crate) inbox: MemoryStore,
+    /// The fold of what was stored.
+    pub(crate) state: State,
+    log: Vec<Decision>,
+    audit: Audit,
+    boundaries: u32,
+    crashes: u32,
+    dead: bool,
+    broken: Option<String>,
+    reported: Usage,
+    unreported: u64,
+}
+
+pub(crate) fn loop_name() -> LoopName {
+    LoopName::new("sim").expect("a legal name")
+}
+
+/// Plays one loop to where it rests for good.
+pub fn simulate(seed: u64, options: &Options) -> Result<Trace, Box<Broken>> {
+    let memory = MemoryStore::new();
+    let (books, created) = Books::new(seed, options, memory.clone());
+    let books = Arc::new(Mutex::new(books));
+    Journal::create(Arc::new(memory.clone()), &created).expect("a new store takes a first record");
+    let store: Arc<dyn Store> = Arc::new(CrashingStore { inner: memory, books: Arc::clone(&books) });
+    let mut worlds = SimulatedWorlds { books: Arc::clone(&books) };
+    let end = play(&store, &mut worlds);
+    let books = locked(&books);
+    match end {
+        Ok(end) => Ok(Trace {
+            seed,
+            end,
+            tree: books.state.head.tree.clone(),
+            state: books.state.clone(),
+            log: books.log.clone(),
+            boundaries: books.boundaries,
+            crashes: books.crashes,
+        }),
+        Err(why) => {
+            let (options, log) = (options.clone(), books.log.clone());
+            Err(Box::new(Broken { seed, options, why, log }))
+        }
+    }
+}
+
+/// Drives until the loop rests: ended, or paused with nobody to resume it.
+fn play(store: &Arc<dyn Store>, worlds: &mut SimulatedWorlds) -> Result<End, String> {
+    loop {
+        let asked = locked(&worlds.books).asked.clone();
+        let end = match drive(store, &loop_name(), asked, worlds) {
+            Ok(Ended::Interrupted) => None,
+            Ok(Ended::Paused(_)) => Some(End::Paused),
+            Ok(Ended::Outcome(outcome)) => Some(End::Ended(outcome.kind)),
+            Err(error) => {
+                locked(&worlds.books).came_to(&error)?;
+                None
+            }
+        };
+        let goes_on = match between_drives(store, worlds, end) {
+            Ok(goes_on) => goes_on,
+            Err(error) => {
+                locked(&worlds.books).came_to(&error)?;
+                true
+            }
+        };
+        locked(&worlds.books).sound()?;
+        if let (false, Some(end)) = (goes_on, end) {
+            return locked(&worlds.books).settled(end).map(|()| end);
+        }
+    }
+}
+
+impl Books {
+    fn new(seed: u64, options: &Options, inbox: MemoryStore) -> (Self, Decision) {
+        let mut chance = Chance::new(seed);
+        let terms = Terms::drawn(&mut chance, options);
+        let agents = Chance::new(chance.draw());
+        let facts = Facts::new(terms);
+        let created = create(facts.now, facts.terms.creation.clone());
+        let state = State::found(&created).expect("the first decision creates the loop");
+        let books = Self {
+            audit: Audit::of(&facts.terms.creation),
+            facts,
+            options: options.clone(),
+            chance,
+            agents,
+            asked: Asked::default(),
+            restarts: 0,
+            alive: None,
+            last_stamp: None,
+            inbox,
+            state,
+            log: vec![created.clone()],
+            boundaries: 0,
+            crashes: 0,
+            dead: false,
+            broken: None,
+            reported: Usage::default(),
+            unreported: 0,
+        };
+        (books, created)
+    }
+
+    pub(crate) fn stamp(&mut self) -> Stamp {
+        self.facts.pass(Millis(1));
+        let now = self.facts.now;
+        let elapsed = self.last_stamp.replace(now).map_or(Millis(0), |last| now.since(last));
+        Stamp { at: now, elapsed, fresh: nonce(self.chance.draw()) }
+    }
+
+    pub(crate) fn begin_turn(&mut self, state: &State, role: Role) -> Turn {
+        let drawn = Draw { agents: self.options.agents, chance: &mut self.agents };
+        agent::begin(&mut self.facts, state, role, drawn)
+    }
+
+    /// A moment at which the driver may die.
+    pub(crate) fn dies(&mut self) -> bool {
+        let now = self.boundaries;
+        self.boundaries += 1;
+        let dies = match self.options.crash {
+            Crash::Never => false,
+            Crash::At(at) => at == now,
+            Crash::OneIn(n) => self.crashes < CRASHES && self.chance.one_in(n),
+        };
+        self.crashes += u32::from(dies);
+        self.dead = dies;
+        dies
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    pub(crate) fn break_with(&mut self, why: &str) {
+        self.broken.get_or_insert_with(|| why.to_owned());
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    /// Now and then the disk is full; never when windlass says so itself.
+    pub(crate) fn finds_no_room(&mut self) -> bool {
+        self.options.agents == Agents::Mixed && self.chance.one_in(400)
+    }
+
+    /// Now and then something of windlass's own fails; not what is found done.
+    pub(crate) fn fault(&mut self, effect: &Effect) -> Option<Fault> {
+        let done =
+            matches!(effect, Effect::Land { commit, .. } if self.facts.branch.as_ref() == Some(commit));
+        if done || self.options.agents == Agents::Honest || !self.chance.one_in(80) {
+            return None;
+        }
+        let reasons = [Reason::DiskFull, Reason::BranchMoved, Reason::EffectFailed, Reason::InternalError];
+        let reason = *self.chance.pick(&reasons);
+        let fault = Fault { reason, detail: reason.words().to_owned() };
+        if matches!(effect, Effect::Snapshot(_)) && (!fault.pauses() || reason == Reason::BranchMoved) {
+            // Nothing could record it, now or later.
+            self.facts.unrecorded = false;
+        }
+        Some(fault)
+    }
+
+    /// A record is durable: the books are kept on what was stored.
+    pub(crate) fn appended(&mut self, decision: Decision) {
+        self.state.apply(Seq(self.log.len() as u64 + 1), &decision);
+        self.log.push(decision);
+        let kept = self.keep();
+        if let Err(why) = kept {
+            self.break_with(&why);
+        }
+    }
+
+    fn keep(&mut self) -> Result<(), String> {
+        if self.log.len() > DECISIONS {
+            return Err("the loop does not end".to_owned());
+        }
+        let decision = self.log.last().expect("a decision was appended");
+        self.audit.check(decision, &self.state)?;
+        for event in &decision.events {
+            if let Event::AttemptFinished(finished) = event {
+                count(&mut self.reported, &mut self.unreported, finished);
+            } else if let Event::TaskDone { .. } = event {
+                proven(&self.facts, &self.state, "test")?;
+            } else if let Event::RunEnded { outcome } = event {
+                if self.facts.unrecorded {
+                    return Err("a run ends, and what its author left is not recorded".to_owned());
+                }
+                if outcome.kind == OutcomeKind::Completed {
+                    let checks = self.state.checks_for(None);
+                    checks.iter().try_for_each(|check| proven(&self.facts, &self.state, check))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An error is a death, or a disk that was full twice; anything else is wrong.
+    fn came_to(&mut self, error: &(dyn std::error::Error + 'static)) -> Result<(), String> {
+        self.sound()?;
+        let was_dead = std::mem::replace(&mut self.dead, false);
+        let full = error.downcast_ref::<DriveLoopError>().is_some_and(DriveLoopError::is_disk_full)
+            || error.to_string().contains("no space left");
+        match was_dead || full {
+            true => Ok(()),
+            false => Err(format!("the driver gave up: {error}")),
+        }
+    }
+
+    fn sound(&self) -> Result<(), String> {
+        self.broken.clone().map_or(Ok(()), Err)
+    }
+
+    /// What holds once a loop rests.
+    fn settled(&self, end: End) -> Result<(), String> {
+        let ledger = &self.state.ledger;
+        if (ledger.total, ledger.attempts_unknown) != (self.reported, self.unreported) {
+            return Err("the ledger is not the sum of the reports that were appended".to_owned());
+        }
+        let head = self.state.head.landed.then_some(&self.state.head.commit);
+        if matches!(end, End::Ended(_)) && head != self.facts.branch.as_ref() {
+            return Err("the branch is not at the head".to_owned());
+        }
+        Ok(())
+    }
+}
+
+fn count(reported: &mut Usage, unreported: &mut u64, finished: &AttemptFinished) {
+    match &finished.usage {
+        Some(usage) => reported.add(usage),
+        None => *unreported += 1,
+    }
+}
+
+/// Done is a proof: the model itself says so of the tree that landed.
+fn proven(facts: &Facts, state: &State, check: &str) -> Result<(), String> {
+    let tree = facts.tree(&state.head.tree)?;
+    let checked = state.checks_for(None).iter().any(|name| name == check);
+    if tree.tampered || (checked && !facts.terms.passes(check, tree)) {
+        return Err(format!("{check} is not green on {}, and it counts as done", state.head.tree));
+    }
+    Ok(())
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {} with {:?}: {}", self.seed, self.options, self.why)?;
+        for (at, decision) in self.log.iter().enumerate().skip(self.log.len().saturating_sub(25)) {
+            for event in &decision.events {
+                writeln!(f, "  {:4}  {event}", at + 1)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! The world a simulated loop is driven in: effects take their time, an operator
+//! may act meanwhile, and the driver may die at any of these moments.
+
+use std::sync::{Arc, Mutex};
+
+use windlass_core::effect::Effect;
+use windlass_core::event::Decision;
+use windlass_core::id::{EffectId, Nonce};
+use windlass_core::input::{AgentFinished, AttemptEnd, Input};
+use windlass_core::policy::ProvenSandbox;
+use windlass_core::state::State;
+use windlass_core::time::{Millis, Timestamp};
+use windlass_driver::drive_loop::DriveLoopError;
+use windlass_driver::{Closed, Happening, Stamp, World, Worlds};
+use windlass_store::Store;
+
+use crate::agent::{self, Turn};
+use crate::operator::Act;
+use crate::simulation::Books;
+use crate::storage::locked;
+
+/// What is being performed.
+pub(crate) struct Performing {
+    id: EffectId,
+    effect: Effect,
+    /// As it was when the effect was started.
+    state: State,
+    turn: Option<Turn>,
+    stopping: bool,
+}
+
+pub(crate) struct SimulatedWorlds {
+    pub(crate) books: Arc<Mutex<Books>>,
+}
+
+impl Worlds for SimulatedWorlds {
+    fn stamp(&mut self) -> Stamp {
+        locked(&self.books).stamp()
+    }
+
+    /// The wardens of an earlier drive have ended whatever ran.
+    fn open(&mut self, _: &Arc<dyn Store>, _: &State) -> Result<Box<dyn World + '_>, DriveLoopError> {
+        let mut books = locked(&self.books);
+        books.alive = None;
+        books.last_stamp = None;
+        Ok(Box::new(SimulatedWorld { books: Arc::clone(&self.books), performing: None }))
+    }
+}
+
+struct SimulatedWorld {
+    books: Arc<Mutex<Books>>,
+    performing: Option<Performing>,
+}
+
+impl World for SimulatedWorld {
+    fn stamp(&mut self) -> Stamp {
+        locked(&self.books).stamp()
+    }
+
+    fn sandbox(&self) -> ProvenSandbox {
+        ProvenSandbox::default()
+    }
+
+    fn start(&mut self, id: EffectId, effect: &Effect, state: &State) {
+        let mut books = locked(&self.books);
+        if self.performing.is_some() {
+            books.break_with("an effect is started while another is performed");
+        }
+        if !state.may_perform() {
+            books.break_with("an effect is started that is held back");
+        }
+        let turn = match effect {
+            Effect::CallAgent { attempt, role, .. } => {
+                if let Some(other) = books.alive.replace(*attempt) {
+                    books.break_with(&format!("attempt {attempt} starts beside attempt {other}"));
+                }
+                Some(books.begin_turn(state, *role))
+            }
+            Effect::PrepareWorkspace { .. }
+            | Effect::Snapshot(_)
+            | Effect::RunGate { .. }
+            | Effect::Land { .. } => None,
+        };
+        let (effect, state) = (effect.clone(), state.clone());
+        self.performing = Some(Performing { id, effect, state, turn, stopping: false });
+    }
+
+    fn stop(&mut self) {
+        match &mut self.performing {
+            Some(performing) if !performing.stopping => performing.stopping = true,
+            Some(_) => locked(&self.books).break_with("an effect is stopped twice"),
+            None => locked(&self.books).break_with("nothing is performed, and it is stopped"),
+        }
+    }
+
+    fn wait(&mut self, deadline: Option<Timestamp>) -> Happening {
+        let mut books = locked(&self.books);
+        if books.is_broken() || books.dies() {
+            return died();
+        }
+        match books.operator_acts() {
+            Some(Act::Sent) => return Happening::Woken,
+            Some(Act::Signalled) => return Happening::Signalled { signal: "SIGTERM".to_owned() },
+            None => {}
+        }
+        let Some(performing) = self.performing.take() else {
+            return match deadline {
+                Some(deadline) => {
+                    books.facts.now = books.facts.now.max(deadline);
+                    Happening::DeadlinePassed
+                }
+                None => {
+                    books.break_with("a drive waits, and there is nothing to wait for");
+                    died()
+                }
+            };
+        };
+        let effect = performing.id;
+        let input = perform(&mut books, &performing);
+        if books.is_broken() || books.dies() {
+            return died();
+        }
+        books.alive = None;
+        Happening::Closed(Closed { effect, input })
+    }
+
+    /// What is shown is what the stored records fold to.
+    fn publish(&mut self, state: &State, _: &Decision) {
+        let mut books = locked(&self.books);
+        if !books.is_dead() && *state != books.state {
+            books.break_with("what is published is not the fold of the log");
+        }
+    }
+}
+
+fn died() -> Happening {
+    Happening::Broken { why: "the driver died".to_owned() }
+}
+
+fn perform(books: &mut Books, performing: &Performing) -> Input {
+    let Performing { effect, state, turn, stopping, .. } = performing;
+    if let Some(turn) = turn {
+        books.facts.pass(turn.took);
+    } else {
+        books.facts.pass(Millis::seconds(2));
+    }
+    if let Some(fault) = books.fault(effect) {
+        return Input::EffectFailed(fault);
+    }
+    let performed = match (effect, turn) {
+        (Effect::CallAgent { .. }, Some(_)) if *stopping => {
+            Ok(Input::AgentFinished(Box::new(AgentFinished::ended(AttemptEnd::Interrupted))))
+        }
+        (Effect::CallAgent { .. }, Some(turn)) => {
+            let told = agent::report(turn, &books.facts, state, &mut books.agents);
+            Ok(Input::AgentFinished(Box::new(told)))
+        }
+        (Effect::CallAgent { .. }, None) => Err("an attempt without a turn".to_owned()),
+        (Effect::PrepareWorkspace { tree }, _) => books.facts.prepare(tree),
+        (Effect::Snapshot(snapshot), _) => books.facts.snapshot(snapshot),
+        (Effect::RunGate { .. }, _) if *stopping => Ok(Input::EffectDropped),
+        (Effect::RunGate { tree, checks, .. }, _) => books.facts.gate(tree, checks),
+        (Effect::Land { commit, expected, .. }, _) => Ok(books.facts.land(commit, expected.as_ref())),
+    };
+    performed.unwrap_or_else(|why| {
+        books.break_with(&why);
+        Input::EffectDropped
+    })
+}
+
+/// Fresh text that the seed repeats.
+pub(crate) fn nonce(draw: u64) -> Nonce {
+    Nonce::new(format!("{draw:016x}"))
+}

@@ -1,5 +1,0 @@
-//! Prints how many simulated loops a second of processor time holds.
-
-fn main() {
-    println!("{:.0} loops per processor second", windlass_testkit::sim::throughput(20_000));
-}
