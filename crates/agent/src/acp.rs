@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_process::Canceller;
 
-use crate::agent::{Agent, Call, TurnResult, Unusable};
-use crate::attempt::{self, REPORT_PATH, Start};
-use crate::cli::{self, Begun};
-use crate::command::{self, Command};
-use crate::known::{self, Heard, OUTPUT_CAP};
+use crate::agent::{Agent, TurnRequest, TurnResult, Unusable};
+use crate::attempt::{self, AgentProgram, REPORT_PATH};
+use crate::cli::{self, ReaderSetup, SessionStart};
+use crate::command::{self, CommandAgent};
+use crate::known::{self, OUTPUT_CAP, OutputReading};
 use crate::reset::Zone;
 use crate::scripted;
 
@@ -33,16 +33,16 @@ pub fn acp_main(args: impl Iterator<Item = OsString>) -> ExitCode {
     bridge::main(args)
 }
 
-pub struct Acp;
+pub struct AcpAgent;
 
-impl Agent for Acp {
+impl Agent for AcpAgent {
     fn check(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<(), Unusable> {
-        Command.check(policy, project, path)
+        CommandAgent.check(policy, project, path)
     }
 
     /// Most of these programs were installed by a package manager, and lie among files of their own.
     fn files(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Vec<PathBuf> {
-        let mut files = Command.files(policy, project, path);
+        let mut files = CommandAgent.files(policy, project, path);
         let argv = command::argv(policy, project);
         if let Some(found) = argv.first().and_then(|program| command::locate(program, path)) {
             files.extend(known::beside(&found, path));
@@ -51,24 +51,21 @@ impl Agent for Acp {
         files
     }
 
-    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
+    fn call(&self, call: &TurnRequest<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
         let argv = match argv(call) {
             Ok(argv) => argv,
             Err(what) => return attempt::not_started(call.role, what),
         };
-        let begun = Begun {
+        let setup = ReaderSetup {
             model: call.policy.model.clone(),
             schema: false,
-            start: match call.resume {
-                Some(session) => cli::Start::Resumed { before: session.total.clone() },
-                None => cli::Start::Fresh,
-            },
+            start: SessionStart::of(call.resume),
             zone: Zone::system(),
         };
-        let reader = cli::acp::reader(begun);
-        let start = Start { argv, env: environment::of(call.policy), output_cap: OUTPUT_CAP };
-        let heard = Heard { reader, schema: false, notes: Vec::new() };
-        known::hear(call, start, heard, started).0
+        let reader = cli::acp::reader(setup);
+        let program = AgentProgram { argv, env: environment::of(call.policy), output_cap: OUTPUT_CAP };
+        let reading = OutputReading { reader, by_schema: false, notes: Vec::new() };
+        known::run_and_read(call, program, reading, started).0
     }
 }
 
@@ -102,7 +99,7 @@ enum Sandbox {
     Its,
 }
 
-fn argv(call: &Call<'_>) -> Result<Vec<OsString>, String> {
+fn argv(call: &TurnRequest<'_>) -> Result<Vec<OsString>, String> {
     let report = call.dir.join(REPORT_PATH);
     let scratch = call.env.iter().find(|(name, _)| name == "TMPDIR").map(|(_, value)| PathBuf::from(value));
     let terms = Terms {

@@ -14,11 +14,11 @@ use windlass_core::usage::{Session, Usage};
 use windlass_process::{Canceller, Capture, Confinement, Spawner};
 use windlass_redact::Redactor;
 
-use crate::acp::Acp;
-use crate::command::Command;
-use crate::known::Known;
+use crate::acp::AcpAgent;
+use crate::command::CommandAgent;
+use crate::known::CliAgent;
 use crate::registry;
-use crate::scripted::{ScriptError, Scripted};
+use crate::scripted::{ScriptError, ScriptedAgent};
 
 pub trait Agent: Send + Sync {
     /// Whether a call could work, as far as can be told without one. `path` is the agent's `PATH`.
@@ -33,17 +33,17 @@ pub trait Agent: Send + Sync {
     }
 
     /// Runs one turn, and returns when nothing of it is alive. `started` is given the means to end it.
-    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult;
+    fn call(&self, call: &TurnRequest<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult;
 }
 
 /// The agent that a policy names.
 pub fn adapter(policy: &AgentPolicy) -> Result<Box<dyn Agent>, UnknownAdapter> {
     match policy.adapter.as_str() {
-        "acp" => Ok(Box::new(Acp)),
-        "command" => Ok(Box::new(Command)),
-        "scripted" => Ok(Box::new(Scripted)),
+        "acp" => Ok(Box::new(AcpAgent)),
+        "command" => Ok(Box::new(CommandAgent)),
+        "scripted" => Ok(Box::new(ScriptedAgent)),
         other => match registry::named(other) {
-            Some(agent) => Ok(Box::new(Known(agent))),
+            Some(agent) => Ok(Box::new(CliAgent(agent))),
             None => Err(UnknownAdapter {
                 name: other.to_owned(),
                 nearest: nearest(other, registry::adapter_names()).unwrap_or("command"),
@@ -54,12 +54,12 @@ pub fn adapter(policy: &AgentPolicy) -> Result<Box<dyn Agent>, UnknownAdapter> {
 
 /// Everything one turn needs. Nothing is looked up elsewhere.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct TurnRequest<'a> {
     pub role: Role,
     pub nonce: &'a Nonce,
     pub brief: &'a str,
     pub policy: &'a AgentPolicy,
-    pub names: Names<'a>,
+    pub names: AttemptNames<'a>,
     pub wall: Wall,
     pub workspace: &'a Path,
     /// The operator's directory, which relative paths of the policy start from.
@@ -92,7 +92,7 @@ pub struct Call<'a> {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Names<'a> {
+pub struct AttemptNames<'a> {
     pub name: &'a LoopName,
     /// None for the whole.
     pub task: Option<&'a TaskId>,

@@ -12,8 +12,8 @@ use windlass_core::policy::Role;
 use windlass_core::time::Millis;
 use windlass_process::{Canceller, Capture, Finished, Limits, Program, Running};
 
-use crate::agent::{Call, TurnResult};
-use crate::report::{self, Heard};
+use crate::agent::{TurnRequest, TurnResult};
+use crate::report::{self, ParsedReport};
 use windlass_core::plain;
 
 use crate::{bound, failure};
@@ -29,7 +29,7 @@ const OUTPUT_CAP: u64 = 4 * 1024 * 1024;
 const MESSAGE_BYTES: usize = 16 * 1024;
 
 /// What an adapter starts.
-pub struct Start {
+pub struct AgentProgram {
     pub argv: Vec<OsString>,
     /// On top of what every attempt has.
     pub env: Vec<(OsString, OsString)>,
@@ -38,8 +38,8 @@ pub struct Start {
 
 /// Runs `argv` for this call, then hears what it reports, however it ended: a turn that was cut short has
 /// spent its tokens all the same.
-pub fn run(call: &Call<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
-    let running = match start(call, Start { argv, env: Vec::new(), output_cap: OUTPUT_CAP }) {
+pub fn run(call: &TurnRequest<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
+    let running = match start(call, AgentProgram { argv, env: Vec::new(), output_cap: OUTPUT_CAP }) {
         Ok(running) => running,
         Err(what) => return not_started(call.role, what),
     };
@@ -48,19 +48,19 @@ pub fn run(call: &Call<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Cancell
     if let Err(what) = clean(call, &finished) {
         return not_started(call.role, what);
     }
-    let heard = report::read(&call.dir.join(REPORT_PATH), (call.role, call.nonce), call.redactor);
+    let report = report::read(&call.dir.join(REPORT_PATH), call.role, call.nonce, call.redactor);
     let end = outside(call, &finished);
-    result(finished, heard, end)
+    result(finished, report, end)
 }
 
-pub fn start(call: &Call<'_>, start: Start) -> Result<Running, String> {
+pub fn start(call: &TurnRequest<'_>, own: AgentProgram) -> Result<Running, String> {
     let report_path = call.dir.join(REPORT_PATH);
     make_parent(&report_path)?;
     let mut env = environment(call, &report_path);
-    env.retain(|(name, _)| !start.env.iter().any(|(own, _)| own == name));
-    env.extend(start.env);
+    env.retain(|(name, _)| !own.env.iter().any(|(own, _)| own == name));
+    env.extend(own.env);
     let program = Program {
-        argv: start.argv,
+        argv: own.argv,
         cwd: call.workspace.to_path_buf(),
         env,
         stdin: call.brief.as_bytes().to_vec(),
@@ -69,7 +69,7 @@ pub fn start(call: &Call<'_>, start: Start) -> Result<Running, String> {
             silence: Duration::from_millis(call.policy.silence.0),
             grace: Duration::from_millis(call.policy.grace.0),
             resources: call.resources,
-            output_cap: start.output_cap,
+            output_cap: own.output_cap,
         },
         confinement: call.confinement.clone(),
         dir: call.dir.to_path_buf(),
@@ -95,7 +95,7 @@ pub fn put(path: &Path, bytes: &[u8]) -> Result<(), String> {
 }
 
 /// What the exit alone says of a turn.
-pub fn outside(call: &Call<'_>, finished: &Finished) -> AttemptEnd {
+pub fn outside(call: &TurnRequest<'_>, finished: &Finished) -> AttemptEnd {
     failure::class(&finished.exit, call.wall.source, &trips(finished))
 }
 
@@ -111,15 +111,15 @@ fn make_parent(report_path: &Path) -> Result<(), String> {
 }
 
 /// What cannot be cleaned is not kept.
-pub fn clean(call: &Call<'_>, finished: &Finished) -> Result<(), String> {
+pub fn clean(call: &TurnRequest<'_>, finished: &Finished) -> Result<(), String> {
     [&finished.stdout, &finished.stderr].into_iter().try_for_each(|stream| {
         let cleaned = call.redactor.file(&stream.path, stream.truncated.then_some(stream.kept_bytes));
         cleaned.map_err(|error| format!("cannot clean {}: {error}", stream.path.display()))
     })
 }
 
-pub fn result(finished: Finished, heard: Heard, end: AttemptEnd) -> TurnResult {
-    let message = match summary(&heard.report) {
+pub fn result(finished: Finished, report: ParsedReport, end: AttemptEnd) -> TurnResult {
+    let message = match summary(&report.report) {
         Some(summary) => summary.to_owned(),
         None => last_words(&finished.stdout),
     };
@@ -128,15 +128,15 @@ pub fn result(finished: Finished, heard: Heard, end: AttemptEnd) -> TurnResult {
     let stalled = finished.stall.map(|stall| stall.to_string());
     TurnResult {
         finished: AgentFinished {
-            report: heard.report,
-            usage: heard.usage,
+            report: report.report,
+            usage: report.usage,
             message,
             duration_ms: Millis(u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX)),
             strays: finished.stray_count,
             notes: trips.into_iter().chain(refused).chain(stalled).collect(),
             ..AgentFinished::ended(end)
         },
-        unread: heard.unread,
+        unread: report.unread,
         stdout: Some(finished.stdout),
         stderr: Some(finished.stderr),
         survivors: finished.survivor_count,
@@ -154,7 +154,7 @@ pub fn not_started(role: Role, what: String) -> TurnResult {
     }
 }
 
-fn environment(call: &Call<'_>, report: &Path) -> Vec<(OsString, OsString)> {
+fn environment(call: &TurnRequest<'_>, report: &Path) -> Vec<(OsString, OsString)> {
     let names = call.names;
     let task = names.task.map_or("", |task| task.as_str());
     let ours: [(&str, OsString); 7] = [

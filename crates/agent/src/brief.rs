@@ -28,7 +28,7 @@ pub const MAX_BYTES: usize = 256 * 1024 + 2 * MAX_TEMPLATE_BYTES;
 
 /// What the state does not hold: bulk, and the secret of the attempt.
 #[derive(Clone, Copy, Debug)]
-pub struct Texts<'a> {
+pub struct BriefTexts<'a> {
     pub nonce: &'a Nonce,
     /// The task as the operator wrote it; empty for the whole.
     pub task: &'a str,
@@ -46,24 +46,33 @@ pub struct BriefError(#[from] minijinja::Error);
 
 /// The whole brief. Its first line is `nonce: …`, and its last part is how to report, whatever the templates
 /// of the operator say.
-pub fn render(spec: &BriefSpec, texts: &Texts<'_>) -> Result<String, BriefError> {
+pub fn render(spec: &BriefSpec, texts: &BriefTexts<'_>) -> Result<String, BriefError> {
     let mut page = Page::of(spec, texts);
     let size = Size { short: spec.short };
-    let (mode, own) = mode_template(spec.mode, texts.own);
-    page.mode = part(mode, own, (&page, size))?;
-    page.rules = part(("rules.md", include_str!("../templates/rules.md")), &texts.own.rules, (&page, size))?;
+    page.mode = mode_template(spec.mode, texts.own).render(&page, size)?;
+    page.rules = RULES.or_own(&texts.own.rules).render(&page, size)?;
     Ok(TEMPLATES.render_named_str("base.md", include_str!("../templates/base.md"), Serde(&page))?)
 }
 
-/// What windlass says there, or the operator instead.
-fn part(
-    (name, ours): (&str, &str),
-    own: &OwnText,
-    (page, size): (&Page, Size),
-) -> Result<String, BriefError> {
-    let (name, source) = if own.text.is_empty() { (name, ours) } else { (&own.file[..], &own.text[..]) };
-    let text = TEMPLATES.render_named_str(name, source, Serde(page))?;
-    Ok(size.block(text.trim_end(), MAX_TEMPLATE_BYTES / 1024))
+/// A part of the brief, and the name it has in messages about it.
+#[derive(Clone, Copy)]
+struct Template<'a> {
+    name: &'a str,
+    source: &'a str,
+}
+
+const RULES: Template<'static> = Template { name: "rules.md", source: include_str!("../templates/rules.md") };
+
+impl<'a> Template<'a> {
+    /// What windlass says there, or the operator instead.
+    fn or_own(self, own: &'a OwnText) -> Self {
+        if own.text.is_empty() { self } else { Self { name: &own.file, source: &own.text } }
+    }
+
+    fn render(self, page: &Page, size: Size) -> Result<String, BriefError> {
+        let text = TEMPLATES.render_named_str(self.name, self.source, Serde(page))?;
+        Ok(size.block(text.trim_end(), MAX_TEMPLATE_BYTES / 1024))
+    }
 }
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -74,18 +83,17 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates
 });
 
-fn mode_template(mode: Mode, own: &BriefPolicy) -> ((&'static str, &'static str), &OwnText) {
-    match mode {
-        Mode::Implement => (("implement.md", include_str!("../templates/implement.md")), &own.implement),
-        Mode::Fix => (("fix.md", include_str!("../templates/fix.md")), &own.fix),
-        Mode::ReviewTask => {
-            (("review_task.md", include_str!("../templates/review_task.md")), &own.review_task)
-        }
+fn mode_template(mode: Mode, own: &BriefPolicy) -> Template<'_> {
+    let (name, source, own) = match mode {
+        Mode::Implement => ("implement.md", include_str!("../templates/implement.md"), &own.implement),
+        Mode::Fix => ("fix.md", include_str!("../templates/fix.md"), &own.fix),
+        Mode::ReviewTask => ("review_task.md", include_str!("../templates/review_task.md"), &own.review_task),
         Mode::ReviewWhole => {
-            (("review_whole.md", include_str!("../templates/review_whole.md")), &own.review_whole)
+            ("review_whole.md", include_str!("../templates/review_whole.md"), &own.review_whole)
         }
-        Mode::Finish => (("finish.md", include_str!("../templates/finish.md")), &own.finish),
-    }
+        Mode::Finish => ("finish.md", include_str!("../templates/finish.md"), &own.finish),
+    };
+    Template { name, source }.or_own(own)
 }
 
 /// What the templates see.
@@ -140,7 +148,7 @@ struct Failing {
 }
 
 impl Page {
-    fn of(spec: &BriefSpec, texts: &Texts<'_>) -> Self {
+    fn of(spec: &BriefSpec, texts: &BriefTexts<'_>) -> Self {
         let size = Size { short: spec.short };
         let reviewer = spec.role == Role::Reviewer;
         let item = |text: &String| indented(&plain(text));

@@ -1,8 +1,8 @@
 //! The coding agents that people have, each as it really behaves: how it is called, and what its lines mean.
 //!
-//! Nothing here runs anything or reads a file. A [`Cli`] turns an [`Ask`] into an [`Invocation`]; a [`Reader`]
-//! is given the program's lines as they come, and its exit, and says how the turn ended. The brief is always
-//! the program's standard input.
+//! Nothing here runs anything or reads a file. A [`Cli`] turns an [`InvocationSpec`] into a [`CliInvocation`];
+//! an [`OutputReader`] is given the program's lines as they come, and its exit, and says how the turn ended.
+//! The brief is always the program's standard input.
 //!
 //! A program's word for success is about its turn, never about the work. Its exit code is not believed alone,
 //! and a stream that stops before its end marker, or goes on after it, was no turn that ended well.
@@ -41,7 +41,7 @@ pub(crate) use self::opencode::Opencode;
 pub(crate) use self::qwen::Qwen;
 
 pub trait Cli: Sync {
-    fn invocation(&self, ask: &Ask<'_>) -> Invocation;
+    fn invocation(&self, spec: &InvocationSpec<'_>) -> CliInvocation;
 
     /// The program to start for the one that was found: a wrapper that drops signals is stepped over.
     /// `exists` says whether there is such a file.
@@ -49,12 +49,12 @@ pub trait Cli: Sync {
         found.to_path_buf()
     }
 
-    fn reader(&self, begun: Begun) -> Box<dyn Reader>;
+    fn reader(&self, setup: ReaderSetup) -> Box<dyn OutputReader>;
 }
 
 /// What is wanted of one turn.
 #[derive(Clone, Copy)]
-pub struct Ask<'a> {
+pub struct InvocationSpec<'a> {
     pub role: Role,
     /// As [`Cli::native`] resolved it.
     pub program: &'a Path,
@@ -76,13 +76,13 @@ pub struct Ask<'a> {
     /// A session of the same program, in the same workspace.
     pub resume: Option<&'a str>,
     pub confined: Confined,
-    pub access: Access,
+    pub access: FileAccess,
     pub own_config: OwnConfig,
     /// Names of the variables that the attempt's environment has: how the program is logged in.
     pub variables: &'a [&'a str],
 }
 
-impl Ask<'_> {
+impl InvocationSpec<'_> {
     fn has_variable(&self, name: &str) -> bool {
         self.variables.contains(&name)
     }
@@ -98,7 +98,7 @@ pub enum Confined {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum FileAccess {
     Write,
     /// A reviewer: what it changes is thrown away, and counts against it.
     ReadOnly,
@@ -112,7 +112,7 @@ pub enum OwnConfig {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Invocation {
+pub struct CliInvocation {
     pub argv: Vec<OsString>,
     /// On top of what the attempt's environment has.
     pub env: Vec<(OsString, OsString)>,
@@ -124,26 +124,35 @@ pub struct Invocation {
 
 /// What a reader must know of the call it reads.
 #[derive(Clone, Debug)]
-pub struct Begun {
+pub struct ReaderSetup {
     /// As asked; most programs do not name the model they used.
     pub model: String,
     pub schema: bool,
-    pub start: Start,
+    pub start: SessionStart,
     /// Of the times of day that the program prints.
     pub zone: Zone,
 }
 
 /// Two programs report the tokens of a whole session, also of the turns before the resumed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Start {
+pub enum SessionStart {
     Fresh,
-    /// With the total of [`Ending::session`] of the turn before, empty if that is not known.
+    /// With the total of [`TurnEnding::session`] of the turn before, empty if that is not known.
     Resumed {
         before: Vec<ModelUsage>,
     },
 }
 
-pub trait Reader: Send {
+impl SessionStart {
+    pub(crate) fn of(resumed: Option<&Session>) -> Self {
+        match resumed {
+            Some(session) => Self::Resumed { before: session.total.clone() },
+            None => Self::Fresh,
+        }
+    }
+}
+
+pub trait OutputReader: Send {
     /// One line of standard output, without its line feed.
     fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live>;
 
@@ -155,12 +164,12 @@ pub trait Reader: Send {
     /// The end that is certain already while the program still tries: the caller ends the turn, and keeps it.
     fn hopeless(&self) -> Option<AttemptEnd>;
 
-    fn end(self: Box<Self>, over: &Over<'_>) -> Ending;
+    fn end(self: Box<Self>, over: &ProgramEnd<'_>) -> TurnEnding;
 }
 
 /// A turn whose program is dead.
 #[derive(Clone, Copy, Debug)]
-pub struct Over<'a> {
+pub struct ProgramEnd<'a> {
     pub exit: &'a Exit,
     /// What [`crate::failure::class`] makes of the exit, limits on resources included.
     pub outside: &'a AttemptEnd,
@@ -169,7 +178,7 @@ pub struct Over<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ending {
+pub struct TurnEnding {
     /// What the program calls itself, and its version, where its output says so.
     pub agent: String,
     pub end: AttemptEnd,

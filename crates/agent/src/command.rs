@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use windlass_core::policy::AgentPolicy;
 use windlass_process::Canceller;
 
-use crate::agent::{Agent, Call, TurnResult, Unusable};
+use crate::agent::{Agent, TurnRequest, TurnResult, Unusable};
 use crate::attempt;
 
-pub struct Command;
+pub struct CommandAgent;
 
-impl Agent for Command {
+impl Agent for CommandAgent {
     fn check(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<(), Unusable> {
         let argv = argv(policy, project);
         let program = argv.first().filter(|program| !program.is_empty()).ok_or(Unusable::NoCommand)?;
@@ -44,7 +44,7 @@ impl Agent for Command {
         files
     }
 
-    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
+    fn call(&self, call: &TurnRequest<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
         attempt::run(call, argv(call.policy, call.project), started)
     }
 }
@@ -147,7 +147,7 @@ mod tests {
                 command: given.iter().map(|word| (*word).to_owned()).collect(),
                 ..AgentPolicy::default()
             };
-            let refused = Command.check(&policy, project.path(), OsStr::new("bin:/usr/bin:/bin"));
+            let refused = CommandAgent.check(&policy, project.path(), OsStr::new("bin:/usr/bin:/bin"));
             let words = refused.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(words.contains(said) && words.is_empty() == said.is_empty(), "{given:?}: {words}");
         }

@@ -12,13 +12,16 @@ use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::usage::{self, Session};
 use windlass_process::{Canceller, Confinement, Exit, Finished, Running, Spawner};
 
-use crate::agent::{Agent, Call, TurnResult, Unusable};
-use crate::attempt::{self, REPORT_PATH, Start};
-use crate::cli::{self, Access, Ask, Begun, Confined, Invocation, Over, OwnConfig, Reader};
+use crate::agent::{Agent, TurnRequest, TurnResult, Unusable};
+use crate::attempt::{self, AgentProgram, REPORT_PATH};
+use crate::cli::{
+    CliInvocation, Confined, FileAccess, InvocationSpec, OutputReader, OwnConfig, ProgramEnd, ReaderSetup,
+    SessionStart, TurnEnding,
+};
 use crate::follow::Follower;
 use crate::registry::{self, KnownAgent};
 use crate::reset::Zone;
-use crate::version::Asking;
+use crate::version::VersionRequest;
 use crate::{claim, command, report, schema, version};
 
 /// Kept of each stream: all that a reader needs of a long turn.
@@ -30,9 +33,9 @@ const LAST_ERRORS: u64 = 64 * 1024;
 /// Below the home.
 const SCHEMA_FILE: &str = ".windlass-report.schema.json";
 
-pub struct Known(pub &'static KnownAgent);
+pub struct CliAgent(pub &'static KnownAgent);
 
-impl Agent for Known {
+impl Agent for CliAgent {
     fn check(&self, policy: &AgentPolicy, project: &Path, path: &OsStr) -> Result<(), Unusable> {
         self.found(policy, project, path).map(drop)
     }
@@ -47,13 +50,13 @@ impl Agent for Known {
         self.0.report_by_schema
     }
 
-    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
+    fn call(&self, call: &TurnRequest<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
         let found = match self.found(call.policy, call.project, call.path) {
             Ok(found) => found.canonicalize().unwrap_or(found),
             Err(error) => return attempt::not_started(call.role, error.to_string()),
         };
         let program = self.0.cli.native(&found, &|place| place.is_file());
-        let turn = Turn { agent: self.0, call, program: &program };
+        let turn = CliTurn { agent: self.0, call, program: &program };
         let (mut result, gone) = turn.play(call.resume, started);
         if gone && call.resume.is_some() {
             let note = "the conversation it was to go on with is gone: it began afresh".to_owned();
@@ -71,14 +74,14 @@ impl Agent for Known {
     }
 }
 
-impl Known {
+impl CliAgent {
     /// With its version, which is asked for afterwards: a turn does not wait for it, nor does who interrupts one.
-    fn name(&self, finished: &mut AgentFinished, call: &Call<'_>, program: &Path) {
+    fn name(&self, finished: &mut AgentFinished, call: &TurnRequest<'_>, program: &Path) {
         if finished.end == AttemptEnd::Interrupted {
             self.0.name.clone_into(&mut finished.agent);
             return;
         }
-        let asking = Asking {
+        let request = VersionRequest {
             program,
             path: call.path,
             spawner: call.spawner,
@@ -86,7 +89,7 @@ impl Known {
             home: call.home.to_owned(),
             dir: call.dir.join("version"),
         };
-        let (agent, untried) = version::words(self.0, version::ask(asking));
+        let (agent, untried) = version::words(self.0, version::ask(request));
         finished.agent = agent;
         finished.notes.extend(untried);
     }
@@ -125,17 +128,25 @@ pub struct Installed {
     pub tried: bool,
 }
 
-/// None when it is not there. Runs the program for its version, with `scratch` to itself.
-pub fn installed(
-    policy: &AgentPolicy,
-    (project, path): (&Path, &OsStr),
-    (spawner, scratch): (&Spawner, &Path),
-) -> Option<Installed> {
+/// Where an installed agent is looked for.
+#[derive(Clone, Copy)]
+pub struct InstallLookup<'a> {
+    /// The operator's directory, which relative paths of the policy start from.
+    pub project: &'a Path,
+    pub path: &'a OsStr,
+    pub spawner: &'a Spawner,
+    /// The program is run here for its version.
+    pub scratch: &'a Path,
+}
+
+/// None when it is not there.
+pub fn installed(policy: &AgentPolicy, lookup: InstallLookup<'_>) -> Option<Installed> {
+    let InstallLookup { project, path, spawner, scratch } = lookup;
     let agent = registry::named(&policy.adapter)?;
-    let program = Known(agent).found(policy, project, path).ok()?;
+    let program = CliAgent(agent).found(policy, project, path).ok()?;
     let real = program.canonicalize().unwrap_or_else(|_| program.clone());
     let native = agent.cli.native(&real, &|place| place.is_file());
-    let asking = Asking {
+    let request = VersionRequest {
         program: &native,
         path,
         spawner,
@@ -143,19 +154,19 @@ pub fn installed(
         home: scratch.join("home"),
         dir: scratch.join(agent.name),
     };
-    let version = version::heard(version::ask(asking));
+    let version = version::heard(version::ask(request));
     let tried = version.as_deref().is_some_and(|version| agent.tried_versions.contains(&version));
     Some(Installed { program, version, tried })
 }
 
 /// One run of the program.
-struct Turn<'a> {
+struct CliTurn<'a> {
     agent: &'static KnownAgent,
-    call: &'a Call<'a>,
+    call: &'a TurnRequest<'a>,
     program: &'a Path,
 }
 
-impl Turn<'_> {
+impl CliTurn<'_> {
     /// What came of it, and whether its session was gone.
     fn play(&self, resume: Option<&Session>, started: &mut dyn FnMut(Canceller)) -> (TurnResult, bool) {
         let call = self.call;
@@ -167,29 +178,31 @@ impl Turn<'_> {
         if let Err(what) = invocation.files.iter().chain(&schema_text).try_for_each(put) {
             return (attempt::not_started(call.role, what), false);
         }
-        let start =
-            Start { argv: invocation.argv, env: self.environment(invocation.env), output_cap: OUTPUT_CAP };
-        let begins = match resume {
-            Some(session) => cli::Start::Resumed { before: session.total.clone() },
-            None => cli::Start::Fresh,
+        let program = AgentProgram {
+            argv: invocation.argv,
+            env: self.environment(invocation.env),
+            output_cap: OUTPUT_CAP,
         };
-        let begun = Begun {
+        let setup = ReaderSetup {
             model: call.policy.model.clone(),
             schema: schema.is_some(),
-            start: begins,
+            start: SessionStart::of(resume),
             zone: Zone::system(),
         };
-        let heard =
-            Heard { reader: self.agent.cli.reader(begun), schema: schema.is_some(), notes: invocation.notes };
-        hear(call, start, heard, started)
+        let reading = OutputReading {
+            reader: self.agent.cli.reader(setup),
+            by_schema: schema.is_some(),
+            notes: invocation.notes,
+        };
+        run_and_read(call, program, reading, started)
     }
 
-    fn invocation(&self, schema: Option<&Value>, resume: Option<&Session>) -> Invocation {
+    fn invocation(&self, schema: Option<&Value>, resume: Option<&Session>) -> CliInvocation {
         let call = self.call;
         let policy = call.policy;
         let set = policy.extra.set.keys().map(String::as_str);
         let variables: Vec<&str> = call.env.iter().filter_map(|(name, _)| name.to_str()).chain(set).collect();
-        self.agent.cli.invocation(&Ask {
+        self.agent.cli.invocation(&InvocationSpec {
             variables: &variables,
             role: call.role,
             program: self.program,
@@ -204,7 +217,7 @@ impl Turn<'_> {
             schema_file: &call.home.join(SCHEMA_FILE),
             resume: resume.map(|session| session.id.as_str()),
             confined: if call.is_confined { Confined::ByWindlass } else { Confined::ByItself },
-            access: if call.role == Role::Reviewer { Access::ReadOnly } else { Access::Write },
+            access: if call.role == Role::Reviewer { FileAccess::ReadOnly } else { FileAccess::Write },
             own_config: if policy.extra.own_config { OwnConfig::Wanted } else { OwnConfig::KeptOut },
         })
     }
@@ -216,100 +229,85 @@ impl Turn<'_> {
     }
 }
 
-/// How a program is listened to.
-pub struct Heard {
-    pub reader: Box<dyn Reader>,
+/// How the output of a program is read.
+pub struct OutputReading {
+    pub reader: Box<dyn OutputReader>,
     /// Whether its report is its last message.
-    pub schema: bool,
+    pub by_schema: bool,
     /// What is to be said of the call.
     pub notes: Vec<String>,
 }
 
-/// Runs a program and listens to it: what came of it, and whether the session it was to go on with was gone.
-pub fn hear(
-    call: &Call<'_>,
-    start: Start,
-    heard: Heard,
+/// Runs a program and reads its output: what came of it, and whether the session it was to go on with was gone.
+pub fn run_and_read(
+    call: &TurnRequest<'_>,
+    program: AgentProgram,
+    reading: OutputReading,
     started: &mut dyn FnMut(Canceller),
 ) -> (TurnResult, bool) {
-    let running = match attempt::start(call, start) {
+    let running = match attempt::start(call, program) {
         Ok(running) => running,
         Err(what) => return (attempt::not_started(call.role, what), false),
     };
     started(running.canceller());
-    let (finished, ear) = listen(call, running, heard.reader);
+    let OutputReading { reader, by_schema, notes } = reading;
+    let (finished, listener) = listen(call, running, reader);
     if let Err(what) = attempt::clean(call, &finished) {
         return (attempt::not_started(call.role, what), false);
     }
-    told(call, finished, ear, (heard.schema, heard.notes))
-}
-
-fn told(
-    call: &Call<'_>,
-    finished: Finished,
-    ear: Ear,
-    (schema, notes): (bool, Vec<String>),
-) -> (TurnResult, bool) {
-    let outside = attempt::outside(call, &finished);
-    let stderr = attempt::end_of(&finished.stderr.path, LAST_ERRORS).unwrap_or_default();
-    let over = Over { exit: &finished.exit, outside: &outside, stderr: &stderr, now: (call.clock)() };
-    let mut ending = ear.reader.end(&over);
-    if let Some(known) = ear.ended.filter(|_| finished.exit == Exit::Cancelled) {
-        ending.end = known;
-    }
-    let heard = match schema {
+    let mut ending = listener.end(&finished);
+    let report = match by_schema {
         true => report::of_answer(ending.structured.as_ref(), call.role, call.nonce),
-        false => report::read(&call.dir.join(REPORT_PATH), (call.role, call.nonce), call.redactor),
+        false => report::read(&call.dir.join(REPORT_PATH), call.role, call.nonce, call.redactor),
     };
-    let heard = heard.or_claim(call.role, || claim::of(&ending.message));
+    let report = report.or_claim(call.role, || claim::of(&ending.message));
     let gone = ending.session_is_gone;
-    let mut result = attempt::result(finished, heard, ending.end);
-    let record = &mut result.finished;
-    if !ending.usage_is_whole && !ending.usage.is_empty() {
-        record.notes.push("it told its tokens in part: it used at least those".to_owned());
-    }
-    record.agent = ending.agent;
-    record.notes.extend(notes.into_iter().chain(ending.notes));
-    record.summary = ending.summary;
-    record.models = ending.usage;
-    record.usage = usage::sum(&record.models).or(record.usage);
-    record.session = ending.session;
-    if !ending.message.is_empty() {
-        record.message = ending.message;
-    }
+    ending.notes.splice(..0, notes);
+    let mut result = attempt::result(finished, report, ending.end.clone());
+    complete(&mut result.finished, ending);
     (result, gone)
 }
 
-/// What was heard, and why the turn was ended, if it was.
-struct Ear {
-    reader: Box<dyn Reader>,
-    ended: Option<AttemptEnd>,
+/// Adds what the program's own output says of the turn.
+fn complete(finished: &mut AgentFinished, ending: TurnEnding) {
+    if !ending.usage_is_whole && !ending.usage.is_empty() {
+        finished.notes.push("it told its tokens in part: it used at least those".to_owned());
+    }
+    finished.agent = ending.agent;
+    finished.notes.extend(ending.notes);
+    finished.summary = ending.summary;
+    finished.models = ending.usage;
+    finished.usage = usage::sum(&finished.models).or(finished.usage);
+    finished.session = ending.session;
+    if !ending.message.is_empty() {
+        finished.message = ending.message;
+    }
 }
 
 /// Listens until the program is dead. What no more turns of the program could mend ends it at once.
-fn listen(call: &Call<'_>, running: Running, reader: Box<dyn Reader>) -> (Finished, Ear) {
+fn listen<'a>(
+    call: &'a TurnRequest<'a>,
+    running: Running,
+    reader: Box<dyn OutputReader>,
+) -> (Finished, Listener<'a>) {
     let (stdout, stderr) = running.streams();
     let canceller = running.canceller();
-    let over = Bell::default();
+    let over = StopFlag::default();
     std::thread::scope(|scope| {
-        let listener = scope.spawn(|| {
-            let mut ear = Listener {
-                call,
-                canceller,
-                streams: [Follower::of(&stdout), Follower::of(&stderr)],
-                ear: Ear { reader, ended: None },
-            };
-            while !over.within(LISTEN) {
-                ear.hear();
+        let thread = scope.spawn(|| {
+            let streams = [Follower::of(&stdout), Follower::of(&stderr)];
+            let mut listener = Listener { call, canceller, streams, reader, ended: None };
+            while !over.is_set_within(LISTEN) {
+                listener.read_new_lines();
             }
-            ear
+            listener
         });
         let finished = running.wait();
         over.set();
-        match listener.join() {
+        match thread.join() {
             Ok(mut listener) => {
-                listener.hear_the_rest(&finished);
-                (finished, listener.ear)
+                listener.read_the_rest(&finished);
+                (finished, listener)
             }
             Err(panic) => std::panic::resume_unwind(panic),
         }
@@ -317,45 +315,47 @@ fn listen(call: &Call<'_>, running: Running, reader: Box<dyn Reader>) -> (Finish
 }
 
 #[derive(Default)]
-struct Bell {
-    is: Mutex<bool>,
+struct StopFlag {
+    is_set: Mutex<bool>,
     changed: Condvar,
 }
 
-impl Bell {
+impl StopFlag {
     fn set(&self) {
-        *self.is.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
 
-    fn within(&self, span: Duration) -> bool {
-        let is = self.is.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(is, span, |is| !*is);
+    fn is_set_within(&self, span: Duration) -> bool {
+        let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(is_set, span, |is_set| !*is_set);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
 struct Listener<'a> {
-    call: &'a Call<'a>,
+    call: &'a TurnRequest<'a>,
     canceller: Canceller,
     streams: [Follower; 2],
-    ear: Ear,
+    reader: Box<dyn OutputReader>,
+    /// Why the turn was ended, if it was.
+    ended: Option<AttemptEnd>,
 }
 
 impl Listener<'_> {
-    fn hear(&mut self) {
+    fn read_new_lines(&mut self) {
         let [stdout, stderr] = &mut self.streams;
         let (lines, errors) = (stdout.lines(), stderr.lines());
         self.take(lines, errors);
-        if self.ear.ended.is_none() {
-            self.ear.ended = self.ear.reader.hopeless();
+        if self.ended.is_none() {
+            self.ended = self.reader.hopeless();
         }
-        if self.ear.ended.is_some() {
+        if self.ended.is_some() {
             self.canceller.cancel();
         }
     }
 
-    fn hear_the_rest(&mut self, finished: &Finished) {
+    fn read_the_rest(&mut self, finished: &Finished) {
         let [stdout, stderr] = &mut self.streams;
         let (lines, errors) = (stdout.rest(&finished.stdout), stderr.rest(&finished.stderr));
         self.take(lines, errors);
@@ -368,20 +368,32 @@ impl Listener<'_> {
             let line = self.call.redactor.bytes(line);
             let now = (self.call.clock)();
             let live = match is_error {
-                true => self.ear.reader.error_line(&line, now),
-                false => self.ear.reader.line(&line, now),
+                true => self.reader.error_line(&line, now),
+                false => self.reader.line(&line, now),
             };
             for event in live {
                 if let Live::Tokens(used) = &event
                     && (self.call.is_spent)(used)
                 {
-                    self.ear.ended = Some(AttemptEnd::Budget);
+                    self.ended = Some(AttemptEnd::Budget);
                 }
                 if !tells(&event, self.call.nonce.as_str()) {
                     (self.call.live)(event);
                 }
             }
         }
+    }
+
+    fn end(self, finished: &Finished) -> TurnEnding {
+        let outside = attempt::outside(self.call, finished);
+        let stderr = attempt::end_of(&finished.stderr.path, LAST_ERRORS).unwrap_or_default();
+        let now = (self.call.clock)();
+        let end = ProgramEnd { exit: &finished.exit, outside: &outside, stderr: &stderr, now };
+        let mut ending = self.reader.end(&end);
+        if let Some(known) = self.ended.filter(|_| finished.exit == Exit::Cancelled) {
+            ending.end = known;
+        }
+        ending
     }
 }
 

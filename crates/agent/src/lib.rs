@@ -30,7 +30,9 @@ mod usage;
 mod version;
 
 pub use acp::{ACP_ARG, acp_main};
-pub use agent::{Agent, Call, Names, TurnResult, UnknownAdapter, Unusable, Wall, WallSource, adapter};
+pub use agent::{
+    Agent, AttemptNames, TurnRequest, TurnResult, UnknownAdapter, Unusable, Wall, WallSource, adapter,
+};
 pub use attempt::{INSIDE_VARIABLE, REPORT_PATH};
-pub use known::{Installed, installed};
+pub use known::{InstallLookup, Installed, installed};
 pub use scripted::{SCRIPTED_ARG, ScriptError, scripted_main};

@@ -24,7 +24,7 @@ use json::Document;
 
 /// A report as the core takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heard {
+pub struct ParsedReport {
     pub report: Report,
     /// None when the agent did not say, or said something impossible.
     pub usage: Option<Usage>,
@@ -34,7 +34,7 @@ pub struct Heard {
 
 /// Reads the file. Fails closed: an author's claim is absent, a reviewer's verdict is none, and a nonce that
 /// is not this attempt's makes all of it someone else's words.
-pub fn read(path: &Path, (role, nonce): (Role, &Nonce), redactor: &Redactor) -> Heard {
+pub fn read(path: &Path, role: Role, nonce: &Nonce, redactor: &Redactor) -> ParsedReport {
     match file::read(path) {
         // Before anything is cut to size: half a secret would not be known for one.
         Ok(Some(bytes)) => parse(&redactor.bytes(&bytes), role, nonce),
@@ -44,7 +44,7 @@ pub fn read(path: &Path, (role, nonce): (Role, &Nonce), redactor: &Redactor) -> 
 }
 
 /// The same of what a file holds.
-pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> Heard {
+pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> ParsedReport {
     let fields = match json::read(bytes) {
         Document::Object(fields) => Fields::new(fields),
         Document::Two => return silent(role, NoVerdict::TwoVerdicts, Some("it holds two JSON documents")),
@@ -63,26 +63,26 @@ pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> Heard {
     match role {
         Role::Reviewer => {
             let review = review(&fields).map_err(|what| NoVerdict::Unreadable { what });
-            Heard { report: Report::Review(review), usage, unread: None }
+            ParsedReport { report: Report::Review(review), usage, unread: None }
         }
         Role::Author | Role::Planner | Role::Finisher => match claim(&fields) {
-            Ok(claim) => Heard { report: Report::Author(claim), usage, unread: None },
-            Err(what) => Heard { report: Report::None, usage, unread: Some(what) },
+            Ok(claim) => ParsedReport { report: Report::Author(claim), usage, unread: None },
+            Err(what) => ParsedReport { report: Report::None, usage, unread: Some(what) },
         },
     }
 }
 
 /// The same of what an output schema gave. The nonce is one of its fields.
-pub fn parse_value(value: &Value, role: Role, nonce: &Nonce) -> Heard {
+pub fn parse_value(value: &Value, role: Role, nonce: &Nonce) -> ParsedReport {
     parse(value.to_string().as_bytes(), role, nonce)
 }
 
 /// What an agent reports that was held to a schema; no answer in that form is no report.
-pub fn of_answer(answer: Option<&Value>, role: Role, nonce: &Nonce) -> Heard {
+pub fn of_answer(answer: Option<&Value>, role: Role, nonce: &Nonce) -> ParsedReport {
     answer.map_or_else(|| absent(role), |value| parse_value(value, role, nonce))
 }
 
-impl Heard {
+impl ParsedReport {
     /// An author without a report may have claimed something in its last words.
     #[must_use]
     pub fn or_claim(self, role: Role, claim: impl FnOnce() -> Option<Claim>) -> Self {
@@ -107,20 +107,20 @@ pub(crate) fn strict_object(text: &[u8]) -> Option<Value> {
 }
 
 /// What is heard of a turn that never began.
-pub fn absent(role: Role) -> Heard {
+pub fn absent(role: Role) -> ParsedReport {
     silent(role, NoVerdict::NoReport, None)
 }
 
-fn unread(role: Role, what: String) -> Heard {
+fn unread(role: Role, what: String) -> ParsedReport {
     let told = what.clone();
     silent(role, NoVerdict::Unreadable { what }, Some(&told))
 }
 
-fn silent(role: Role, why: NoVerdict, unread: Option<&str>) -> Heard {
+fn silent(role: Role, why: NoVerdict, unread: Option<&str>) -> ParsedReport {
     match role {
-        Role::Reviewer => Heard { report: Report::Review(Err(why)), usage: None, unread: None },
+        Role::Reviewer => ParsedReport { report: Report::Review(Err(why)), usage: None, unread: None },
         Role::Author | Role::Planner | Role::Finisher => {
-            Heard { report: Report::None, usage: None, unread: unread.map(str::to_owned) }
+            ParsedReport { report: Report::None, usage: None, unread: unread.map(str::to_owned) }
         }
     }
 }

@@ -93,7 +93,7 @@ fn plausible(at: Timestamp, now: Timestamp) -> Option<Timestamp> {
 
 /// A time of day, and whatever else of its date was said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Clock {
+struct ClockTime {
     time: Time,
     told_to: Unit,
     day: Day,
@@ -119,7 +119,7 @@ enum Day {
     Full(Date),
 }
 
-fn on_a_clock(clock: &Clock, now: Timestamp, zone: &Zone) -> Option<Timestamp> {
+fn on_a_clock(clock: &ClockTime, now: Timestamp, zone: &Zone) -> Option<Timestamp> {
     let named;
     let zone = match &clock.zone {
         Some(name) => {

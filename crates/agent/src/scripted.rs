@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use windlass_core::policy::AgentPolicy;
 use windlass_process::Canceller;
 
-use crate::agent::{Agent, Call, TurnResult, Unusable};
+use crate::agent::{Agent, TurnRequest, TurnResult, Unusable};
 use crate::attempt;
 
 pub use script::ScriptError;
@@ -24,9 +24,9 @@ pub fn scripted_main(args: impl Iterator<Item = OsString>) -> ExitCode {
     play::main(args)
 }
 
-pub struct Scripted;
+pub struct ScriptedAgent;
 
-impl Agent for Scripted {
+impl Agent for ScriptedAgent {
     fn check(&self, policy: &AgentPolicy, project: &Path, _path: &OsStr) -> Result<(), Unusable> {
         script::read(&path(policy, project)).map(|_| ()).map_err(Unusable::from)
     }
@@ -35,7 +35,7 @@ impl Agent for Scripted {
         vec![by_name(Path::new("/proc/self/exe")), path(policy, project)]
     }
 
-    fn call(&self, call: &Call<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
+    fn call(&self, call: &TurnRequest<'_>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
         let task = call.names.task.map_or("", |task| task.as_str());
         let argv = [
             by_name(call.spawner.warden_path()).into_os_string(),

@@ -1,4 +1,4 @@
-//! Which version of a program was called. Asked once for each program, whose answer may take seconds.
+//! Which version of a program was called. VersionAnswer once for each program, whose answer may take seconds.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ type Key = (PathBuf, Option<SystemTime>);
 
 static KNOWN: Mutex<Vec<(Key, String)>> = Mutex::new(Vec::new());
 
-pub enum Asked {
+pub enum VersionAnswer {
     Known(String),
     Waiting(Receiver<Option<String>>),
 }
 
 /// How a program is asked.
-pub struct Asking<'a> {
+pub struct VersionRequest<'a> {
     pub program: &'a Path,
     pub path: &'a OsStr,
     pub spawner: &'a Spawner,
@@ -37,17 +37,17 @@ pub struct Asking<'a> {
     pub dir: PathBuf,
 }
 
-pub fn ask(asking: Asking<'_>) -> Asked {
-    let changed = asking.program.metadata().and_then(|found| found.modified()).ok();
-    let key: Key = (asking.program.to_owned(), changed);
+pub fn ask(request: VersionRequest<'_>) -> VersionAnswer {
+    let changed = request.program.metadata().and_then(|found| found.modified()).ok();
+    let key: Key = (request.program.to_owned(), changed);
     let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, version)) = known.iter().find(|(known, _)| *known == key) {
-        return Asked::Known(version.clone());
+        return VersionAnswer::Known(version.clone());
     }
     drop(known);
     let (to, from) = channel();
-    let (program, spawner) = (program(&asking), asking.spawner.clone());
-    let home = asking.home;
+    let (program, spawner) = (program(&request), request.spawner.clone());
+    let home = request.home;
     let work = move || {
         let version = run(&spawner, &program, &home).and_then(|printed| line::version(&printed));
         if let Some(version) = &version {
@@ -57,20 +57,20 @@ pub fn ask(asking: Asking<'_>) -> Asked {
         let _ = to.send(version);
     };
     match std::thread::Builder::new().name("version".to_owned()).spawn(work) {
-        Ok(_) | Err(_) => Asked::Waiting(from),
+        Ok(_) | Err(_) => VersionAnswer::Waiting(from),
     }
 }
 
 /// None when the program does not say.
-pub fn heard(asked: Asked) -> Option<String> {
+pub fn heard(asked: VersionAnswer) -> Option<String> {
     match asked {
-        Asked::Known(version) => Some(version),
-        Asked::Waiting(from) => from.recv_timeout(PATIENCE).ok().flatten(),
+        VersionAnswer::Known(version) => Some(version),
+        VersionAnswer::Waiting(from) => from.recv_timeout(PATIENCE).ok().flatten(),
     }
 }
 
 /// The name with the version, and what is to be said of a version that was never tried.
-pub fn words(agent: &KnownAgent, asked: Asked) -> (String, Option<String>) {
+pub fn words(agent: &KnownAgent, asked: VersionAnswer) -> (String, Option<String>) {
     let name = agent.name;
     let Some(version) = heard(asked) else {
         return (name.to_owned(), Some(format!("{name} did not say its version")));
@@ -81,20 +81,20 @@ pub fn words(agent: &KnownAgent, asked: Asked) -> (String, Option<String>) {
     (format!("{name} {version}"), untried)
 }
 
-fn program(asking: &Asking<'_>) -> Program {
-    let mut argv: Vec<OsString> = vec![asking.program.into(), "--version".into()];
-    if asking.program.extension().is_some_and(|extension| extension == "js") {
+fn program(request: &VersionRequest<'_>) -> Program {
+    let mut argv: Vec<OsString> = vec![request.program.into(), "--version".into()];
+    if request.program.extension().is_some_and(|extension| extension == "js") {
         argv.insert(0, "node".into());
     }
     Program {
         argv,
         cwd: PathBuf::from("/"),
-        env: vec![("PATH".into(), asking.path.into()), ("HOME".into(), asking.home.clone().into())],
+        env: vec![("PATH".into(), request.path.into()), ("HOME".into(), request.home.clone().into())],
         stdin: Vec::new(),
         limits: Limits { wall: PATIENCE, ..Limits::none(PRINTED) },
-        confinement: asking.confinement.clone(),
-        marker: format!("version of {}", asking.program.display()),
-        dir: asking.dir.clone(),
+        confinement: request.confinement.clone(),
+        marker: format!("version of {}", request.program.display()),
+        dir: request.dir.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_agent::registry::{self, AGENTS, KnownAgent, Profile};
-use windlass_agent::{Call, Names, Wall, WallSource, adapter, installed};
+use windlass_agent::{AttemptNames, InstallLookup, TurnRequest, Wall, WallSource, adapter, installed};
 use windlass_core::id::{LoopName, Nonce};
 use windlass_core::input::AgentFinished;
 use windlass_core::live::Live;
@@ -45,7 +45,10 @@ pub fn look(surroundings: &Surroundings, scratch: &Path) -> Vec<Seen> {
     let spawner = Spawner::new();
     let look = &|agent: &'static KnownAgent| {
         let policy = AgentPolicy { adapter: agent.name.to_owned(), ..AgentPolicy::default() };
-        let found = installed(&policy, (&surroundings.project, &path), (&spawner, scratch));
+        let found = installed(
+            &policy,
+            InstallLookup { project: &surroundings.project, path: &path, spawner: &spawner, scratch },
+        );
         Seen {
             name: agent.name,
             login: login(&agent.profile, surroundings),
@@ -106,12 +109,12 @@ pub fn probe(
     let known = registry::behind(agent).map_or(&[][..], |known| known.profile.variables);
     let named: Vec<String> = agent.env.iter().cloned().chain(known.iter().map(ToString::to_string)).collect();
     let result = called.call(
-        &Call {
+        &TurnRequest {
             role: Role::Author,
             nonce: &Nonce::new(NONCE),
             brief: BRIEF,
             policy: agent,
-            names: Names {
+            names: AttemptNames {
                 name: &LoopName::new("probe").map_err(|e| e.to_string())?,
                 task: None,
                 iteration: 1,

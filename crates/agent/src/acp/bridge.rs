@@ -3,7 +3,7 @@
 //! It decides nothing about the turn: it answers what the program asks, and prints what both sides say.
 #![allow(clippy::disallowed_methods, reason = "this is the agent's side, under a warden, not windlass's own")]
 
-mod place;
+mod allowed_paths;
 mod session;
 mod terminal;
 mod tool;
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
-use self::place::Place;
+use self::allowed_paths::AllowedPaths;
 use self::terminal::Terminals;
 use self::tool::Tools;
-use self::wire::{Answer, Peer};
+use self::wire::{Peer, RpcAnswer};
 use super::Terms;
 
 /// How long a program may take to leave when its input is closed, or when it is told to stop.
@@ -63,8 +63,8 @@ enum Stop {
     Broken(String),
 }
 
-enum Event {
-    Heard(wire::Heard),
+enum BridgeEvent {
+    Message(wire::RpcMessage),
     /// The program has closed its output.
     Closed,
     /// The warden wants the turn to end.
@@ -77,9 +77,9 @@ enum Event {
 struct Talk<'a> {
     terms: &'a Terms,
     peer: Peer,
-    events: Receiver<Event>,
-    sender: Sender<Event>,
-    place: Place,
+    events: Receiver<BridgeEvent>,
+    sender: Sender<BridgeEvent>,
+    place: AllowedPaths,
     tools: Tools,
     terminals: Terminals,
     session: String,
@@ -99,7 +99,7 @@ fn hold(terms: &Terms, argv: &[OsString], brief: &str) -> Result<(), Stop> {
         terms,
         peer: Peer::new(stdin),
         events,
-        place: Place::new(terms),
+        place: AllowedPaths::new(terms),
         tools: Tools::default(),
         terminals: Terminals::new(sender.clone()),
         sender,
@@ -119,13 +119,13 @@ fn start(terms: &Terms, argv: &[OsString]) -> Result<Child, Stop> {
     command.spawn().map_err(|error| Stop::Broken(what(error)))
 }
 
-fn listen_for_signals(sender: &Sender<Event>) -> Result<(), Stop> {
+fn listen_for_signals(sender: &Sender<BridgeEvent>) -> Result<(), Stop> {
     let cannot = |error: std::io::Error| Stop::Broken(format!("cannot listen for signals: {error}"));
     let mut signals = Signals::new([SIGTERM]).map_err(cannot)?;
     let sender = sender.clone();
     thread("signals", move || {
         for _ in signals.forever() {
-            if sender.send(Event::Asked).is_err() {
+            if sender.send(BridgeEvent::Asked).is_err() {
                 return;
             }
         }
@@ -143,16 +143,16 @@ impl Talk<'_> {
         let id = self.peer.request(method, params);
         loop {
             match self.events.recv() {
-                Ok(Event::Heard(heard)) => {
+                Ok(BridgeEvent::Message(heard)) => {
                     if let Some(answer) = self.hear(heard, id) {
                         return answer.map_err(Stop::Failed);
                     }
                 }
-                Ok(Event::TerminalEnded(name)) => self.terminal_ended(&name),
-                Ok(Event::Asked) => self.cancel()?,
-                Ok(Event::Late) => return Err(Stop::Cancelled),
-                Ok(Event::Closed) | Err(_) if self.is_cancelled => return Err(Stop::Cancelled),
-                Ok(Event::Closed) | Err(_) => {
+                Ok(BridgeEvent::TerminalEnded(name)) => self.terminal_ended(&name),
+                Ok(BridgeEvent::Asked) => self.cancel()?,
+                Ok(BridgeEvent::Late) => return Err(Stop::Cancelled),
+                Ok(BridgeEvent::Closed) | Err(_) if self.is_cancelled => return Err(Stop::Cancelled),
+                Ok(BridgeEvent::Closed) | Err(_) => {
                     return Err(Stop::Broken(format!("it closed its output before it answered {method}")));
                 }
             }
@@ -160,30 +160,34 @@ impl Talk<'_> {
     }
 
     /// The answer, if it is the one to `id`.
-    fn hear(&mut self, heard: wire::Heard, id: u64) -> Option<Result<Value, Value>> {
+    fn hear(&mut self, heard: wire::RpcMessage, id: u64) -> Option<Result<Value, Value>> {
         match heard {
-            wire::Heard::Answered { to, answer } if to == id => return Some(answer),
-            wire::Heard::Told { method, params } if method == "session/update" => self.tools.update(&params),
-            wire::Heard::Asked { id, method, params } => match self.serve(&id, &method, &params) {
-                Answer::Now(answer) => self.peer.answer(&id, answer),
-                Answer::Later => {}
+            wire::RpcMessage::Answered { to, answer } if to == id => return Some(answer),
+            wire::RpcMessage::Notified { method, params } if method == "session/update" => {
+                self.tools.update(&params)
+            }
+            wire::RpcMessage::Asked { id, method, params } => match self.serve(&id, &method, &params) {
+                RpcAnswer::Now(answer) => self.peer.answer(&id, answer),
+                RpcAnswer::Later => {}
             },
-            wire::Heard::Answered { .. } | wire::Heard::Told { .. } | wire::Heard::Noise => {}
+            wire::RpcMessage::Answered { .. }
+            | wire::RpcMessage::Notified { .. }
+            | wire::RpcMessage::Noise => {}
         }
         None
     }
 
-    fn serve(&mut self, id: &Value, method: &str, params: &Value) -> Answer {
+    fn serve(&mut self, id: &Value, method: &str, params: &Value) -> RpcAnswer {
         match method {
-            "session/request_permission" => Answer::Now(Ok(self.permission(params))),
-            "fs/read_text_file" => Answer::Now(self.place.read_file(params)),
-            "fs/write_text_file" => Answer::Now(self.place.write_file(params)),
-            "terminal/create" => Answer::Now(self.terminals.create(params, &self.place)),
-            "terminal/output" => Answer::Now(self.terminals.output(params)),
+            "session/request_permission" => RpcAnswer::Now(Ok(self.permission(params))),
+            "fs/read_text_file" => RpcAnswer::Now(self.place.read_file(params)),
+            "fs/write_text_file" => RpcAnswer::Now(self.place.write_file(params)),
+            "terminal/create" => RpcAnswer::Now(self.terminals.create(params, &self.place)),
+            "terminal/output" => RpcAnswer::Now(self.terminals.output(params)),
             "terminal/wait_for_exit" => self.terminals.wait(id, params),
-            "terminal/kill" => Answer::Now(self.terminals.kill(params)),
-            "terminal/release" => Answer::Now(self.terminals.release(params)),
-            _ => Answer::Now(Err(wire::no_method(method))),
+            "terminal/kill" => RpcAnswer::Now(self.terminals.kill(params)),
+            "terminal/release" => RpcAnswer::Now(self.terminals.release(params)),
+            _ => RpcAnswer::Now(Err(wire::no_method(method))),
         }
     }
 
@@ -221,7 +225,7 @@ impl Talk<'_> {
         thread("late", move || {
             std::thread::sleep(span);
             // Nobody may wait any more.
-            let _ = sender.send(Event::Late);
+            let _ = sender.send(BridgeEvent::Late);
         })
     }
 
@@ -230,7 +234,9 @@ impl Talk<'_> {
         self.peer.close();
         self.terminals.end_all();
         if self.late_after(LEAVE).is_ok() {
-            let is_over = |event: &Event| matches!(event, Event::Closed | Event::Late | Event::Asked);
+            let is_over = |event: &BridgeEvent| {
+                matches!(event, BridgeEvent::Closed | BridgeEvent::Late | BridgeEvent::Asked)
+            };
             self.events.iter().find(is_over);
         }
         // It may be gone.

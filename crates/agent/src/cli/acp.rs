@@ -17,10 +17,10 @@ use windlass_core::time::Timestamp;
 use windlass_process::Exit;
 
 use self::calls::Calls;
-use super::fault::Fault;
+use super::fault::AgentFault;
 use super::line::{self, count, text, words};
-use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
-use super::{Begun, Ending, Over, Reader};
+use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, TurnState};
+use super::{OutputReader, ProgramEnd, ReaderSetup, TurnEnding};
 use crate::bound;
 
 const REMEDY: &str = "the agent's own login, run by hand";
@@ -35,9 +35,9 @@ const AUTH_REQUIRED: i64 = -32000;
 const NOTHING_USED: &str = "it says that its turn is over, and that it used no token";
 const NOTHING_DONE: &str = "it says that its turn is over, without a word or a call";
 
-pub fn reader(begun: Begun) -> Box<dyn Reader> {
+pub fn reader(setup: ReaderSetup) -> Box<dyn OutputReader> {
     Box::new(AcpReader {
-        turn: Turn::new(begun, REMEDY),
+        turn: TurnState::new(setup, REMEDY),
         mark: Mark::Missing(NO_MARK),
         is_begun: false,
         is_over: false,
@@ -46,7 +46,7 @@ pub fn reader(begun: Begun) -> Box<dyn Reader> {
         is_cancelled: false,
         fault: None,
         is_broken_off: false,
-        retries: (0, Fault::default()),
+        retries: (0, AgentFault::default()),
         broken: None,
         saying: (String::new(), String::new()),
         calls: Calls::default(),
@@ -57,7 +57,7 @@ pub fn reader(begun: Begun) -> Box<dyn Reader> {
 }
 
 struct AcpReader {
-    turn: Turn,
+    turn: TurnState,
     mark: Mark,
     /// The brief was sent: what was told before is of another turn.
     is_begun: bool,
@@ -69,11 +69,11 @@ struct AcpReader {
     loading: String,
     is_cancelled: bool,
     /// A failure it told of, and did nothing since that would have overcome it.
-    fault: Option<Fault>,
+    fault: Option<AgentFault>,
     /// It told that its turn failed, and not how.
     is_broken_off: bool,
     /// How often in a row it told that it would try again, and why it did last.
-    retries: (u32, Fault),
+    retries: (u32, AgentFault),
     /// Why the side under the warden gave up.
     broken: Option<String>,
     /// A message as it comes, and its id.
@@ -86,7 +86,7 @@ struct AcpReader {
     has_asked: bool,
 }
 
-impl Reader for AcpReader {
+impl OutputReader for AcpReader {
     fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
         match line::object(line) {
             Some(said) => {
@@ -116,7 +116,7 @@ impl Reader for AcpReader {
         self.turn.hopeless()
     }
 
-    fn end(mut self: Box<Self>, over: &Over<'_>) -> Ending {
+    fn end(mut self: Box<Self>, over: &ProgramEnd<'_>) -> TurnEnding {
         self.flush();
         let is_waiting = matches!(over.exit, Exit::Stalled | Exit::TimedOut) && self.retries.0 > 0;
         // Silence between two tries has a reason that was told.
@@ -166,7 +166,7 @@ impl AcpReader {
             let offered = message["offered"].as_array().into_iter().flatten().filter_map(Value::as_str);
             let offered: Vec<&str> = offered.collect();
             let what = format!("it has no model {model:?}; it offers {}", offered.join(", "));
-            self.mark = Mark::Failed(Fault::said(&what).code("model_not_found"));
+            self.mark = Mark::Failed(AgentFault::said(&what).code("model_not_found"));
         }
     }
 
@@ -242,7 +242,7 @@ impl AcpReader {
     fn session_state(&mut self, codex: &Value, now: Timestamp) {
         if let Some(error) = codex.get("error").filter(|error| error.is_object()) {
             let (message, details) = (words(error, "/message"), words(error, "/additionalDetails"));
-            let mut fault = Fault::said(if details.is_empty() { message } else { details });
+            let mut fault = AgentFault::said(if details.is_empty() { message } else { details });
             fault = fault.and(&codex_error(&error["codexErrorInfo"]));
             if error["willRetry"].as_bool() == Some(true) {
                 let (attempt, of) = retries::numbers(message);
@@ -266,7 +266,7 @@ impl AcpReader {
 
     /// Whoever tries over and over is ended: it is windlass that waits between attempts, and shows it. Nothing is
     /// tried again but what is taken for the server's fault.
-    fn tries_again(&mut self, retry: Retry, fault: Fault, now: Timestamp) {
+    fn tries_again(&mut self, retry: Retry, fault: AgentFault, now: Timestamp) {
         self.retries = (self.retries.0 + 1, fault.clone());
         let class = self.turn.class(&fault, now).unwrap_or(AttemptEnd::Overloaded);
         self.turn.retrying(retry, fault, now);
@@ -278,7 +278,7 @@ impl AcpReader {
     fn overcome(&mut self) {
         self.fault = None;
         self.is_broken_off = false;
-        self.retries = (0, Fault::default());
+        self.retries = (0, AgentFault::default());
         self.turn.went_on();
     }
 
@@ -313,7 +313,7 @@ impl AcpReader {
     }
 
     fn used(&mut self, result: &Value) {
-        let told = tokens::of(result, &self.turn.begun.model);
+        let told = tokens::of(result, &self.turn.setup.model);
         self.turn.usage_is_whole = told.is_whole;
         self.turn.usage = told.models;
         self.is_working |= self.turn.usage.iter().any(|model| model.usage.tokens() > 0);
@@ -327,7 +327,7 @@ impl AcpReader {
         match words(result, "/stopReason") {
             "end_turn" => self.end_of_turn(result, now),
             "max_tokens" | "max_turn_requests" => Mark::Bounded,
-            "refusal" => Mark::Failed(Fault::said("the model refuses to go on").code("refusal")),
+            "refusal" => Mark::Failed(AgentFault::said("the model refuses to go on").code("refusal")),
             "cancelled" => Mark::Aborted,
             _ => Mark::Missing("it says that its turn is over, and not why"),
         }
@@ -340,10 +340,10 @@ impl AcpReader {
         }
         if self.is_broken_off {
             let said = Some(self.turn.message.as_str()).filter(|said| !said.is_empty());
-            return Mark::Failed(Fault::said(said.unwrap_or(SYSTEM_ERROR)));
+            return Mark::Failed(AgentFault::said(said.unwrap_or(SYSTEM_ERROR)));
         }
         let is_idle = !self.is_working && !self.calls.any();
-        let said = Fault::said(&self.turn.message);
+        let said = AgentFault::said(&self.turn.message);
         if is_idle && self.turn.tells(&said, now) {
             return Mark::Failed(said);
         }
@@ -366,14 +366,14 @@ impl AcpReader {
 
 impl AcpReader {
     /// An error of JSON-RPC: the words that say the most are beside it.
-    fn failure(&self, error: &Value, now: Timestamp) -> Fault {
+    fn failure(&self, error: &Value, now: Timestamp) -> AgentFault {
         let said = words(error, "/message");
         let data = &error["data"];
         let beside = ["/message", "/details", "/error/message", "/error", ""];
         let beside = beside.iter().find_map(|at| text(data, at)).filter(|beside| !beside.is_empty());
-        let mut fault = Fault::said(beside.unwrap_or(said)).and(&codex_error(&data["codex_error_info"]));
+        let mut fault = AgentFault::said(beside.unwrap_or(said)).and(&codex_error(&data["codex_error_info"]));
         if data.is_object() {
-            let mut codes = Fault::default();
+            let mut codes = AgentFault::default();
             codes.look_into(data);
             fault = fault.and(&codes);
         }
@@ -389,11 +389,11 @@ impl AcpReader {
 const SYSTEM_ERROR: &str = "the agent tells of an error of its own, and not which";
 
 /// Codex's word for a failure, or an object under that word.
-fn codex_error(told: &Value) -> Fault {
+fn codex_error(told: &Value) -> AgentFault {
     let fields = told.as_object().into_iter().flatten();
     let inside = fields.map(|(word, body)| (word.as_str(), count(body, "/httpStatusCode")));
     let all = told.as_str().map(|word| (word, None)).into_iter().chain(inside);
-    all.fold(Fault::default(), |fault, (word, status)| fault.code(word).status_if_unknown(status))
+    all.fold(AgentFault::default(), |fault, (word, status)| fault.code(word).status_if_unknown(status))
 }
 
 fn plan(update: &Value) -> String {

@@ -10,11 +10,14 @@ use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
 
-use super::fault::Fault;
+use super::fault::AgentFault;
 use super::line::{cost, count, count_or_zero, text, words};
 use super::messages;
-use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn, add};
-use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader, Start};
+use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, TurnState, add};
+use super::{
+    Cli, CliInvocation, Confined, FileAccess, InvocationSpec, OutputReader, OwnConfig, ProgramEnd,
+    ReaderSetup, SessionStart, TurnEnding,
+};
 use crate::{bound, report, reset};
 
 pub struct Claude;
@@ -22,51 +25,51 @@ pub struct Claude;
 const REMEDY: &str = "claude setup-token, or set ANTHROPIC_API_KEY";
 
 impl Cli for Claude {
-    fn invocation(&self, ask: &Ask<'_>) -> Invocation {
-        let mut call = Invocation::default();
-        call.argv.push(ask.program.into());
+    fn invocation(&self, spec: &InvocationSpec<'_>) -> CliInvocation {
+        let mut call = CliInvocation::default();
+        call.argv.push(spec.program.into());
         let mut put = |words: &[&str]| call.argv.extend(words.iter().map(|word| (*word).into()));
         put(&["-p"]);
-        if !ask.model.is_empty() {
-            put(&["--model", ask.model]);
+        if !spec.model.is_empty() {
+            put(&["--model", spec.model]);
         }
-        if !ask.effort.is_empty() {
-            put(&["--effort", ask.effort]);
+        if !spec.effort.is_empty() {
+            put(&["--effort", spec.effort]);
         }
-        if ask.max_turns > 0 {
-            put(&["--max-turns", &ask.max_turns.to_string()]);
+        if spec.max_turns > 0 {
+            put(&["--max-turns", &spec.max_turns.to_string()]);
         }
-        if let Some(session) = ask.resume {
+        if let Some(session) = spec.resume {
             put(&["--resume", session]);
         }
-        if ask.own_config == OwnConfig::KeptOut {
+        if spec.own_config == OwnConfig::KeptOut {
             // The project's own could hold hooks that an author planted for its reviewer.
-            let sources = if ask.access == Access::ReadOnly { "user" } else { "user,project" };
+            let sources = if spec.access == FileAccess::ReadOnly { "user" } else { "user,project" };
             put(&["--strict-mcp-config", "--setting-sources", sources]);
         }
-        match (ask.confined, ask.access) {
+        match (spec.confined, spec.access) {
             (Confined::ByWindlass, _) => put(&["--permission-mode", "bypassPermissions"]),
-            (Confined::ByItself, Access::Write) => {
+            (Confined::ByItself, FileAccess::Write) => {
                 put(&["--permission-mode", "acceptEdits", "--allowedTools", "Bash,StructuredOutput"]);
             }
-            (Confined::ByItself, Access::ReadOnly) => {
+            (Confined::ByItself, FileAccess::ReadOnly) => {
                 put(&["--permission-mode", "dontAsk", "--allowedTools", "Read,Grep,Glob,StructuredOutput"]);
             }
         }
-        match ask.access {
-            Access::Write => put(&["--disallowedTools", NEVER]),
-            Access::ReadOnly => put(&["--disallowedTools", &format!("{NEVER},Edit,Write,NotebookEdit")]),
+        match spec.access {
+            FileAccess::Write => put(&["--disallowedTools", NEVER]),
+            FileAccess::ReadOnly => put(&["--disallowedTools", &format!("{NEVER},Edit,Write,NotebookEdit")]),
         }
-        if let Some(schema) = ask.schema {
+        if let Some(schema) = spec.schema {
             put(&["--json-schema", &schema.to_string()]);
         }
         // Last, for a list of tools would take the operator's words for more of them.
         put(&["--output-format", "stream-json", "--verbose"]);
-        call.argv.extend(ask.args.iter().map(Into::into));
-        call.env.push(("CLAUDE_CONFIG_DIR".into(), ask.home.join(".claude").into()));
+        call.argv.extend(spec.args.iter().map(Into::into));
+        call.env.push(("CLAUDE_CONFIG_DIR".into(), spec.home.join(".claude").into()));
         let fixed = ENVIRONMENT.iter().map(|(name, value)| ((*name).into(), (*value).into()));
         call.env.extend(fixed);
-        if ask.confined == Confined::ByWindlass {
+        if spec.confined == Confined::ByWindlass {
             // Without it the program refuses to run unattended as root.
             call.env.push(("IS_SANDBOX".into(), "1".into()));
             call.notes.push("its own permission rules are off: windlass confines it".to_owned());
@@ -74,15 +77,15 @@ impl Cli for Claude {
         call
     }
 
-    fn reader(&self, begun: Begun) -> Box<dyn Reader> {
+    fn reader(&self, setup: ReaderSetup) -> Box<dyn OutputReader> {
         Box::new(ClaudeReader {
-            turn: Turn::new(begun, REMEDY),
+            turn: TurnState::new(setup, REMEDY),
             mark: Mark::Missing(NO_MARK),
             results: 0,
             last_message: String::new(),
             so_far: Vec::new(),
             last_structured: None,
-            fault: Fault::default(),
+            fault: AgentFault::default(),
         })
     }
 }
@@ -100,7 +103,7 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 struct ClaudeReader {
-    turn: Turn,
+    turn: TurnState,
     mark: Mark,
     /// How many turns of this process have ended; each end is numbered.
     results: u64,
@@ -108,10 +111,10 @@ struct ClaudeReader {
     so_far: Vec<ModelUsage>,
     last_structured: Option<Value>,
     /// What was told of a failure before the result, which repeats only part of it.
-    fault: Fault,
+    fault: AgentFault,
 }
 
-impl Reader for ClaudeReader {
+impl OutputReader for ClaudeReader {
     fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
         if let Some((kind, body)) = self.turn.event(line) {
             self.event(&kind, &body, now);
@@ -123,7 +126,7 @@ impl Reader for ClaudeReader {
         self.turn.hopeless()
     }
 
-    fn end(mut self: Box<Self>, over: &Over<'_>) -> Ending {
+    fn end(mut self: Box<Self>, over: &ProgramEnd<'_>) -> TurnEnding {
         if self.turn.usage.is_empty() {
             self.turn.usage = self.so_far;
         }
@@ -174,7 +177,8 @@ impl ClaudeReader {
                     delay_ms: count(body, "/retry_delay_ms"),
                     why: bound::shown_line(&why),
                 };
-                let fault = Fault::said(&why).status(status).code(if status.is_some() { error } else { "" });
+                let fault =
+                    AgentFault::said(&why).status(status).code(if status.is_some() { error } else { "" });
                 self.turn.retrying(retry, fault, now);
             }
             "permission_denied" => {
@@ -217,9 +221,10 @@ impl ClaudeReader {
     }
 
     /// `error` says less than a status does, and "server_error" also for a request that timed out.
-    fn api_fault(&self, body: &Value, message: &str) -> Fault {
+    fn api_fault(&self, body: &Value, message: &str) -> AgentFault {
         let status = count(body, "/api_error_status");
-        let fault = Fault::said(message).and(&self.fault).status(status).code(words(body, "/api_error_type"));
+        let fault =
+            AgentFault::said(message).and(&self.fault).status(status).code(words(body, "/api_error_type"));
         match (status, words(body, "/error")) {
             (None, _) => fault,
             (Some(_), error) => fault.code(error),
@@ -281,11 +286,11 @@ impl ClaudeReader {
         let given = body.get("structured_output").filter(|value| value.is_object())?;
         let in_text = report::strict_object(words(body, "/result").as_bytes());
         let agreed = in_text.as_ref() == Some(given) || self.last_structured.as_ref() == Some(given);
-        (agreed && self.turn.begun.schema).then(|| given.clone())
+        (agreed && self.turn.setup.schema).then(|| given.clone())
     }
 
     fn usage(&mut self, body: &Value) {
-        let first = self.turn.begun.start == Start::Fresh && self.results == 1;
+        let first = self.turn.setup.start == SessionStart::Fresh && self.results == 1;
         let whole_session = body.get("modelUsage").filter(|_| first);
         let models = body.get("model_usage_since_last_result").or(whole_session).and_then(Value::as_object);
         let mut known = false;
@@ -296,7 +301,7 @@ impl ClaudeReader {
             }
         }
         if !known && models.is_none() {
-            let model = self.turn.begun.model.clone();
+            let model = self.turn.setup.model.clone();
             if let Some(usage) = body.get("usage").and_then(messages::claude_usage) {
                 self.turn.add_usage(&model, usage);
                 known = true;

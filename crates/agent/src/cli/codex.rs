@@ -13,52 +13,55 @@ use windlass_core::policy::MAX_OWN_TRIES;
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
 
-use super::fault::Fault;
+use super::fault::AgentFault;
 use super::line::{count, count_or_zero, words};
-use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
-use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
+use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, TurnState};
+use super::{
+    Cli, CliInvocation, Confined, FileAccess, InvocationSpec, OutputReader, OwnConfig, ProgramEnd,
+    ReaderSetup, TurnEnding,
+};
 
 pub struct Codex;
 
 const REMEDY: &str = "codex login, or set CODEX_API_KEY";
 
 impl Cli for Codex {
-    fn invocation(&self, ask: &Ask<'_>) -> Invocation {
-        let mut call = Invocation::default();
-        call.argv.push(ask.program.into());
+    fn invocation(&self, spec: &InvocationSpec<'_>) -> CliInvocation {
+        let mut call = CliInvocation::default();
+        call.argv.push(spec.program.into());
         let mut put = |words: &[&str]| call.argv.extend(words.iter().map(|word| (*word).into()));
         put(&["exec"]);
-        if let Some(session) = ask.resume {
+        if let Some(session) = spec.resume {
             put(&["resume", session]);
         }
         put(&["--json", "--skip-git-repo-check"]);
-        if !ask.model.is_empty() {
-            put(&["-m", ask.model]);
+        if !spec.model.is_empty() {
+            put(&["-m", spec.model]);
         }
-        if !ask.effort.is_empty() {
-            put(&["-c", &format!("model_reasoning_effort=\"{}\"", ask.effort)]);
+        if !spec.effort.is_empty() {
+            put(&["-c", &format!("model_reasoning_effort=\"{}\"", spec.effort)]);
         }
         put(&["-c", "analytics.enabled=false", "-c", "check_for_update_on_startup=false"]);
         put(&["-c", "otel.exporter=\"none\""]);
-        if ask.own_config == OwnConfig::KeptOut {
+        if spec.own_config == OwnConfig::KeptOut {
             put(&["--disable", "plugins", "--disable", "apps", "--ignore-user-config", "--ignore-rules"]);
         }
-        match (ask.confined, ask.access) {
+        match (spec.confined, spec.access) {
             (Confined::ByWindlass, _) => put(&["--dangerously-bypass-approvals-and-sandbox"]),
             // `exec resume` has no --sandbox.
-            (Confined::ByItself, Access::Write) => put(&["-c", "sandbox_mode=\"workspace-write\""]),
-            (Confined::ByItself, Access::ReadOnly) => put(&["-c", "sandbox_mode=\"read-only\""]),
+            (Confined::ByItself, FileAccess::Write) => put(&["-c", "sandbox_mode=\"workspace-write\""]),
+            (Confined::ByItself, FileAccess::ReadOnly) => put(&["-c", "sandbox_mode=\"read-only\""]),
         }
-        if ask.schema.is_some() {
-            call.argv.extend(["--output-schema".into(), ask.schema_file.into()]);
+        if spec.schema.is_some() {
+            call.argv.extend(["--output-schema".into(), spec.schema_file.into()]);
         }
-        call.argv.extend(ask.args.iter().map(Into::into));
-        call.argv.extend(fewer_retries(ask.args).into_iter().map(Into::into));
+        call.argv.extend(spec.args.iter().map(Into::into));
+        call.argv.extend(fewer_retries(spec.args).into_iter().map(Into::into));
         call.argv.push("-".into());
-        call.env.push(("CODEX_HOME".into(), ask.home.join(".codex").into()));
+        call.env.push(("CODEX_HOME".into(), spec.home.join(".codex").into()));
         // It does not start where its home does not exist.
         call.files.push((PathBuf::from(".codex/.windlass"), Vec::new()));
-        if ask.confined == Confined::ByWindlass {
+        if spec.confined == Confined::ByWindlass {
             call.notes.push("its own sandbox is off: windlass confines it".to_owned());
         }
         call
@@ -83,9 +86,9 @@ impl Cli for Codex {
         places.into_iter().find(|place| exists(place)).unwrap_or_else(|| found.to_path_buf())
     }
 
-    fn reader(&self, begun: Begun) -> Box<dyn Reader> {
+    fn reader(&self, setup: ReaderSetup) -> Box<dyn OutputReader> {
         Box::new(CodexReader {
-            turn: Turn::new(begun, REMEDY),
+            turn: TurnState::new(setup, REMEDY),
             started: false,
             mark: Mark::Missing(NO_MARK),
             network_waits: 0,
@@ -108,13 +111,13 @@ fn fewer_retries(args: &[String]) -> Vec<String> {
 }
 
 struct CodexReader {
-    turn: Turn,
+    turn: TurnState,
     started: bool,
     mark: Mark,
     network_waits: u32,
 }
 
-impl Reader for CodexReader {
+impl OutputReader for CodexReader {
     fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
         if let Some((kind, body)) = self.turn.event(line) {
             self.event(&kind, &body, now);
@@ -126,7 +129,7 @@ impl Reader for CodexReader {
         self.turn.hopeless()
     }
 
-    fn end(mut self: Box<Self>, over: &Over<'_>) -> Ending {
+    fn end(mut self: Box<Self>, over: &ProgramEnd<'_>) -> TurnEnding {
         if matches!(self.mark, Mark::Well) {
             self.turn.structured_from_message();
         }
@@ -149,7 +152,7 @@ impl CodexReader {
             "error" => self.error(words(body, "/message"), now),
             "turn.completed" => self.completed(body),
             "turn.failed" => {
-                let fault = Fault::said(words(body, "/error/message"));
+                let fault = AgentFault::said(words(body, "/error/message"));
                 self.turn.failing(fault.clone(), now);
                 self.mark = Mark::Failed(fault);
             }
@@ -162,14 +165,14 @@ impl CodexReader {
         self.mark = if first && self.started { Mark::Well } else { Mark::Missing(TWO_MARKS) };
         self.turn.went_on();
         if let Some(usage) = body.get("usage").and_then(usage) {
-            let model = self.turn.begun.model.clone();
+            let model = self.turn.setup.model.clone();
             self.turn.session_usage(vec![ModelUsage { model, usage, messages: 0 }]);
         }
     }
 
     fn error(&mut self, message: &str, now: Timestamp) {
         let Some(rest) = message.strip_prefix("Reconnecting... ") else {
-            return self.turn.failing(Fault::said(message), now);
+            return self.turn.failing(AgentFault::said(message), now);
         };
         let (numbers, why) = rest.split_once(" (").unwrap_or((rest, ""));
         let why = why.strip_suffix(')').unwrap_or(why);
@@ -182,7 +185,7 @@ impl CodexReader {
             why: crate::bound::shown_line(why),
         };
         // Its WebSocket may be missing where its plain requests work: a 404 there is no missing model.
-        let fault = Fault::said(if why.contains("url: ws") { "connection failed" } else { why });
+        let fault = AgentFault::said(if why.contains("url: ws") { "connection failed" } else { why });
         self.turn.retrying(retry, fault, now);
         if numbers.contains("waiting for network") {
             // It would wait without end.

@@ -12,7 +12,7 @@ use crate::reset::{self, Zone};
 const RATE_MS: i64 = 15 * 60_000;
 
 #[derive(Clone, Debug, Default)]
-pub struct Fault {
+pub struct AgentFault {
     status: Option<u16>,
     codes: Vec<String>,
     message: String,
@@ -23,14 +23,14 @@ pub struct Fault {
 
 /// When and where a fault is read.
 #[derive(Clone, Copy)]
-pub struct Reading<'a> {
+pub struct FaultReading<'a> {
     pub now: Timestamp,
     pub zone: &'a Zone,
     /// The command that fixes a login.
     pub remedy: &'a str,
 }
 
-impl Fault {
+impl AgentFault {
     /// With the status and the JSON that the message itself holds.
     pub fn said(message: &str) -> Self {
         let mut fault = Self { message: message.to_owned(), ..Self::default() };
@@ -103,7 +103,7 @@ impl Fault {
     }
 
     /// The class, or none if nothing tells.
-    pub fn class(&self, reading: &Reading<'_>) -> Option<AttemptEnd> {
+    pub fn class(&self, reading: &FaultReading<'_>) -> Option<AttemptEnd> {
         let lower = self.message.to_lowercase().replace('’', "'");
         let code = |codes: &[&str]| self.codes.iter().any(|code| codes.contains(&code.as_str()));
         let says = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
@@ -147,7 +147,7 @@ impl Fault {
         })
     }
 
-    fn limit(&self, usage_limit: bool, reading: &Reading<'_>) -> AttemptEnd {
+    fn limit(&self, usage_limit: bool, reading: &FaultReading<'_>) -> AttemptEnd {
         let found = || reset::find(&self.message, reading.now, reading.zone);
         let pacific = || reset::next_midnight(&Zone::named("America/Los_Angeles")?, reading.now);
         let daily = self.daily || self.message.contains("daily quota");
@@ -200,7 +200,7 @@ pub fn is_hopeless(end: &AttemptEnd) -> bool {
     }
 }
 
-fn auth(what: &str, reading: &Reading<'_>) -> AttemptEnd {
+fn auth(what: &str, reading: &FaultReading<'_>) -> AttemptEnd {
     AttemptEnd::Auth { what: format!("{}; log in again: {}", what.trim_end_matches('.'), reading.remedy) }
 }
 

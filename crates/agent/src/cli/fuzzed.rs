@@ -3,7 +3,7 @@
 use windlass_core::time::Timestamp;
 use windlass_process::Exit;
 
-use super::{Begun, Over, Start, acp};
+use super::{ProgramEnd, ReaderSetup, SessionStart, acp};
 use crate::agent::WallSource;
 use crate::failure;
 use crate::registry::AGENTS;
@@ -27,11 +27,12 @@ pub fn readers(data: &[u8]) {
         _ => Exit::Stalled,
     };
     let (round, which) = (usize::from(*program) / PROGRAMS, usize::from(*program) % PROGRAMS);
-    let start = if round % 2 == 0 { Start::Fresh } else { Start::Resumed { before: Vec::new() } };
-    let begun = Begun { model: String::new(), schema: true, start, zone: Zone::utc() };
+    let start =
+        if round % 2 == 0 { SessionStart::Fresh } else { SessionStart::Resumed { before: Vec::new() } };
+    let setup = ReaderSetup { model: String::new(), schema: true, start, zone: Zone::utc() };
     let mut reader = match AGENTS.get(which) {
-        Some(agent) => agent.cli.reader(begun),
-        None => acp::reader(begun),
+        Some(agent) => agent.cli.reader(setup),
+        None => acp::reader(setup),
     };
     let now = Timestamp(1_794_765_600_000);
     let mut lines = output.split(|byte| *byte == b'\n');
@@ -44,7 +45,8 @@ pub fn readers(data: &[u8]) {
         reader.error_line(line, now);
     }
     let outside = failure::class(&exit, WallSource::Agent, &[]);
-    let ending = reader.end(&Over { exit: &exit, outside: &outside, stderr: &stderr.join(&b'\n'), now });
+    let ending =
+        reader.end(&ProgramEnd { exit: &exit, outside: &outside, stderr: &stderr.join(&b'\n'), now });
     let well = ending.end == windlass_core::input::AttemptEnd::Normal;
     assert!(!well || exit == Exit::Code(0), "no turn ends well by another exit");
     assert!(well || ending.structured.is_none(), "only a turn that ended well has a report");

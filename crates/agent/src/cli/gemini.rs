@@ -12,11 +12,14 @@ use windlass_core::time::Timestamp;
 use windlass_core::usage::Usage;
 use windlass_process::Exit;
 
-use super::fault::Fault;
+use super::fault::AgentFault;
 use super::line::{count, count_or_zero, text, words};
 use super::messages;
-use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
-use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
+use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, TurnState};
+use super::{
+    Cli, CliInvocation, Confined, FileAccess, InvocationSpec, OutputReader, OwnConfig, ProgramEnd,
+    ReaderSetup, TurnEnding,
+};
 use crate::bound;
 
 pub struct Gemini;
@@ -26,48 +29,48 @@ const ANSWER_BYTES: usize = 256 * 1024;
 const REMEDY: &str = "run gemini once and log in, or set GEMINI_API_KEY";
 
 impl Cli for Gemini {
-    fn invocation(&self, ask: &Ask<'_>) -> Invocation {
-        let mut call = Invocation::default();
-        call.argv.push(ask.program.into());
+    fn invocation(&self, spec: &InvocationSpec<'_>) -> CliInvocation {
+        let mut call = CliInvocation::default();
+        call.argv.push(spec.program.into());
         let mut put = |words: &[&str]| call.argv.extend(words.iter().map(|word| (*word).into()));
         put(&["-o", "stream-json", "--skip-trust"]);
-        if !ask.model.is_empty() {
-            put(&["-m", ask.model]);
+        if !spec.model.is_empty() {
+            put(&["-m", spec.model]);
         }
-        if let Some(session) = ask.resume {
+        if let Some(session) = spec.resume {
             put(&["--resume", session]);
         }
-        match (ask.confined, ask.access) {
+        match (spec.confined, spec.access) {
             (Confined::ByWindlass, _) => put(&["--approval-mode", "yolo"]),
-            (Confined::ByItself, Access::Write) => {
+            (Confined::ByItself, FileAccess::Write) => {
                 put(&["--approval-mode", "auto_edit", "--allowed-tools", "run_shell_command"]);
             }
-            (Confined::ByItself, Access::ReadOnly) => put(&["--approval-mode", "plan"]),
+            (Confined::ByItself, FileAccess::ReadOnly) => put(&["--approval-mode", "plan"]),
         }
-        if ask.own_config == OwnConfig::KeptOut {
+        if spec.own_config == OwnConfig::KeptOut {
             put(&["-e", "none", "--allowed-mcp-server-names", "none"]);
         }
-        call.argv.extend(ask.args.iter().map(Into::into));
-        call.env.push(("GEMINI_CLI_HOME".into(), ask.home.into()));
-        call.env.push(("GEMINI_CLI_SYSTEM_SETTINGS_PATH".into(), ask.home.join(place(ask)).into()));
+        call.argv.extend(spec.args.iter().map(Into::into));
+        call.env.push(("GEMINI_CLI_HOME".into(), spec.home.into()));
+        call.env.push(("GEMINI_CLI_SYSTEM_SETTINGS_PATH".into(), spec.home.join(place(spec)).into()));
         for (name, value) in
             [("GEMINI_TELEMETRY_ENABLED", "false"), ("GEMINI_CLI_NO_RELAUNCH", "true"), ("NO_BROWSER", "1")]
         {
             call.env.push((name.into(), value.into()));
         }
-        call.files.push((PathBuf::from(place(ask)), format!("{:#}\n", settings(ask)).into_bytes()));
-        if !ask.effort.is_empty() {
+        call.files.push((PathBuf::from(place(spec)), format!("{:#}\n", settings(spec)).into_bytes()));
+        if !spec.effort.is_empty() {
             call.notes.push("it has no setting for the reasoning effort: it is not used".to_owned());
         }
-        if ask.confined == Confined::ByWindlass {
+        if spec.confined == Confined::ByWindlass {
             call.notes.push("its own approvals are off: windlass confines it".to_owned());
         }
         call
     }
 
-    fn reader(&self, begun: Begun) -> Box<dyn Reader> {
+    fn reader(&self, setup: ReaderSetup) -> Box<dyn OutputReader> {
         Box::new(GeminiReader {
-            turn: Turn::new(begun, REMEDY),
+            turn: TurnState::new(setup, REMEDY),
             mark: Mark::Missing(NO_MARK),
             answer: String::new(),
             status: None,
@@ -78,14 +81,14 @@ impl Cli for Gemini {
 
 /// The user's file, named as the system's too, which no file of a project can override. The program passes over
 /// a system's file below a directory that others may write, so it must be the user's as well.
-fn place(ask: &Ask<'_>) -> &'static str {
-    match ask.own_config {
+fn place(spec: &InvocationSpec<'_>) -> &'static str {
+    match spec.own_config {
         OwnConfig::KeptOut => ".gemini/settings.json",
         OwnConfig::Wanted => ".gemini/windlass.json",
     }
 }
 
-fn settings(ask: &Ask<'_>) -> Value {
+fn settings(spec: &InvocationSpec<'_>) -> Value {
     let mut settings = json!({
         "privacy": {"usageStatisticsEnabled": false},
         "telemetry": {"enabled": false},
@@ -93,24 +96,24 @@ fn settings(ask: &Ask<'_>) -> Value {
         // Not every confinement has pseudo-terminals.
         "tools": {"shell": {"enableInteractiveShell": false}},
     });
-    if ask.own_config == OwnConfig::KeptOut {
-        settings["security"] = json!({"auth": {"selectedType": login(ask)}});
+    if spec.own_config == OwnConfig::KeptOut {
+        settings["security"] = json!({"auth": {"selectedType": login(spec)}});
         settings["hooksConfig"] = json!({"enabled": false});
     }
-    if ask.max_turns > 0 {
-        settings["model"] = json!({"maxSessionTurns": ask.max_turns});
+    if spec.max_turns > 0 {
+        settings["model"] = json!({"maxSessionTurns": spec.max_turns});
     }
-    if ask.access == Access::ReadOnly {
+    if spec.access == FileAccess::ReadOnly {
         settings["tools"]["exclude"] = json!(["write_file", "replace"]);
     }
     settings
 }
 
 /// It does not start without being told which login to use.
-fn login(ask: &Ask<'_>) -> &'static str {
-    if ask.has_variable("GEMINI_API_KEY") {
+fn login(spec: &InvocationSpec<'_>) -> &'static str {
+    if spec.has_variable("GEMINI_API_KEY") {
         "gemini-api-key"
-    } else if ask.has_variable("GOOGLE_API_KEY") || ask.has_variable("GOOGLE_GENAI_USE_VERTEXAI") {
+    } else if spec.has_variable("GOOGLE_API_KEY") || spec.has_variable("GOOGLE_GENAI_USE_VERTEXAI") {
         "vertex-ai"
     } else {
         "oauth-personal"
@@ -118,7 +121,7 @@ fn login(ask: &Ask<'_>) -> &'static str {
 }
 
 struct GeminiReader {
-    turn: Turn,
+    turn: TurnState,
     mark: Mark,
     /// The model's text comes in pieces; a call ends a message.
     answer: String,
@@ -127,7 +130,7 @@ struct GeminiReader {
     last_error: String,
 }
 
-impl Reader for GeminiReader {
+impl OutputReader for GeminiReader {
     fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
         if let Some((kind, body)) = self.turn.event(line) {
             self.event(&kind, &body, now);
@@ -148,7 +151,7 @@ impl Reader for GeminiReader {
             let why = bound::shown_line(fault.words());
             self.turn.retrying(Retry { attempt: None, of: None, delay_ms: Some(ms), why }, fault, now);
         } else if let Some(said) = line.strip_prefix("Error when talking to Gemini API") {
-            self.turn.failing(Fault::said(without_place(said)), now);
+            self.turn.failing(AgentFault::said(without_place(said)), now);
         }
         if let Some(status) = line.strip_prefix("status: ").or_else(|| line.strip_prefix("code: ")) {
             self.status = leading_number(status).filter(|status| (400..600).contains(status)).or(self.status);
@@ -160,7 +163,7 @@ impl Reader for GeminiReader {
         self.turn.hopeless()
     }
 
-    fn end(mut self: Box<Self>, over: &Over<'_>) -> Ending {
+    fn end(mut self: Box<Self>, over: &ProgramEnd<'_>) -> TurnEnding {
         self.close_message();
         let told = std::mem::replace(&mut self.mark, Mark::Missing(NO_MARK));
         let mark = match told {
@@ -203,7 +206,7 @@ impl GeminiReader {
             "error" if words(body, "/severity") == "error" => {
                 self.last_error = words(body, "/message").to_owned();
                 self.turn.story.error(words(body, "/message"));
-                self.turn.failing(Fault::said(words(body, "/message")), now);
+                self.turn.failing(AgentFault::said(words(body, "/message")), now);
             }
             "result" => self.result(body, now),
             _ => {}
@@ -220,7 +223,7 @@ impl GeminiReader {
             None => (rest, false),
         };
         let said = said.trim_start_matches([':', ' ']);
-        let fault = Fault::said(said).status(status);
+        let fault = AgentFault::said(said).status(status);
         let quota = rest.starts_with(':') && !self.turn.tells(&fault, now);
         let fault = fault.code(if quota { "RESOURCE_EXHAUSTED" } else { "" });
         if is_last {
@@ -274,7 +277,7 @@ impl GeminiReader {
             }
             _ if message.contains("max session turns") => Mark::Bounded,
             _ => {
-                let fault = Fault::said(message).code(words(body, "/error/type"));
+                let fault = AgentFault::said(message).code(words(body, "/error/type"));
                 self.turn.failing(fault.clone(), now);
                 Mark::Failed(fault)
             }

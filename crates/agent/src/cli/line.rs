@@ -5,7 +5,7 @@ use serde_json::Value;
 /// A longer line is not looked at: no end marker is that long.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-pub enum Line {
+pub enum OutputLine {
     Blank,
     /// An object with a `type`.
     Event {
@@ -16,18 +16,18 @@ pub enum Line {
     Other,
 }
 
-pub fn read(bytes: &[u8]) -> Line {
+pub fn read(bytes: &[u8]) -> OutputLine {
     let bytes = bytes.trim_ascii();
     if bytes.is_empty() {
-        return Line::Blank;
+        return OutputLine::Blank;
     }
     if bytes.len() > MAX_BYTES || bytes[0] != b'{' {
-        return Line::Other;
+        return OutputLine::Other;
     }
-    let Ok(body) = serde_json::from_slice::<Value>(bytes) else { return Line::Other };
+    let Ok(body) = serde_json::from_slice::<Value>(bytes) else { return OutputLine::Other };
     match body.get("type").and_then(Value::as_str).map(str::to_owned) {
-        Some(kind) => Line::Event { kind, body },
-        None => Line::Other,
+        Some(kind) => OutputLine::Event { kind, body },
+        None => OutputLine::Other,
     }
 }
 

@@ -7,10 +7,10 @@ use windlass_core::usage::Usage;
 
 use super::line::{count_or_zero, text, words};
 use super::story::Story;
-use super::turn::Turn;
+use super::turn::TurnState;
 
 /// An assistant's line: its text is heard, its calls begin.
-pub fn assistant(turn: &mut Turn, body: &Value) {
+pub fn assistant(turn: &mut TurnState, body: &Value) {
     for block in blocks(body) {
         match words(block, "/type") {
             "text" => turn.said(words(block, "/text")),
@@ -24,7 +24,7 @@ pub fn assistant(turn: &mut Turn, body: &Value) {
 }
 
 /// A user's line holds the results of calls.
-pub fn user(turn: &mut Turn, body: &Value) {
+pub fn user(turn: &mut TurnState, body: &Value) {
     for block in blocks(body).filter(|block| words(block, "/type") == "tool_result") {
         let id = words(block, "/tool_use_id");
         let failed = block.get("is_error").and_then(Value::as_bool).unwrap_or(false);

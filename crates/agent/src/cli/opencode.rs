@@ -12,11 +12,14 @@ use windlass_core::policy::MAX_OWN_TRIES;
 use windlass_core::time::Timestamp;
 use windlass_core::usage::Usage;
 
-use super::fault::Fault;
+use super::fault::AgentFault;
 use super::line::{cost, count, count_or_zero, text, words};
 use super::messages;
-use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn};
-use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
+use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, TurnState};
+use super::{
+    Cli, CliInvocation, Confined, FileAccess, InvocationSpec, OutputReader, OwnConfig, ProgramEnd,
+    ReaderSetup, TurnEnding,
+};
 use crate::bound;
 use crate::reset;
 
@@ -25,34 +28,34 @@ pub struct Opencode;
 const REMEDY: &str = "opencode auth login";
 
 impl Cli for Opencode {
-    fn invocation(&self, ask: &Ask<'_>) -> Invocation {
-        let mut call = Invocation::default();
-        call.argv.push(ask.program.into());
+    fn invocation(&self, spec: &InvocationSpec<'_>) -> CliInvocation {
+        let mut call = CliInvocation::default();
+        call.argv.push(spec.program.into());
         call.argv.extend(["run", "--format", "json", "--title", "windlass", "--dir"].map(Into::into));
-        call.argv.push(ask.workspace.into());
+        call.argv.push(spec.workspace.into());
         let mut put = |words: &[&str]| call.argv.extend(words.iter().map(|word| (*word).into()));
-        if !ask.model.is_empty() {
-            put(&["-m", ask.model]);
+        if !spec.model.is_empty() {
+            put(&["-m", spec.model]);
         }
-        if !ask.effort.is_empty() {
-            put(&["--variant", ask.effort]);
+        if !spec.effort.is_empty() {
+            put(&["--variant", spec.effort]);
         }
-        if let Some(session) = ask.resume {
+        if let Some(session) = spec.resume {
             put(&["-s", session]);
         }
-        if ask.confined == Confined::ByWindlass {
+        if spec.confined == Confined::ByWindlass {
             put(&["--auto"]);
         }
-        if ask.own_config == OwnConfig::KeptOut {
+        if spec.own_config == OwnConfig::KeptOut {
             put(&["--pure"]);
         }
         put(&["--print-logs", "--log-level", "ERROR"]);
-        if ask.own_config == OwnConfig::KeptOut && ask.access == Access::ReadOnly {
+        if spec.own_config == OwnConfig::KeptOut && spec.access == FileAccess::ReadOnly {
             // The project's own could hold what an author planted for its reviewer.
             call.env.push(("OPENCODE_DISABLE_PROJECT_CONFIG".into(), "1".into()));
         }
-        call.argv.extend(ask.args.iter().map(Into::into));
-        call.env.push(("OPENCODE_PERMISSION".into(), permissions(ask).into()));
+        call.argv.extend(spec.args.iter().map(Into::into));
+        call.env.push(("OPENCODE_PERMISSION".into(), permissions(spec).into()));
         call.env.extend(ENVIRONMENT.iter().map(|name| ((*name).into(), "1".into())));
         let below = [
             ("XDG_DATA_HOME", ".local/share"),
@@ -60,19 +63,19 @@ impl Cli for Opencode {
             ("XDG_STATE_HOME", ".local/state"),
             ("XDG_CACHE_HOME", ".cache"),
         ];
-        call.env.extend(below.map(|(name, place)| (name.into(), ask.home.join(place).into())));
-        if ask.max_turns > 0 {
+        call.env.extend(below.map(|(name, place)| (name.into(), spec.home.join(place).into())));
+        if spec.max_turns > 0 {
             call.notes.push("it has no limit on turns: the time limit holds".to_owned());
         }
-        if ask.confined == Confined::ByWindlass {
+        if spec.confined == Confined::ByWindlass {
             call.notes.push("its own permission rules are off: windlass confines it".to_owned());
         }
         call
     }
 
-    fn reader(&self, begun: Begun) -> Box<dyn Reader> {
+    fn reader(&self, setup: ReaderSetup) -> Box<dyn OutputReader> {
         Box::new(OpencodeReader {
-            turn: Turn::new(begun, REMEDY),
+            turn: TurnState::new(setup, REMEDY),
             mark: Mark::Missing(NO_MARK),
             in_step: false,
             disordered: None,
@@ -91,21 +94,21 @@ const ENVIRONMENT: [&str; 5] = [
 ];
 
 /// What is not named here is asked for, and an asked-for call is rejected where nobody answers.
-fn permissions(ask: &Ask<'_>) -> &'static str {
-    match (ask.confined, ask.access) {
-        (Confined::ByWindlass, Access::Write) => r#"{"question":"deny"}"#,
-        (Confined::ByWindlass, Access::ReadOnly) => r#"{"edit":"deny","question":"deny"}"#,
-        (Confined::ByItself, Access::Write) => {
+fn permissions(spec: &InvocationSpec<'_>) -> &'static str {
+    match (spec.confined, spec.access) {
+        (Confined::ByWindlass, FileAccess::Write) => r#"{"question":"deny"}"#,
+        (Confined::ByWindlass, FileAccess::ReadOnly) => r#"{"edit":"deny","question":"deny"}"#,
+        (Confined::ByItself, FileAccess::Write) => {
             r#"{"edit":"allow","bash":"allow","external_directory":"deny","question":"deny"}"#
         }
-        (Confined::ByItself, Access::ReadOnly) => {
+        (Confined::ByItself, FileAccess::ReadOnly) => {
             r#"{"edit":"deny","bash":"deny","external_directory":"deny","question":"deny"}"#
         }
     }
 }
 
 struct OpencodeReader {
-    turn: Turn,
+    turn: TurnState,
     mark: Mark,
     in_step: bool,
     /// Why its order cannot be believed any more.
@@ -116,7 +119,7 @@ struct OpencodeReader {
     cuts: u32,
 }
 
-impl Reader for OpencodeReader {
+impl OutputReader for OpencodeReader {
     fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
         if let Some((kind, body)) = self.turn.event(line) {
             self.event(&kind, &body, now);
@@ -136,7 +139,7 @@ impl Reader for OpencodeReader {
         self.turn.hopeless()
     }
 
-    fn end(mut self: Box<Self>, over: &Over<'_>) -> Ending {
+    fn end(mut self: Box<Self>, over: &ProgramEnd<'_>) -> TurnEnding {
         let mark = match self.disordered {
             Some(why) if matches!(self.mark, Mark::Well) => Mark::Missing(why),
             _ => self.mark,
@@ -193,7 +196,7 @@ impl OpencodeReader {
         let told = part.get("tokens").and_then(usage).filter(|usage| usage.tokens() > 0);
         self.all_told &= told.is_some();
         if let Some(usage) = told {
-            let model = self.turn.begun.model.clone();
+            let model = self.turn.setup.model.clone();
             // A model without a price in its configuration costs 0, which is not known to be true.
             let cost_micro_usd = cost(part, "/cost").filter(|cost| *cost > 0);
             self.turn.add_usage(&model, Usage { cost_micro_usd, ..usage });
@@ -207,7 +210,9 @@ impl OpencodeReader {
                 self.turn.went_on();
                 Mark::Well
             }
-            "content-filter" => Mark::Failed(Fault::said("the answer was filtered").code("content_filter")),
+            "content-filter" => {
+                Mark::Failed(AgentFault::said("the answer was filtered").code("content_filter"))
+            }
             "length" => Mark::Missing("the model's answer was cut at its length"),
             "tool-calls" => Mark::Missing("it ended after a call, without the model's last word"),
             "unknown" => {
@@ -252,7 +257,7 @@ impl OpencodeReader {
 
     /// How long it waits is not told, and may be what a header says: hours.
     fn request_failed(&mut self, said: &str, now: Timestamp) {
-        let fault = Fault::said(said);
+        let fault = AgentFault::said(said);
         let limit = self.turn.class(&fault, now).filter(|end| matches!(end, AttemptEnd::RateLimited { .. }));
         let retry = Retry { attempt: None, of: None, delay_ms: None, why: bound::shown_line(fault.words()) };
         self.turn.trying_on(retry, fault, now);
@@ -269,7 +274,7 @@ impl OpencodeReader {
         }
         let data = body.pointer("/error/data").unwrap_or(&Value::Null);
         let message = text(data, "/message").unwrap_or(name);
-        let mut fault = Fault::said(message).status(count(data, "/statusCode")).code(name);
+        let mut fault = AgentFault::said(message).status(count(data, "/statusCode")).code(name);
         if let Some(answer) = text(data, "/responseBody").and_then(|body| serde_json::from_str(body).ok()) {
             fault.look_into(&answer);
         }

@@ -13,11 +13,14 @@ use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
 use windlass_process::Exit;
 
-use super::fault::Fault;
+use super::fault::AgentFault;
 use super::line::{count, count_or_zero, text, words};
 use super::messages;
-use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, Turn, add};
-use super::{Access, Ask, Begun, Cli, Confined, Ending, Invocation, Over, OwnConfig, Reader};
+use super::turn::{AFTER_MARK, Mark, NO_MARK, TWO_MARKS, TurnState, add};
+use super::{
+    Cli, CliInvocation, Confined, FileAccess, InvocationSpec, OutputReader, OwnConfig, ProgramEnd,
+    ReaderSetup, TurnEnding,
+};
 use crate::bound;
 use crate::report;
 
@@ -29,46 +32,46 @@ const PROSE: &str = "Model produced plain text instead of calling the structured
 const REQUEST_MS: u32 = 300_000;
 
 impl Cli for Qwen {
-    fn invocation(&self, ask: &Ask<'_>) -> Invocation {
-        let mut call = Invocation::default();
-        if ask.program.extension().is_some_and(|extension| extension == "js") {
+    fn invocation(&self, spec: &InvocationSpec<'_>) -> CliInvocation {
+        let mut call = CliInvocation::default();
+        if spec.program.extension().is_some_and(|extension| extension == "js") {
             call.argv.extend(["node", "--expose-gc"].map(Into::into));
         }
-        call.argv.push(ask.program.into());
+        call.argv.push(spec.program.into());
         let mut put = |words: &[&str]| call.argv.extend(words.iter().map(|word| (*word).into()));
         put(&["-o", "stream-json"]);
-        if !ask.model.is_empty() {
-            put(&["-m", ask.model]);
+        if !spec.model.is_empty() {
+            put(&["-m", spec.model]);
         }
-        if ask.max_turns > 0 {
-            put(&["--max-session-turns", &ask.max_turns.to_string()]);
+        if spec.max_turns > 0 {
+            put(&["--max-session-turns", &spec.max_turns.to_string()]);
         }
-        if let Some(session) = ask.resume {
+        if let Some(session) = spec.resume {
             put(&["--resume", session]);
         }
-        match (ask.confined, ask.access) {
+        match (spec.confined, spec.access) {
             (Confined::ByWindlass, _) => put(&["--approval-mode", "yolo"]),
-            (Confined::ByItself, Access::Write) => {
+            (Confined::ByItself, FileAccess::Write) => {
                 put(&["--approval-mode", "auto-edit", "--allowed-tools", "run_shell_command"]);
             }
-            (Confined::ByItself, Access::ReadOnly) => put(&["--approval-mode", "default"]),
+            (Confined::ByItself, FileAccess::ReadOnly) => put(&["--approval-mode", "default"]),
         }
-        if ask.access == Access::ReadOnly {
+        if spec.access == FileAccess::ReadOnly {
             put(&["--exclude-tools", "edit,write_file,notebook_edit"]);
         }
-        if ask.own_config == OwnConfig::KeptOut {
+        if spec.own_config == OwnConfig::KeptOut {
             put(&["-e", "none", "--allowed-mcp-server-names", "none"]);
         }
-        if ask.schema.is_some() {
-            put(&["--json-schema", &format!("@{}", ask.schema_file.display())]);
+        if spec.schema.is_some() {
+            put(&["--json-schema", &format!("@{}", spec.schema_file.display())]);
         }
-        call.argv.extend(ask.args.iter().map(Into::into));
-        call.env.push(("QWEN_CODE_SYSTEM_SETTINGS_PATH".into(), ask.home.join(place(ask)).into()));
+        call.argv.extend(spec.args.iter().map(Into::into));
+        call.env.push(("QWEN_CODE_SYSTEM_SETTINGS_PATH".into(), spec.home.join(place(spec)).into()));
         for (name, value) in [("QWEN_CODE_NO_RELAUNCH", "true"), ("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1")] {
             call.env.push((name.into(), value.into()));
         }
-        call.files.push((PathBuf::from(place(ask)), format!("{:#}\n", settings(ask)).into_bytes()));
-        if ask.confined == Confined::ByWindlass {
+        call.files.push((PathBuf::from(place(spec)), format!("{:#}\n", settings(spec)).into_bytes()));
+        if spec.confined == Confined::ByWindlass {
             call.notes.push("its own approvals are off: windlass confines it".to_owned());
         }
         call
@@ -80,9 +83,9 @@ impl Cli for Qwen {
         if wrapped { script } else { found.to_path_buf() }
     }
 
-    fn reader(&self, begun: Begun) -> Box<dyn Reader> {
+    fn reader(&self, setup: ReaderSetup) -> Box<dyn OutputReader> {
         Box::new(QwenReader {
-            turn: Turn::new(begun, REMEDY),
+            turn: TurnState::new(setup, REMEDY),
             mark: Mark::Missing(NO_MARK),
             so_far: Vec::new(),
             last_structured: None,
@@ -93,17 +96,17 @@ impl Cli for Qwen {
 
 /// The user's file, named as the system's too, which no file of a project can override. The program passes over
 /// a system's file below a directory that others may write, so it must be the user's as well.
-fn place(ask: &Ask<'_>) -> &'static str {
-    match ask.own_config {
+fn place(spec: &InvocationSpec<'_>) -> &'static str {
+    match spec.own_config {
         OwnConfig::KeptOut => ".qwen/settings.json",
         OwnConfig::Wanted => ".qwen/windlass.json",
     }
 }
 
-fn settings(ask: &Ask<'_>) -> Value {
+fn settings(spec: &InvocationSpec<'_>) -> Value {
     let mut generation = json!({"maxRetries": 0, "timeout": REQUEST_MS});
-    if !ask.effort.is_empty() {
-        generation["reasoning"] = json!({"effort": ask.effort});
+    if !spec.effort.is_empty() {
+        generation["reasoning"] = json!({"effort": spec.effort});
     }
     let mut settings = json!({
         "privacy": {"usageStatisticsEnabled": false},
@@ -114,8 +117,8 @@ fn settings(ask: &Ask<'_>) -> Value {
         // Not every confinement has pseudo-terminals.
         "tools": {"shell": {"enableInteractiveShell": false}},
     });
-    if ask.own_config == OwnConfig::KeptOut {
-        let login = if ask.has_variable("OPENAI_API_KEY") { "openai" } else { "qwen-oauth" };
+    if spec.own_config == OwnConfig::KeptOut {
+        let login = if spec.has_variable("OPENAI_API_KEY") { "openai" } else { "qwen-oauth" };
         settings["security"] = json!({"auth": {"selectedType": login}});
         settings["disableAllHooks"] = json!(true);
     }
@@ -123,7 +126,7 @@ fn settings(ask: &Ask<'_>) -> Value {
 }
 
 struct QwenReader {
-    turn: Turn,
+    turn: TurnState,
     mark: Mark,
     so_far: Vec<ModelUsage>,
     last_structured: Option<Value>,
@@ -131,7 +134,7 @@ struct QwenReader {
     in_prose: bool,
 }
 
-impl Reader for QwenReader {
+impl OutputReader for QwenReader {
     fn line(&mut self, line: &[u8], now: Timestamp) -> Vec<Live> {
         if let Some((kind, body)) = self.turn.event(line) {
             self.event(&kind, &body, now);
@@ -143,7 +146,7 @@ impl Reader for QwenReader {
         let line = String::from_utf8_lossy(line);
         // `Retrying in 60s (attempt 1/10): [API Error: 429 …]`; the wait itself is told on standard output.
         if let Some((_, why)) = line.strip_prefix("Retrying in ").and_then(|rest| rest.split_once("): ")) {
-            self.turn.failing(Fault::said(why), now);
+            self.turn.failing(AgentFault::said(why), now);
         }
         self.turn.story.drain()
     }
@@ -152,12 +155,12 @@ impl Reader for QwenReader {
         self.turn.hopeless()
     }
 
-    fn end(mut self: Box<Self>, over: &Over<'_>) -> Ending {
+    fn end(mut self: Box<Self>, over: &ProgramEnd<'_>) -> TurnEnding {
         if self.turn.usage.is_empty() && self.turn.session_total.is_empty() {
             self.turn.usage = self.so_far;
         }
         let exit = if self.in_prose && *over.exit == Exit::Code(1) { &Exit::Code(0) } else { over.exit };
-        self.turn.end(self.mark, &Over { exit, ..*over })
+        self.turn.end(self.mark, &ProgramEnd { exit, ..*over })
     }
 }
 
@@ -190,14 +193,14 @@ impl QwenReader {
             delay_ms: count(body, "/data/delayMs"),
             why: bound::shown_line(words(body, "/data/reason")),
         };
-        self.turn.retrying(retry, Fault::default(), now);
+        self.turn.retrying(retry, AgentFault::default(), now);
     }
 
     fn assistant(&mut self, body: &Value, now: Timestamp) {
         let said = text(body, "/message/content/0/text").unwrap_or_default();
         let tokens = count(body, "/message/usage/output_tokens");
         if said.starts_with("[API Error: ") && tokens == Some(0) {
-            return self.turn.failing(Fault::said(said), now);
+            return self.turn.failing(AgentFault::said(said), now);
         }
         self.turn.went_on();
         self.turn.messages += 1;
@@ -215,7 +218,7 @@ impl QwenReader {
 
     fn result(&mut self, body: &Value, now: Timestamp) {
         if let Some(usage) = body.get("usage").and_then(usage).filter(|usage| usage.tokens() > 0) {
-            let model = self.turn.begun.model.clone();
+            let model = self.turn.setup.model.clone();
             self.turn.session_usage(vec![ModelUsage { model, usage, messages: 0 }]);
         }
         for denied in body.get("permission_denials").and_then(Value::as_array).into_iter().flatten() {
@@ -236,7 +239,7 @@ impl QwenReader {
         } else if subtype == "error_max_turns" || message.contains("max session turns") {
             self.mark = Mark::Bounded;
         } else {
-            let fault = Fault::said(message);
+            let fault = AgentFault::said(message);
             self.turn.failing(fault.clone(), now);
             self.mark = Mark::Failed(fault);
         }
@@ -247,7 +250,7 @@ impl QwenReader {
         let given = body.get("structured_result").filter(|value| value.is_object())?;
         let in_text = report::strict_object(words(body, "/result").as_bytes());
         let agreed = in_text.as_ref() == Some(given) || self.last_structured.as_ref() == Some(given);
-        (agreed && self.turn.begun.schema).then(|| given.clone())
+        (agreed && self.turn.setup.schema).then(|| given.clone())
     }
 }
 

@@ -8,16 +8,16 @@ use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Session, Usage, sum};
 use windlass_process::Exit;
 
-use super::fault::{self, Fault, Reading};
-use super::line::{self, Line};
+use super::fault::{self, AgentFault, FaultReading};
+use super::line::{self, OutputLine};
 use super::story::Story;
-use super::{Begun, Ending, Over, Start};
+use super::{ProgramEnd, ReaderSetup, SessionStart, TurnEnding};
 use crate::{bound, report};
 
 const MESSAGE_BYTES: usize = 256 * 1024;
 
-pub struct Turn {
-    pub begun: Begun,
+pub struct TurnState {
+    pub setup: ReaderSetup,
     pub agent: String,
     pub story: Story,
     pub session: Option<String>,
@@ -35,13 +35,13 @@ pub struct Turn {
     tries: u32,
     other_lines: u64,
     /// The last failure that was told and may have been overcome.
-    fault: Option<Fault>,
+    fault: Option<AgentFault>,
 }
 
 /// What a stream says of its own end.
 pub enum Mark {
     Well,
-    Failed(Fault),
+    Failed(AgentFault),
     /// It stopped from outside.
     Aborted,
     /// It came to a bound of its own: a number of turns, or an amount.
@@ -54,10 +54,10 @@ pub const NO_MARK: &str = "its output stops before its end marker";
 pub const AFTER_MARK: &str = "its output goes on after its end marker";
 pub const TWO_MARKS: &str = "its output has two end markers";
 
-impl Turn {
-    pub fn new(begun: Begun, remedy: &'static str) -> Self {
+impl TurnState {
+    pub fn new(setup: ReaderSetup, remedy: &'static str) -> Self {
         Self {
-            begun,
+            setup,
             agent: String::new(),
             story: Story::default(),
             session: None,
@@ -79,9 +79,9 @@ impl Turn {
     /// The event of a line. What is no event is counted.
     pub fn event(&mut self, bytes: &[u8]) -> Option<(String, Value)> {
         match line::read(bytes) {
-            Line::Blank => None,
-            Line::Event { kind, body } => Some((kind, body)),
-            Line::Other => {
+            OutputLine::Blank => None,
+            OutputLine::Event { kind, body } => Some((kind, body)),
+            OutputLine::Other => {
                 self.other_lines += 1;
                 None
             }
@@ -94,11 +94,11 @@ impl Turn {
     }
 
     /// Whether a fault says what it is.
-    pub fn tells(&self, fault: &Fault, now: Timestamp) -> bool {
+    pub fn tells(&self, fault: &AgentFault, now: Timestamp) -> bool {
         self.class(fault, now).is_some()
     }
 
-    pub fn class(&self, fault: &Fault, now: Timestamp) -> Option<AttemptEnd> {
+    pub fn class(&self, fault: &AgentFault, now: Timestamp) -> Option<AttemptEnd> {
         fault.class(&self.reading(now))
     }
 
@@ -110,8 +110,8 @@ impl Turn {
 
     /// The model that the program names, where none was asked for.
     pub fn model(&mut self, name: &str) {
-        if self.begun.model.is_empty() {
-            self.begun.model = bound::shown_line(name);
+        if self.setup.model.is_empty() {
+            self.setup.model = bound::shown_line(name);
         }
     }
 
@@ -125,13 +125,13 @@ impl Turn {
     }
 
     /// A failure the program may overcome by itself, unless trying again cannot help.
-    pub fn failing(&mut self, fault: Fault, now: Timestamp) {
+    pub fn failing(&mut self, fault: AgentFault, now: Timestamp) {
         let end = fault.class(&self.reading(now)).filter(fault::is_hopeless);
         self.hopeless = self.hopeless.take().or(end);
         self.fault = Some(fault);
     }
 
-    pub fn retrying(&mut self, retry: Retry, fault: Fault, now: Timestamp) {
+    pub fn retrying(&mut self, retry: Retry, fault: AgentFault, now: Timestamp) {
         let delay = retry.delay_ms;
         self.story.retry(retry);
         if let Some(ms) = delay.filter(|ms| *ms >= MAX_OWN_WAIT.0) {
@@ -150,7 +150,7 @@ impl Turn {
 
     /// As [`Self::retrying`], of a program whose own settings do not bound its retries. It tries nothing again
     /// but what it takes for the server's fault.
-    pub fn trying_on(&mut self, retry: Retry, fault: Fault, now: Timestamp) {
+    pub fn trying_on(&mut self, retry: Retry, fault: AgentFault, now: Timestamp) {
         self.tries += 1;
         if self.tries >= MAX_OWN_TRIES {
             let end = fault.class(&self.reading(now)).unwrap_or(AttemptEnd::Overloaded);
@@ -164,7 +164,7 @@ impl Turn {
     }
 
     /// What it told of and has not overcome.
-    pub fn last_fault(&self) -> Option<Fault> {
+    pub fn last_fault(&self) -> Option<AgentFault> {
         self.fault.clone()
     }
 
@@ -181,7 +181,7 @@ impl Turn {
 
     /// Takes the report of the output schema from the final message.
     pub fn structured_from_message(&mut self) {
-        if self.begun.schema {
+        if self.setup.schema {
             self.structured = report::strict_object(self.message.trim().as_bytes());
         }
     }
@@ -193,9 +193,9 @@ impl Turn {
 
     /// Of a program that reports the total of its session: this turn's part is what was not there before.
     pub fn session_usage(&mut self, total: Vec<ModelUsage>) {
-        self.usage = match &self.begun.start {
-            Start::Fresh => total.clone(),
-            Start::Resumed { before } => less(&total, before).unwrap_or_default(),
+        self.usage = match &self.setup.start {
+            SessionStart::Fresh => total.clone(),
+            SessionStart::Resumed { before } => less(&total, before).unwrap_or_default(),
         };
         self.usage_is_whole = !self.usage.is_empty();
         self.story.tokens(&self.usage);
@@ -206,10 +206,10 @@ impl Turn {
         }
     }
 
-    pub fn end(mut self, mark: Mark, over: &Over<'_>) -> Ending {
+    pub fn end(mut self, mark: Mark, over: &ProgramEnd<'_>) -> TurnEnding {
         let stderr = String::from_utf8_lossy(over.stderr);
         let session_is_gone =
-            matches!(self.begun.start, Start::Resumed { .. }) && says_gone(&stderr, &self.message);
+            matches!(self.setup.start, SessionStart::Resumed { .. }) && says_gone(&stderr, &self.message);
         let end = self.judge(mark, over, &stderr);
         if self.other_lines > 0 {
             self.notes.push(format!("{} lines of its output were not read", self.other_lines));
@@ -221,7 +221,7 @@ impl Turn {
         }
         let total = self.session_total;
         let session = self.session.filter(|_| !session_is_gone).map(|id| Session { id, total });
-        Ending {
+        TurnEnding {
             agent: self.agent,
             structured: self.structured.filter(|_| well),
             usage_is_whole: self.usage_is_whole && !self.usage.is_empty(),
@@ -235,7 +235,7 @@ impl Turn {
         }
     }
 
-    fn judge(&mut self, mark: Mark, over: &Over<'_>, stderr: &str) -> AttemptEnd {
+    fn judge(&mut self, mark: Mark, over: &ProgramEnd<'_>, stderr: &str) -> AttemptEnd {
         let outside = over.outside.clone();
         match over.exit {
             Exit::Cancelled | Exit::NotStarted { .. } => return outside,
@@ -263,7 +263,7 @@ impl Turn {
     }
 
     /// The program is gone and its stream does not say why.
-    fn unmarked(&mut self, why: &str, over: &Over<'_>, stderr: &str) -> AttemptEnd {
+    fn unmarked(&mut self, why: &str, over: &ProgramEnd<'_>, stderr: &str) -> AttemptEnd {
         if let Some(known) = self.hopeless.take() {
             return known;
         }
@@ -286,8 +286,9 @@ impl Turn {
         }
         let last = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let on_stderr = || {
-            let last = Some(Fault::said(last)).filter(|fault| fault.class(&self.reading(over.now)).is_some());
-            last.unwrap_or_else(|| Fault::said(bound::tail(stderr, MESSAGE_BYTES)))
+            let last =
+                Some(AgentFault::said(last)).filter(|fault| fault.class(&self.reading(over.now)).is_some());
+            last.unwrap_or_else(|| AgentFault::said(bound::tail(stderr, MESSAGE_BYTES)))
         };
         let fault = self.fault.clone().unwrap_or_else(on_stderr);
         self.story.error(last);
@@ -298,8 +299,8 @@ impl Turn {
         })
     }
 
-    fn reading(&self, now: Timestamp) -> Reading<'_> {
-        Reading { now, zone: &self.begun.zone, remedy: self.remedy }
+    fn reading(&self, now: Timestamp) -> FaultReading<'_> {
+        FaultReading { now, zone: &self.setup.zone, remedy: self.remedy }
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::civil::{Date, Time, Weekday};
 use windlass_core::time::Timestamp;
 
-use super::{Clock, Day, Unit};
+use super::{ClockTime, Day, Unit};
 
 /// RFC 3339, or the date of HTTP and mail, anywhere in the text.
 pub fn standard_date(text: &str) -> Option<Timestamp> {
@@ -86,7 +86,7 @@ fn unit_ms(unit: &str) -> Option<f64> {
 }
 
 /// `at 3pm`, `resets 3:30 PM (Europe/Berlin)`, `resets Mar 5 at 10am (UTC)`, `at Nov 16th, 2026 3:47 AM`.
-pub fn clock_in(text: &str) -> Option<Clock> {
+pub fn clock_in(text: &str) -> Option<ClockTime> {
     let words = split(text);
     let leads = words.iter().enumerate().filter(|(_, word)| {
         matches!(
@@ -105,7 +105,7 @@ fn split(text: &str) -> Vec<&str> {
     text.split_whitespace().map(|word| word.trim_matches(marks)).filter(|word| !word.is_empty()).collect()
 }
 
-fn clock(words: &[&str]) -> Option<Clock> {
+fn clock(words: &[&str]) -> Option<ClockTime> {
     let skip = |words: &mut &[&str], word: &str| {
         if words.first().is_some_and(|first| first.eq_ignore_ascii_case(word)) {
             *words = &words[1..];
@@ -119,7 +119,7 @@ fn clock(words: &[&str]) -> Option<Clock> {
     let (time, told_to, used) = time(words)?;
     words = &words[used..];
     let named = |word: &&&str| word.contains('/') || ZONES.contains(word);
-    Some(Clock { time, told_to, day, zone: words.first().filter(named).map(|word| (*word).to_owned()) })
+    Some(ClockTime { time, told_to, day, zone: words.first().filter(named).map(|word| (*word).to_owned()) })
 }
 
 /// What stands before the time of day, and how many words it is.

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use super::SCRIPTED_ARG;
-use super::script::{self, Action, Asked};
+use super::script::{self, Action, WantedTurn};
 
 /// Words behind [`SCRIPTED_ARG`].
 pub const PLAY: &str = "play";
@@ -21,7 +21,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let played = match args.as_slice() {
         [word, script, task, role, nth, report] if word == PLAY => {
             let text = |word: &OsString| word.to_string_lossy().into_owned();
-            let turn = Turn { script: script.into(), report: report.into() };
+            let turn = ScriptPlay { script: script.into(), report: report.into() };
             turn.play(&text(task), &text(role), text(nth).parse().unwrap_or(0))
         }
         [word, shell] if word == DAEMON => become_daemon(shell),
@@ -37,16 +37,16 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-struct Turn {
+struct ScriptPlay {
     script: PathBuf,
     report: PathBuf,
 }
 
-impl Turn {
+impl ScriptPlay {
     fn play(&self, task: &str, role: &str, nth: u32) -> Result<u8, String> {
         let script = script::read(&self.script).map_err(|error| error.to_string())?;
         let actions = script
-            .turn(&Asked { task, role, nth })
+            .turn(&WantedTurn { task, role, nth })
             .ok_or_else(|| format!("no turn for task {task:?}, {role}, attempt {nth}"))?;
         let nonce = nonce()?;
         for action in actions {

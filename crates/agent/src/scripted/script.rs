@@ -7,15 +7,15 @@ use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Script {
+pub struct AgentScript {
     #[serde(rename = "turn")]
-    turns: Vec<Turn>,
+    turns: Vec<ScriptTurn>,
 }
 
 /// One `[[turn]]`. A selector that is left out fits everything.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Turn {
+struct ScriptTurn {
     /// Empty means the whole.
     task: Option<String>,
     role: Option<String>,
@@ -60,7 +60,7 @@ pub enum Action {
 }
 
 /// What distinguishes one attempt from another.
-pub struct Asked<'a> {
+pub struct WantedTurn<'a> {
     pub task: &'a str,
     pub role: &'a str,
     pub nth: u32,
@@ -74,11 +74,11 @@ pub enum ScriptError {
     Wrong { path: PathBuf, what: String },
 }
 
-pub fn read(path: &Path) -> Result<Script, ScriptError> {
+pub fn read(path: &Path) -> Result<AgentScript, ScriptError> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| ScriptError::Unreadable { path: path.to_path_buf(), source })?;
     let wrong = |what| ScriptError::Wrong { path: path.to_path_buf(), what };
-    let script: Script =
+    let script: AgentScript =
         toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
     let known = ["author", "reviewer", "planner", "finisher"];
     let roles = script.turns.iter().filter_map(|turn| turn.role.as_deref());
@@ -88,10 +88,10 @@ pub fn read(path: &Path) -> Result<Script, ScriptError> {
     }
 }
 
-impl Script {
+impl AgentScript {
     /// The actions of the first turn that fits.
-    pub fn turn(&self, asked: &Asked<'_>) -> Option<&[Action]> {
-        let fits = |turn: &&Turn| {
+    pub fn turn(&self, asked: &WantedTurn<'_>) -> Option<&[Action]> {
+        let fits = |turn: &&ScriptTurn| {
             turn.task.as_deref().is_none_or(|task| task == asked.task)
                 && turn.role.as_deref().is_none_or(|role| role == asked.role)
                 && turn.nth.is_none_or(|nth| nth == asked.nth)
@@ -104,7 +104,7 @@ impl Script {
 mod tests {
     use super::*;
 
-    fn script(text: &str) -> Result<Script, ScriptError> {
+    fn script(text: &str) -> Result<AgentScript, ScriptError> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("turns.toml");
         std::fs::write(&path, text).unwrap();
@@ -129,7 +129,7 @@ mod tests {
             "#,
         )
         .unwrap();
-        let count = |task, role, nth| script.turn(&Asked { task, role, nth }).map(<[Action]>::len);
+        let count = |task, role, nth| script.turn(&WantedTurn { task, role, nth }).map(<[Action]>::len);
         assert_eq!(count("001", "author", 1), Some(1));
         assert_eq!(count("001", "author", 2), Some(2));
         assert_eq!(count("001", "reviewer", 2), None);

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use windlass_agent::cli::{Begun, Ending, Over, Start, acp};
+use windlass_agent::cli::{ProgramEnd, ReaderSetup, SessionStart, TurnEnding, acp};
 use windlass_agent::reset::Zone;
 use windlass_agent::{WallSource, failure};
 use windlass_core::input::AttemptEnd;
@@ -74,12 +74,13 @@ struct Read {
     heard: Vec<Live>,
     /// What was certain before the program was dead.
     hopeless: Option<AttemptEnd>,
-    ending: Ending,
+    ending: TurnEnding,
 }
 
 fn read(recording: &Recording, exit: &Exit) -> Read {
-    let begun = Begun { model: String::new(), schema: false, start: Start::Fresh, zone: Zone::utc() };
-    let mut reader = acp::reader(begun);
+    let setup =
+        ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone: Zone::utc() };
+    let mut reader = acp::reader(setup);
     let mut heard = Vec::new();
     for line in recording.stderr.split(|byte| *byte == b'\n') {
         heard.extend(reader.error_line(line, NOW));
@@ -89,7 +90,7 @@ fn read(recording: &Recording, exit: &Exit) -> Read {
     }
     let hopeless = reader.hopeless();
     let outside = failure::class(exit, WallSource::Agent, &[]);
-    let ending = reader.end(&Over { exit, outside: &outside, stderr: &recording.stderr, now: NOW });
+    let ending = reader.end(&ProgramEnd { exit, outside: &outside, stderr: &recording.stderr, now: NOW });
     Read { heard, hopeless, ending }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use windlass_agent::brief::{MAX_BYTES, MAX_TEMPLATE_BYTES, Texts, check, render};
+use windlass_agent::brief::{BriefTexts, MAX_BYTES, MAX_TEMPLATE_BYTES, check, render};
 use windlass_core::brief::{BriefSpec, Mode, TaskBrief};
 use windlass_core::finding::{Evidence, Finding, Life, Origin, Rule, Severity};
 use windlass_core::gate::FailingCheck;
@@ -113,7 +113,7 @@ fn what_is_cut_is_said_and_a_short_brief_cuts_more() {
     let nonce = Nonce::new("n");
     let text = "x".repeat(100 * 1024);
     let texts =
-        Texts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &BriefPolicy::default() };
+        BriefTexts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &BriefPolicy::default() };
     let long = render(&huge(false), &texts).unwrap();
     let short = render(&huge(true), &texts).unwrap();
     assert!(long.len() <= MAX_BYTES, "{}", long.len());
@@ -153,9 +153,9 @@ fn the_operators_texts_replace_ours_and_nothing_else() {
     ] {
         let spec = BriefSpec { finish_prompt: "Tag it.".to_owned(), ..spec(role, mode) };
         let texts =
-            Texts { nonce: &nonce, task: TASK, diff: "", answers: false, own: &BriefPolicy::default() };
+            BriefTexts { nonce: &nonce, task: TASK, diff: "", answers: false, own: &BriefPolicy::default() };
         let usual = render(&spec, &texts).unwrap();
-        let brief = render(&spec, &Texts { own: &own, ..texts }).unwrap();
+        let brief = render(&spec, &BriefTexts { own: &own, ..texts }).unwrap();
         let said = match role {
             Role::Reviewer => "OURS for the reviewer of demo1, who judges: A calculator",
             Role::Author | Role::Planner => "OURS for the author of demo1: A calculator",
@@ -188,8 +188,10 @@ fn a_template_that_repeats_itself_is_cut_like_everything_else() {
     let nonce = Nonce::new("5eed");
     let text = "x".repeat(100 * 1024);
     let own = overridden(&"{{ goal }}".repeat(MAX_TEMPLATE_BYTES / 10));
-    let brief =
-        render(&huge(false), &Texts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &own });
+    let brief = render(
+        &huge(false),
+        &BriefTexts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &own },
+    );
     assert!(brief.unwrap().len() <= MAX_BYTES);
 }
 
@@ -209,7 +211,7 @@ proptest! {
             failing: vec![FailingCheck { check: file, ending: text.clone(), excerpt: text.clone(), rule: None }],
             ..spec(Role::Reviewer, Mode::ReviewTask)
         };
-        let brief = render(&spec, &Texts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &BriefPolicy::default() }).unwrap();
+        let brief = render(&spec, &BriefTexts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &BriefPolicy::default() }).unwrap();
         prop_assert_eq!(brief.lines().next(), Some("nonce: 5eed"));
         prop_assert!(brief.ends_with("So does no report, or two.\n"));
     }
@@ -219,7 +221,8 @@ fn compare(file: &str, spec: &BriefSpec, task: &str, diff: &str) {
     let nonce = Nonce::new("4f1c0a7e9b");
     let answers = file.ends_with("_answers.md");
     let brief =
-        render(spec, &Texts { nonce: &nonce, task, diff, answers, own: &BriefPolicy::default() }).unwrap();
+        render(spec, &BriefTexts { nonce: &nonce, task, diff, answers, own: &BriefPolicy::default() })
+            .unwrap();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/briefs").join(file);
     if std::env::var_os("WINDLASS_BLESS").is_some() {
         std::fs::write(&path, &brief).unwrap();

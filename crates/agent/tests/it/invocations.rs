@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use windlass_agent::cli::{Access, Ask, Confined, Invocation, OwnConfig};
+use windlass_agent::cli::{CliInvocation, Confined, FileAccess, InvocationSpec, OwnConfig};
 use windlass_agent::registry::{self, AGENTS, KnownAgent};
 use windlass_core::policy::Role;
 
-fn ask() -> Ask<'static> {
-    Ask {
+fn ask() -> InvocationSpec<'static> {
+    InvocationSpec {
         role: Role::Author,
         program: Path::new("/opt/bin/program"),
         model: "",
@@ -22,7 +22,7 @@ fn ask() -> Ask<'static> {
         schema_file: Path::new("/attempt/schema.json"),
         resume: None,
         confined: Confined::ByWindlass,
-        access: Access::Write,
+        access: FileAccess::Write,
         own_config: OwnConfig::KeptOut,
         variables: &[],
     }
@@ -34,18 +34,25 @@ fn each_program_is_called_as_its_text_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/invocations");
     let schema = json!({"type": "object"});
     let args = ["-c", "model_provider=own", "--extra", "two words"].map(str::to_owned);
-    let reviewer = Ask { role: Role::Reviewer, access: Access::ReadOnly, schema: Some(&schema), ..ask() };
+    let reviewer =
+        InvocationSpec { role: Role::Reviewer, access: FileAccess::ReadOnly, schema: Some(&schema), ..ask() };
     let cases = [
         ("author", ask()),
-        ("author, all set", Ask { model: "m-1", effort: "high", args: &args, resume: Some("s-1"), ..ask() }),
-        ("author, its own sandbox", Ask { confined: Confined::ByItself, max_turns: 0, ..ask() }),
-        ("author, with the operator's configuration", Ask { own_config: OwnConfig::Wanted, ..ask() }),
+        (
+            "author, all set",
+            InvocationSpec { model: "m-1", effort: "high", args: &args, resume: Some("s-1"), ..ask() },
+        ),
+        ("author, its own sandbox", InvocationSpec { confined: Confined::ByItself, max_turns: 0, ..ask() }),
+        (
+            "author, with the operator's configuration",
+            InvocationSpec { own_config: OwnConfig::Wanted, ..ask() },
+        ),
         (
             "author, keys in the environment",
-            Ask { variables: &["GEMINI_API_KEY", "OPENAI_API_KEY"], ..ask() },
+            InvocationSpec { variables: &["GEMINI_API_KEY", "OPENAI_API_KEY"], ..ask() },
         ),
         ("reviewer", reviewer),
-        ("reviewer, its own sandbox", Ask { confined: Confined::ByItself, ..reviewer }),
+        ("reviewer, its own sandbox", InvocationSpec { confined: Confined::ByItself, ..reviewer }),
     ];
     for KnownAgent { name, cli, .. } in &AGENTS {
         let shown: String =
@@ -59,7 +66,7 @@ fn each_program_is_called_as_its_text_says() {
     }
 }
 
-fn show(call: &Invocation) -> String {
+fn show(call: &CliInvocation) -> String {
     let words: Vec<String> = call.argv.iter().map(|word| format!("  {}", word.to_str().unwrap())).collect();
     let env = call
         .env
@@ -78,7 +85,7 @@ fn show(call: &Invocation) -> String {
 fn no_secret_and_no_nonce_stands_in_an_invocation() {
     for KnownAgent { name, cli, .. } in &AGENTS {
         let schema = windlass_agent::schema::of(Role::Reviewer);
-        let call = cli.invocation(&Ask { schema: Some(&schema), ..ask() });
+        let call = cli.invocation(&InvocationSpec { schema: Some(&schema), ..ask() });
         let words = call.argv.iter().chain(call.env.iter().map(|(name, _)| name));
         assert!(words.filter_map(|word| word.to_str()).all(|word| !word.ends_with("_KEY")), "{name}");
         assert!(call.files.iter().all(|(path, _)| path.is_relative()), "{name}: below the home");

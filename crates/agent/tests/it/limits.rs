@@ -3,7 +3,7 @@
 //! scripted model. Claude's limits need a subscription and were never seen: those words are as people report them.
 
 use windlass_agent::WallSource;
-use windlass_agent::cli::{Begun, Over, Start};
+use windlass_agent::cli::{ProgramEnd, ReaderSetup, SessionStart};
 use windlass_agent::failure;
 use windlass_agent::registry;
 use windlass_agent::reset::Zone;
@@ -16,8 +16,8 @@ use crate::recordings::class_name;
 
 fn end_of(program: &str, stdout: &str, stderr: &str, code: i32) -> (Option<AttemptEnd>, AttemptEnd) {
     let zone = Zone::named("Europe/Berlin").unwrap();
-    let begun = Begun { model: String::new(), schema: false, start: Start::Fresh, zone };
-    let mut reader = registry::named(program).unwrap().cli.reader(begun);
+    let setup = ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone };
+    let mut reader = registry::named(program).unwrap().cli.reader(setup);
     for line in stdout.lines() {
         reader.line(line.as_bytes(), now());
     }
@@ -27,7 +27,7 @@ fn end_of(program: &str, stdout: &str, stderr: &str, code: i32) -> (Option<Attem
     let hopeless = reader.hopeless();
     let exit = Exit::Code(code);
     let outside = failure::class(&exit, WallSource::Agent, &[]);
-    let over = Over { exit: &exit, outside: &outside, stderr: stderr.as_bytes(), now: now() };
+    let over = ProgramEnd { exit: &exit, outside: &outside, stderr: stderr.as_bytes(), now: now() };
     (hopeless, reader.end(&over).end)
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use windlass_agent::cli::{Begun, Ending, Over, Start, acp};
+use windlass_agent::cli::{ProgramEnd, ReaderSetup, SessionStart, TurnEnding, acp};
 use windlass_agent::report;
 use windlass_agent::reset::Zone;
 use windlass_agent::{WallSource, failure};
@@ -91,14 +91,15 @@ fn the_last_message_of_another_turn_is_no_report() {
 }
 
 /// As a turn would end with this conversation, if any, and this standard error.
-fn end_of(name: &str, stderr: &[u8], exit: &Exit) -> Ending {
-    let begun = Begun { model: String::new(), schema: false, start: Start::Fresh, zone: Zone::utc() };
-    let mut reader = acp::reader(begun);
+fn end_of(name: &str, stderr: &[u8], exit: &Exit) -> TurnEnding {
+    let setup =
+        ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone: Zone::utc() };
+    let mut reader = acp::reader(setup);
     let conversation = fs::read(dir("acp").join(format!("{name}.jsonl"))).unwrap_or_default();
     conversation.split(|byte| *byte == b'\n').for_each(|line| drop(reader.line(line, NOW)));
     stderr.split(|byte| *byte == b'\n').for_each(|line| drop(reader.error_line(line, NOW)));
     let outside = failure::class(exit, WallSource::Agent, &[]);
-    reader.end(&Over { exit, outside: &outside, stderr, now: NOW })
+    reader.end(&ProgramEnd { exit, outside: &outside, stderr, now: NOW })
 }
 
 #[test]

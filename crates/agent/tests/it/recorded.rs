@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use windlass_agent::WallSource;
-use windlass_agent::cli::{Begun, Ending, Over, Start};
+use windlass_agent::cli::{ProgramEnd, ReaderSetup, SessionStart, TurnEnding};
 use windlass_agent::failure;
 use windlass_agent::registry;
 use windlass_agent::reset::Zone;
@@ -25,7 +25,7 @@ pub struct Read {
     pub told: Vec<Live>,
     /// Before the program was dead.
     pub hopeless: Option<AttemptEnd>,
-    pub ending: Ending,
+    pub ending: TurnEnding,
 }
 
 pub fn folder() -> PathBuf {
@@ -57,7 +57,7 @@ pub fn read(recording: &Recording) -> Read {
 }
 
 /// What had been spent in a session before it was resumed, as other recordings and the server tell.
-fn start(name: &str) -> Start {
+fn start(name: &str) -> SessionStart {
     let usage = |input, output, reasoning, cache_read| Usage {
         input_tokens: input,
         output_tokens: output,
@@ -69,16 +69,16 @@ fn start(name: &str) -> Start {
         "codex-resume" => vec![("asked", usage(2100, 105, 21, 900))],
         "qwen-resume" => vec![("asked", usage(2100, 126, 0, 900))],
         _ if name.contains("-resume") => Vec::new(),
-        _ => return Start::Fresh,
+        _ => return SessionStart::Fresh,
     };
     let known = |(model, usage): (&str, Usage)| ModelUsage { model: model.to_owned(), usage, messages: 0 };
-    Start::Resumed { before: before.into_iter().map(known).collect() }
+    SessionStart::Resumed { before: before.into_iter().map(known).collect() }
 }
 
-pub fn read_as(recording: &Recording, start: Start) -> Read {
+pub fn read_as(recording: &Recording, start: SessionStart) -> Read {
     let program = recording.name.split('-').next().unwrap();
-    let begun = Begun { model: "asked".to_owned(), schema: true, start, zone: Zone::utc() };
-    let mut reader = registry::named(program).unwrap().cli.reader(begun);
+    let setup = ReaderSetup { model: "asked".to_owned(), schema: true, start, zone: Zone::utc() };
+    let mut reader = registry::named(program).unwrap().cli.reader(setup);
     let mut told = Vec::new();
     for line in recording.stdout.split(|byte| *byte == b'\n') {
         told.extend(reader.line(line, now()));
@@ -88,6 +88,6 @@ pub fn read_as(recording: &Recording, start: Start) -> Read {
     }
     let hopeless = reader.hopeless();
     let outside = failure::class(&recording.exit, WallSource::Agent, &[]);
-    let over = Over { exit: &recording.exit, outside: &outside, stderr: &recording.stderr, now: now() };
+    let over = ProgramEnd { exit: &recording.exit, outside: &outside, stderr: &recording.stderr, now: now() };
     Read { told, hopeless, ending: reader.end(&over) }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use windlass_agent::cli::Ending;
+use windlass_agent::cli::TurnEnding;
 use windlass_core::input::AttemptEnd;
 use windlass_core::live::Live;
 use windlass_core::usage::ModelUsage;
@@ -243,7 +243,7 @@ fn show_live(live: &Live) -> String {
     }
 }
 
-fn show_ending(ending: &Ending) -> Vec<String> {
+fn show_ending(ending: &TurnEnding) -> Vec<String> {
     let mut lines = vec![format!("end {:?}", ending.end), format!("message {:?}", ending.message)];
     lines.extend(ending.structured.iter().map(|value| format!("structured {value}")));
     let usage = |what: &str, models: &[ModelUsage]| -> Vec<String> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use windlass_agent::report::{Heard, parse, read};
+use windlass_agent::report::{ParsedReport, parse, read};
 use windlass_core::finding::Severity;
 use windlass_core::id::{FindingId, Nonce};
 use windlass_core::input::Report;
@@ -19,7 +19,7 @@ fn nonce() -> Nonce {
     Nonce::new("n1")
 }
 
-fn author(text: &str) -> Heard {
+fn author(text: &str) -> ParsedReport {
     parse(text.as_bytes(), Role::Author, &nonce())
 }
 
@@ -60,7 +60,7 @@ fn a_report_is_cleaned_before_it_is_cut() {
     for before in 8_170..8_200 {
         let summary = format!("{}s3cret-value-1 end", "x".repeat(before));
         fs::write(&path, format!(r#"{{"nonce":"n1","status":"complete","summary":"{summary}"}}"#)).unwrap();
-        let heard = read(&path, (Role::Author, &nonce()), &redactor);
+        let heard = read(&path, Role::Author, &nonce(), &redactor);
         let Report::Author(claim) = heard.report else { panic!("{heard:?}") };
         assert!(!claim.summary.contains("s3c"), "{before}");
     }
@@ -216,12 +216,12 @@ fn a_depth_that_would_overflow_the_stack_is_refused() {
 fn a_file_is_read_and_its_absence_is_no_report() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("report.json");
-    let heard = read(&path, (Role::Reviewer, &nonce()), &Redactor::off());
+    let heard = read(&path, Role::Reviewer, &nonce(), &Redactor::off());
     assert_eq!(heard.report, Report::Review(Err(NoVerdict::NoReport)));
-    let heard = read(&path, (Role::Author, &nonce()), &Redactor::off());
+    let heard = read(&path, Role::Author, &nonce(), &Redactor::off());
     assert_eq!((heard.report, heard.unread), (Report::None, None));
     fs::write(&path, r#"{"nonce":"n1","status":"complete"}"#).unwrap();
-    assert!(matches!(read(&path, (Role::Author, &nonce()), &Redactor::off()).report, Report::Author(_)));
+    assert!(matches!(read(&path, Role::Author, &nonce(), &Redactor::off()).report, Report::Author(_)));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn what_is_not_a_plain_small_file_is_refused_at_once() {
         let path = place.path().join("report.json");
         make(&path);
         let begun = Instant::now();
-        let heard = read(&path, (Role::Reviewer, &nonce()), &Redactor::off());
+        let heard = read(&path, Role::Reviewer, &nonce(), &Redactor::off());
         assert!(begun.elapsed() < Duration::from_secs(2), "{why}");
         let Report::Review(Err(NoVerdict::Unreadable { what })) = heard.report else {
             panic!("{why}: {heard:?}");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use windlass_agent::{Agent, Call, Names, TurnResult, Wall, WallSource, adapter};
+use windlass_agent::{Agent, AttemptNames, TurnRequest, TurnResult, Wall, WallSource, adapter};
 use windlass_core::id::{LoopName, Nonce, TaskId};
 use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Role};
@@ -87,12 +87,12 @@ impl Stage {
         fs::create_dir(&dir).unwrap();
         let (name, nonce) = (LoopName::new("demo1").unwrap(), Nonce::new("5ec7e7"));
         let marker = format!("{}", dir.display());
-        let call = Call {
+        let call = TurnRequest {
             role: self.role,
             nonce: &nonce,
             brief: "nonce: 5ec7e7\n\n# Do it\n",
             policy: &self.policy,
-            names: Names { name: &name, task: self.task.as_ref(), iteration: 4, nth: self.nth },
+            names: AttemptNames { name: &name, task: self.task.as_ref(), iteration: 4, nth: self.nth },
             wall: self.wall,
             workspace: &self.path("space"),
             project: &self.path("project"),

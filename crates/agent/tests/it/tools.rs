@@ -1,7 +1,7 @@
 //! What programs tell of the files they touch and of calls that were refused, in shortened lines. The writes of
 //! Claude, opencode and Gemini and Gemini's refusal were seen; Codex's `file_change` was not, and is as documented.
 
-use windlass_agent::cli::{Begun, Start};
+use windlass_agent::cli::{ReaderSetup, SessionStart};
 use windlass_agent::registry;
 use windlass_agent::reset::Zone;
 use windlass_core::live::{FileAction, Live};
@@ -9,8 +9,9 @@ use windlass_core::live::{FileAction, Live};
 use crate::recorded::now;
 
 fn told(program: &str, lines: &[&str]) -> Vec<Live> {
-    let begun = Begun { model: String::new(), schema: false, start: Start::Fresh, zone: Zone::utc() };
-    let mut reader = registry::named(program).unwrap().cli.reader(begun);
+    let setup =
+        ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone: Zone::utc() };
+    let mut reader = registry::named(program).unwrap().cli.reader(setup);
     lines.iter().flat_map(|line| reader.line(line.as_bytes(), now())).collect()
 }
 

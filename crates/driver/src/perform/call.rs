@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use windlass_agent::brief::{Texts, render};
-use windlass_agent::{Agent, Call, Names, REPORT_PATH, TurnResult, Wall, WallSource, adapter, registry};
+use windlass_agent::brief::{BriefTexts, render};
+use windlass_agent::{
+    Agent, AttemptNames, REPORT_PATH, TurnRequest, TurnResult, Wall, WallSource, adapter, registry,
+};
 use windlass_core::brief::BriefSpec;
 use windlass_core::finding::{Evidence, Rule};
 use windlass_core::id::{AttemptId, BlobId, Nonce};
@@ -80,7 +82,8 @@ fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<
         None => String::new(),
     };
     let own = &job.creation.policy.brief;
-    let texts = Texts { nonce: who.nonce, task: task.as_deref().unwrap_or(""), diff: &diff, answers, own };
+    let task = task.as_deref().unwrap_or("");
+    let texts = BriefTexts { nonce: who.nonce, task, diff: &diff, answers, own };
     render(spec, &texts).map_err(|error| broken(&error.to_string()))
 }
 
@@ -110,7 +113,7 @@ fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -
         policy.env.iter().cloned().chain(known.iter().map(|name| (*name).to_owned())).collect();
     let env = shop.confine.lend(&shop.surroundings, (&named, &policy.network), &own);
     let confinement = shop.confine.confinement(&policy.network, &own);
-    let call = Call {
+    let call = TurnRequest {
         role: who.role,
         nonce: who.nonce,
         brief,
@@ -119,7 +122,7 @@ fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -
         project: &shop.surroundings.project,
         env: &env,
         policy,
-        names: Names {
+        names: AttemptNames {
             name: &job.creation.name,
             task: job.brief.as_ref().and_then(|spec| spec.task.as_ref()).map(|task| &task.id),
             iteration: job.iteration,

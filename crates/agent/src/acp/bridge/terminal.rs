@@ -11,9 +11,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-use super::place::Place;
-use super::wire::{self, Answer, Reply};
-use super::{Event, thread};
+use super::allowed_paths::AllowedPaths;
+use super::wire::{self, RpcAnswer, RpcReply};
+use super::{BridgeEvent, thread};
 use crate::cli::line::{count, text, words};
 
 const MOST: usize = 64;
@@ -24,17 +24,17 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 pub struct Terminals {
     open: BTreeMap<String, Terminal>,
     last: u64,
-    sender: Sender<Event>,
+    sender: Sender<BridgeEvent>,
 }
 
 struct Terminal {
     leader: Option<Pid>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<TerminalState>>,
     /// Requests that wait for its end.
     waiting: Vec<Value>,
 }
 
-struct State {
+struct TerminalState {
     output: Vec<u8>,
     limit: usize,
     truncated: bool,
@@ -42,18 +42,19 @@ struct State {
 }
 
 impl Terminals {
-    pub fn new(sender: Sender<Event>) -> Self {
+    pub fn new(sender: Sender<BridgeEvent>) -> Self {
         Self { open: BTreeMap::new(), last: 0, sender }
     }
 
-    pub fn create(&mut self, params: &Value, place: &Place) -> Reply {
+    pub fn create(&mut self, params: &Value, place: &AllowedPaths) -> RpcReply {
         if self.open.len() >= MOST {
             return Err(wire::failed(format!("there are {MOST} terminals already: release some")));
         }
         let cwd = place.directory(params)?;
         let limit = count(params, "/outputByteLimit").and_then(|limit| usize::try_from(limit).ok());
         let limit = limit.unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT);
-        let state = Arc::new(Mutex::new(State { output: Vec::new(), limit, truncated: false, exit: None }));
+        let state =
+            Arc::new(Mutex::new(TerminalState { output: Vec::new(), limit, truncated: false, exit: None }));
         self.last += 1;
         let name = format!("terminal-{}", self.last);
         let mut command = command(params)?;
@@ -67,7 +68,7 @@ impl Terminals {
         drop(command);
         let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         self.open.insert(name.clone(), Terminal { leader, state: state.clone(), waiting: Vec::new() });
-        self.follow(child, from, (name.clone(), state))
+        self.follow(child, from, name.clone(), state)
             .map_err(|_| wire::failed("cannot follow the command".to_owned()))?;
         Ok(json!({"terminalId": name}))
     }
@@ -76,7 +77,8 @@ impl Terminals {
         &self,
         mut child: Child,
         mut from: PipeReader,
-        (name, state): (String, Arc<Mutex<State>>),
+        name: String,
+        state: Arc<Mutex<TerminalState>>,
     ) -> Result<(), super::Stop> {
         let (read, is_read) = channel();
         let reading = state.clone();
@@ -94,25 +96,25 @@ impl Terminals {
             let _ = is_read.recv_timeout(LAST_WORDS);
             let (code, signal) = status.map_or((None, None), |status| (status.code(), status.signal()));
             lock(&state).exit = Some(json!({"exitCode": code, "signal": signal.map(|it| it.to_string())}));
-            let _ = sender.send(Event::TerminalEnded(name));
+            let _ = sender.send(BridgeEvent::TerminalEnded(name));
         })
     }
 
-    pub fn output(&self, params: &Value) -> Reply {
+    pub fn output(&self, params: &Value) -> RpcReply {
         let state = lock(&self.named(params)?.state);
         let output = String::from_utf8_lossy(&state.output);
         Ok(json!({"output": output, "truncated": state.truncated, "exitStatus": state.exit}))
     }
 
     /// Answered at its end.
-    pub fn wait(&mut self, id: &Value, params: &Value) -> Answer {
+    pub fn wait(&mut self, id: &Value, params: &Value) -> RpcAnswer {
         let name = words(params, "/terminalId");
-        let Some(terminal) = self.open.get_mut(name) else { return Answer::Now(Err(unknown(name))) };
+        let Some(terminal) = self.open.get_mut(name) else { return RpcAnswer::Now(Err(unknown(name))) };
         if let Some(exit) = lock(&terminal.state).exit.clone() {
-            return Answer::Now(Ok(exit));
+            return RpcAnswer::Now(Ok(exit));
         }
         terminal.waiting.push(id.clone());
-        Answer::Later
+        RpcAnswer::Later
     }
 
     /// The requests that waited for it, with what they are answered.
@@ -122,12 +124,12 @@ impl Terminals {
         std::mem::take(&mut terminal.waiting).into_iter().map(|id| (id, exit.clone())).collect()
     }
 
-    pub fn kill(&self, params: &Value) -> Reply {
+    pub fn kill(&self, params: &Value) -> RpcReply {
         self.named(params)?.end();
         Ok(json!({}))
     }
 
-    pub fn release(&mut self, params: &Value) -> Reply {
+    pub fn release(&mut self, params: &Value) -> RpcReply {
         let name = words(params, "/terminalId");
         self.open.remove(name).ok_or_else(|| unknown(name))?.end();
         Ok(json!({}))
@@ -154,7 +156,7 @@ impl Terminal {
     }
 }
 
-impl State {
+impl TerminalState {
     /// The end is kept, as the protocol wants it, and begins with a whole character.
     fn take(&mut self, bytes: &[u8]) {
         self.output.extend_from_slice(bytes);
@@ -186,6 +188,6 @@ fn unknown(name: &str) -> (i64, String) {
     wire::invalid(format!("there is no terminal {name:?}"))
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<TerminalState>) -> MutexGuard<'_, TerminalState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::place::{Place, READ_ONLY, Wish};
+use super::allowed_paths::{AllowedPaths, PathUse, READ_ONLY};
 use crate::cli::line::{text, words};
 use crate::cli::messages::input_words;
 
@@ -14,11 +14,11 @@ const MOST: usize = 1000;
 /// What was told of each call so far: a request for permission need not tell it again.
 #[derive(Default)]
 pub struct Tools {
-    calls: BTreeMap<String, ToolCall>,
+    calls: BTreeMap<String, KnownToolCall>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct ToolCall {
+pub struct KnownToolCall {
     kind: String,
     title: String,
     paths: Vec<String>,
@@ -40,14 +40,14 @@ impl Tools {
     }
 
     /// The call with all that is known of it.
-    pub fn whole(&self, call: &Value) -> ToolCall {
+    pub fn whole(&self, call: &Value) -> KnownToolCall {
         let mut known = self.calls.get(words(call, "/toolCallId")).cloned().unwrap_or_default();
         known.learn(call);
         known
     }
 }
 
-impl ToolCall {
+impl KnownToolCall {
     fn learn(&mut self, told: &Value) {
         if let Some(kind) = text(told, "/kind") {
             self.kind = kind.to_owned();
@@ -69,12 +69,12 @@ impl ToolCall {
 
     /// Inside the workspace it is let through, and so is what names no path: what a command does is held by the
     /// confinement, not by reading it.
-    pub fn verdict(&self, place: &Place) -> Result<(), String> {
+    pub fn verdict(&self, place: &AllowedPaths) -> Result<(), String> {
         let edits = matches!(self.kind.as_str(), "edit" | "delete" | "move");
         if edits && self.paths.is_empty() && !place.may_edit() {
             return Err(READ_ONLY.to_owned());
         }
-        let wish = if edits { Wish::Write } else { Wish::Read };
+        let wish = if edits { PathUse::Write } else { PathUse::Read };
         self.paths.iter().try_for_each(|path| place.grant(path, wish).map(drop))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 
 use serde_json::{Value, json};
 
-use super::Event;
+use super::BridgeEvent;
 use crate::bound;
 
 pub const OURS: &str = "windlass";
@@ -20,16 +20,16 @@ const LONGEST_PRINTED: usize = 256 * 1024;
 const LONGEST_TEXT: usize = 4 * 1024;
 
 /// What is answered to a request: its result, or a code and a message.
-pub type Reply = Result<Value, (i64, String)>;
+pub type RpcReply = Result<Value, (i64, String)>;
 
-pub enum Answer {
-    Now(Reply),
+pub enum RpcAnswer {
+    Now(RpcReply),
     Later,
 }
 
-pub enum Heard {
+pub enum RpcMessage {
     Asked { id: Value, method: String, params: Value },
-    Told { method: String, params: Value },
+    Notified { method: String, params: Value },
     Answered { to: u64, answer: Result<Value, Value> },
     Noise,
 }
@@ -68,7 +68,7 @@ impl Peer {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    pub fn answer(&mut self, id: &Value, reply: Reply) {
+    pub fn answer(&mut self, id: &Value, reply: RpcReply) {
         self.send(&match reply {
             Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
             Err((code, message)) => {
@@ -93,7 +93,7 @@ impl Peer {
 }
 
 /// Gives every message of the program to whoever waits, until the program closes its output.
-pub fn listen(stdout: ChildStdout, to: &Sender<Event>) {
+pub fn listen(stdout: ChildStdout, to: &Sender<BridgeEvent>) {
     let mut stdout = BufReader::new(stdout);
     while let Ok(Some(line)) = next_line(&mut stdout) {
         if line.trim_ascii().is_empty() {
@@ -109,14 +109,14 @@ pub fn listen(stdout: ChildStdout, to: &Sender<Event>) {
                     FROM_AGENT,
                     &json!({"noise": bound::head(&String::from_utf8_lossy(&line), LONGEST_TEXT)}),
                 );
-                Heard::Noise
+                RpcMessage::Noise
             }
         };
-        if to.send(Event::Heard(heard)).is_err() {
+        if to.send(BridgeEvent::Message(heard)).is_err() {
             return;
         }
     }
-    let _ = to.send(Event::Closed);
+    let _ = to.send(BridgeEvent::Closed);
 }
 
 fn next_line(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
@@ -128,18 +128,18 @@ fn next_line(from: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     Ok((size > 0).then_some(line))
 }
 
-fn heard(mut message: Value) -> Heard {
+fn heard(mut message: Value) -> RpcMessage {
     let method = message["method"].as_str().map(str::to_owned);
     let id = message["id"].take();
     match (method, id) {
-        (Some(method), Value::Null) => Heard::Told { method, params: message["params"].take() },
-        (Some(method), id) => Heard::Asked { id, method, params: message["params"].take() },
+        (Some(method), Value::Null) => RpcMessage::Notified { method, params: message["params"].take() },
+        (Some(method), id) => RpcMessage::Asked { id, method, params: message["params"].take() },
         (None, id) => match id.as_u64() {
             Some(to) if !message["error"].is_null() => {
-                Heard::Answered { to, answer: Err(message["error"].take()) }
+                RpcMessage::Answered { to, answer: Err(message["error"].take()) }
             }
-            Some(to) => Heard::Answered { to, answer: Ok(message["result"].take()) },
-            None => Heard::Noise,
+            Some(to) => RpcMessage::Answered { to, answer: Ok(message["result"].take()) },
+            None => RpcMessage::Noise,
         },
     }
 }

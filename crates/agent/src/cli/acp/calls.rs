@@ -14,12 +14,12 @@ const MOST: usize = 1000;
 
 #[derive(Default)]
 pub struct Calls {
-    open: BTreeMap<String, Call>,
+    open: BTreeMap<String, OpenCall>,
     count: u64,
 }
 
 #[derive(Default)]
-struct Call {
+struct OpenCall {
     name: String,
     kind: String,
     what: String,
@@ -56,7 +56,7 @@ impl Calls {
             self.show(story, id);
         }
         if is_over {
-            self.end(story, (id, told), status == "completed");
+            self.end(story, told, status == "completed");
         }
     }
 
@@ -78,7 +78,8 @@ impl Calls {
         story.tool_started(id, name, &call.what);
     }
 
-    fn end(&mut self, story: &mut Story, (id, told): (&str, &Value), completed: bool) {
+    fn end(&mut self, story: &mut Story, told: &Value, completed: bool) {
+        let id = words(told, "/toolCallId");
         let Some(call) = self.open.remove(id) else { return };
         let exit = exit_code(told);
         let ok = completed && exit.is_none_or(|code| code == 0);
@@ -94,7 +95,7 @@ impl Calls {
     }
 }
 
-impl Call {
+impl OpenCall {
     fn learn(&mut self, told: &Value) {
         let keep = |into: &mut String, value: Option<&str>| {
             if let Some(value) = value.filter(|value| !value.is_empty()) {

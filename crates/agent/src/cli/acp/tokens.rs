@@ -6,14 +6,14 @@ use windlass_core::usage::{ModelUsage, Usage};
 use crate::bound;
 use crate::cli::line::{count, count_or_zero, words};
 
-pub struct Told {
+pub struct ReportedTokens {
     pub models: Vec<ModelUsage>,
     /// Where each model is told with its total, all of it is. One sum alone may be that of the last message, as
     /// OpenCode's is; without a total the thoughts are missing, as Gemini's are.
     pub is_whole: bool,
 }
 
-pub fn of(result: &Value, model: &str) -> Told {
+pub fn of(result: &Value, model: &str) -> ReportedTokens {
     let models = result.pointer("/_meta/quota/model_usage").and_then(Value::as_array).into_iter().flatten();
     let by_model = models.filter_map(|told| {
         let usage = usage(&told["token_count"])?;
@@ -23,11 +23,11 @@ pub fn of(result: &Value, model: &str) -> Told {
     if !by_model.is_empty() {
         let mut told = result["_meta"]["quota"]["model_usage"].as_array().into_iter().flatten();
         let is_whole = told.all(|told| count(told, "/token_count/totalTokens").is_some());
-        return Told { models: by_model, is_whole };
+        return ReportedTokens { models: by_model, is_whole };
     }
     let sum = usage(&result["usage"]).filter(|usage| usage.tokens() > 0);
     let models = sum.map(|usage| ModelUsage { model: model.to_owned(), usage, messages: 0 });
-    Told { models: models.into_iter().collect(), is_whole: false }
+    ReportedTokens { models: models.into_iter().collect(), is_whole: false }
 }
 
 /// Whether thoughts are part of the output, and cached tokens part of the input, is seen by the total.

@@ -7,12 +7,12 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::super::{Access, Terms};
-use super::wire::{self, Reply};
+use super::wire::{self, RpcReply};
 use crate::cli::line::{count, text, words};
 
 const LONGEST_FILE: u64 = 16 * 1024 * 1024;
 
-pub struct Place {
+pub struct AllowedPaths {
     workspace: PathBuf,
     write: Vec<PathBuf>,
     read: Vec<PathBuf>,
@@ -20,12 +20,12 @@ pub struct Place {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum PathUse {
     Read,
     Write,
 }
 
-impl Place {
+impl AllowedPaths {
     pub fn new(terms: &Terms) -> Self {
         let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
         Self {
@@ -37,17 +37,17 @@ impl Place {
     }
 
     /// The real path of one that the wish is granted for.
-    pub fn grant(&self, path: &str, wish: Wish) -> Result<PathBuf, String> {
+    pub fn grant(&self, path: &str, wish: PathUse) -> Result<PathBuf, String> {
         let outside = || format!("{path} is outside the workspace");
         let real = resolve(&self.workspace.join(path)).ok_or_else(outside)?;
         let is_below = |roots: &[PathBuf]| roots.iter().any(|root| real.starts_with(root));
         let in_workspace = real.starts_with(&self.workspace);
         match wish {
-            Wish::Write if is_below(&self.write) => Ok(real),
-            Wish::Write if in_workspace && self.access == Access::Write => Ok(real),
-            Wish::Write if in_workspace => Err(READ_ONLY.to_owned()),
-            Wish::Read if in_workspace || is_below(&self.write) || is_below(&self.read) => Ok(real),
-            Wish::Read | Wish::Write => Err(outside()),
+            PathUse::Write if is_below(&self.write) => Ok(real),
+            PathUse::Write if in_workspace && self.access == Access::Write => Ok(real),
+            PathUse::Write if in_workspace => Err(READ_ONLY.to_owned()),
+            PathUse::Read if in_workspace || is_below(&self.write) || is_below(&self.read) => Ok(real),
+            PathUse::Read | PathUse::Write => Err(outside()),
         }
     }
 
@@ -56,9 +56,9 @@ impl Place {
         self.access == Access::Write
     }
 
-    pub fn read_file(&self, params: &Value) -> Reply {
+    pub fn read_file(&self, params: &Value) -> RpcReply {
         let path = words(params, "/path");
-        let real = self.granted(path, Wish::Read)?;
+        let real = self.granted(path, PathUse::Read)?;
         let size = fs::metadata(&real).map_err(|error| missing(path, &error))?.len();
         if size > LONGEST_FILE {
             return Err(wire::failed(format!("{path} is too large to be read at once: {size} bytes")));
@@ -68,9 +68,9 @@ impl Place {
         Ok(json!({"content": part(&content, count(params, "/line"), count(params, "/limit"))}))
     }
 
-    pub fn write_file(&self, params: &Value) -> Reply {
+    pub fn write_file(&self, params: &Value) -> RpcReply {
         let path = words(params, "/path");
-        let real = self.granted(path, Wish::Write)?;
+        let real = self.granted(path, PathUse::Write)?;
         let content =
             text(params, "/content").ok_or_else(|| wire::invalid("there is no content".to_owned()))?;
         let made = real.parent().map_or(Ok(()), fs::create_dir_all);
@@ -82,17 +82,17 @@ impl Place {
     /// The directory that a command of the agent runs in.
     pub fn directory(&self, params: &Value) -> Result<PathBuf, (i64, String)> {
         match text(params, "/cwd") {
-            Some(path) => self.granted(path, Wish::Read),
+            Some(path) => self.granted(path, PathUse::Read),
             None => Ok(self.workspace.clone()),
         }
     }
 
-    fn granted(&self, path: &str, wish: Wish) -> Result<PathBuf, (i64, String)> {
+    fn granted(&self, path: &str, wish: PathUse) -> Result<PathBuf, (i64, String)> {
         if path.is_empty() {
             return Err(wire::invalid("there is no path".to_owned()));
         }
         self.grant(path, wish).map_err(|why| {
-            let verb = if wish == Wish::Read { "read" } else { "write" };
+            let verb = if wish == PathUse::Read { "read" } else { "write" };
             wire::refused(&format!("{verb} {path}"), &why);
             wire::invalid(format!("refused by windlass: {why}"))
         })
