@@ -10,7 +10,7 @@ use std::time::Duration;
 use windlass_core::input::{AgentFinished, AttemptEnd, Report};
 use windlass_core::policy::Role;
 use windlass_core::time::Millis;
-use windlass_process::{Canceller, Capture, Finished, Limits, Program, Running};
+use windlass_process::{Canceller, Capture, Finished, Program, ProgramLimits, RunningProgram};
 
 use crate::agent::{TurnRequest, TurnResult};
 use crate::report::{self, ParsedReport};
@@ -53,7 +53,7 @@ pub fn run(call: &TurnRequest<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(
     result(finished, report, end)
 }
 
-pub fn start(call: &TurnRequest<'_>, own: AgentProgram) -> Result<Running, String> {
+pub fn start(call: &TurnRequest<'_>, own: AgentProgram) -> Result<RunningProgram, String> {
     let report_path = call.dir.join(REPORT_PATH);
     make_parent(&report_path)?;
     let mut env = environment(call, &report_path);
@@ -64,7 +64,7 @@ pub fn start(call: &TurnRequest<'_>, own: AgentProgram) -> Result<Running, Strin
         cwd: call.workspace.to_path_buf(),
         env,
         stdin: call.brief.as_bytes().to_vec(),
-        limits: Limits {
+        limits: ProgramLimits {
             wall: call.wall.limit,
             silence: Duration::from_millis(call.policy.silence.0),
             grace: Duration::from_millis(call.policy.grace.0),

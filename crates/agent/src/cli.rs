@@ -30,7 +30,7 @@ use windlass_core::policy::Role;
 use windlass_core::summary::Summary;
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Session};
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use crate::reset::Zone;
 
@@ -170,7 +170,7 @@ pub trait OutputReader: Send {
 /// A turn whose program is dead.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramEnd<'a> {
-    pub exit: &'a Exit,
+    pub exit: &'a ProgramExit,
     /// What [`crate::failure::class`] makes of the exit, limits on resources included.
     pub outside: &'a AttemptEnd,
     pub stderr: &'a [u8],

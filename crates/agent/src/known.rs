@@ -10,7 +10,7 @@ use windlass_core::input::{AgentFinished, AttemptEnd};
 use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::usage::{self, Session};
-use windlass_process::{Canceller, Confinement, Exit, Finished, Running, Spawner};
+use windlass_process::{Canceller, Confinement, Finished, ProgramExit, RunningProgram, Spawner};
 
 use crate::agent::{Agent, TurnRequest, TurnResult, Unusable};
 use crate::attempt::{self, AgentProgram, REPORT_PATH};
@@ -287,7 +287,7 @@ fn complete(finished: &mut AgentFinished, ending: TurnEnding) {
 /// Listens until the program is dead. What no more turns of the program could mend ends it at once.
 fn listen<'a>(
     call: &'a TurnRequest<'a>,
-    running: Running,
+    running: RunningProgram,
     reader: Box<dyn OutputReader>,
 ) -> (Finished, Listener<'a>) {
     let (stdout, stderr) = running.streams();
@@ -390,7 +390,7 @@ impl Listener<'_> {
         let now = (self.call.clock)();
         let end = ProgramEnd { exit: &finished.exit, outside: &outside, stderr: &stderr, now };
         let mut ending = self.reader.end(&end);
-        if let Some(known) = self.ended.filter(|_| finished.exit == Exit::Cancelled) {
+        if let Some(known) = self.ended.filter(|_| finished.exit == ProgramExit::Cancelled) {
             ending.end = known;
         }
         ending

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use windlass_process::{Confinement, Limits, Program, Spawner};
+use windlass_process::{Confinement, Program, ProgramLimits, Spawner};
 
 use crate::attempt;
 use crate::cli::line;
@@ -91,7 +91,7 @@ fn program(request: &VersionRequest<'_>) -> Program {
         cwd: PathBuf::from("/"),
         env: vec![("PATH".into(), request.path.into()), ("HOME".into(), request.home.clone().into())],
         stdin: Vec::new(),
-        limits: Limits { wall: PATIENCE, ..Limits::none(PRINTED) },
+        limits: ProgramLimits { wall: PATIENCE, ..ProgramLimits::none(PRINTED) },
         confinement: request.confinement.clone(),
         marker: format!("version of {}", request.program.display()),
         dir: request.dir.clone(),

@@ -15,7 +15,9 @@ use windlass_core::id::{CommitId, LoopName, Seq};
 use windlass_core::policy::{CheckPolicy, CheckWhen};
 use windlass_core::time::{Millis, Timestamp};
 use windlass_gate::{GateRun, run_check};
-use windlass_process::{Confinement, Exit, Limits, Program, Spawner, ThrowawayTree, WARDEN_ARG, warden_main};
+use windlass_process::{
+    Confinement, Program, ProgramExit, ProgramLimits, Spawner, ThrowawayTree, WARDEN_ARG, warden_main,
+};
 use windlass_redact::Redactor;
 use windlass_store::{Append, Log, StateDir, Store, VaultDir};
 use windlass_workspace::{
@@ -145,13 +147,17 @@ impl Parts {
             cwd: self.space.root().to_owned(),
             env,
             stdin: vec![b'b'; BRIEF_BYTES],
-            limits: Limits::none(OUTPUT_CAP),
+            limits: ProgramLimits::none(OUTPUT_CAP),
             confinement: Confinement::none(),
             marker: format!("parts/{round}"),
             dir,
         };
         let exit = self.spawner.start(&program)?.wait().exit;
-        if exit == Exit::Code(0) { Ok(()) } else { Err(format!("the agent ended with {exit:?}").into()) }
+        if exit == ProgramExit::Code(0) {
+            Ok(())
+        } else {
+            Err(format!("the agent ended with {exit:?}").into())
+        }
     }
 
     fn snapshot(&mut self) -> Outcome<Snapshot> {

@@ -12,7 +12,7 @@ use windlass_core::policy::{
     WantedLevel,
 };
 use windlass_process::{
-    Confinement, Image, Proof, Reach, Spawner, ThrowawayTree, missed_level, proxy_environment, remedy,
+    Confinement, Image, Reach, SandboxProof, Spawner, ThrowawayTree, missed_level, proxy_environment, remedy,
     remove_tree,
 };
 
@@ -28,7 +28,7 @@ pub enum Unproven {
         /// The key and its value.
         asked: String,
         /// Every level that was tried, the best first.
-        failed: Vec<Proof>,
+        failed: Vec<SandboxProof>,
     },
     #[error("sandbox.level = \"container\" cannot be had: {0}; nothing was started")]
     Engine(#[from] NoEngine),
@@ -105,7 +105,7 @@ pub fn prove(
         Some(level) => vec![level],
         None => SandboxLevel::OWN.into_iter().rev().collect(),
     };
-    let mut failed: Vec<Proof> = Vec::new();
+    let mut failed: Vec<SandboxProof> = Vec::new();
     for level in wanted.into_iter().filter(|level| *level >= policy.minimum) {
         if level == SandboxLevel::None {
             let proven = ProvenSandbox { missed: missed(&failed), ..ProvenSandbox::default() };
@@ -143,12 +143,12 @@ fn prove_container(
     Ok(Standing { proven, image: Some(image) })
 }
 
-fn proven(level: SandboxLevel, proof: Proof) -> ProvenSandbox {
+fn proven(level: SandboxLevel, proof: SandboxProof) -> ProvenSandbox {
     let stopped = proof.attempts.into_iter().map(|attempt| attempt.what).collect();
     ProvenSandbox { level, stopped, ..ProvenSandbox::default() }
 }
 
-fn missed(failed: &[Proof]) -> Vec<MissedLevel> {
+fn missed(failed: &[SandboxProof]) -> Vec<MissedLevel> {
     failed.iter().filter_map(missed_level).collect()
 }
 
@@ -162,7 +162,7 @@ pub fn examine(
         [SandboxLevel::Namespaces, SandboxLevel::Landlock].map(|level| spawner.prove(level, scratch));
     let none_held = proofs.iter().all(|proof| !proof.held);
     let in_container = policy.level == WantedLevel::Container;
-    let row = |proof: &Proof| Looked {
+    let row = |proof: &SandboxProof| Looked {
         what: format!("sandbox {}", proof.level.name()),
         ok: proof.held,
         needed: none_held && !in_container,
@@ -195,7 +195,7 @@ fn examine_container(
 }
 
 /// Remembered where there is a state directory already: asking must not make one.
-fn test(level: SandboxLevel, spawner: &Spawner, proofs: &Path) -> Proof {
+fn test(level: SandboxLevel, spawner: &Spawner, proofs: &Path) -> SandboxProof {
     match scratch(proofs) {
         known if known == proofs => spawner.prove_once(level, proofs, &proofs.join("proven.json")),
         elsewhere => spawner.prove(level, elsewhere),

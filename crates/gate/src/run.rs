@@ -10,7 +10,9 @@ use windlass_core::gate::{CheckResult, Control};
 use windlass_core::id::BlobId;
 use windlass_core::policy::{CheckPolicy, ResourcePolicy};
 use windlass_core::time::Millis;
-use windlass_process::{Canceller, Capture, Confinement, Exit, Finished, Limits, Program, Spawner};
+use windlass_process::{
+    Canceller, Capture, Confinement, Finished, Program, ProgramExit, ProgramLimits, Spawner,
+};
 use windlass_redact::Redactor;
 
 use crate::excerpt::{Stream, excerpt};
@@ -105,7 +107,7 @@ pub fn run_order(
         cwd: gate.cwd.to_path_buf(),
         env: gate.env.to_vec(),
         stdin: Vec::new(),
-        limits: Limits {
+        limits: ProgramLimits {
             wall: Duration::from_millis(order.timeout.0),
             silence: Duration::ZERO,
             grace: GRACE,
@@ -192,12 +194,12 @@ fn checked(check: &str, finished: Finished) -> Option<Checked> {
         error: None,
     };
     match finished.exit {
-        Exit::Code(code) => checked.exit_code = Some(code),
-        Exit::Signal(signal) => checked.signal = Some(signal),
-        Exit::TimedOut => checked.timed_out = true,
-        Exit::Cancelled => return None,
-        Exit::Stalled => checked.fail("it went silent, although silence was not limited".to_owned()),
-        Exit::NotStarted { why } | Exit::WardenLost { why } => checked.fail(why),
+        ProgramExit::Code(code) => checked.exit_code = Some(code),
+        ProgramExit::Signal(signal) => checked.signal = Some(signal),
+        ProgramExit::TimedOut => checked.timed_out = true,
+        ProgramExit::Cancelled => return None,
+        ProgramExit::Stalled => checked.fail("it went silent, although silence was not limited".to_owned()),
+        ProgramExit::NotStarted { why } | ProgramExit::WardenLost { why } => checked.fail(why),
     }
     if checked.exit_code != Some(0) && !trips.is_empty() {
         checked.fail(trips.join("; "));

@@ -265,7 +265,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::program::Limits;
+    use crate::program::ProgramLimits;
     use crate::sandbox::Confinement;
 
     fn program(argv: &[&str]) -> Program {
@@ -274,7 +274,7 @@ mod tests {
             cwd: "/spaces/a".into(),
             env: vec![("PATH".into(), "/usr/bin:/bin".into()), ("API_KEY".into(), "s3cret # $x".into())],
             stdin: Vec::new(),
-            limits: Limits { wall: Duration::from_secs(1), ..Limits::none(1) },
+            limits: ProgramLimits { wall: Duration::from_secs(1), ..ProgramLimits::none(1) },
             confinement: Confinement::none(),
             dir: "/attempts/7".into(),
             marker: "loop/7".to_owned(),

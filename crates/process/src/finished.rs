@@ -12,7 +12,7 @@ use crate::resources::Trip;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finished {
-    pub exit: Exit,
+    pub exit: ProgramExit,
     pub stdout: Capture,
     pub stderr: Capture,
     /// From the start of the program to the death of the last process of its tree.
@@ -32,7 +32,7 @@ pub struct Finished {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Exit {
+pub enum ProgramExit {
     Code(i32),
     Signal(i32),
     /// The wall limit.
@@ -65,7 +65,7 @@ pub struct Capture {
 
 impl Finished {
     /// Of a program that printed nothing; `dir` is its attempt's directory.
-    pub(crate) fn without_output(dir: &Path, exit: Exit, containment: Containment) -> Finished {
+    pub(crate) fn without_output(dir: &Path, exit: ProgramExit, containment: Containment) -> Finished {
         Finished {
             exit,
             stdout: Capture::empty(record::stdout_path(dir)),

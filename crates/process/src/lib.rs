@@ -45,12 +45,12 @@ pub use container::{
     Client, ClientError, CommandLine, Container, ContainerError, Engine, Image,
     command_line as container_command_line,
 };
-pub use finished::{Capture, Containment, Exit, Finished};
-pub use program::{Limits, Program, ThrowawayTree, remove_tree};
+pub use finished::{Capture, Containment, Finished, ProgramExit};
+pub use program::{Program, ProgramLimits, ThrowawayTree, remove_tree};
 pub use record::{ATTEMPT_VARIABLE, clear_attempt};
 pub use recover::{EndedAttempt, LeftoverEnd, Leftovers, LeftoversError, end_leftovers};
 pub use resources::Trip;
-pub use running::{Canceller, Running};
-pub use sandbox::{Attempted, Confinement, Proof, Reach, missed_level, proxy_environment, remedy};
+pub use running::{Canceller, RunningProgram};
+pub use sandbox::{Attempted, Confinement, Reach, SandboxProof, missed_level, proxy_environment, remedy};
 pub use spawner::{Capabilities, Spawner, StartError};
 pub use warden::{WARDEN_ARG, warden_main};

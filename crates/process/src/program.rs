@@ -23,7 +23,7 @@ pub struct Program {
     /// Given to the program, then end of file. A program that never reads it is not an error.
     #[serde(skip)]
     pub stdin: Vec<u8>,
-    pub limits: Limits,
+    pub limits: ProgramLimits,
     pub confinement: Confinement,
     /// This attempt's own directory, made ready by [`crate::clear_attempt`]: the record, the lock and the captured output.
     #[serde(with = "os_path")]
@@ -34,7 +34,7 @@ pub struct Program {
 
 /// Zero switches a limit off; a zero `grace` kills at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct ProgramLimits {
     pub wall: Duration,
     /// No new output, hardly any CPU and no file written, by any process of the tree, for this long.
     pub silence: Duration,
@@ -63,10 +63,10 @@ pub struct ThrowawayTree {
     pub hide: Vec<PathBuf>,
 }
 
-impl Limits {
+impl ProgramLimits {
     /// No limit at all but the size of what is kept.
-    pub fn none(output_cap: u64) -> Limits {
-        Limits {
+    pub fn none(output_cap: u64) -> ProgramLimits {
+        ProgramLimits {
             wall: Duration::ZERO,
             silence: Duration::ZERO,
             grace: Duration::ZERO,

@@ -27,7 +27,7 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use windlass_core::policy::ResourcePolicy;
 
-use crate::finished::{Containment, Exit};
+use crate::finished::{Containment, ProgramExit};
 use crate::procfs::{self, ProcessId};
 use crate::program::Program;
 use crate::sys;
@@ -38,7 +38,7 @@ use sample::ResourceSample;
 use tree_size::{CountProgress, TreeSize};
 
 /// A limit that was reached. The program may have gone on; one that had to be ended has
-/// `Exit::Signal(SIGKILL)`.
+/// `ProgramExit::Signal(SIGKILL)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Trip {
     Memory,
@@ -176,7 +176,7 @@ impl ResourceGuard {
     }
 
     /// Once nothing is known to be alive: what was reached, and how many processes the group still has.
-    pub fn finish(mut self, exit: &Exit) -> (Vec<Trip>, u32) {
+    pub fn finish(mut self, exit: &ProgramExit) -> (Vec<Trip>, u32) {
         let survivors = self.group.wait_until_empty();
         for trip in self.group.trips() {
             self.note(trip);
@@ -184,7 +184,7 @@ impl ResourceGuard {
         if self.resources.file_bytes > 0 && ended_by_file_size(exit) {
             self.note(Trip::FileSize);
         }
-        if self.counts_memory() && *exit != Exit::Code(0) && self.had_too_much() {
+        if self.counts_memory() && *exit != ProgramExit::Code(0) && self.had_too_much() {
             self.note(Trip::Memory);
         }
         self.look_last();
@@ -303,6 +303,6 @@ fn pause_after(began: Instant, least: Duration) -> Instant {
 }
 
 /// By the signal itself, or as a shell reports that of its last command.
-fn ended_by_file_size(exit: &Exit) -> bool {
-    *exit == Exit::Signal(libc::SIGXFSZ) || *exit == Exit::Code(128 + libc::SIGXFSZ)
+fn ended_by_file_size(exit: &ProgramExit) -> bool {
+    *exit == ProgramExit::Signal(libc::SIGXFSZ) || *exit == ProgramExit::Code(128 + libc::SIGXFSZ)
 }

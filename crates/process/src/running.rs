@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use crate::finished::{Capture, Containment, Exit, Finished};
-use crate::program::{Limits, Program};
+use crate::finished::{Capture, Containment, Finished, ProgramExit};
+use crate::program::{Program, ProgramLimits};
 use crate::record::{self, ProcessRecord};
 use crate::recover::end_recorded;
 use crate::wire;
@@ -19,13 +19,13 @@ use crate::wire;
 /// what it guards, or stuck. Longer than it takes to end a stubborn tree.
 const OVERDUE: Duration = Duration::from_secs(30);
 
-/// Dropped without [`Running::wait`], it is killed and reaped.
+/// Dropped without [`RunningProgram::wait`], it is killed and reaped.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningProgram {
     warden: Child,
     answer: Option<ChildStdout>,
     control: Arc<Control>,
-    limits: Limits,
+    limits: ProgramLimits,
     dir: PathBuf,
     started: Instant,
 }
@@ -66,8 +66,8 @@ impl Canceller {
     }
 }
 
-impl Running {
-    pub(crate) fn new(mut warden: Child, program: &Program) -> io::Result<Running> {
+impl RunningProgram {
+    pub(crate) fn new(mut warden: Child, program: &Program) -> io::Result<RunningProgram> {
         let (pipe, answer) = (warden.stdin.take(), warden.stdout.take());
         let wake = match eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) {
             Ok(wake) => wake,
@@ -80,7 +80,7 @@ impl Running {
         let state = Mutex::new(ControlState { pipe, cancelled_at: None });
         let control = Arc::new(Control { state, wake });
         let (limits, dir) = (program.limits, program.dir.clone());
-        Ok(Running { warden, answer, control, limits, dir, started: Instant::now() })
+        Ok(RunningProgram { warden, answer, control, limits, dir, started: Instant::now() })
     }
 
     pub fn canceller(&self) -> Canceller {
@@ -161,12 +161,12 @@ impl Running {
             duration: self.started.elapsed(),
             survivor_count,
             refusals: record::refusals(&self.dir),
-            ..Finished::without_output(&self.dir, Exit::WardenLost { why }, Containment::Subreaper)
+            ..Finished::without_output(&self.dir, ProgramExit::WardenLost { why }, Containment::Subreaper)
         }
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         self.control.state().pipe = None;
         let Some(mut pipe) = self.answer.take() else { return };

@@ -28,7 +28,7 @@ use crate::program::ThrowawayTree;
 use crate::sys;
 pub use attack::act as act_as_attacker;
 pub use network::{hand_out_listener, handover, proxy_environment, take_listener};
-pub use proof::{Attempted, Proof};
+pub use proof::{Attempted, SandboxProof};
 pub use reach::Reach;
 pub use remedy::{missed_level, remedy};
 pub use weaken::{SandboxDefence, Weakened};

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use windlass_core::policy::SandboxLevel;
 
-use crate::finished::{Containment, Exit};
-use crate::program::{Limits, Program, ThrowawayTree, remove_tree};
+use crate::finished::{Containment, ProgramExit};
+use crate::program::{Program, ProgramLimits, ThrowawayTree, remove_tree};
 use crate::record;
-use crate::running::Running;
+use crate::running::RunningProgram;
 use crate::sandbox::{Confinement, SandboxDefence, Weakened};
 use crate::warden::{WARDEN_ARG, probe_arguments};
 use crate::wire::{self, WantedContainment, WardenRequest};
@@ -72,19 +72,19 @@ impl Spawner {
         Spawner { warden: warden.into(), containment: None, known: Arc::default() }
     }
 
-    /// This containment or [`Exit::NotStarted`], instead of the best there is.
+    /// This containment or [`ProgramExit::NotStarted`], instead of the best there is.
     pub fn contained_by(self, containment: Containment) -> Spawner {
         Spawner { containment: Some(containment), ..self }
     }
 
-    /// Returns once a warden has the program in hand; whether it could be started is for [`Running::wait`] to
+    /// Returns once a warden has the program in hand; whether it could be started is for [`RunningProgram::wait`] to
     /// say. The first call of a spawner also finds out whether there are PID namespaces.
-    pub fn start(&self, program: &Program) -> Result<Running, StartError> {
+    pub fn start(&self, program: &Program) -> Result<RunningProgram, StartError> {
         self.start_as(program, self.asked_for(program), Weakened::from_environment())
     }
 
     /// A level is proven for the machine, whatever a test then does without.
-    pub(crate) fn start_with_every_defence(&self, program: &Program) -> Result<Running, StartError> {
+    pub(crate) fn start_with_every_defence(&self, program: &Program) -> Result<RunningProgram, StartError> {
         self.start_as(program, self.asked_for(program), Weakened::default())
     }
 
@@ -122,7 +122,7 @@ impl Spawner {
         program: &Program,
         asked: WantedContainment,
         weakened: Weakened,
-    ) -> Result<Running, StartError> {
+    ) -> Result<RunningProgram, StartError> {
         let first = program.argv.first().ok_or(StartError::NoCommand)?;
         let name = first.display().to_string();
         let unusable = |source| StartError::Directory { dir: program.dir.clone(), source };
@@ -143,7 +143,7 @@ impl Spawner {
             Some(control) => wire::write_request(control, &request),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         };
-        let running = Running::new(warden, &request.program)
+        let running = RunningProgram::new(warden, &request.program)
             .map_err(|source| StartError::Request { program: name.clone(), source })?;
         // On failure `running` is dropped, which ends and reaps the warden.
         sent.map_err(|source| StartError::Request { program: name, source })?;
@@ -207,7 +207,7 @@ impl Spawner {
             cwd,
             env: Vec::new(),
             stdin: Vec::new(),
-            limits: Limits { wall: PROBE_LIMIT, ..Limits::none(4096) },
+            limits: ProgramLimits { wall: PROBE_LIMIT, ..ProgramLimits::none(4096) },
             confinement: Confinement::none_with(tree.clone()),
             dir: made("attempt")?,
             marker: format!("probe {}", place.display()),
@@ -222,7 +222,7 @@ impl Spawner {
             }
             None => true,
         };
-        Ok(finished.exit == Exit::Code(0) && kept)
+        Ok(finished.exit == ProgramExit::Code(0) && kept)
     }
 }
 

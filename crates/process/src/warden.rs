@@ -24,7 +24,7 @@ use std::time::Instant;
 
 use rustix::process::{DumpableBehavior, getpid, getppid, set_child_subreaper, set_dumpable_behavior};
 
-use crate::finished::{Containment, Exit, Finished};
+use crate::finished::{Containment, Finished, ProgramExit};
 use crate::procfs::{self, ProcessId};
 use crate::program::Program;
 use crate::record::{self, ProcessRecord};
@@ -129,7 +129,11 @@ fn stand_over(mut request: WardenRequest, control: File) -> Finished {
                 WantedContainment::Exactly(containment) => containment,
                 WantedContainment::Best => Containment::Subreaper,
             };
-            return Finished::without_output(&request.program.dir, Exit::NotStarted { why }, containment);
+            return Finished::without_output(
+                &request.program.dir,
+                ProgramExit::NotStarted { why },
+                containment,
+            );
         }
     };
     // Nobody else of this user may look into a warden, whose result pipe decides what is believed. Until here it needs its
@@ -161,7 +165,7 @@ fn prepare(request: &mut WardenRequest) -> Result<Prepared, String> {
     match launch::launch(request, &guard, &lock) {
         Ok(launched) => Ok(Prepared { lock, guard, launched, housed }),
         Err(why) => {
-            guard.finish(&Exit::Cancelled);
+            guard.finish(&ProgramExit::Cancelled);
             Err(why)
         }
     }
@@ -180,8 +184,8 @@ fn run(mut program: Program, control: File, prepared: Prepared) -> Finished {
         Err(why) => {
             outlet.into_iter().for_each(Outlet::end);
             tree.end(Left::Program, &guard).ok();
-            guard.finish(&Exit::Cancelled);
-            return Finished::without_output(&program.dir, Exit::NotStarted { why }, containment);
+            guard.finish(&ProgramExit::Cancelled);
+            return Finished::without_output(&program.dir, ProgramExit::NotStarted { why }, containment);
         }
     };
     let started = Instant::now();
@@ -193,7 +197,7 @@ fn run(mut program: Program, control: File, prepared: Prepared) -> Finished {
             drop(go);
             watch.until_the_end(&tree, &mut guard, started)
         }
-        false => (Exit::Cancelled, Left::Program),
+        false => (ProgramExit::Cancelled, Left::Program),
     };
     outlet.into_iter().for_each(Outlet::end);
     let finished = EndedProgram { dir: &program.dir, tree, guard, watch, housed }.finish(exit, left, started);
@@ -212,7 +216,7 @@ struct EndedProgram<'a> {
 
 impl EndedProgram<'_> {
     /// Ends the tree, puts the output in order, and removes the record once nothing is alive.
-    fn finish(mut self, exit: Exit, left: Left, started: Instant) -> Finished {
+    fn finish(mut self, exit: ProgramExit, left: Left, started: Instant) -> Finished {
         let containment = self.tree.containment;
         if left != Left::Nothing {
             self.guard.look_at_strays(self.tree.leader, containment);

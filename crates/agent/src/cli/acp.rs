@@ -14,7 +14,7 @@ use serde_json::Value;
 use windlass_core::input::AttemptEnd;
 use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use self::calls::Calls;
 use super::fault::AgentFault;
@@ -118,7 +118,8 @@ impl OutputReader for AcpReader {
 
     fn end(mut self: Box<Self>, over: &ProgramEnd<'_>) -> TurnEnding {
         self.flush();
-        let is_waiting = matches!(over.exit, Exit::Stalled | Exit::TimedOut) && self.retries.0 > 0;
+        let is_waiting =
+            matches!(over.exit, ProgramExit::Stalled | ProgramExit::TimedOut) && self.retries.0 > 0;
         // Silence between two tries has a reason that was told.
         if let Some(why) = self.turn.class(&self.retries.1, over.now).filter(|_| is_waiting) {
             self.turn.give_up(why);

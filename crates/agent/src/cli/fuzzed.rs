@@ -1,7 +1,7 @@
 //! Any bytes as the output of any of the programs. A fuzzer calls this, and so does a test on every recording.
 
 use windlass_core::time::Timestamp;
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use super::{ProgramEnd, ReaderSetup, SessionStart, acp};
 use crate::agent::WallSource;
@@ -20,11 +20,11 @@ pub const PROGRAMS: usize = AGENTS.len() + 1;
 pub fn readers(data: &[u8]) {
     let [program, exit, output @ ..] = data else { return };
     let exit = match exit % 8 {
-        0..=3 => Exit::Code(0),
-        4 => Exit::Code(1),
-        5 => Exit::Code(173),
-        6 => Exit::Signal(9),
-        _ => Exit::Stalled,
+        0..=3 => ProgramExit::Code(0),
+        4 => ProgramExit::Code(1),
+        5 => ProgramExit::Code(173),
+        6 => ProgramExit::Signal(9),
+        _ => ProgramExit::Stalled,
     };
     let (round, which) = (usize::from(*program) / PROGRAMS, usize::from(*program) % PROGRAMS);
     let start =
@@ -48,7 +48,7 @@ pub fn readers(data: &[u8]) {
     let ending =
         reader.end(&ProgramEnd { exit: &exit, outside: &outside, stderr: &stderr.join(&b'\n'), now });
     let well = ending.end == windlass_core::input::AttemptEnd::Normal;
-    assert!(!well || exit == Exit::Code(0), "no turn ends well by another exit");
+    assert!(!well || exit == ProgramExit::Code(0), "no turn ends well by another exit");
     assert!(well || ending.structured.is_none(), "only a turn that ended well has a report");
     let last = stdout.iter().rev().find(|line| !line.trim_ascii().is_empty());
     let marked = |line: &&[u8]| {

@@ -10,7 +10,7 @@ use windlass_core::input::AttemptEnd;
 use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::Usage;
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use super::fault::AgentFault;
 use super::line::{count, count_or_zero, text, words};
@@ -309,8 +309,8 @@ fn usage(said: &Value) -> Option<Usage> {
     })
 }
 
-fn status_of(exit: &Exit) -> Option<u64> {
-    let Exit::Code(code @ 144..=255) = exit else { return None };
+fn status_of(exit: &ProgramExit) -> Option<u64> {
+    let ProgramExit::Code(code @ 144..=255) = exit else { return None };
     u64::try_from(*code).ok().map(|code| code + 256)
 }
 

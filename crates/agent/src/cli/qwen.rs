@@ -11,7 +11,7 @@ use windlass_core::input::AttemptEnd;
 use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use super::fault::AgentFault;
 use super::line::{count, count_or_zero, text, words};
@@ -159,7 +159,11 @@ impl OutputReader for QwenReader {
         if self.turn.usage.is_empty() && self.turn.session_total.is_empty() {
             self.turn.usage = self.so_far;
         }
-        let exit = if self.in_prose && *over.exit == Exit::Code(1) { &Exit::Code(0) } else { over.exit };
+        let exit = if self.in_prose && *over.exit == ProgramExit::Code(1) {
+            &ProgramExit::Code(0)
+        } else {
+            over.exit
+        };
         self.turn.end(self.mark, &ProgramEnd { exit, ..*over })
     }
 }

@@ -6,7 +6,7 @@ use windlass_core::live::Retry;
 use windlass_core::policy::{MAX_OWN_TRIES, MAX_OWN_WAIT};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Session, Usage, sum};
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use super::fault::{self, AgentFault, FaultReading};
 use super::line::{self, OutputLine};
@@ -238,15 +238,15 @@ impl TurnState {
     fn judge(&mut self, mark: Mark, over: &ProgramEnd<'_>, stderr: &str) -> AttemptEnd {
         let outside = over.outside.clone();
         match over.exit {
-            Exit::Cancelled | Exit::NotStarted { .. } => return outside,
-            Exit::TimedOut | Exit::Stalled | Exit::WardenLost { .. } => {
+            ProgramExit::Cancelled | ProgramExit::NotStarted { .. } => return outside,
+            ProgramExit::TimedOut | ProgramExit::Stalled | ProgramExit::WardenLost { .. } => {
                 let known = self.hopeless.take().filter(|_| outside != AttemptEnd::Budget);
                 return known.unwrap_or(outside);
             }
-            Exit::Code(_) | Exit::Signal(_) => {}
+            ProgramExit::Code(_) | ProgramExit::Signal(_) => {}
         }
         match mark {
-            Mark::Well if *over.exit == Exit::Code(0) => AttemptEnd::Normal,
+            Mark::Well if *over.exit == ProgramExit::Code(0) => AttemptEnd::Normal,
             Mark::Well => outside,
             Mark::Aborted => AttemptEnd::Killed,
             Mark::Bounded => {
@@ -268,14 +268,14 @@ impl TurnState {
             return known;
         }
         let code = match over.exit {
-            Exit::Code(0) => return AttemptEnd::Protocol { what: why.to_owned() },
-            Exit::Code(code) => *code,
-            Exit::Signal(_)
-            | Exit::TimedOut
-            | Exit::Stalled
-            | Exit::Cancelled
-            | Exit::NotStarted { .. }
-            | Exit::WardenLost { .. } => return over.outside.clone(),
+            ProgramExit::Code(0) => return AttemptEnd::Protocol { what: why.to_owned() },
+            ProgramExit::Code(code) => *code,
+            ProgramExit::Signal(_)
+            | ProgramExit::TimedOut
+            | ProgramExit::Stalled
+            | ProgramExit::Cancelled
+            | ProgramExit::NotStarted { .. }
+            | ProgramExit::WardenLost { .. } => return over.outside.clone(),
         };
         if *over.outside != (AttemptEnd::Crashed { what: format!("exit code {code}") }) {
             return over.outside.clone();

@@ -12,7 +12,7 @@ use windlass_agent::{WallSource, failure};
 use windlass_core::input::AttemptEnd;
 use windlass_core::live::Live;
 use windlass_core::time::Timestamp;
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use crate::disturbed::{apply, damage};
 
@@ -77,7 +77,7 @@ struct Read {
     ending: TurnEnding,
 }
 
-fn read(recording: &Recording, exit: &Exit) -> Read {
+fn read(recording: &Recording, exit: &ProgramExit) -> Read {
     let setup =
         ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone: Zone::utc() };
     let mut reader = acp::reader(setup);
@@ -107,7 +107,7 @@ fn every_recording_has_its_class() {
     found.sort();
     assert_eq!(found, CLASSES.map(|(name, _)| name), "each is in the table");
     for (name, expected) in CLASSES {
-        let ending = read(&recording(name), &Exit::Code(0)).ending;
+        let ending = read(&recording(name), &ProgramExit::Code(0)).ending;
         assert_eq!(class(&ending.end), expected, "{name}: {:?}", ending.end);
     }
 }
@@ -121,11 +121,11 @@ fn who_tries_over_and_over_is_ended_with_what_it_told() {
         ("codex-acp-http500", "overloaded"),
         ("codex-acp2-http500", "overloaded"),
     ] {
-        let hopeless = read(&recording(name), &Exit::Cancelled).hopeless;
+        let hopeless = read(&recording(name), &ProgramExit::Cancelled).hopeless;
         assert_eq!(hopeless.as_ref().map(class).as_deref(), Some(expected), "{name}");
     }
     for (name, _) in CLASSES.iter().filter(|(_, expected)| *expected == "normal") {
-        assert_eq!(read(&recording(name), &Exit::Code(0)).hopeless, None, "{name}");
+        assert_eq!(read(&recording(name), &ProgramExit::Code(0)).hopeless, None, "{name}");
     }
 }
 
@@ -134,7 +134,7 @@ fn who_tries_over_and_over_is_ended_with_what_it_told() {
 fn what_is_read_of_every_recording_is_a_text() {
     let mut shown = String::new();
     for (name, _) in CLASSES {
-        let Read { heard, ending, .. } = read(&recording(name), &Exit::Code(0));
+        let Read { heard, ending, .. } = read(&recording(name), &ProgramExit::Code(0));
         writeln!(shown, "# {name}").unwrap();
         heard.iter().for_each(|event| writeln!(shown, "{event:?}").unwrap());
         writeln!(shown, "end: {:?}\nagent: {}\nmessage: {}", ending.end, ending.agent, ending.message)
@@ -155,7 +155,13 @@ fn what_is_read_of_every_recording_is_a_text() {
 #[test]
 fn no_turn_ends_well_by_another_exit() {
     for (name, expected) in CLASSES.iter().filter(|(_, expected)| *expected == "normal") {
-        for exit in [Exit::Code(1), Exit::Signal(9), Exit::Stalled, Exit::TimedOut, Exit::Cancelled] {
+        for exit in [
+            ProgramExit::Code(1),
+            ProgramExit::Signal(9),
+            ProgramExit::Stalled,
+            ProgramExit::TimedOut,
+            ProgramExit::Cancelled,
+        ] {
             let ending = read(&recording(name), &exit).ending;
             assert_ne!(class(&ending.end), *expected, "{name} by {exit:?}");
         }
@@ -175,7 +181,7 @@ proptest! {
         let mut recording = recording(name);
         damages.iter().for_each(|one| apply(one, &mut recording.stdout));
         beside.iter().for_each(|one| apply(one, &mut recording.stderr));
-        let ending = read(&recording, &Exit::Code(0)).ending;
+        let ending = read(&recording, &ProgramExit::Code(0)).ending;
         let well = ending.end == AttemptEnd::Normal;
         prop_assert!(!well || expected == "normal", "{name}: {:?}", ending);
         let has_end = String::from_utf8_lossy(&recording.stdout).contains("end_turn");
@@ -184,7 +190,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read(stdout in prop::collection::vec(any::<u8>(), 0..2000), stderr in prop::collection::vec(any::<u8>(), 0..400)) {
-        let ending = read(&Recording { stdout, stderr }, &Exit::Code(0)).ending;
+        let ending = read(&Recording { stdout, stderr }, &ProgramExit::Code(0)).ending;
         prop_assert!(ending.end != AttemptEnd::Normal);
     }
 }
@@ -199,7 +205,7 @@ fn an_end_that_is_missing_cut_or_doubled_is_no_success() {
             lines.iter().rposition(|line| String::from_utf8_lossy(line).contains("\"end_turn\"")).unwrap();
         let ends_well = |lines: &[&[u8]]| {
             let changed = Recording { stdout: lines.join(&b'\n'), stderr: whole.stderr.clone() };
-            read(&changed, &Exit::Code(0)).ending.end == AttemptEnd::Normal
+            read(&changed, &ProgramExit::Code(0)).ending.end == AttemptEnd::Normal
         };
         assert!(ends_well(&lines), "{name}");
         assert!(!ends_well(&lines[..end]), "{name}: missing");
@@ -219,7 +225,7 @@ fn giant_lines_and_deep_ones_are_passed_over() {
     for line in [giant, deep] {
         let mut disturbed = recording("codex-acp2-ok");
         disturbed.stdout.splice(0..0, format!("{line}\n").into_bytes());
-        let ending = read(&disturbed, &Exit::Code(0)).ending;
+        let ending = read(&disturbed, &ProgramExit::Code(0)).ending;
         assert_eq!(ending.end, AttemptEnd::Normal);
         assert_eq!(ending.notes, ["1 lines of its output were not read"]);
     }

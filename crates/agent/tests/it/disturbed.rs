@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use windlass_agent::cli::fuzzed;
 use windlass_agent::registry;
 use windlass_core::input::AttemptEnd;
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use crate::recorded::{Recording, read, recording};
 use crate::recordings::TABLE;
@@ -145,7 +145,13 @@ fn an_end_marker_that_is_missing_cut_doubled_or_early_is_no_success() {
 #[test]
 fn a_good_stream_is_no_success_of_a_program_that_failed() {
     for whole in good() {
-        for exit in [Exit::Code(1), Exit::Signal(9), Exit::TimedOut, Exit::Stalled, Exit::Cancelled] {
+        for exit in [
+            ProgramExit::Code(1),
+            ProgramExit::Signal(9),
+            ProgramExit::TimedOut,
+            ProgramExit::Stalled,
+            ProgramExit::Cancelled,
+        ] {
             let failed = Recording { exit: exit.clone(), ..recording(whole.name, exit.clone()) };
             let ending = read(&failed).ending;
             assert!(
@@ -170,7 +176,7 @@ fn giant_lines_and_deep_ones_are_passed_over() {
     let deep = format!("{{\"type\":\"result\",\"x\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     for agent in registry::names() {
         let (name, ..) = TABLE.iter().find(|(name, ..)| *name == format!("{agent}-ok")).unwrap();
-        let whole = recording(name, Exit::Code(0));
+        let whole = recording(name, ProgramExit::Code(0));
         for line in [&giant, &deep] {
             let disturbed = with_lines(&whole, |lines| lines.insert(1, line.as_bytes()));
             let ending = read(&disturbed).ending;

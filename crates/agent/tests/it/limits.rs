@@ -9,7 +9,7 @@ use windlass_agent::registry;
 use windlass_agent::reset::Zone;
 use windlass_core::input::AttemptEnd;
 use windlass_core::time::Timestamp;
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use crate::recorded::now;
 use crate::recordings::class_name;
@@ -25,7 +25,7 @@ fn end_of(program: &str, stdout: &str, stderr: &str, code: i32) -> (Option<Attem
         reader.error_line(line.as_bytes(), now());
     }
     let hopeless = reader.hopeless();
-    let exit = Exit::Code(code);
+    let exit = ProgramExit::Code(code);
     let outside = failure::class(&exit, WallSource::Agent, &[]);
     let over = ProgramEnd { exit: &exit, outside: &outside, stderr: stderr.as_bytes(), now: now() };
     (hopeless, reader.end(&over).end)

@@ -14,7 +14,7 @@ use windlass_core::id::Nonce;
 use windlass_core::input::{AttemptEnd, Report};
 use windlass_core::policy::Role;
 use windlass_core::time::Timestamp;
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use crate::recordings::class_name;
 use crate::stage::Stage;
@@ -91,7 +91,7 @@ fn the_last_message_of_another_turn_is_no_report() {
 }
 
 /// As a turn would end with this conversation, if any, and this standard error.
-fn end_of(name: &str, stderr: &[u8], exit: &Exit) -> TurnEnding {
+fn end_of(name: &str, stderr: &[u8], exit: &ProgramExit) -> TurnEnding {
     let setup =
         ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone: Zone::utc() };
     let mut reader = acp::reader(setup);
@@ -111,7 +111,7 @@ fn an_acp_agents_standard_error_makes_no_other_end_of_its_conversation() {
         let stderr = fs::read(dir("acp").join(format!("{name}.stderr"))).unwrap();
         let spoke = dir("acp").join(format!("{name}.jsonl")).exists();
         // Those without a conversation were recorded by their standard error alone: a program that dies so.
-        let exit = if spoke { Exit::Code(0) } else { Exit::Code(1) };
+        let exit = if spoke { ProgramExit::Code(0) } else { ProgramExit::Code(1) };
         let (with, without) = (end_of(name, &stderr, &exit), end_of(name, b"", &exit));
         if spoke {
             assert_eq!(with.end, without.end, "{name}");

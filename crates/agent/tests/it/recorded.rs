@@ -12,13 +12,13 @@ use windlass_core::input::AttemptEnd;
 use windlass_core::live::Live;
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 pub struct Recording {
     pub name: &'static str,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
-    pub exit: Exit,
+    pub exit: ProgramExit,
 }
 
 pub struct Read {
@@ -32,7 +32,7 @@ pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings")
 }
 
-pub fn recording(name: &'static str, exit: Exit) -> Recording {
+pub fn recording(name: &'static str, exit: ProgramExit) -> Recording {
     let part = |kind: &str| std::fs::read(folder().join(format!("{name}.{kind}"))).unwrap_or_default();
     let (stdout, stderr) = (part("jsonl"), part("stderr"));
     assert!(!stdout.is_empty() || !stderr.is_empty(), "{name} is recorded");

@@ -8,7 +8,7 @@ use windlass_agent::cli::TurnEnding;
 use windlass_core::input::AttemptEnd;
 use windlass_core::live::Live;
 use windlass_core::usage::ModelUsage;
-use windlass_process::Exit;
+use windlass_process::ProgramExit as Exit;
 
 use crate::recorded::{Read, folder, read, recording};
 

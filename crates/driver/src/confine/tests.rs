@@ -1,7 +1,9 @@
 use std::path::Path;
 
 use windlass_core::policy::ResourcePolicy;
-use windlass_process::{Client, Container, ContainerError, Engine, Limits, Program, container_command_line};
+use windlass_process::{
+    Client, Container, ContainerError, Engine, Program, ProgramLimits, container_command_line,
+};
 
 use super::*;
 
@@ -27,7 +29,7 @@ fn asked(confine: &Confine, network: NetworkPolicy, own: &Own) -> Result<Vec<Str
         cwd: "/state/space".into(),
         env: Vec::new(),
         stdin: Vec::new(),
-        limits: Limits { resources: confine.resources, ..Limits::none(1) },
+        limits: ProgramLimits { resources: confine.resources, ..ProgramLimits::none(1) },
         dir: "/state/attempts/author".into(),
         marker: "m".to_owned(),
         confinement: confinement.clone(),

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use windlass_core::policy::{NetworkKind, NetworkPolicy, ResourcePolicy, SandboxLevel};
 use windlass_process::{
-    Confinement, Containment, Limits, Program, Reach, Spawner, ThrowawayTree, WARDEN_ARG, remedy, warden_main,
+    Confinement, Containment, Program, ProgramLimits, Reach, Spawner, ThrowawayTree, WARDEN_ARG, remedy,
+    warden_main,
 };
 
 fn main() -> ExitCode {
@@ -65,11 +66,11 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         cwd,
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         stdin: Vec::new(),
-        limits: Limits {
+        limits: ProgramLimits {
             wall: Duration::from_secs(60),
             silence: Duration::from_millis(number("silence_ms")),
             resources,
-            ..Limits::none(1 << 20)
+            ..ProgramLimits::none(1 << 20)
         },
         confinement,
         marker: settings.get("marker").cloned().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! What a program would do that wants out, really tried: the inner half of [`Proof`](crate::Proof).
+//! What a program would do that wants out, really tried: the inner half of [`SandboxProof`](crate::SandboxProof).
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use windlass_core::policy::SandboxLevel;
 
 use crate::procfs;
-use crate::sandbox::Proof;
+use crate::sandbox::SandboxProof;
 use crate::spawner::Spawner;
 
 /// One that did not hold is not kept: whoever follows its remedy is believed at once.
 #[derive(Debug, Serialize, Deserialize)]
 struct Cache {
     circumstances: Circumstances,
-    proofs: Vec<Proof>,
+    proofs: Vec<SandboxProof>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ struct Circumstances {
 impl Spawner {
     /// As [`Spawner::prove`], but asks `cache` first, a file of the caller's. One that is damaged, of another
     /// boot, kernel, binary or user, or that others may write, is not believed.
-    pub fn prove_once(&self, level: SandboxLevel, scratch: &Path, cache: &Path) -> Proof {
+    pub fn prove_once(&self, level: SandboxLevel, scratch: &Path, cache: &Path) -> SandboxProof {
         let Ok(circumstances) = self.circumstances() else { return self.prove(level, scratch) };
         let mut known = read(cache, &circumstances);
         if let Some(proof) = known.iter().find(|proof| proof.level == level) {
@@ -59,7 +59,7 @@ impl Spawner {
     }
 }
 
-fn read(path: &Path, circumstances: &Circumstances) -> Vec<Proof> {
+fn read(path: &Path, circumstances: &Circumstances) -> Vec<SandboxProof> {
     let ours = std::fs::symlink_metadata(path)
         .is_ok_and(|found| found.is_file() && found.uid() == circumstances.user && found.mode() & 0o022 == 0);
     let text = if ours { std::fs::read(path).unwrap_or_default() } else { Vec::new() };

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use windlass_core::policy::{NetworkKind, NetworkPolicy, SandboxLevel};
 
 use crate::container::Image;
-use crate::finished::{Containment, Exit};
+use crate::finished::{Containment, ProgramExit};
 use crate::procfs::ProcessId;
-use crate::program::{Limits, Program};
+use crate::program::{Program, ProgramLimits};
 use crate::record;
 use crate::sandbox::attack::{DAEMON_FILE, Escape, SECRET, Targets, Tried, socket_in};
 use crate::sandbox::{Confinement, Reach};
@@ -28,7 +28,7 @@ const UNTOUCHED: &str = "untouched";
 
 /// What was tried inside a level, and whether the level held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proof {
+pub struct SandboxProof {
     pub level: SandboxLevel,
     /// The level can be made here, and every attempt was stopped.
     pub held: bool,
@@ -45,33 +45,33 @@ pub struct Attempted {
     pub detail: String,
 }
 
-impl Proof {
-    fn refused(level: SandboxLevel, why: String) -> Proof {
-        Proof { level, held: false, refused: Some(why), attempts: Vec::new() }
+impl SandboxProof {
+    fn refused(level: SandboxLevel, why: String) -> SandboxProof {
+        SandboxProof { level, held: false, refused: Some(why), attempts: Vec::new() }
     }
 }
 
 impl Spawner {
     /// Runs a program of ours at `level`, with no network, that tries to get out; then looks what it did.
     /// `scratch` is an existing directory, which is left as it was.
-    pub fn prove(&self, level: SandboxLevel, scratch: &Path) -> Proof {
+    pub fn prove(&self, level: SandboxLevel, scratch: &Path) -> SandboxProof {
         self.prove_in(level, None, scratch)
     }
 
     /// The same attacks, from inside a container of this image.
-    pub fn prove_container(&self, image: &Image, scratch: &Path) -> Proof {
+    pub fn prove_container(&self, image: &Image, scratch: &Path) -> SandboxProof {
         self.prove_in(SandboxLevel::Container, Some(image), scratch)
     }
 
-    fn prove_in(&self, level: SandboxLevel, image: Option<&Image>, scratch: &Path) -> Proof {
+    fn prove_in(&self, level: SandboxLevel, image: Option<&Image>, scratch: &Path) -> SandboxProof {
         let proven = self.in_probe_dir(scratch, |place| self.prove_at(level, image, place));
         proven.unwrap_or_else(|error| {
             let why = format!("cannot prepare a test of the level in {}: {error}", scratch.display());
-            Proof::refused(level, why)
+            SandboxProof::refused(level, why)
         })
     }
 
-    fn prove_at(&self, level: SandboxLevel, image: Option<&Image>, place: &Path) -> io::Result<Proof> {
+    fn prove_at(&self, level: SandboxLevel, image: Option<&Image>, place: &Path) -> io::Result<SandboxProof> {
         let ground = Ground::lay(place)?;
         let mut program = self.attacker(level, &ground)?;
         if let Some(image) = image {
@@ -84,14 +84,14 @@ impl Spawner {
         };
         let finished = spawner.start_with_every_defence(&program).map_err(io::Error::other)?.wait();
         let why = match finished.exit {
-            Exit::Code(0) => return ground.judge(level, &finished.stdout.path),
-            Exit::NotStarted { why } => why,
-            ended @ (Exit::Code(_)
-            | Exit::Signal(_)
-            | Exit::TimedOut
-            | Exit::Stalled
-            | Exit::Cancelled
-            | Exit::WardenLost { .. }) => {
+            ProgramExit::Code(0) => return ground.judge(level, &finished.stdout.path),
+            ProgramExit::NotStarted { why } => why,
+            ended @ (ProgramExit::Code(_)
+            | ProgramExit::Signal(_)
+            | ProgramExit::TimedOut
+            | ProgramExit::Stalled
+            | ProgramExit::Cancelled
+            | ProgramExit::WardenLost { .. }) => {
                 let said = std::fs::read(record::stderr_path(&program.dir)).unwrap_or_default();
                 format!(
                     "the test of the level ended with {ended:?}: {}",
@@ -99,7 +99,7 @@ impl Spawner {
                 )
             }
         };
-        Ok(Proof::refused(level, why))
+        Ok(SandboxProof::refused(level, why))
     }
 
     fn attacker(&self, level: SandboxLevel, ground: &Ground) -> io::Result<Program> {
@@ -115,7 +115,7 @@ impl Spawner {
             cwd: targets.work.clone(),
             env: Vec::new(),
             stdin: serde_json::to_vec(targets)?,
-            limits: Limits { wall: PROOF_LIMIT, ..Limits::none(1 << 20) },
+            limits: ProgramLimits { wall: PROOF_LIMIT, ..ProgramLimits::none(1 << 20) },
             confinement: Confinement {
                 level,
                 reach,
@@ -216,17 +216,20 @@ impl Ground {
     }
 
     /// The probe's own word counts against the level, never for it: what can be seen from here is looked at.
-    fn judge(&self, level: SandboxLevel, said: &Path) -> io::Result<Proof> {
+    fn judge(&self, level: SandboxLevel, said: &Path) -> io::Result<SandboxProof> {
         let text = std::fs::read_to_string(said)?;
         let tried: Vec<Tried> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let mut attempts = Vec::new();
         for attack in Escape::ALL {
             let Some(tried) = tried.iter().find(|tried| tried.attack == attack) else {
-                return Ok(Proof::refused(level, format!("the test did not try to {}", attack.what())));
+                return Ok(SandboxProof::refused(
+                    level,
+                    format!("the test did not try to {}", attack.what()),
+                ));
             };
             attempts.push(self.attempted(tried)?);
         }
-        Ok(Proof { level, held: attempts.iter().all(|attempt| attempt.held), refused: None, attempts })
+        Ok(SandboxProof { level, held: attempts.iter().all(|attempt| attempt.held), refused: None, attempts })
     }
 
     fn attempted(&self, tried: &Tried) -> io::Result<Attempted> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use windlass_core::policy::{MissedLevel, SandboxLevel};
 
-use crate::sandbox::Proof;
+use crate::sandbox::SandboxProof;
 use crate::sys;
 
 /// The first kernel with `mount_setattr`, by which a whole tree is made read-only at once.
@@ -13,12 +13,12 @@ const LANDLOCK_SINCE: (u32, u32) = (5, 13);
 const CAP_SYS_ADMIN: u64 = 1 << 21;
 
 /// Why a level does not hold here, and the exact steps on this host, in lines. `None` for a proof that held.
-pub fn missed_level(proof: &Proof) -> Option<MissedLevel> {
+pub fn missed_level(proof: &SandboxProof) -> Option<MissedLevel> {
     (!proof.held).then(|| advise(proof, &Host::look()))
 }
 
 /// The same in words. Empty for a proof that held.
-pub fn remedy(proof: &Proof) -> String {
+pub fn remedy(proof: &SandboxProof) -> String {
     missed_level(proof).map_or_else(String::new, |missed| in_words(&missed))
 }
 
@@ -83,7 +83,7 @@ impl Host {
     }
 }
 
-fn advise(proof: &Proof, host: &Host) -> MissedLevel {
+fn advise(proof: &SandboxProof, host: &Host) -> MissedLevel {
     let why = match &proof.refused {
         Some(why) => why.clone(),
         None => broken(proof),
@@ -104,7 +104,7 @@ const FOR_CONTAINER: &str = "Look at how the engine is set up: `docker info` or 
                              image can be started by this user. Or use a level of windlass's own: sandbox.level = \
                              \"auto\".";
 
-fn broken(proof: &Proof) -> String {
+fn broken(proof: &SandboxProof) -> String {
     let broken = proof.attempts.iter().filter(|attempt| !attempt.held);
     let list: Vec<String> =
         broken.map(|attempt| format!("could {} ({})", attempt.what, attempt.detail)).collect();
@@ -227,7 +227,7 @@ mod tests {
     use crate::sandbox::Attempted;
 
     fn said(level: SandboxLevel, why: &str, host: Host) -> String {
-        let proof = Proof { level, held: false, refused: Some(why.to_owned()), attempts: Vec::new() };
+        let proof = SandboxProof { level, held: false, refused: Some(why.to_owned()), attempts: Vec::new() };
         in_words(&advise(&proof, &host))
     }
 
@@ -323,13 +323,14 @@ mod tests {
     fn what_went_through_is_listed() {
         let attempt = |what: &str, held| Attempted { what: what.to_owned(), held, detail: "how".to_owned() };
         let attempts = vec![attempt("read a secret", false), attempt("write", true)];
-        let proof = Proof { level: SandboxLevel::Landlock, held: false, refused: None, attempts };
+        let proof = SandboxProof { level: SandboxLevel::Landlock, held: false, refused: None, attempts };
         assert!(in_words(&advise(&proof, &laptop())).contains("a program could read a secret (how)\n"));
     }
 
     #[test]
     fn a_level_that_holds_needs_no_remedy() {
-        let proof = Proof { level: SandboxLevel::Landlock, held: true, refused: None, attempts: Vec::new() };
+        let proof =
+            SandboxProof { level: SandboxLevel::Landlock, held: true, refused: None, attempts: Vec::new() };
         assert_eq!(missed_level(&proof), None);
     }
 }

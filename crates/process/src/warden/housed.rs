@@ -9,7 +9,7 @@ use rustix::process::{getegid, geteuid, getpid};
 use windlass_core::policy::{ResourcePolicy, SandboxLevel};
 
 use crate::container::{Client, Container, Image, command_line};
-use crate::finished::{Containment, Exit};
+use crate::finished::{Containment, ProgramExit};
 use crate::procfs::ProcessId;
 use crate::record::{self, NamedContainer};
 use crate::recover::ENGINE_PATIENCE;
@@ -86,17 +86,17 @@ impl Housed {
     }
 
     /// What a client says of itself is not the end of a program.
-    pub fn exit(&self, exit: Exit, dir: &Path) -> Exit {
+    pub fn exit(&self, exit: ProgramExit, dir: &Path) -> ProgramExit {
         let made = std::fs::read(&self.cid_file).is_ok_and(|id| !id.is_empty());
         match exit {
-            Exit::Code(NOT_MADE) if !made => Exit::NotStarted { why: self.said(dir) },
-            exit @ (Exit::Code(_)
-            | Exit::Signal(_)
-            | Exit::TimedOut
-            | Exit::Stalled
-            | Exit::Cancelled
-            | Exit::NotStarted { .. }
-            | Exit::WardenLost { .. }) => exit,
+            ProgramExit::Code(NOT_MADE) if !made => ProgramExit::NotStarted { why: self.said(dir) },
+            exit @ (ProgramExit::Code(_)
+            | ProgramExit::Signal(_)
+            | ProgramExit::TimedOut
+            | ProgramExit::Stalled
+            | ProgramExit::Cancelled
+            | ProgramExit::NotStarted { .. }
+            | ProgramExit::WardenLost { .. }) => exit,
         }
     }
 

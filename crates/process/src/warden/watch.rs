@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use crate::activity::{OutputStream, Stall};
-use crate::finished::{Capture, Exit};
-use crate::program::{Limits, Program};
+use crate::finished::{Capture, ProgramExit};
+use crate::program::{Program, ProgramLimits};
 use crate::record;
 use crate::resources::ResourceGuard;
 use crate::sys;
@@ -33,7 +33,7 @@ pub struct Pipes {
 }
 
 pub struct ProgramWatch {
-    limits: Limits,
+    limits: ProgramLimits,
     control: Option<File>,
     report: Option<OwnedFd>,
     reports: LeaderReports,
@@ -49,7 +49,7 @@ pub struct ProgramWatch {
 
 /// Why the program is being ended, and when it is killed.
 struct Tripped {
-    exit: Exit,
+    exit: ProgramExit,
     kill_at: Instant,
 }
 
@@ -101,7 +101,7 @@ impl ProgramWatch {
         tree: &ProcessTree,
         guard: &mut ResourceGuard,
         started: Instant,
-    ) -> (Exit, Left) {
+    ) -> (ProgramExit, Left) {
         self.write_stdin();
         loop {
             if let Some(end) = self.end_of_program(tree) {
@@ -115,7 +115,7 @@ impl ProgramWatch {
             }
             if self.tripped.is_none() && guard.look(tree.leader, tree.containment) {
                 // What takes more than its share is not asked to end.
-                self.tripped = Some(Tripped { exit: Exit::Signal(libc::SIGKILL), kill_at: now });
+                self.tripped = Some(Tripped { exit: ProgramExit::Signal(libc::SIGKILL), kill_at: now });
             }
             if let Some(tripped) = &self.tripped
                 && tripped.kill_at <= now
@@ -205,15 +205,15 @@ impl ProgramWatch {
             Ok(0) => {
                 // It died, and nobody is left to wait for a gentle end.
                 self.control = None;
-                let exit = self.tripped.take().map_or(Exit::Cancelled, |tripped| tripped.exit);
+                let exit = self.tripped.take().map_or(ProgramExit::Cancelled, |tripped| tripped.exit);
                 self.tripped = Some(Tripped { exit, kill_at: now });
             }
-            Ok(size) if bytes[..size].contains(&CANCEL) => self.trip(Exit::Cancelled, tree, now),
+            Ok(size) if bytes[..size].contains(&CANCEL) => self.trip(ProgramExit::Cancelled, tree, now),
             Ok(_) | Err(_) => {}
         }
     }
 
-    fn trip(&mut self, exit: Exit, tree: &ProcessTree, now: Instant) {
+    fn trip(&mut self, exit: ProgramExit, tree: &ProcessTree, now: Instant) {
         if self.tripped.is_some() {
             return;
         }
@@ -223,7 +223,7 @@ impl ProgramWatch {
         self.tripped = Some(Tripped { exit, kill_at: now + self.limits.grace });
     }
 
-    fn end_of_program(&mut self, tree: &ProcessTree) -> Option<(Exit, Left)> {
+    fn end_of_program(&mut self, tree: &ProcessTree) -> Option<(ProgramExit, Left)> {
         let reaped = reap_all().ok().flatten().unwrap_or_default();
         let leader = reaped.iter().find(|reaped| reaped.pid == tree.leader);
         if let Some(pipe) = &self.report
@@ -232,7 +232,7 @@ impl ProgramWatch {
             self.reports.read(pipe);
         }
         let (exit, left) = match (self.reports.next(), leader) {
-            (Some(LeaderReport::NotStarted(why)), _) => (Exit::NotStarted { why }, Left::Strays),
+            (Some(LeaderReport::NotStarted(why)), _) => (ProgramExit::NotStarted { why }, Left::Strays),
             (Some(LeaderReport::Ended { status, alone }), _) => {
                 (exit_of(status), if alone { Left::Nothing } else { Left::Strays })
             }
@@ -240,20 +240,20 @@ impl ProgramWatch {
             (None, None) => return None,
         };
         let exit = match (self.tripped.take(), exit) {
-            (_, exit @ Exit::NotStarted { .. }) | (None, exit) => exit,
+            (_, exit @ ProgramExit::NotStarted { .. }) | (None, exit) => exit,
             (Some(tripped), _) => tripped.exit,
         };
         Some((exit, left))
     }
 
-    fn overdue(&self, started: Instant, now: Instant) -> Option<Exit> {
+    fn overdue(&self, started: Instant, now: Instant) -> Option<ProgramExit> {
         let wall = self.limits.wall;
-        (!wall.is_zero() && now >= started + wall).then_some(Exit::TimedOut)
+        (!wall.is_zero() && now >= started + wall).then_some(ProgramExit::TimedOut)
     }
 
-    fn stalled(&mut self, tree: &ProcessTree, guard: &ResourceGuard) -> Option<Exit> {
+    fn stalled(&mut self, tree: &ProcessTree, guard: &ResourceGuard) -> Option<ProgramExit> {
         self.stall = self.pulse.as_mut()?.look(tree, guard);
-        self.stall.map(|_| Exit::Stalled)
+        self.stall.map(|_| ProgramExit::Stalled)
     }
 
     fn next_deadline(&self, started: Instant, look: Option<Instant>) -> Option<Instant> {
@@ -296,11 +296,11 @@ impl Feed {
     }
 }
 
-fn exit_of(status: i32) -> Exit {
+fn exit_of(status: i32) -> ProgramExit {
     if libc::WIFSIGNALED(status) {
-        Exit::Signal(libc::WTERMSIG(status))
+        ProgramExit::Signal(libc::WTERMSIG(status))
     } else {
-        Exit::Code(libc::WEXITSTATUS(status))
+        ProgramExit::Code(libc::WEXITSTATUS(status))
     }
 }
 

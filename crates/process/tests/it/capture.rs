@@ -1,6 +1,6 @@
 //! What is kept of what a program prints.
 
-use windlass_process::{Containment, Exit, Finished, Limits};
+use windlass_process::{Containment, Finished, ProgramExit, ProgramLimits};
 use windlass_testkit::alive;
 
 use crate::stage::{CAP, Stage, containments, eventually, run, spawner, stderr, stdout, warden_of};
@@ -21,7 +21,7 @@ fn head_and_tail_of_long_output_are_kept() {
     let stage = Stage::new();
     for containment in containments() {
         let mut program = stage.program(&["seq", "1", "1000000"]);
-        program.limits = Limits::none(1000);
+        program.limits = ProgramLimits::none(1000);
         let finished = run(&program, containment);
         let text = stdout(&finished);
         assert!(text.starts_with("1\n2\n3\n"), "{text}");
@@ -40,7 +40,7 @@ fn a_flood_leaves_the_warden_as_small_as_a_whisper() {
         let (_, whisper_peak) = run_and_measure(&stage, "echo hello", containment);
         // No newline in it: a line of 200 MB.
         let (flood, flood_peak) = run_and_measure(&stage, "head -c 200000000 /dev/zero", containment);
-        assert_eq!(flood.exit, Exit::Code(0));
+        assert_eq!(flood.exit, ProgramExit::Code(0));
         assert_eq!(flood.stdout.total_bytes, 200_000_000);
         assert_eq!(flood.stdout.kept_bytes, CAP);
         assert!(std::fs::metadata(&flood.stdout.path).unwrap().len() < CAP + 100);
@@ -68,7 +68,7 @@ fn output_can_be_followed_while_it_is_printed() {
             std::fs::read(program.dir.join("stdout")).is_ok_and(|text| text == b"first\n")
         });
         std::fs::write(stage.work().join("seen"), "").unwrap();
-        assert_eq!(running.wait().exit, Exit::Code(0));
+        assert_eq!(running.wait().exit, ProgramExit::Code(0));
     }
 }
 

@@ -1,6 +1,6 @@
 //! After the end nothing of an attempt is alive. `run` checks that each time; here are the hard cases.
 
-use windlass_process::Exit;
+use windlass_process::ProgramExit;
 
 use crate::stage::{
     SOON, Stage, carriers, containments, eventually, given, kill_warden_of, run, spawner, stdout, warden_of,
@@ -13,7 +13,7 @@ fn a_daemon_is_dead_before_wait_returns() {
         let script = "setsid sh -c '(trap \"\" TERM HUP; touch daemon; while :; do date >>written; sleep 0.01; done) &' &
             while [ ! -s written ]; do sleep 0.01; done; rm written";
         let finished = run(&stage.shell(script), containment);
-        assert_eq!(finished.exit, Exit::Code(0));
+        assert_eq!(finished.exit, ProgramExit::Code(0));
         assert!(finished.stray_count >= 1);
         std::fs::remove_file(stage.work().join("written")).ok();
     }
@@ -33,7 +33,7 @@ fn a_grandchild_that_holds_the_pipe_delays_nothing() {
     let stage = Stage::new();
     for containment in containments() {
         let finished = run(&stage.shell("(setsid sleep 60 &) ; echo done"), containment);
-        assert_eq!((finished.exit.clone(), stdout(&finished)), (Exit::Code(0), "done\n".to_owned()));
+        assert_eq!((finished.exit.clone(), stdout(&finished)), (ProgramExit::Code(0), "done\n".to_owned()));
         assert!(finished.duration < SOON);
     }
 }
@@ -45,10 +45,10 @@ fn a_program_that_keeps_forking_is_dead_too() {
         // A chain in which each link starts the next and leaves: at any moment only one or two are alive.
         let script = "echo 'setsid sh ./link & exit 0' >link; sh ./link; sleep 0.05; exit 5";
         let finished = run(&stage.shell(script), containment);
-        assert_eq!(finished.exit, Exit::Code(5));
+        assert_eq!(finished.exit, ProgramExit::Code(5));
         let storm = "for i in 1 2 3 4 5 6 7 8; do (while :; do (sleep 5 &) ; sleep 0.01; done) & done; sleep 0.2; exit 6";
         let finished = run(&stage.shell(storm), containment);
-        assert_eq!(finished.exit, Exit::Code(6));
+        assert_eq!(finished.exit, ProgramExit::Code(6));
         assert!(finished.stray_count >= 8, "{}", finished.stray_count);
     }
 }
@@ -81,7 +81,7 @@ fn a_warden_that_is_killed_takes_its_tree_along() {
         eventually("all are there", || carriers(&program.marker).len() >= 4);
         kill_warden_of(&program);
         let finished = running.wait();
-        assert!(matches!(finished.exit, Exit::WardenLost { .. }), "{:?}", finished.exit);
+        assert!(matches!(finished.exit, ProgramExit::WardenLost { .. }), "{:?}", finished.exit);
         assert_eq!(finished.survivor_count, 0);
         assert_eq!(given(&program.marker), Vec::<String>::new());
     }

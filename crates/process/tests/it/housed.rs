@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::policy::{NetworkKind, NetworkPolicy, SandboxLevel};
-use windlass_process::{Client, Confinement, Engine, Exit, Finished, Image, Program, Reach, Spawner};
+use windlass_process::{Client, Confinement, Engine, Finished, Image, Program, ProgramExit, Reach, Spawner};
 use windlass_testkit::stand_in::StandIn;
 
 use crate::stage::{Stage, WARDEN, carriers, eventually, given, kill_warden_of, stderr, stdout};
@@ -61,7 +61,7 @@ fn a_program_has_its_input_its_output_and_its_exit() {
     let finished = run(&program);
     assert_eq!(
         (&finished.exit, stdout(&finished).as_str()),
-        (&Exit::Code(7), "a brief\n"),
+        (&ProgramExit::Code(7), "a brief\n"),
         "{}",
         stderr(&finished)
     );
@@ -84,11 +84,11 @@ fn what_outlives_its_program_or_its_time_is_ended_by_the_engine() {
     let stage = Stage::new();
     let Some((engine, image)) = image(&stage) else { return };
     let finished = run(&housed(&stage, &image, "setsid sleep 60 & exit 0"));
-    assert_eq!(finished.exit, Exit::Code(0));
+    assert_eq!(finished.exit, ProgramExit::Code(0));
     let mut program = housed(&stage, &image, "trap '' TERM; touch up; sleep 60 & while :; do wait; done");
     program.limits.wall = Duration::from_secs(2);
     let finished = run(&program);
-    assert_eq!(finished.exit, Exit::TimedOut, "{}", stderr(&finished));
+    assert_eq!(finished.exit, ProgramExit::TimedOut, "{}", stderr(&finished));
     assert!(stage.work().join("up").exists());
     assert!(engine.asked().last().unwrap().starts_with("inspect"), "{:?}", engine.asked());
 }
@@ -100,14 +100,14 @@ fn a_client_that_makes_no_container_has_run_nothing() {
     let other = Image { id: "sha256:ffff".to_owned(), ..image.clone() };
     let finished = run(&housed(&stage, &other, "touch ran"));
     let why = "docker made no container: stand-in: another image: sha256:ffff".to_owned();
-    assert_eq!(finished.exit, Exit::NotStarted { why });
+    assert_eq!(finished.exit, ProgramExit::NotStarted { why });
     assert!(!stage.work().join("ran").exists());
     // A program may end with the same number.
-    assert_eq!(run(&housed(&stage, &image, "exit 125")).exit, Exit::Code(125));
+    assert_eq!(run(&housed(&stage, &image, "exit 125")).exit, ProgramExit::Code(125));
     let mut allow = housed(&stage, &image, "touch ran");
     allow.confinement.network =
         NetworkPolicy { kind: NetworkKind::Allow, allow: vec!["a.org:443".to_owned()] };
-    let Exit::NotStarted { why } = run(&allow).exit else { panic!("it was started") };
+    let ProgramExit::NotStarted { why } = run(&allow).exit else { panic!("it was started") };
     assert!(why.contains("network.allow does not work at level container"), "{why}");
 }
 
@@ -120,7 +120,7 @@ fn a_container_whose_warden_was_killed_is_ended_before_anything_new_starts() {
     stage.await_file("up");
     kill_warden_of(&program);
     let finished = running.wait();
-    assert!(matches!(finished.exit, Exit::WardenLost { .. }), "{finished:?}");
+    assert!(matches!(finished.exit, ProgramExit::WardenLost { .. }), "{finished:?}");
     assert!(engine.asked().iter().any(|line| line.starts_with("kill --signal KILL windlass-")));
     eventually("nothing of it is alive", || carriers(&program.marker).is_empty());
 }

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use windlass_process::{Containment, Exit, LeftoverEnd, LeftoversError, Program, end_leftovers};
+use windlass_process::{Containment, LeftoverEnd, LeftoversError, Program, ProgramExit, end_leftovers};
 
 use crate::stage::{SOON, Stage, WARDEN, carriers, containments, eventually, spawner};
 
@@ -60,7 +60,7 @@ fn leftovers_whose_warden_hangs_are_killed_and_named() {
         let LeftoverEnd::Killed { pids } = &ended.how else { panic!("{left:?}") };
         assert!(pids.contains(&warden.as_raw_pid()) && pids.len() >= 2, "{pids:?}");
         assert_eq!(end_leftovers(&stage.attempts(), SOON).unwrap().ended, [], "once is enough");
-        assert!(matches!(running.wait().exit, Exit::WardenLost { .. }));
+        assert!(matches!(running.wait().exit, ProgramExit::WardenLost { .. }));
         eventually("all dead", || carriers(&program.marker).is_empty());
     }
 }

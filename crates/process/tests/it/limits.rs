@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_process::{Exit, Limits, Program};
+use windlass_process::{Program, ProgramExit, ProgramLimits};
 
 use crate::stage::{CAP, Stage, containments, eventually, given, run, spawner, stdout, warden_of};
 
@@ -10,7 +10,7 @@ const GRACE: Duration = Duration::from_millis(300);
 
 fn limited(mut program: Program, wall_ms: u64, silence_ms: u64) -> Program {
     let (wall, silence) = (Duration::from_millis(wall_ms), Duration::from_millis(silence_ms));
-    program.limits = Limits { wall, silence, grace: GRACE, ..Limits::none(CAP) };
+    program.limits = ProgramLimits { wall, silence, grace: GRACE, ..ProgramLimits::none(CAP) };
     program
 }
 
@@ -19,7 +19,7 @@ fn a_program_that_never_ends_hits_the_wall() {
     let stage = Stage::new();
     for containment in containments() {
         let finished = run(&limited(stage.shell("echo started; exec sleep 60"), 1000, 0), containment);
-        assert_eq!(finished.exit, Exit::TimedOut);
+        assert_eq!(finished.exit, ProgramExit::TimedOut);
         assert_eq!(stdout(&finished), "started\n");
         assert!(finished.duration >= Duration::from_secs(1));
         assert!(finished.duration < Duration::from_secs(1) + GRACE + Duration::from_secs(2));
@@ -31,7 +31,7 @@ fn a_silent_program_stalls() {
     let stage = Stage::new();
     for containment in containments() {
         let finished = run(&limited(stage.shell("echo started; exec sleep 60"), 60_000, 300), containment);
-        assert_eq!(finished.exit, Exit::Stalled);
+        assert_eq!(finished.exit, ProgramExit::Stalled);
         assert!(finished.duration < Duration::from_secs(10), "{:?}", finished.duration);
     }
 }
@@ -41,7 +41,7 @@ fn what_keeps_working_hits_the_wall() {
     let stage = Stage::new();
     for containment in containments() {
         let finished = run(&limited(stage.shell("while :; do :; done"), 2000, 700), containment);
-        assert_eq!((finished.exit, finished.stall), (Exit::TimedOut, None));
+        assert_eq!((finished.exit, finished.stall), (ProgramExit::TimedOut, None));
     }
 }
 
@@ -51,7 +51,7 @@ fn what_stalled_is_told() {
     for containment in containments() {
         let spinner = stage.shell("while :; do printf . >&2; sleep 0.1; done");
         let finished = run(&limited(spinner, 60_000, 700), containment);
-        assert_eq!(finished.exit, Exit::Stalled);
+        assert_eq!(finished.exit, ProgramExit::Stalled);
         assert!(finished.stderr.total_bytes > 1);
         let stall = finished.stall.unwrap();
         assert!(stall.repeated_itself && stall.cpu_permille < 100, "{stall:?}");
@@ -73,7 +73,7 @@ fn a_program_may_use_its_grace() {
         });
         running.canceller().cancel();
         let finished = running.wait();
-        assert_eq!(finished.exit, Exit::Cancelled);
+        assert_eq!(finished.exit, ProgramExit::Cancelled);
         assert_eq!(stdout(&finished), "ready\ncleaned\n");
         assert!(finished.duration < Duration::from_secs(20), "the end of the program ends the grace");
     }
@@ -85,7 +85,7 @@ fn ignoring_sigterm_buys_only_the_grace() {
     for containment in containments() {
         let script = "trap '' TERM; (trap '' TERM; sleep 60) & echo ready; while :; do sleep 60; done";
         let finished = run(&limited(stage.shell(script), 1000, 0), containment);
-        assert_eq!(finished.exit, Exit::TimedOut);
+        assert_eq!(finished.exit, ProgramExit::TimedOut);
         assert!(finished.duration >= Duration::from_secs(1) + GRACE);
         assert!(finished.duration < Duration::from_secs(1) + GRACE + Duration::from_secs(2));
     }
@@ -106,7 +106,7 @@ fn forking_on_sigterm_buys_nothing() {
         running.canceller().cancel();
         let finished = running.wait();
         assert!(asked.elapsed() < program.limits.grace + Duration::from_secs(2), "{:?}", asked.elapsed());
-        assert_eq!(finished.exit, Exit::Cancelled);
+        assert_eq!(finished.exit, ProgramExit::Cancelled);
         assert!(finished.stray_count >= 4, "{}", finished.stray_count);
         assert_eq!(given(&program.marker), Vec::<String>::new());
     }
@@ -120,7 +120,7 @@ fn no_grace_means_at_once() {
             limited(stage.shell("trap 'echo asked' TERM; while :; do sleep 0.01; done"), 300, 0);
         program.limits.grace = Duration::ZERO;
         let finished = run(&program, containment);
-        assert_eq!(finished.exit, Exit::TimedOut);
+        assert_eq!(finished.exit, ProgramExit::TimedOut);
         assert_eq!(stdout(&finished), "");
     }
 }
@@ -130,7 +130,7 @@ fn a_stopped_program_can_be_ended() {
     let stage = Stage::new();
     for containment in containments() {
         let finished = run(&limited(stage.shell("kill -STOP $$"), 300, 0), containment);
-        assert_eq!(finished.exit, Exit::TimedOut);
+        assert_eq!(finished.exit, ProgramExit::TimedOut);
     }
 }
 
@@ -140,14 +140,14 @@ fn cancelling_twice_or_too_late_does_no_harm() {
     for containment in containments() {
         let running = spawner(containment).start(&stage.program(&["true"])).unwrap();
         let canceller = running.canceller();
-        assert_eq!(running.wait().exit, Exit::Code(0));
+        assert_eq!(running.wait().exit, ProgramExit::Code(0));
         canceller.cancel();
 
         let running = spawner(containment).start(&stage.program(&["sleep", "60"])).unwrap();
         let canceller = running.canceller();
         canceller.cancel();
         canceller.clone().cancel();
-        assert_eq!(running.wait().exit, Exit::Cancelled);
+        assert_eq!(running.wait().exit, ProgramExit::Cancelled);
     }
 }
 
@@ -166,7 +166,7 @@ fn closed_outputs_neither_end_nor_spin() {
             ticks = cpu_ticks(warden).unwrap_or(ticks);
             waiting.is_finished()
         });
-        assert_eq!(waiting.join().unwrap().exit, Exit::TimedOut);
+        assert_eq!(waiting.join().unwrap().exit, ProgramExit::TimedOut);
         assert!(ticks < 40, "the warden used {ticks} ticks of two seconds of waiting");
     }
 }
@@ -185,7 +185,7 @@ fn looking_for_activity_costs_next_to_nothing() {
             ticks = cpu_ticks(warden).unwrap_or(ticks);
             waiting.is_finished()
         });
-        assert_eq!(waiting.join().unwrap().exit, Exit::Stalled);
+        assert_eq!(waiting.join().unwrap().exit, ProgramExit::Stalled);
         assert!(ticks < 20, "the warden used {ticks} ticks of two seconds");
     }
 }

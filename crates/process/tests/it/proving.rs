@@ -6,17 +6,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use windlass_core::policy::SandboxLevel::{self, Landlock, Namespaces};
-use windlass_process::{Proof, Spawner, WARDEN_ARG, remedy};
+use windlass_process::{SandboxProof, Spawner, WARDEN_ARG, remedy};
 
 use crate::confined::{Ground, on_each};
 use crate::stage::{Stage, WARDEN, eventually};
 
-fn broken(proof: &Proof) -> Vec<&str> {
+fn broken(proof: &SandboxProof) -> Vec<&str> {
     proof.attempts.iter().filter(|attempt| !attempt.held).map(|attempt| attempt.what.as_str()).collect()
 }
 
 /// As the ground's user, who owns a scratch that must be empty again afterwards.
-fn prove(ground: &Ground, level: SandboxLevel) -> Proof {
+fn prove(ground: &Ground, level: SandboxLevel) -> SandboxProof {
     let scratch = ground.dir("proofs");
     let output = ground.command().args(["prove", level.name()]).arg(&scratch).output().unwrap();
     assert_eq!(std::fs::read_dir(scratch).unwrap().count(), 0);
@@ -108,7 +108,7 @@ fn a_proof_that_held_is_remembered_and_a_changed_memory_is_not_believed() {
     let written = std::fs::read_to_string(&cache).unwrap();
     // Told apart from a proof that was made anew by a word that no proof has.
     let marked = written.replacen("\"detail\": \"", "\"detail\": \"remembered ", 1);
-    let remembered = |proof: &Proof| proof.attempts[0].detail.starts_with("remembered");
+    let remembered = |proof: &SandboxProof| proof.attempts[0].detail.starts_with("remembered");
     std::fs::write(&cache, &marked).unwrap();
     assert!(remembered(&prove()));
 

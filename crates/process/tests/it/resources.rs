@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use windlass_core::policy::ResourcePolicy;
-use windlass_process::{Containment, Exit, Program, Trip};
+use windlass_process::{Containment, Program, ProgramExit, Trip};
 use windlass_testkit::capability;
 
 use crate::ordinary_user::{as_nobody, user_namespaces_work};
@@ -36,7 +36,7 @@ fn holds(mib: u64) -> String {
 fn group_name(stage: &Stage) -> Option<String> {
     let both = ResourcePolicy { memory_bytes: 512 * MIB, processes: 64, ..ResourcePolicy::default() };
     let finished = run(&limited(stage.shell("cat /proc/self/cgroup"), both), Containment::Subreaper);
-    assert_eq!((finished.exit.clone(), finished.trips.as_slice()), (Exit::Code(0), &[][..]));
+    assert_eq!((finished.exit.clone(), finished.trips.as_slice()), (ProgramExit::Code(0), &[][..]));
     let found = stdout(&finished).lines().find_map(|line| Some(line[line.find("windlass-")?..].to_owned()));
     if found.is_none() {
         capability::not_run("no cgroup can be made here; rlimits and the warden's own count hold");
@@ -63,7 +63,7 @@ fn what_stays_within_its_limits_notices_nothing() {
     for containment in containments() {
         let script = "head -c 1000000 /dev/zero >file; ls | cat; (sleep 0.3 &); wait; exit 7";
         let finished = run(&limited(stage.shell(script), resources), containment);
-        assert_eq!(finished.exit, Exit::Code(7), "{}", stderr(&finished));
+        assert_eq!(finished.exit, ProgramExit::Code(7), "{}", stderr(&finished));
         assert_eq!(finished.trips, []);
     }
 }
@@ -123,7 +123,7 @@ fn twice_the_memory_is_not_had() {
         assert_eq!(finished.trips, [Trip::Memory], "{:?} {}", finished.exit, stderr(&finished));
         let finished =
             run(&limited(stage.shell("exec head -c 1000 /dev/zero"), memory(64 * MIB)), containment);
-        assert_eq!((finished.exit, finished.trips), (Exit::Code(0), Vec::new()));
+        assert_eq!((finished.exit, finished.trips), (ProgramExit::Code(0), Vec::new()));
     }
 }
 
@@ -151,7 +151,7 @@ fn the_group_of_a_killed_warden_is_swept_by_the_next() {
         let name = text.lines().find_map(|line| Some(&line[line.find("windlass-")?..])).unwrap().to_owned();
         assert!(group_exists(&name));
         kill_warden_of(&program);
-        assert!(matches!(running.wait().exit, Exit::WardenLost { .. }));
+        assert!(matches!(running.wait().exit, ProgramExit::WardenLost { .. }));
         run(&limited(stage.shell("true"), processes(20)), containment);
         assert!(!group_exists(&name), "{name}");
     }
@@ -184,7 +184,7 @@ fn a_workspace_of_many_files_has_a_size() {
         let finished = run(&limited(stage.shell(endless), resources), containment);
         assert_eq!(
             (&finished.exit, finished.trips.as_slice()),
-            (&Exit::Signal(9), &[Trip::WorkspaceBytes][..])
+            (&ProgramExit::Signal(9), &[Trip::WorkspaceBytes][..])
         );
         assert!(finished.duration < Duration::from_secs(30), "{:?}", finished.duration);
         std::fs::remove_dir_all(stage.work()).unwrap();
@@ -193,10 +193,14 @@ fn a_workspace_of_many_files_has_a_size() {
         let quick = "for i in 1 2 3 4 5; do head -c 1048576 /dev/zero >$i; done";
         let finished = run(&limited(stage.shell(quick), resources), containment);
         // On a busy machine it is caught in the act.
-        assert!(matches!(finished.exit, Exit::Code(0) | Exit::Signal(9)), "{:?}", finished.exit);
+        assert!(
+            matches!(finished.exit, ProgramExit::Code(0) | ProgramExit::Signal(9)),
+            "{:?}",
+            finished.exit
+        );
         assert_eq!(finished.trips, [Trip::WorkspaceBytes]);
         let finished = run(&limited(stage.shell("rm -f 1 2 3"), resources), containment);
-        assert_eq!((finished.exit, finished.trips), (Exit::Code(0), Vec::new()));
+        assert_eq!((finished.exit, finished.trips), (ProgramExit::Code(0), Vec::new()));
         std::fs::remove_dir_all(stage.work()).unwrap();
         std::fs::create_dir(stage.work()).unwrap();
     }

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use windlass_process::{ATTEMPT_VARIABLE, Confinement, Containment, Finished, Limits, Program, Spawner};
+use windlass_process::{
+    ATTEMPT_VARIABLE, Confinement, Containment, Finished, Program, ProgramLimits, Spawner,
+};
 
 pub const WARDEN: &str = env!("CARGO_BIN_EXE_warden");
 pub const CAP: u64 = 1 << 20;
@@ -75,7 +77,7 @@ impl Stage {
             cwd: self.work(),
             env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
             stdin: Vec::new(),
-            limits: Limits { wall: Duration::from_secs(60), ..Limits::none(CAP) },
+            limits: ProgramLimits { wall: Duration::from_secs(60), ..ProgramLimits::none(CAP) },
             confinement: Confinement::none(),
             marker: format!("{}/{number}", self.path().display()),
             dir,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 
-use windlass_process::{Containment, Exit, Spawner, StartError};
+use windlass_process::{Containment, ProgramExit, Spawner, StartError};
 
 use crate::stage::{Stage, WARDEN, containments, run, spawner, stdout};
 
@@ -12,10 +12,10 @@ use crate::stage::{Stage, WARDEN, containments, run, spawner, stdout};
 fn exit_codes_and_signals_are_told_apart() {
     let stage = Stage::new();
     for containment in containments() {
-        assert_eq!(run(&stage.program(&["true"]), containment).exit, Exit::Code(0));
-        assert_eq!(run(&stage.shell("exit 37"), containment).exit, Exit::Code(37));
-        assert_eq!(run(&stage.shell("kill -SEGV $$"), containment).exit, Exit::Signal(11));
-        assert_eq!(run(&stage.shell("kill -KILL $$"), containment).exit, Exit::Signal(9));
+        assert_eq!(run(&stage.program(&["true"]), containment).exit, ProgramExit::Code(0));
+        assert_eq!(run(&stage.shell("exit 37"), containment).exit, ProgramExit::Code(37));
+        assert_eq!(run(&stage.shell("kill -SEGV $$"), containment).exit, ProgramExit::Signal(11));
+        assert_eq!(run(&stage.shell("kill -KILL $$"), containment).exit, ProgramExit::Signal(9));
     }
 }
 
@@ -81,7 +81,7 @@ fn stdin_is_given_whole_and_then_ends() {
         let mut program = stage.program(&["cat"]);
         program.stdin = (0..700_000u32).map(|n| (n % 251) as u8).collect();
         let finished = run(&program, containment);
-        assert_eq!(finished.exit, Exit::Code(0));
+        assert_eq!(finished.exit, ProgramExit::Code(0));
         assert!(std::fs::read(&finished.stdout.path).unwrap() == program.stdin);
     }
 }
@@ -93,7 +93,7 @@ fn stdin_that_nobody_reads_holds_nothing_up() {
         for script in ["exec true", "exec 0<&-; echo closed", "head -c 10 >/dev/null; echo enough"] {
             let mut program = stage.shell(script);
             program.stdin = vec![b'x'; 900_000];
-            assert_eq!(run(&program, containment).exit, Exit::Code(0), "{script}");
+            assert_eq!(run(&program, containment).exit, ProgramExit::Code(0), "{script}");
         }
     }
 }
@@ -106,7 +106,7 @@ fn what_cannot_start_says_why() {
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(stage.work().join("script"), executable).unwrap();
     let why = |program, containment| match run(&program, containment).exit {
-        Exit::NotStarted { why } => why,
+        ProgramExit::NotStarted { why } => why,
         other => panic!("{other:?}"),
     };
     for containment in containments() {
@@ -135,7 +135,7 @@ fn a_relative_entry_of_path_is_never_searched() {
     let mut program = stage.program(&["planted"]);
     program.env = vec![("PATH".into(), ".:/usr/bin:".into())];
     let exit = run(&program, Containment::Subreaper).exit;
-    assert!(matches!(exit, Exit::NotStarted { .. }), "{exit:?}");
+    assert!(matches!(exit, ProgramExit::NotStarted { .. }), "{exit:?}");
 }
 
 #[test]
@@ -159,9 +159,13 @@ fn an_attempt_has_one_warden() {
     let first = spawner(Containment::Subreaper).start(&program).unwrap();
     stage.await_file("started");
     let second = spawner(Containment::Subreaper).start(&program).unwrap().wait();
-    assert!(matches!(&second.exit, Exit::NotStarted { why } if why.contains("lock")), "{:?}", second.exit);
+    assert!(
+        matches!(&second.exit, ProgramExit::NotStarted { why } if why.contains("lock")),
+        "{:?}",
+        second.exit
+    );
     first.canceller().cancel();
-    assert_eq!(first.wait().exit, Exit::Cancelled);
+    assert_eq!(first.wait().exit, ProgramExit::Cancelled);
 }
 
 #[test]
@@ -172,7 +176,7 @@ fn many_start_at_one_moment() {
     std::thread::scope(|scope| {
         let started: Vec<_> = (0..16).map(|code| (code, scope.spawn(move || exit(code)))).collect();
         for (code, thread) in started {
-            assert_eq!(thread.join().unwrap(), Exit::Code(code));
+            assert_eq!(thread.join().unwrap(), ProgramExit::Code(code));
         }
     });
 }
@@ -183,7 +187,7 @@ fn what_is_no_warden_is_told() {
     match Spawner::with_warden("/bin/true").start(&stage.shell("exit 0")) {
         Ok(running) => {
             let exit = running.wait().exit;
-            assert!(matches!(exit, Exit::WardenLost { .. }), "{exit:?}");
+            assert!(matches!(exit, ProgramExit::WardenLost { .. }), "{exit:?}");
         }
         // It had ended before it was told what to do.
         Err(error) => assert!(matches!(error, StartError::Request { .. }), "{error}"),
@@ -195,7 +199,7 @@ fn without_being_told_the_best_containment_is_taken() {
     let stage = Stage::new();
     let finished = Spawner::with_warden(WARDEN).start(&stage.program(&["true"])).unwrap().wait();
     assert_eq!(finished.containment, containments()[0]);
-    assert_eq!(finished.exit, Exit::Code(0));
+    assert_eq!(finished.exit, ProgramExit::Code(0));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use windlass_process::{Confinement, Containment, Exit, Program, Spawner, ThrowawayTree};
+use windlass_process::{Confinement, Containment, Program, ProgramExit, Spawner, ThrowawayTree};
 
 use crate::stage::{Stage, WARDEN, overlay_works, run, spawner, stderr, stdout};
 
@@ -45,7 +45,7 @@ impl Trees {
         program
     }
 
-    fn run(&self, script: &str) -> Exit {
+    fn run(&self, script: &str) -> ProgramExit {
         run(&self.shell(script), Containment::PidNamespace).exit
     }
 
@@ -72,13 +72,13 @@ fn changes_are_seen_by_the_program_and_by_nobody_else() {
     let script = "cat kept sub/file; echo changed >kept; rm sub/file; mv sub moved; mkdir new; echo x >new/file; \
         chmod 000 new; cat kept";
     let finished = run(&trees.shell(script), Containment::PidNamespace);
-    assert_eq!(finished.exit, Exit::Code(0), "{}", stderr(&finished));
+    assert_eq!(finished.exit, ProgramExit::Code(0), "{}", stderr(&finished));
     assert!(stdout(&finished).starts_with("originaldeepchanged\n"), "{}", stdout(&finished));
     assert!(trees.lower_is_unchanged());
     assert_eq!(std::fs::read_dir(&trees.tree.at).unwrap().count(), 0, "the mount is gone with the namespace");
     trees.tree.discard().unwrap();
     assert_eq!(std::fs::read_dir(&trees.tree.upper).unwrap().count(), 0);
-    assert_eq!(trees.run("test \"$(cat kept)\" = original && test ! -e new"), Exit::Code(0));
+    assert_eq!(trees.run("test \"$(cat kept)\" = original && test ! -e new"), ProgramExit::Code(0));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn hidden_paths_are_empty_and_cannot_be_written() {
          test -z \"$(cat '{}')\" || exit 4; test -e kept || exit 5",
         secret.display()
     );
-    assert_eq!(trees.run(&script), Exit::Code(0));
+    assert_eq!(trees.run(&script), ProgramExit::Code(0));
     assert!(trees.lower_is_unchanged());
 }
 
@@ -110,7 +110,7 @@ fn any_name_will_do() {
         [odd(b"a,b:c\\d\\,e"), odd(b"new\nline tab\t"), odd(b"not\xffutf8"), odd(b"-upperdir=x"), odd(&long)]
     {
         let trees = Trees::below(name.clone());
-        assert_eq!(trees.run("echo changed >kept && test -e sub/file"), Exit::Code(0), "{name:?}");
+        assert_eq!(trees.run("echo changed >kept && test -e sub/file"), ProgramExit::Code(0), "{name:?}");
         assert!(trees.lower_is_unchanged(), "{name:?}");
     }
 }
@@ -121,7 +121,7 @@ fn a_tree_that_cannot_be_mounted_starts_nothing() {
         return;
     }
     let said = |trees: &Trees| match trees.run("touch ran") {
-        Exit::NotStarted { why } => why,
+        ProgramExit::NotStarted { why } => why,
         other => panic!("{other:?}"),
     };
     let mut trees = Trees::new("absent");
@@ -137,12 +137,12 @@ fn a_tree_that_cannot_be_mounted_starts_nothing() {
     assert!(said(&trees).contains("nothing-there"));
 
     let trees = Trees::new("used");
-    assert_eq!(trees.run("touch stale"), Exit::Code(0));
+    assert_eq!(trees.run("touch stale"), ProgramExit::Code(0));
     assert!(said(&trees).contains("must not exist"), "what an earlier program changed must not be seen");
 
     let trees = Trees::new("subreaper");
     let finished = spawner(Containment::Subreaper).start(&trees.shell("touch ran")).unwrap().wait();
-    assert!(matches!(finished.exit, Exit::NotStarted { .. }), "{:?}", finished.exit);
+    assert!(matches!(finished.exit, ProgramExit::NotStarted { .. }), "{:?}", finished.exit);
 }
 
 #[test]
@@ -151,22 +151,26 @@ fn a_tree_may_go_on_from_what_was_left_when_told_so() {
         return;
     }
     let trees = Trees::new("chain");
-    assert_eq!(trees.run("echo one >made; rm kept; echo changed >sub/file"), Exit::Code(0));
+    assert_eq!(trees.run("echo one >made; rm kept; echo changed >sub/file"), ProgramExit::Code(0));
     assert_eq!(std::fs::read_to_string(trees.tree.changes().join("made")).unwrap(), "one\n");
     trees.tree.go_on().unwrap();
     let goes_on = "test \"$(cat made)\" = one && test ! -e kept && test \"$(cat sub/file)\" = changed";
-    assert_eq!(trees.run(goes_on), Exit::Code(0));
-    assert!(matches!(trees.run("true"), Exit::NotStarted { .. }), "it holds for one program");
+    assert_eq!(trees.run(goes_on), ProgramExit::Code(0));
+    assert!(matches!(trees.run("true"), ProgramExit::NotStarted { .. }), "it holds for one program");
     trees.tree.discard().unwrap();
-    assert_eq!(trees.run("test ! -e made && test -e kept"), Exit::Code(0), "and what is discarded is gone");
+    assert_eq!(
+        trees.run("test ! -e made && test -e kept"),
+        ProgramExit::Code(0),
+        "and what is discarded is gone"
+    );
 
     let trees = Trees::new("filled");
     let changes = trees.tree.go_on().unwrap();
     std::fs::write(changes.join("given"), "x").unwrap();
-    assert_eq!(trees.run("test -e given && test -e kept"), Exit::Code(0));
+    assert_eq!(trees.run("test -e given && test -e kept"), ProgramExit::Code(0));
     trees.tree.go_on().unwrap();
     trees.tree.discard().unwrap();
-    assert_eq!(trees.run("test ! -e given"), Exit::Code(0));
+    assert_eq!(trees.run("test ! -e given"), ProgramExit::Code(0));
     assert!(trees.lower_is_unchanged());
 }
 
