@@ -181,7 +181,7 @@ impl Ground {
                 ours.then(|| rustix::process::Pid::from_raw(process.file_name().to_str()?.parse().ok()?))?
             })
         };
-        eventually("strays end", || {
+        crate::stage::eventually("strays end", || {
             of_this_ground().for_each(|pid| {
                 rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
             });
