@@ -47,7 +47,7 @@ pub struct OutputLine {
     form: u64,
     word: Word,
     after_number: bool,
-    escape: Escape,
+    escape: EscapeSequence,
     /// Some of it was not heard.
     torn: bool,
 }
@@ -64,7 +64,7 @@ struct Word {
 
 /// Where we are in a command to a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Escape {
+enum EscapeSequence {
     No,
     Begun,
     /// CSI, up to its last letter.
@@ -79,7 +79,7 @@ impl Default for OutputLine {
             form: FNV_START,
             word: Word::new(FNV_START),
             after_number: false,
-            escape: Escape::No,
+            escape: EscapeSequence::No,
             torn: false,
         }
     }
@@ -118,31 +118,31 @@ impl OutputLine {
     /// Whether the line ends here. A terminal that goes back, or anywhere else, begins a new one.
     fn take(&mut self, char: char) -> bool {
         match self.escape {
-            Escape::No => match char {
-                '\x1b' => self.escape = Escape::Begun,
+            EscapeSequence::No => match char {
+                '\x1b' => self.escape = EscapeSequence::Begun,
                 '\n' | '\r' | '\x08' | '\x0b' | '\x0c' => return true,
                 '-' | '_' => {}
                 _ if char.is_alphabetic() || char.is_numeric() => self.word.take(char),
                 _ => self.end_word(),
             },
-            Escape::Begun => match char {
-                '[' => self.escape = Escape::Control,
-                ']' | 'P' | 'X' | '^' | '_' => self.escape = Escape::Text,
+            EscapeSequence::Begun => match char {
+                '[' => self.escape = EscapeSequence::Control,
+                ']' | 'P' | 'X' | '^' | '_' => self.escape = EscapeSequence::Text,
                 ' '..='/' => {}
                 _ => {
-                    self.escape = Escape::No;
+                    self.escape = EscapeSequence::No;
                     return true;
                 }
             },
-            Escape::Control if ('@'..='~').contains(&char) => {
-                self.escape = Escape::No;
+            EscapeSequence::Control if ('@'..='~').contains(&char) => {
+                self.escape = EscapeSequence::No;
                 // Colours are part of a line.
                 return char != 'm';
             }
-            Escape::Control => {}
-            Escape::Text => match char {
-                '\x07' => self.escape = Escape::No,
-                '\x1b' => self.escape = Escape::Begun,
+            EscapeSequence::Control => {}
+            EscapeSequence::Text => match char {
+                '\x07' => self.escape = EscapeSequence::No,
+                '\x1b' => self.escape = EscapeSequence::Begun,
                 _ => {}
             },
         }
