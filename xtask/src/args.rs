@@ -5,7 +5,7 @@ use crate::{agents, fuzz, model};
 pub const USAGE: &str = "\
 cargo xtask test [--full] [--all-agents]
                               set up, lint, run every test, and play the hostile agents
-cargo xtask lint              formatting, clippy, licences
+cargo xtask lint              formatting, clippy, unused dependencies, licences, advisories
 cargo xtask bench [NAME …] [--rounds N] [--rebaseline]
                               measure, and write docs/benchmarks.md; with names, only those, and only print
 cargo xtask hostile [--full] [--case ID …] [--players N] [--print]

@@ -15,7 +15,6 @@ mod bench;
 mod binaries;
 mod fuzz;
 mod hostile;
-mod licence;
 mod lint;
 mod model;
 mod ordinary_user;

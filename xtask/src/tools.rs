@@ -23,8 +23,16 @@ const TOOLS: &[Tool] = &[
     Tool { program: "bwrap", package: "bubblewrap", serves: "tests of the namespaces level" },
 ];
 
+/// A program for cargo, of one version, built from the registry.
+pub struct CargoTool {
+    pub name: &'static str,
+    pub version: &'static str,
+}
+
 /// A package mirror that does not answer must not hold up the suite.
 const PATIENCE: Duration = Duration::from_secs(180);
+/// The same for a program that is built here.
+const BUILD_PATIENCE: Duration = Duration::from_secs(900);
 
 pub fn set_up(around: &Surroundings, stages: &mut Stages) {
     stages.run("set up", |stages| {
@@ -56,6 +64,24 @@ pub fn has_subcommand(around: &Surroundings, name: &str) -> bool {
     let mut command = around.cargo([name, "--version"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
+}
+
+impl CargoTool {
+    /// The program in the target directory, built if it is not there.
+    pub fn install(&self, around: &Surroundings) -> Result<PathBuf> {
+        let root = around.target.join("tools").join(format!("{}-{}", self.name, self.version));
+        let program = root.join("bin").join(self.name);
+        if !program.is_file() {
+            let mut install = around.cargo(["install", "--quiet", "--locked", "--no-track", self.name]);
+            install.args(["--version", self.version, "--root"]).arg(&root);
+            // A release build of cargo-deny takes twice as long, and saves nothing here.
+            install.args(["--debug", "--config", "profile.dev.debug=false"]);
+            // Without it cargo builds in a temporary directory, and removes that.
+            install.env_remove("CARGO_TARGET_DIR");
+            finish_within(BUILD_PATIENCE, &mut install)?;
+        }
+        Ok(program)
+    }
 }
 
 /// Asks rustup for a component where rustup is how Rust got here.
@@ -94,6 +120,11 @@ fn apt_command(around: &Surroundings, apt_get: &Path, args: &[&str]) -> Command 
     ]);
     command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
     command
+}
+
+/// Runs a command that asks the network for something.
+pub fn finish(command: &mut Command) -> Result<()> {
+    finish_within(PATIENCE, command)
 }
 
 /// Runs a command to its end, or kills it when its time is over.

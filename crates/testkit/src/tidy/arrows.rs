@@ -23,7 +23,7 @@ const HOUSE: &[Arrows] = &[
     Arrows { from: "windlass-redact", to: &[] },
     Arrows { from: "windlass-agent", to: &["windlass-core", "windlass-process", "windlass-redact"] },
     Arrows { from: "windlass-gate", to: &["windlass-core", "windlass-process", "windlass-redact"] },
-    Arrows { from: "windlass-workspace", to: &["windlass-core", "windlass-process"] },
+    Arrows { from: "windlass-workspace", to: &["windlass-core"] },
     Arrows { from: "windlass-surface", to: &["windlass-core"] },
     Arrows {
         from: "windlass-driver",
@@ -38,7 +38,6 @@ const HOUSE: &[Arrows] = &[
             "windlass-redact",
         ],
     },
-    // The binary is its own warden, hence process.
     Arrows {
         from: "windlass",
         to: &[
@@ -46,7 +45,6 @@ const HOUSE: &[Arrows] = &[
             "windlass-plan",
             "windlass-config",
             "windlass-store",
-            "windlass-process",
             "windlass-driver",
             "windlass-surface",
         ],
