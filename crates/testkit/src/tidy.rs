@@ -8,11 +8,14 @@ pub mod arrows;
 pub mod length;
 pub mod lexer;
 pub mod names;
+pub mod parameters;
 pub mod places;
+pub mod policy_keys;
 pub mod share;
 pub mod source;
 pub mod text;
 pub mod trust;
+pub mod unique;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,26 +31,38 @@ pub struct Problem {
     pub what: String,
 }
 
-/// Every rule that looks at files, on all of them: whether a file is for tests
-/// can be written in another one, as `#[cfg(test)] mod name;`.
-pub fn check_all(files: &[(String, String)]) -> Vec<Problem> {
-    let rust = files.iter().filter(|(path, _)| path.ends_with(".rs"));
-    let for_tests: BTreeSet<String> =
-        rust.flat_map(|(path, text)| Source::read(path, text).test_files()).collect();
-    let mut found = Vec::new();
-    for (path, text) in files {
-        found.extend(text::check(path, text));
-        if path.ends_with(".rs") {
-            let source = Source::read(path, text);
-            let source = if for_tests.contains(path) { source.for_tests() } else { source };
-            found.extend(length::check(&source));
-            found.extend(names::check(&source));
-            found.extend(places::check(&source));
-            found.extend(trust::check(&source));
-        }
+/// Every rule that looks at one file at a time, on all of them.
+pub fn check_each(files: &[(String, String)]) -> Vec<Problem> {
+    let mut found: Vec<_> = files.iter().flat_map(|(path, text)| text::check(path, text)).collect();
+    for source in sources(files) {
+        found.extend(length::check(&source));
+        found.extend(names::check(&source));
+        found.extend(places::check(&source));
+        found.extend(trust::check(&source));
     }
     found.sort();
     found
+}
+
+/// Every rule that compares files with one another.
+pub fn check_together(files: &[(String, String)]) -> Vec<Problem> {
+    let sources = sources(files);
+    let mut found =
+        [unique::check(&sources), parameters::check(&sources), policy_keys::check(&sources)].concat();
+    found.sort();
+    found
+}
+
+/// The Rust files. Whether one is for tests can be written in another one, as
+/// `#[cfg(test)] mod name;`.
+fn sources(files: &[(String, String)]) -> Vec<Source<'_>> {
+    let rust = files.iter().filter(|(path, _)| path.ends_with(".rs"));
+    let sources: Vec<_> = rust.map(|(path, text)| Source::read(path, text)).collect();
+    let for_tests: BTreeSet<_> = sources.iter().flat_map(Source::test_files).collect();
+    let marked = sources
+        .into_iter()
+        .map(|source| if for_tests.contains(source.path) { source.for_tests() } else { source });
+    marked.collect()
 }
 
 impl Problem {
@@ -78,7 +93,7 @@ mod tests {
     #[test]
     fn a_module_declared_for_tests_is_test_code_in_its_own_file() {
         let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
-        let body = "fn f() { x.unwrap(); }";
+        let body = "fn f() { println!(); }";
         let found = |declared: &str| {
             let files = [
                 file("crates/x/src/lib.rs", declared),
@@ -86,7 +101,7 @@ mod tests {
                 file("crates/x/src/b.rs", "#[cfg(test)] mod c;"),
                 file("crates/x/src/b/c.rs", body),
             ];
-            check_all(&files).into_iter().map(|problem| problem.path).collect::<Vec<_>>()
+            check_each(&files).into_iter().map(|problem| problem.path).collect::<Vec<_>>()
         };
         assert_eq!(found("mod a;"), ["crates/x/src/a.rs"]);
         assert_eq!(found("#[cfg(test)]\nmod a;"), [""; 0]);

@@ -169,7 +169,25 @@ impl<'t> Source<'t> {
         at
     }
 
-    fn group_end(&self, open: usize) -> usize {
+    /// Past the angle brackets that begin at `at`, or `at` where none do.
+    pub fn past_angles(&self, at: usize) -> usize {
+        let mut depth = 0usize;
+        for index in at..self.tokens.len() {
+            match self.tokens[index].text {
+                "<" => depth += 1,
+                // Of an arrow.
+                ">" if index > 0 && self.is(index - 1, "-") => {}
+                ">" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 {
+                return if index == at { at } else { index + 1 };
+            }
+        }
+        self.tokens.len()
+    }
+
+    pub fn group_end(&self, open: usize) -> usize {
         let mut depth = 0usize;
         for (index, token) in self.tokens.iter().enumerate().skip(open) {
             match (token.kind, token.text) {
