@@ -1,10 +1,9 @@
-//! Files and functions a reader can hold in the head.
+//! Files a reader can hold in the head. Functions are clippy's, in `clippy.toml`.
 
 use super::Problem;
 use super::source::Source;
 
 pub const FILE_LINES: usize = 800;
-pub const FUNCTION_LINES: usize = 70;
 /// A crate's header says what it is and what it is not; more belongs elsewhere.
 pub const HEADER_LINES: usize = 25;
 
@@ -12,9 +11,7 @@ pub const HEADER_LINES: usize = 25;
 const LONG_FILES: &[(&str, &str)] = &[];
 
 pub fn check(source: &Source<'_>) -> Vec<Problem> {
-    let mut found: Vec<_> = file(source).into_iter().chain(header(source)).collect();
-    found.extend(functions(source));
-    found
+    file(source).into_iter().chain(header(source)).collect()
 }
 
 fn file(source: &Source<'_>) -> Option<Problem> {
@@ -37,25 +34,6 @@ fn header(source: &Source<'_>) -> Option<Problem> {
     })
 }
 
-/// Tests read from top to bottom and may be as long as their story.
-fn functions(source: &Source<'_>) -> Vec<Problem> {
-    let mut found = Vec::new();
-    for at in 0..source.tokens.len() {
-        let Some(name) = source.word(at + 1).filter(|_| source.is(at, "fn")) else { continue };
-        if source.in_marked_test(at) {
-            continue;
-        }
-        let begin = source.tokens[at].line;
-        let end = source.tokens[source.item_end(at) - 1].line;
-        let lines = end - begin + 1;
-        if lines > FUNCTION_LINES {
-            let what = format!("fn {} has {lines} lines; at most {FUNCTION_LINES}", name.text);
-            found.push(Problem::new(source.path, begin, what));
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::said;
@@ -65,32 +43,11 @@ mod tests {
         said(&check(&Source::read(path, text)))
     }
 
-    fn function(lines: usize) -> String {
-        format!("fn long() {{\n{}}}\n", "    // }\n".repeat(lines - 2))
-    }
-
     #[test]
     fn a_file_ends_at_800_lines() {
         assert!(checked("crates/x/src/x.rs", &"\n".repeat(800)).is_empty());
         let found = checked("crates/x/src/x.rs", &"\n".repeat(801));
         assert_eq!(found, ["0: 801 lines; a file has at most 800: split it by name"]);
-    }
-
-    #[test]
-    fn a_function_ends_at_70_lines() {
-        assert!(checked("crates/x/src/x.rs", &function(70)).is_empty());
-        let found = checked("crates/x/src/x.rs", &format!("trait T {{ fn f(); }}\n{}", function(71)));
-        assert_eq!(found, ["2: fn long has 71 lines; at most 70"]);
-        assert_eq!(checked("crates/x/tests/x.rs", &function(71)).len(), 1);
-    }
-
-    #[test]
-    fn a_test_may_be_long_but_not_its_file() {
-        assert!(checked("crates/x/src/x.rs", &format!("#[test]\n{}", function(300))).is_empty());
-        assert!(
-            checked("crates/x/src/x.rs", &format!("#[cfg(test)] mod t {{ {} }}", function(300))).is_empty()
-        );
-        assert_eq!(checked("crates/x/src/x.rs", &format!("#[test]\n{}", function(900))).len(), 1);
     }
 
     #[test]
