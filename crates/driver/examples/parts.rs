@@ -21,8 +21,8 @@ use windlass_process::{
 use windlass_redact::Redactor;
 use windlass_store::{Append, Log, StateDir, Store, VaultDir};
 use windlass_workspace::{
-    Checkout, CommitText, Depth, Git, LandRequest, OperatorEnv, Reading, Repository, Rules, Since, Snapshot,
-    SnapshotRequest, Space, Vault, land,
+    Checkout, CommitText, Depth, Git, LandRequest, OperatorEnv, ReadFiles, Repository, Since,
+    SnapshotRequest, SnapshotRules, Space, StoredSnapshot, Vault, land,
 };
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -63,7 +63,7 @@ struct Parts {
     repository: Repository,
     vault: Vault,
     space: Space,
-    rules: Rules,
+    rules: SnapshotRules,
     checkout: Checkout,
     store: Store,
     dirs: VaultDir,
@@ -93,7 +93,7 @@ impl Parts {
         space.create(&vault, &repository.head, &repository.identity)?;
         let mut checkout = Checkout::new(&dirs.checkout(&name).join("clean"));
         checkout.bring_to(&vault, &repository.head_tree)?;
-        let rules = Rules::new(repository.head_tree.clone());
+        let rules = SnapshotRules::new(repository.head_tree.clone());
         let spawner = Spawner::new();
         let overlay = spawner.probe(&dirs.checkout(&name)).overlay;
         let agent = agent.to_owned();
@@ -124,7 +124,7 @@ impl Parts {
         let (check, ()) = timed(|| self.check())?;
         let (commits, ()) = timed(|| self.commits(round))?;
         let (landing, ()) = timed(|| self.land(&taken))?;
-        self.rules = Rules::new(taken.tree.clone());
+        self.rules = SnapshotRules::new(taken.tree.clone());
         self.space.reset(&self.vault, &taken.tree, &self.rules, Since::Unknown)?;
         self.landed = Some(taken.commit);
         for left in ["agent", "gate-1"] {
@@ -160,15 +160,19 @@ impl Parts {
         }
     }
 
-    fn snapshot(&mut self) -> Outcome<Snapshot> {
+    fn snapshot(&mut self) -> Outcome<StoredSnapshot> {
         let text = CommitText {
             message: "a part".to_owned(),
             author: self.repository.identity.clone(),
             date_ms: 1_700_000_000_000,
         };
         let parents = [self.landed.clone().unwrap_or_else(|| self.repository.head.clone())];
-        let request =
-            SnapshotRequest { rules: &self.rules, parents: &parents, text: &text, reading: Reading::Changed };
+        let request = SnapshotRequest {
+            rules: &self.rules,
+            parents: &parents,
+            text: &text,
+            reading: ReadFiles::Changed,
+        };
         Ok(self.space.snapshot(&self.vault, &request)?)
     }
 
@@ -230,7 +234,7 @@ impl Parts {
         Ok(())
     }
 
-    fn land(&self, taken: &Snapshot) -> Outcome<()> {
+    fn land(&self, taken: &StoredSnapshot) -> Outcome<()> {
         let request = LandRequest {
             branch: "refs/heads/windlass/parts",
             commit: &taken.commit,

@@ -249,7 +249,7 @@ pub enum Taken {
 
 /// Brings a loop's branch into the operator's checkout, if that is plain.
 pub fn take(surroundings: &Surroundings, branch: &str) -> Result<Taken, SetupError> {
-    use windlass_workspace::{NotTaken, Taken as Got};
+    use windlass_workspace::{NotTaken, TakeResult as Got};
     let git = locate_git(surroundings)?;
     let repository = Repository::discover(&git, &surroundings.project)?;
     let full = format!("refs/heads/{branch}");

@@ -12,7 +12,7 @@ const AROUND_BYTES: usize = 80;
 
 /// The end of what a program wrote to one stream.
 #[derive(Clone, Copy, Debug)]
-pub struct Stream<'a> {
+pub struct OutputTail<'a> {
     pub name: &'a str,
     pub bytes: &'a [u8],
     /// More was written before these bytes, which may begin in the middle of a line.
@@ -21,7 +21,7 @@ pub struct Stream<'a> {
 
 /// Plain text of both streams, each with its last lines, and a note of how much was left out before them.
 /// The streams are named only where both have something to say.
-pub fn excerpt(stdout: Stream<'_>, stderr: Stream<'_>) -> String {
+pub fn excerpt(stdout: OutputTail<'_>, stderr: OutputTail<'_>) -> String {
     let (out, err) = (Lines::of(stdout), Lines::of(stderr));
     let half = MAX_BYTES / 2 - AROUND_BYTES;
     let whole = MAX_BYTES - 2 * AROUND_BYTES;
@@ -44,7 +44,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(stream: Stream<'_>) -> Self {
+    fn of(stream: OutputTail<'_>) -> Self {
         let text = plain_bytes(stream.bytes);
         let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         if stream.more_before && lines.len() > 1 {
@@ -104,8 +104,8 @@ mod tests {
         excerpt(stream("stdout", stdout), stream("stderr", stderr))
     }
 
-    fn stream<'a>(name: &'a str, bytes: &'a [u8]) -> Stream<'a> {
-        Stream { name, bytes, more_before: false }
+    fn stream<'a>(name: &'a str, bytes: &'a [u8]) -> OutputTail<'a> {
+        OutputTail { name, bytes, more_before: false }
     }
 
     #[test]
@@ -122,10 +122,10 @@ mod tests {
         let text = of(many.as_bytes(), b"");
         assert!(text.starts_with("… 40 earlier lines left out …\nline 41\n"), "{text}");
         assert!(text.ends_with("line 100"));
-        let cut = Stream { more_before: true, ..stream("stdout", many.as_bytes()) };
+        let cut = OutputTail { more_before: true, ..stream("stdout", many.as_bytes()) };
         let text = excerpt(cut, stream("stderr", b""));
         assert!(text.starts_with("… more than 39 earlier lines left out …\nline 41\n"), "{text}");
-        let whole = Stream { more_before: true, ..stream("stdout", b"half\nwhole\n") };
+        let whole = OutputTail { more_before: true, ..stream("stdout", b"half\nwhole\n") };
         assert_eq!(excerpt(whole, stream("stderr", b"")), "… earlier lines left out …\nwhole");
     }
 

@@ -1,6 +1,6 @@
 //! Runs checks on a clean checkout, and knows which paths a change may not touch.
 //!
-//! [`run_order`] runs one command of a gate, a shell command under a warden, and [`excerpt`] keeps the last
+//! [`run_command`] runs one command of a gate, a shell command under a warden, and [`excerpt`] keeps the last
 //! useful lines of what it printed. [`JunitFiles`] and [`Counted`] read the tests a check reports, and
 //! [`Cache`] keeps what its builds may begin with. [`Protection`] says which paths are restored from the base
 //! before that, [`watched`] which changes are told, and [`missing_files`] which files a check names that the
@@ -23,10 +23,10 @@ mod watched;
 
 pub use cache::{Cache, Lend, Lent};
 pub use definition::definition;
-pub use excerpt::{Stream, excerpt};
+pub use excerpt::{OutputTail, excerpt};
 pub use junit::{Before, JunitFiles};
 pub use named::{MissingFile, missing_files, named_files};
 pub use protect::{BadGlob, Protection, literal, npm_scripts_changed};
-pub use run::{Checked, GateRun, Order, run, run_check, run_order};
+pub use run::{CheckCommand, Checked, GateRun, run, run_check, run_command};
 pub use tally::Counted;
 pub use watched::watched;

@@ -2,7 +2,7 @@
 
 use windlass_core::policy::{CheckPolicy, GatePolicy};
 
-use crate::shell::{self, Command, Word};
+use crate::shell::{self, ShellCommand, ShellWord};
 
 /// A check that cannot work on the base, because the base lacks the script it runs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,11 +110,11 @@ const MADE: &[&str] = &[
 ];
 
 /// Visits every simple command, with the directory that a `cd` before it leads to, also inside `sh -c`.
-fn walk(run: &str, visit: &mut dyn FnMut(&Command, &str)) {
+fn walk(run: &str, visit: &mut dyn FnMut(&ShellCommand, &str)) {
     walk_within(run, 0, visit);
 }
 
-fn walk_within(run: &str, depth: u32, visit: &mut dyn FnMut(&Command, &str)) {
+fn walk_within(run: &str, depth: u32, visit: &mut dyn FnMut(&ShellCommand, &str)) {
     let mut dir = String::new();
     for command in shell::commands(run) {
         match command.program() {
@@ -133,7 +133,7 @@ fn walk_within(run: &str, depth: u32, visit: &mut dyn FnMut(&Command, &str)) {
     }
 }
 
-fn collect(command: &Command, dir: &str, names: &mut Vec<Name>) {
+fn collect(command: &ShellCommand, dir: &str, names: &mut Vec<Name>) {
     for word in command.words.iter().filter(|word| word.literal) {
         // `--config=ci/lint.toml`, `CONFIG=ci/lint.toml`
         let after_equals = word.text.split_once('=').map(|(_, value)| value);
@@ -145,7 +145,7 @@ fn collect(command: &Command, dir: &str, names: &mut Vec<Name>) {
     }
     // Anywhere in the command, for the sake of `env make` and `timeout 60 make`.
     let words = command.program();
-    let runner = |word: &Word| RUNNERS.iter().find(|(name, _)| *name == base_name(&word.text));
+    let runner = |word: &ShellWord| RUNNERS.iter().find(|(name, _)| *name == base_name(&word.text));
     let Some(at) = words.iter().position(|word| runner(word).is_some()) else { return };
     let (Some((_, files)), rest) = (runner(&words[at]), &words[at + 1..]) else { return };
     let value_of = |option: &str| {
@@ -160,7 +160,7 @@ fn collect(command: &Command, dir: &str, names: &mut Vec<Name>) {
 fn required_file(run: &str) -> Option<String> {
     let commands = shell::commands(run);
     let (program, rest) = commands.first()?.program().split_first()?;
-    let certain = |word: &Word| word.literal && !word.redirected && !word.text.starts_with('/');
+    let certain = |word: &ShellWord| word.literal && !word.redirected && !word.text.starts_with('/');
     if program.text.contains('/') && certain(program) && is_script(&program.text) {
         return committed(&program.text);
     }
@@ -184,7 +184,7 @@ fn is_harmless_option(text: &str) -> bool {
     !letters.is_empty() && letters.chars().all(|c| "euxvfBESW".contains(c))
 }
 
-fn is_shell(program: &Word) -> bool {
+fn is_shell(program: &ShellWord) -> bool {
     SHELLS.contains(&base_name(&program.text))
 }
 

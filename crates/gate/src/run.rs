@@ -15,7 +15,7 @@ use windlass_process::{
 };
 use windlass_redact::Redactor;
 
-use crate::excerpt::{Stream, excerpt};
+use crate::excerpt::{OutputTail, excerpt};
 
 /// Kept of each stream of a check.
 const OUTPUT_CAP: u64 = 4 * 1024 * 1024;
@@ -46,7 +46,7 @@ pub struct GateRun<'a> {
 
 /// One command of a gate: a check, a second run of it, or its control.
 #[derive(Clone, Copy, Debug)]
-pub struct Order<'a> {
+pub struct CheckCommand<'a> {
     pub check: &'a str,
     pub run: &'a str,
     pub timeout: Millis,
@@ -85,8 +85,9 @@ pub fn run(gate: &GateRun<'_>, started: &mut dyn FnMut(Canceller)) -> Option<Vec
 /// Runs the check of this place in the list. `None`: it was cancelled, or there is no such check.
 pub fn run_check(gate: &GateRun<'_>, index: usize, started: &mut dyn FnMut(Canceller)) -> Option<Checked> {
     let check = gate.checks.get(index)?;
-    let order = Order { check: &check.name, run: &check.run, timeout: check.timeout, number: index + 1 };
-    let mut checked = run_order(gate, &order, started)?;
+    let command =
+        CheckCommand { check: &check.name, run: &check.run, timeout: check.timeout, number: index + 1 };
+    let mut checked = run_command(gate, &command, started)?;
     let discarded = gate.confinement.tree.as_ref().map_or(Ok(()), |tree| tree.discard());
     if let Err(error) = discarded {
         checked.fail(format!("cannot throw away what it changed: {error}"));
@@ -95,20 +96,20 @@ pub fn run_check(gate: &GateRun<'_>, index: usize, started: &mut dyn FnMut(Cance
 }
 
 /// Runs one command and leaves the tree as that left it. `None`: it was cancelled.
-pub fn run_order(
+pub fn run_command(
     gate: &GateRun<'_>,
-    order: &Order<'_>,
+    command: &CheckCommand<'_>,
     started: &mut dyn FnMut(Canceller),
 ) -> Option<Checked> {
-    let name = format!("{}-{}", gate.name, order.number);
+    let name = format!("{}-{}", gate.name, command.number);
     let dir = gate.attempts.join(&name);
     let program = Program {
-        argv: vec![gate.shell.into(), "-c".into(), order.run.into()],
+        argv: vec![gate.shell.into(), "-c".into(), command.run.into()],
         cwd: gate.cwd.to_path_buf(),
         env: gate.env.to_vec(),
         stdin: Vec::new(),
         limits: ProgramLimits {
-            wall: Duration::from_millis(order.timeout.0),
+            wall: Duration::from_millis(command.timeout.0),
             silence: Duration::ZERO,
             grace: GRACE,
             resources: gate.resources,
@@ -119,19 +120,19 @@ pub fn run_order(
         marker: name,
     };
     if let Err(error) = windlass_process::clear_attempt(&dir) {
-        return Some(not_run(order.check, format!("cannot make {}: {error}", dir.display())));
+        return Some(not_run(command.check, format!("cannot make {}: {error}", dir.display())));
     }
     let finished = match gate.spawner.start(&program) {
         Ok(running) => {
             started(running.canceller());
             running.wait()
         }
-        Err(error) => return Some(not_run(order.check, error.to_string())),
+        Err(error) => return Some(not_run(command.check, error.to_string())),
     };
     if let Err(error) = clean(gate.redactor, &finished) {
-        return Some(not_run(order.check, error));
+        return Some(not_run(command.check, error));
     }
-    checked(order.check, finished)
+    checked(command.check, finished)
 }
 
 /// What cannot be cleaned is not kept.
@@ -238,8 +239,8 @@ struct End {
 }
 
 impl End {
-    fn stream<'a>(&'a self, name: &'a str) -> Stream<'a> {
-        Stream { name, bytes: &self.bytes, more_before: self.more_before }
+    fn stream<'a>(&'a self, name: &'a str) -> OutputTail<'a> {
+        OutputTail { name, bytes: &self.bytes, more_before: self.more_before }
     }
 }
 

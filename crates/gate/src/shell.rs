@@ -2,12 +2,12 @@
 
 /// One simple command: what stands between `;`, `&&`, `||`, `|`, `&`, brackets and line ends.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Command {
-    pub words: Vec<Word>,
+pub struct ShellCommand {
+    pub words: Vec<ShellWord>,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Word {
+pub struct ShellWord {
     /// Without its quotes.
     pub text: String,
     /// The shell reads it as it stands: no variable, no pattern, no substitution.
@@ -16,16 +16,17 @@ pub struct Word {
     pub redirected: bool,
 }
 
-impl Command {
+impl ShellCommand {
     /// The program and its arguments, without assignments in front.
-    pub fn program(&self) -> &[Word] {
-        let is_assignment = |word: &Word| word.text.split_once('=').is_some_and(|(name, _)| is_name(name));
+    pub fn program(&self) -> &[ShellWord] {
+        let is_assignment =
+            |word: &ShellWord| word.text.split_once('=').is_some_and(|(name, _)| is_name(name));
         let first = self.words.iter().position(|word| !is_assignment(word)).unwrap_or(self.words.len());
         &self.words[first..]
     }
 }
 
-pub fn commands(line: &str) -> Vec<Command> {
+pub fn commands(line: &str) -> Vec<ShellCommand> {
     let mut splitter = Splitter::default();
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {
@@ -68,15 +69,15 @@ pub fn commands(line: &str) -> Vec<Command> {
 
 #[derive(Default)]
 struct Splitter {
-    commands: Vec<Command>,
-    command: Command,
-    word: Option<Word>,
+    commands: Vec<ShellCommand>,
+    command: ShellCommand,
+    word: Option<ShellWord>,
     redirecting: bool,
 }
 
 impl Splitter {
-    fn open(&mut self) -> &mut Word {
-        self.word.get_or_insert_with(|| Word { literal: true, ..Word::default() })
+    fn open(&mut self) -> &mut ShellWord {
+        self.word.get_or_insert_with(|| ShellWord { literal: true, ..ShellWord::default() })
     }
 
     fn push(&mut self, c: char) {
@@ -119,12 +120,12 @@ mod tests {
 
     /// Words joined by `·`, commands by ` / `; what is not literal in brackets, what is redirected after `>`.
     fn shown(line: &str) -> String {
-        let word = |word: &Word| match (word.literal, word.redirected) {
+        let word = |word: &ShellWord| match (word.literal, word.redirected) {
             (true, false) => word.text.clone(),
             (true, true) => format!(">{}", word.text),
             (false, _) => format!("[{}]", word.text),
         };
-        let command = |c: &Command| c.words.iter().map(word).collect::<Vec<_>>().join("·");
+        let command = |c: &ShellCommand| c.words.iter().map(word).collect::<Vec<_>>().join("·");
         commands(line).iter().map(command).collect::<Vec<_>>().join(" / ")
     }
 

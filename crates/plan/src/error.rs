@@ -8,17 +8,17 @@ use windlass_core::graph::arrows;
 use windlass_core::id::TaskId;
 
 use crate::tasks_dir::{MAX_FILE_BYTES, MAX_TASKS};
-use crate::value::Fault;
+use crate::value::SyntaxFault;
 
 /// A character in a file; lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePosition {
     pub file: PathBuf,
     pub line: usize,
     pub column: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
     }
@@ -45,21 +45,21 @@ pub enum PlanError {
     #[error("{}: the task file is larger than {} KiB", file.display(), MAX_FILE_BYTES / 1024)]
     TooLarge { file: PathBuf },
     #[error("{place}: the text is not UTF-8")]
-    NotUtf8 { place: Place },
+    NotUtf8 { place: FilePosition },
     #[error("{}: the file name gives no usable task id: {why}", file.display())]
     BadId { file: PathBuf, why: &'static str },
     #[error("{} and {} give two tasks with one id", first.display(), second.display())]
     DuplicateId { first: PathBuf, second: PathBuf },
     #[error("{place}: {fault}")]
-    Syntax { place: Place, fault: Fault },
+    Syntax { place: FilePosition, fault: SyntaxFault },
     #[error("{place}: task {task} depends on {dependency}, which is not in the plan")]
-    MissingDependency { place: Place, task: TaskId, dependency: String, nearest: Option<TaskId> },
+    MissingDependency { place: FilePosition, task: TaskId, dependency: String, nearest: Option<TaskId> },
     #[error("{place}: there is no check named {check:?}")]
-    UnknownCheck { place: Place, check: String, nearest: Option<String> },
+    UnknownCheck { place: FilePosition, check: String, nearest: Option<String> },
     #[error("{place}: task {task} depends on itself")]
-    DependsOnItself { place: Place, task: TaskId },
+    DependsOnItself { place: FilePosition, task: TaskId },
     #[error("{place}: tasks depend on one another in a circle: {}", arrows(cycle))]
-    Cycle { place: Place, cycle: Vec<TaskId> },
+    Cycle { place: FilePosition, cycle: Vec<TaskId> },
 }
 
 impl PlanError {

@@ -2,7 +2,7 @@
 
 use windlass_core::nearest::nearest;
 
-use crate::value::{Commas, Fault, FaultKind, Piece, Placed, Written, read_scalar, read_value};
+use crate::value::{Commas, FaultKind, LineRest, Placed, SyntaxFault, Written, read_scalar, read_value};
 
 pub const KEYS: [&str; 6] = ["title", "depends_on", "priority", "allow", "checks", "acceptance"];
 
@@ -19,12 +19,12 @@ pub struct FrontMatter {
 }
 
 /// Reads the front matter of a whole text; a text without any has an empty one.
-pub fn read_front_matter(text: &str) -> Result<FrontMatter, Fault> {
+pub fn read_front_matter(text: &str) -> Result<FrontMatter, SyntaxFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = (1..).zip(text.split('\n').map(|line| line.trim_end()));
     match lines.next() {
         Some((_, "---")) => {}
-        Some((line, "+++")) => return Err(Fault { line, column: 1, kind: FaultKind::TomlFrontMatter }),
+        Some((line, "+++")) => return Err(SyntaxFault { line, column: 1, kind: FaultKind::TomlFrontMatter }),
         Some(_) | None => return Ok(FrontMatter::default()),
     }
     let mut reader = Reader::default();
@@ -33,9 +33,9 @@ pub fn read_front_matter(text: &str) -> Result<FrontMatter, Fault> {
             reader.close()?;
             return Ok(FrontMatter { lines: line, ..reader.read });
         }
-        reader.line(Piece { text, line, column: 1 })?;
+        reader.line(LineRest { text, line, column: 1 })?;
     }
-    Err(Fault { line: 1, column: 1, kind: FaultKind::NeverClosed })
+    Err(SyntaxFault { line: 1, column: 1, kind: FaultKind::NeverClosed })
 }
 
 #[derive(Default)]
@@ -79,7 +79,7 @@ impl Key {
 }
 
 impl Reader {
-    fn line(&mut self, piece: Piece<'_>) -> Result<(), Fault> {
+    fn line(&mut self, piece: LineRest<'_>) -> Result<(), SyntaxFault> {
         let content = piece.trim_start();
         if content.text.is_empty() || content.text.starts_with('#') {
             return Ok(());
@@ -100,7 +100,7 @@ impl Reader {
         self.keep(key, written, content)
     }
 
-    fn key<'a>(&mut self, piece: Piece<'a>) -> Result<(Key, Piece<'a>), Fault> {
+    fn key<'a>(&mut self, piece: LineRest<'a>) -> Result<(Key, LineRest<'a>), SyntaxFault> {
         let Some(colon) = piece.text.find(':') else {
             return Err(piece.fault(FaultKind::NotAKey));
         };
@@ -116,7 +116,7 @@ impl Reader {
         Ok((key, piece.skip(colon + 1)))
     }
 
-    fn item(&mut self, piece: Piece<'_>) -> Result<(), Fault> {
+    fn item(&mut self, piece: LineRest<'_>) -> Result<(), SyntaxFault> {
         let Some(open) = &mut self.open else {
             return Err(piece.fault(FaultKind::Stray));
         };
@@ -129,20 +129,20 @@ impl Reader {
     }
 
     /// The lines of a block list are over.
-    fn close(&mut self) -> Result<(), Fault> {
+    fn close(&mut self) -> Result<(), SyntaxFault> {
         let Some(OpenKey { key, line, items }) = self.open.take() else {
             return Ok(());
         };
         let written = if items.is_empty() { Written::Nothing } else { Written::List(items) };
-        self.keep(key, written, Piece { text: "", line, column: 1 })
+        self.keep(key, written, LineRest { text: "", line, column: 1 })
     }
 
-    fn keep(&mut self, key: Key, written: Written, at: Piece<'_>) -> Result<(), Fault> {
+    fn keep(&mut self, key: Key, written: Written, at: LineRest<'_>) -> Result<(), SyntaxFault> {
         match key {
             Key::Title => self.read.title = Some(one(key, written, at)?.value),
             Key::Priority => {
                 let number = one(key, written, at)?;
-                let fault = Fault {
+                let fault = SyntaxFault {
                     line: number.line,
                     column: number.column,
                     kind: FaultKind::NotANumber(key.name()),
@@ -160,7 +160,7 @@ impl Reader {
     }
 }
 
-fn one(key: Key, written: Written, at: Piece<'_>) -> Result<Placed<String>, Fault> {
+fn one(key: Key, written: Written, at: LineRest<'_>) -> Result<Placed<String>, SyntaxFault> {
     match written {
         Written::One(value) if !value.value.trim().is_empty() => Ok(value),
         Written::One(_) | Written::Nothing => Err(at.fault(FaultKind::NoValue(key.name()))),

@@ -22,9 +22,9 @@ use windlass_core::id::{BlobId, TaskId};
 use windlass_core::nearest::nearest;
 use windlass_core::task::Task;
 
-pub use error::{Place, PlanError};
+pub use error::{FilePosition, PlanError};
 pub use front_matter::{FrontMatter, read_front_matter};
-pub use value::{Fault, FaultKind, Placed};
+pub use value::{FaultKind, Placed, SyntaxFault};
 
 /// A plan as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,9 +67,9 @@ impl PlannedTask {
     }
 
     /// Where one of its `allow` or `checks` items stands.
-    pub fn place_of(&self, item: &Placed<String>) -> Place {
+    pub fn place_of(&self, item: &Placed<String>) -> FilePosition {
         let file = self.file.clone().unwrap_or_else(|| PathBuf::from(self.id.as_str()));
-        Place { file, line: item.line, column: item.column }
+        FilePosition { file, line: item.line, column: item.column }
     }
 }
 

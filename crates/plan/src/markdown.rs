@@ -2,7 +2,7 @@
 //! `depends_on` comments and its acceptance list. Code fences are the author's
 //! own business and are skipped.
 
-use crate::value::{Fault, FaultKind, Piece, Placed, read_list};
+use crate::value::{FaultKind, LineRest, Placed, SyntaxFault, read_list};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
@@ -12,16 +12,16 @@ pub struct Outline {
 }
 
 /// Reads a text from the line after its front matter.
-pub fn outline(text: &str, skip_lines: usize) -> Result<Outline, Fault> {
+pub fn outline(text: &str, skip_lines: usize) -> Result<Outline, SyntaxFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader::default();
     for (line, text) in (1..).zip(text.split('\n')).skip(skip_lines) {
-        reader.line(Piece { text: text.trim_end(), line, column: 1 })?;
+        reader.line(LineRest { text: text.trim_end(), line, column: 1 })?;
     }
     if let Some(comment) = &reader.comment
         && comment.is_ours()
     {
-        return Err(Fault {
+        return Err(SyntaxFault {
             line: comment.line,
             column: comment.column,
             kind: FaultKind::CommentNeverClosed,
@@ -47,7 +47,7 @@ struct Fence {
 struct Comment<'a> {
     line: usize,
     column: usize,
-    pieces: Vec<Piece<'a>>,
+    pieces: Vec<LineRest<'a>>,
 }
 
 struct Acceptance {
@@ -58,7 +58,7 @@ struct Acceptance {
 }
 
 impl<'a> Reader<'a> {
-    fn line(&mut self, piece: Piece<'a>) -> Result<(), Fault> {
+    fn line(&mut self, piece: LineRest<'a>) -> Result<(), SyntaxFault> {
         if let Some(fence) = &self.fence {
             if fence.is_closed_by(piece.text) {
                 self.fence = None;
@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the comments of a line and returns the line without them.
-    fn take_comments(&mut self, piece: Piece<'a>) -> Result<String, Fault> {
+    fn take_comments(&mut self, piece: LineRest<'a>) -> Result<String, SyntaxFault> {
         let mut visible = String::new();
         let mut rest = piece;
         loop {
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
                     self.comment = Some(comment);
                     return Ok(visible);
                 };
-                comment.pieces.push(Piece { text: &rest.text[..end], ..rest });
+                comment.pieces.push(LineRest { text: &rest.text[..end], ..rest });
                 self.read.depends_on.extend(comment.dependencies()?);
                 rest = rest.skip(end + 3);
             }
@@ -159,7 +159,7 @@ impl Comment<'_> {
     const KEY: &'static str = "depends_on";
 
     /// What stands before the colon of a comment that looks like `key: value`.
-    fn key(&self) -> Option<(usize, &str, Piece<'_>)> {
+    fn key(&self) -> Option<(usize, &str, LineRest<'_>)> {
         let at = self.pieces.iter().position(|piece| !piece.text.trim().is_empty())?;
         let piece = self.pieces[at].trim_start();
         let colon = piece.text.find(':')?;
@@ -170,7 +170,7 @@ impl Comment<'_> {
         self.key().is_some_and(|(_, key, _)| key.eq_ignore_ascii_case(Self::KEY))
     }
 
-    fn dependencies(&self) -> Result<Vec<Placed<String>>, Fault> {
+    fn dependencies(&self) -> Result<Vec<Placed<String>>, SyntaxFault> {
         let Some((at, key, first)) = self.key() else {
             return Ok(Vec::new());
         };
@@ -178,7 +178,7 @@ impl Comment<'_> {
             let letters: String = key.chars().filter(char::is_ascii_alphabetic).collect();
             if letters.eq_ignore_ascii_case("dependson") || letters.eq_ignore_ascii_case("dependencies") {
                 let kind = FaultKind::MisspeltComment(key.to_owned());
-                return Err(Fault { line: self.line, column: self.column, kind });
+                return Err(SyntaxFault { line: self.line, column: self.column, kind });
             }
             return Ok(Vec::new());
         }

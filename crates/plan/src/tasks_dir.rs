@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use windlass_core::graph::{self, GraphError};
 use windlass_core::id::TaskId;
 
-use crate::error::{Place, PlanError};
+use crate::error::{FilePosition, PlanError};
 use crate::front_matter::{FrontMatter, read_front_matter};
 use crate::markdown::{Outline, outline};
-use crate::value::{Fault, Placed};
+use crate::value::{Placed, SyntaxFault};
 use crate::{Planned, PlannedTask, title_line};
 
 pub const MAX_TASKS: usize = 10_000;
@@ -143,11 +143,11 @@ impl TaskFile {
         })
     }
 
-    fn place(&self, line: usize, column: usize) -> Place {
-        Place { file: self.path.clone(), line, column }
+    fn place(&self, line: usize, column: usize) -> FilePosition {
+        FilePosition { file: self.path.clone(), line, column }
     }
 
-    fn syntax(&self, fault: Fault) -> PlanError {
+    fn syntax(&self, fault: SyntaxFault) -> PlanError {
         PlanError::Syntax { place: self.place(fault.line, fault.column), fault }
     }
 }

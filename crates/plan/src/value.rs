@@ -14,13 +14,13 @@ pub struct Placed<T> {
 
 /// What is wrong with a text, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SyntaxFault {
     pub line: usize,
     pub column: usize,
     pub kind: FaultKind,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SyntaxFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.kind.fmt(f)
     }
@@ -112,15 +112,15 @@ pub enum Written {
 
 /// The rest of one line that is still to be read.
 #[derive(Clone, Copy, Debug)]
-pub struct Piece<'a> {
+pub struct LineRest<'a> {
     pub text: &'a str,
     pub line: usize,
     pub column: usize,
 }
 
-impl<'a> Piece<'a> {
-    pub fn fault(self, kind: FaultKind) -> Fault {
-        Fault { line: self.line, column: self.column, kind }
+impl<'a> LineRest<'a> {
+    pub fn fault(self, kind: FaultKind) -> SyntaxFault {
+        SyntaxFault { line: self.line, column: self.column, kind }
     }
 
     /// The piece without its first `bytes` bytes, which end a character.
@@ -147,7 +147,7 @@ pub enum Commas {
 }
 
 /// Everything after `key:`.
-pub fn read_value(piece: Piece<'_>, commas: Commas) -> Result<Written, Fault> {
+pub fn read_value(piece: LineRest<'_>, commas: Commas) -> Result<Written, SyntaxFault> {
     let piece = piece.trim_start();
     if piece.is_over() {
         return Ok(Written::Nothing);
@@ -162,13 +162,13 @@ pub fn read_value(piece: Piece<'_>, commas: Commas) -> Result<Written, Fault> {
 }
 
 /// One word or quoted text that fills the rest of its line.
-pub fn read_scalar(piece: Piece<'_>) -> Result<Placed<String>, Fault> {
+pub fn read_scalar(piece: LineRest<'_>) -> Result<Placed<String>, SyntaxFault> {
     let (value, rest) = scalar(piece.trim_start(), &[])?;
     if rest.is_over() { Ok(value) } else { Err(rest.trim_start().fault(FaultKind::AfterValue)) }
 }
 
 /// `a, "b c", d`, a comma after the last being allowed.
-pub fn read_list(piece: Piece<'_>) -> Result<Vec<Placed<String>>, Fault> {
+pub fn read_list(piece: LineRest<'_>) -> Result<Vec<Placed<String>>, SyntaxFault> {
     read_items(piece, End::Line)
 }
 
@@ -178,7 +178,7 @@ enum End {
     Bracket,
 }
 
-fn read_items(start: Piece<'_>, end: End) -> Result<Vec<Placed<String>>, Fault> {
+fn read_items(start: LineRest<'_>, end: End) -> Result<Vec<Placed<String>>, SyntaxFault> {
     let stops: &[char] = match end {
         End::Line => &[','],
         End::Bracket => &[',', ']'],
@@ -208,12 +208,12 @@ fn read_items(start: Piece<'_>, end: End) -> Result<Vec<Placed<String>>, Fault> 
     }
 }
 
-fn closed(rest: Piece<'_>, items: Vec<Placed<String>>) -> Result<Vec<Placed<String>>, Fault> {
+fn closed(rest: LineRest<'_>, items: Vec<Placed<String>>) -> Result<Vec<Placed<String>>, SyntaxFault> {
     if rest.is_over() { Ok(items) } else { Err(rest.trim_start().fault(FaultKind::AfterValue)) }
 }
 
 /// One value and what follows it. `piece` does not start with a blank.
-fn scalar<'a>(piece: Piece<'a>, stops: &[char]) -> Result<(Placed<String>, Piece<'a>), Fault> {
+fn scalar<'a>(piece: LineRest<'a>, stops: &[char]) -> Result<(Placed<String>, LineRest<'a>), SyntaxFault> {
     match piece.text.chars().next() {
         Some('"') => double_quoted(piece),
         Some('\'') => single_quoted(piece),
@@ -225,7 +225,7 @@ fn scalar<'a>(piece: Piece<'a>, stops: &[char]) -> Result<(Placed<String>, Piece
 }
 
 /// Ends at a stop, at a comment (`#` after a blank), or with the line.
-fn plain<'a>(piece: Piece<'a>, stops: &[char]) -> (Placed<String>, Piece<'a>) {
+fn plain<'a>(piece: LineRest<'a>, stops: &[char]) -> (Placed<String>, LineRest<'a>) {
     let mut after_blank = false;
     let mut end = piece.text.len();
     for (at, c) in piece.text.char_indices() {
@@ -239,7 +239,7 @@ fn plain<'a>(piece: Piece<'a>, stops: &[char]) -> (Placed<String>, Piece<'a>) {
     (Placed { value, line: piece.line, column: piece.column }, piece.skip(end))
 }
 
-fn double_quoted(piece: Piece<'_>) -> Result<(Placed<String>, Piece<'_>), Fault> {
+fn double_quoted(piece: LineRest<'_>) -> Result<(Placed<String>, LineRest<'_>), SyntaxFault> {
     let mut value = String::new();
     let mut chars = piece.text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
@@ -261,7 +261,7 @@ fn double_quoted(piece: Piece<'_>) -> Result<(Placed<String>, Piece<'_>), Fault>
 }
 
 /// In single quotes a quote is written twice and nothing else is special.
-fn single_quoted(piece: Piece<'_>) -> Result<(Placed<String>, Piece<'_>), Fault> {
+fn single_quoted(piece: LineRest<'_>) -> Result<(Placed<String>, LineRest<'_>), SyntaxFault> {
     let mut value = String::new();
     let mut chars = piece.text.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {
@@ -282,7 +282,7 @@ mod tests {
 
     fn show(text: &str, commas: Commas) -> String {
         let at = |p: &Placed<String>| format!("{:?}@{}", p.value, p.column);
-        match read_value(Piece { text, line: 1, column: 1 }, commas) {
+        match read_value(LineRest { text, line: 1, column: 1 }, commas) {
             Ok(Written::Nothing) => "nothing".to_owned(),
             Ok(Written::One(one)) => at(&one),
             Ok(Written::List(items)) => format!("[{}]", items.iter().map(at).collect::<Vec<_>>().join(" ")),

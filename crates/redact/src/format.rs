@@ -5,7 +5,7 @@
 pub const WINDOW: usize = 1024;
 
 /// What a format found: these bytes of the window, and what follows them.
-pub struct Found {
+pub struct FormatMatch {
     pub from: usize,
     pub to: usize,
     pub name: &'static str,
@@ -75,11 +75,19 @@ enum Rule {
 /// A run of characters after the prefix.
 struct Token {
     class: fn(u8) -> bool,
-    least: usize,
-    /// 0 is no bound; otherwise a longer run is something else.
-    most: usize,
+    length: Length,
     stands: Stands,
     like: fn(&[u8]) -> bool,
+}
+
+#[derive(Clone, Copy)]
+enum Length {
+    AtLeast(usize),
+    /// A longer run is something else.
+    Between {
+        least: usize,
+        most: usize,
+    },
 }
 
 /// Whether a prefix says enough inside of a word.
@@ -96,17 +104,17 @@ struct Span {
 }
 
 const fn token(prefix: &'static str, name: &'static str, class: fn(u8) -> bool, least: usize) -> Format {
-    let rule = Rule::Token(Token { class, least, most: 0, stands: Stands::Anywhere, like: is_varied });
+    let rule = Rule::Token(Token {
+        class,
+        length: Length::AtLeast(least),
+        stands: Stands::Anywhere,
+        like: is_varied,
+    });
     Format { prefix, name, rule }
 }
 
-const fn word(
-    prefix: &'static str,
-    name: &'static str,
-    class: fn(u8) -> bool,
-    (least, most): (usize, usize),
-) -> Format {
-    let rule = Rule::Token(Token { class, least, most, stands: Stands::AtAWord, like: is_mixed });
+const fn word(prefix: &'static str, name: &'static str, class: fn(u8) -> bool, length: Length) -> Format {
+    let rule = Rule::Token(Token { class, length, stands: Stands::AtAWord, like: is_mixed });
     Format { prefix, name, rule }
 }
 
@@ -117,7 +125,7 @@ const fn place(prefix: &'static str, name: &'static str, rule: fn(&[u8]) -> Opti
 /// The more exact of two that begin alike comes first.
 const FORMATS: &[Format] = &[
     token("sk-ant-", "anthropic key", is_url_safe, 16),
-    word("sk-", "api key", is_url_safe, (20, 0)),
+    word("sk-", "api key", is_url_safe, Length::AtLeast(20)),
     token("ghp_", "github token", is_alnum, 30),
     token("gho_", "github token", is_alnum, 30),
     token("ghu_", "github token", is_alnum, 30),
@@ -138,8 +146,8 @@ const FORMATS: &[Format] = &[
     token("xoxs-", "slack token", is_url_safe, 10),
     token("xapp-", "slack token", is_url_safe, 20),
     token("hooks.slack.com/services/", "slack webhook", is_path, 20),
-    word("AKIA", "aws key id", is_upper, (16, 16)),
-    word("ASIA", "aws key id", is_upper, (16, 16)),
+    word("AKIA", "aws key id", is_upper, Length::Between { least: 16, most: 16 }),
+    word("ASIA", "aws key id", is_upper, Length::Between { least: 16, most: 16 }),
     token("AIza", "google key", is_url_safe, 35),
     token("ya29.", "google token", is_url_safe, 20),
     token("GOCSPX-", "google secret", is_url_safe, 20),
@@ -148,15 +156,15 @@ const FORMATS: &[Format] = &[
     token("rk_live_", "stripe key", is_alnum, 16),
     token("rk_test_", "stripe key", is_alnum, 16),
     token("whsec_", "stripe secret", is_base64, 24),
-    word("npm_", "npm token", is_alnum, (36, 36)),
+    word("npm_", "npm token", is_alnum, Length::Between { least: 36, most: 36 }),
     token("pypi-AgE", "pypi token", is_url_safe, 40),
-    word("hf_", "hugging face token", is_alnum, (30, 0)),
-    word("gsk_", "groq key", is_alnum, (40, 0)),
-    word("xai-", "xai key", is_alnum, (40, 0)),
-    word("r8_", "replicate token", is_alnum, (37, 40)),
+    word("hf_", "hugging face token", is_alnum, Length::AtLeast(30)),
+    word("gsk_", "groq key", is_alnum, Length::AtLeast(40)),
+    word("xai-", "xai key", is_alnum, Length::AtLeast(40)),
+    word("r8_", "replicate token", is_alnum, Length::Between { least: 37, most: 40 }),
     token("dop_v1_", "digitalocean token", is_alnum, 60),
     token("lin_api_", "linear key", is_alnum, 32),
-    word("SG.", "sendgrid key", is_dotted, (60, 0)),
+    word("SG.", "sendgrid key", is_dotted, Length::AtLeast(60)),
     token("AGE-SECRET-KEY-1", "age key", is_upper, 50),
     place("eyJ", "json web token", web_token),
     place("-----BEGIN ", "private key", key_block),
@@ -175,7 +183,7 @@ pub fn prefixes() -> impl Iterator<Item = &'static str> {
 
 /// What stands at the beginning of the window; `before` are the two bytes before it, `first` is the first of the
 /// formats that may fit.
-pub fn find(window: &[u8], before: [Option<u8>; 2], first: usize) -> Option<Found> {
+pub fn find(window: &[u8], before: [Option<u8>; 2], first: usize) -> Option<FormatMatch> {
     let begin = window.first()?;
     let fits = |format: &&Format| {
         let prefix = format.prefix.as_bytes();
@@ -186,7 +194,7 @@ pub fn find(window: &[u8], before: [Option<u8>; 2], first: usize) -> Option<Foun
             Rule::Token(token) => token.span(window, format.prefix.len(), before),
             Rule::Place(rule) => rule(window),
         };
-        span.map(|Span { from, to, swallow }| Found { from, to, name: format.name, swallow })
+        span.map(|Span { from, to, swallow }| FormatMatch { from, to, name: format.name, swallow })
     })
 }
 
@@ -197,7 +205,10 @@ impl Token {
         }
         let body = &window[prefix..];
         let length = run(body, self.class);
-        let fits = length >= self.least && (self.most == 0 || length <= self.most);
+        let fits = match self.length {
+            Length::AtLeast(least) => length >= least,
+            Length::Between { least, most } => (least..=most).contains(&length),
+        };
         if !fits || !(self.like)(&body[..length]) {
             return None;
         }

@@ -114,13 +114,13 @@ fn url_password(value: &[u8]) -> Option<&[u8]> {
 }
 
 /// One way of writing a secret.
-pub struct Form {
+pub struct SecretForm {
     pub name: String,
     pub bytes: Vec<u8>,
 }
 
 /// Every way of writing every secret, the longest first.
-pub fn forms(secrets: &[Secret]) -> Vec<Form> {
+pub fn forms(secrets: &[Secret]) -> Vec<SecretForm> {
     let mut forms = Vec::new();
     for secret in secrets {
         let lines = secret.value.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
@@ -129,7 +129,7 @@ pub fn forms(secrets: &[Secret]) -> Vec<Form> {
             let written = [value.to_owned(), json(value, Slash::Plain), json(value, Slash::Escaped)];
             let percent = [percent(value, b"0123456789ABCDEF"), percent(value, b"0123456789abcdef")];
             let all = written.into_iter().chain(percent).chain(base64(value));
-            forms.extend(all.map(|bytes| Form { name: secret.name.clone(), bytes }));
+            forms.extend(all.map(|bytes| SecretForm { name: secret.name.clone(), bytes }));
         }
     }
     forms.retain(|form| form.bytes.len() >= LEAST);

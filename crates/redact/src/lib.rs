@@ -4,7 +4,7 @@
 //! vendors document.
 //!
 //! [`known::secrets`] chooses the variables, a [`Redactor`] is built from them
-//! once, and its [`Stream`] takes any number of bytes in any pieces with a
+//! once, and its [`StreamRedactor`] takes any number of bytes in any pieces with a
 //! buffer of fixed size: where a piece ends never changes the result.
 //!
 //! It deliberately guesses little. A hash, an object id, a UUID or a checksum is
@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 pub use known::Secret;
 
-use scan::{Piece, Scanner, State};
+use scan::{ScanPiece, ScanState, Scanner};
 
 /// How much of a stream is looked at together.
 const BLOCK: usize = 64 * 1024;
@@ -49,11 +49,11 @@ impl Redactor {
         // Until something is hidden, what is kept is the beginning of what was given.
         let mut kept_so_far = 0;
         let mut clean: Option<Vec<u8>> = None;
-        let mut state = State::default();
-        scanner.advance(&mut state, bytes, scan::Ended::Yes, &mut |piece| match (piece, &mut clean) {
-            (Piece::Keep(kept), None) => kept_so_far += kept.len(),
-            (Piece::Keep(kept), Some(clean)) => clean.extend_from_slice(kept),
-            (Piece::Hide(name), clean) => {
+        let mut state = ScanState::default();
+        scanner.advance(&mut state, bytes, scan::InputEnded::Yes, &mut |piece| match (piece, &mut clean) {
+            (ScanPiece::Keep(kept), None) => kept_so_far += kept.len(),
+            (ScanPiece::Keep(kept), Some(clean)) => clean.extend_from_slice(kept),
+            (ScanPiece::Hide(name), clean) => {
                 push_mark(clean.get_or_insert_with(|| bytes[..kept_so_far].to_owned()), name);
             }
         });
@@ -67,8 +67,13 @@ impl Redactor {
         }
     }
 
-    pub fn stream(&self) -> Stream<'_> {
-        Stream { scanner: self.0.as_deref(), state: State::default(), buffer: Vec::new(), hidden: 0 }
+    pub fn stream(&self) -> StreamRedactor<'_> {
+        StreamRedactor {
+            scanner: self.0.as_deref(),
+            state: ScanState::default(),
+            buffer: Vec::new(),
+            hidden: 0,
+        }
     }
 }
 
@@ -80,39 +85,39 @@ impl fmt::Debug for Redactor {
 }
 
 /// Bytes in pieces. What is decided late is held back, never more than a block.
-pub struct Stream<'a> {
+pub struct StreamRedactor<'a> {
     scanner: Option<&'a Scanner>,
-    state: State,
+    state: ScanState,
     buffer: Vec<u8>,
     hidden: u64,
 }
 
-impl Stream<'_> {
+impl StreamRedactor<'_> {
     /// Appends to `clean` what is decided.
     pub fn push(&mut self, bytes: &[u8], clean: &mut Vec<u8>) {
         for piece in bytes.chunks(BLOCK) {
             self.buffer.extend_from_slice(piece);
             if self.buffer.len() >= BLOCK {
-                self.advance(scan::Ended::No, clean);
+                self.advance(scan::InputEnded::No, clean);
             }
         }
     }
 
     /// Appends the rest; says how many secrets were hidden in all.
     pub fn finish(mut self, clean: &mut Vec<u8>) -> u64 {
-        self.advance(scan::Ended::Yes, clean);
+        self.advance(scan::InputEnded::Yes, clean);
         self.hidden
     }
 
-    fn advance(&mut self, ended: scan::Ended, clean: &mut Vec<u8>) {
+    fn advance(&mut self, ended: scan::InputEnded, clean: &mut Vec<u8>) {
         let Some(scanner) = self.scanner else {
             clean.append(&mut self.buffer);
             return;
         };
         let hidden = &mut self.hidden;
         let decided = scanner.advance(&mut self.state, &self.buffer, ended, &mut |piece| match piece {
-            Piece::Keep(kept) => clean.extend_from_slice(kept),
-            Piece::Hide(name) => {
+            ScanPiece::Keep(kept) => clean.extend_from_slice(kept),
+            ScanPiece::Hide(name) => {
                 *hidden += 1;
                 push_mark(clean, name);
             }

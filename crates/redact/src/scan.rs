@@ -4,7 +4,7 @@
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Match, MatchKind, StartKind};
 
 use crate::format::{self, Swallow, WINDOW};
-use crate::known::{Form, Secret, forms};
+use crate::known::{Secret, SecretForm, forms};
 
 /// Of a known value, what the search looks for; the rest is compared.
 const ANCHOR: usize = 24;
@@ -12,30 +12,30 @@ const ANCHOR: usize = 24;
 pub struct Scanner {
     anchors: AhoCorasick,
     /// The longest first.
-    forms: Vec<Form>,
+    forms: Vec<SecretForm>,
     /// How many bytes after a place decide about it.
     look: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum InputEnded {
     Yes,
     No,
 }
 
-pub enum Piece<'a> {
+pub enum ScanPiece<'a> {
     Keep(&'a [u8]),
     Hide(&'a str),
 }
 
 /// What a scan knows of the bytes before those it is given.
 #[derive(Default)]
-pub struct State {
+pub struct ScanState {
     before: [Option<u8>; 2],
     swallow: Option<Swallow>,
 }
 
-impl State {
+impl ScanState {
     fn pass(&mut self, bytes: &[u8]) {
         match bytes {
             [] => {}
@@ -70,14 +70,14 @@ impl Scanner {
     /// Tells what becomes of the bytes, in order, and says how many of them are decided.
     pub fn advance(
         &self,
-        state: &mut State,
+        state: &mut ScanState,
         bytes: &[u8],
-        ended: Ended,
-        tell: &mut dyn FnMut(Piece<'_>),
+        ended: InputEnded,
+        tell: &mut dyn FnMut(ScanPiece<'_>),
     ) -> usize {
         let decidable = match ended {
-            Ended::Yes => bytes.len(),
-            Ended::No => bytes.len().saturating_sub(self.look),
+            InputEnded::Yes => bytes.len(),
+            InputEnded::No => bytes.len().saturating_sub(self.look),
         };
         let (mut kept, mut at) = (0, 0);
         loop {
@@ -92,7 +92,7 @@ impl Scanner {
             let found = self.anchors.find(&bytes[at..]).filter(|found| at + found.start() < decidable);
             let Some(found) = found else {
                 let end = decidable.max(at);
-                tell(Piece::Keep(&bytes[kept..end]));
+                tell(ScanPiece::Keep(&bytes[kept..end]));
                 state.pass(&bytes[at..end]);
                 return end;
             };
@@ -101,8 +101,8 @@ impl Scanner {
             at = start;
             match self.look_at(state, &bytes[start..], &found) {
                 Some(hit) => {
-                    tell(Piece::Keep(&bytes[kept..start + hit.from]));
-                    tell(Piece::Hide(hit.name));
+                    tell(ScanPiece::Keep(&bytes[kept..start + hit.from]));
+                    tell(ScanPiece::Hide(hit.name));
                     // A word may begin after a mark.
                     state.before = [None, None];
                     state.swallow = hit.swallow;
@@ -118,7 +118,7 @@ impl Scanner {
     }
 
     /// Anchors are listed as they are asked here, so that the first that fits is the one found.
-    fn look_at(&self, state: &State, ahead: &[u8], found: &Match) -> Option<Hit<'_>> {
+    fn look_at(&self, state: &ScanState, ahead: &[u8], found: &Match) -> Option<Hit<'_>> {
         let anchor = found.pattern().as_usize();
         if anchor < self.forms.len()
             && let Some(form) = self.forms.iter().find(|form| ahead.starts_with(&form.bytes))

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use windlass_core::id::CommitId;
 use windlass_workspace::{
-    Checkout, CommitText, Depth, Git, Identity, LandRequest, OperatorEnv, Reading, Repository, Rules, Since,
-    Snapshot, SnapshotRequest, Space, Vault, land,
+    Checkout, CommitText, Depth, Git, Identity, LandRequest, OperatorEnv, ReadFiles, Repository, Since,
+    SnapshotRequest, SnapshotRules, Space, StoredSnapshot, Vault, land,
 };
 
 /// How often everything is taken anew.
@@ -52,7 +52,7 @@ fn counted(repeats: usize) {
     vault.import(&repository, &repository.head, Depth::Commits(1)).unwrap();
     let mut space = Space::new(&dir.path().join("space"), &dir.path().join("space.stat"));
     space.create(&vault, &repository.head, &bench.identity).unwrap();
-    let rules = Rules::new(repository.head_tree.clone());
+    let rules = SnapshotRules::new(repository.head_tree.clone());
     for round in 0..=10 * repeats {
         let path = space.root().join("d0/e0/f1.txt");
         std::fs::write(path, format!("round {round:06}")).unwrap();
@@ -100,7 +100,7 @@ impl Bench {
             self.run(&self.repo, &[&git_dir, &work_tree, "write-tree"])
         });
         let mut space = Space::new(&self.repo, &name("stat"));
-        let rules = Rules::new(repository.head_tree.clone());
+        let rules = SnapshotRules::new(repository.head_tree.clone());
         let (first, ours) = timed(|| self.snapshot(&mut space, &vault, &rules, &repository.head));
         assert_eq!(ours.tree.as_str(), theirs);
         println!("{{\"first_git\":{git},\"first\":{first}}}");
@@ -113,7 +113,7 @@ impl Bench {
         let root = self.dir.join("space");
         let mut space = Space::new(&root, &self.dir.join("space.stat"));
         let (create, ()) = timed(|| space.create(&vault, &repository.head, &self.identity).unwrap());
-        let rules = Rules::new(repository.head_tree.clone());
+        let rules = SnapshotRules::new(repository.head_tree.clone());
         let (after_create, snapshot) = timed(|| self.snapshot(&mut space, &vault, &rules, &repository.head));
         assert_eq!(snapshot.tree, repository.head_tree);
         let mut checkout = Checkout::new(&self.dir.join("checkout"));
@@ -156,10 +156,16 @@ impl Bench {
         self.run(&self.repo, &["checkout", "-q", "-f", "HEAD"]);
     }
 
-    fn snapshot(&self, space: &mut Space, vault: &Vault, rules: &Rules, parent: &CommitId) -> Snapshot {
+    fn snapshot(
+        &self,
+        space: &mut Space,
+        vault: &Vault,
+        rules: &SnapshotRules,
+        parent: &CommitId,
+    ) -> StoredSnapshot {
         let text = self.text();
         let parents = [parent.clone()];
-        let request = SnapshotRequest { rules, parents: &parents, text: &text, reading: Reading::Changed };
+        let request = SnapshotRequest { rules, parents: &parents, text: &text, reading: ReadFiles::Changed };
         space.snapshot(vault, &request).unwrap()
     }
 

@@ -1,7 +1,6 @@
 //! Reading trees of the vault, comparing them, and making one from two.
 
 use std::os::unix::ffi::OsStrExt;
-use std::time::Duration;
 
 use gix_hash::ObjectId;
 use gix_object::bstr::{BStr, BString, ByteSlice};
@@ -13,8 +12,9 @@ use crate::commit::{CommitText, encode_commit};
 use crate::id::{commit_id, commit_oid, tree_id, tree_oid};
 use crate::loose;
 use crate::objects::{ObjectError, Reader, TreeEntry, encode_tree, hash};
+use crate::pack::NewObject;
 use crate::sink::Worker;
-use crate::trees::{self, Change, Item};
+use crate::trees::{self, Item, TreeChange};
 use crate::vault::{Vault, VaultError};
 
 /// A diff as text, perhaps cut.
@@ -24,16 +24,8 @@ pub struct DiffText {
     pub truncated: bool,
 }
 
-/// Lines that came and went in one path; absent counts mean binary content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LineCount {
-    pub path: BString,
-    pub added: Option<u64>,
-    pub removed: Option<u64>,
-}
-
 impl Vault {
-    pub fn diff(&self, old: &TreeId, new: &TreeId) -> Result<Vec<Change>, VaultError> {
+    pub fn diff(&self, old: &TreeId, new: &TreeId) -> Result<Vec<TreeChange>, VaultError> {
         Ok(trees::diff(&mut self.reader(), tree_oid(old)?, tree_oid(new)?)?)
     }
 
@@ -77,25 +69,6 @@ impl Vault {
             .keep_first(max_bytes)
             .run()?;
         Ok(DiffText { bytes: printed.stdout, truncated: printed.truncated })
-    }
-
-    /// As `git diff --numstat`; one git process.
-    pub fn line_counts(&self, old: &TreeId, new: &TreeId) -> Result<Vec<LineCount>, VaultError> {
-        let printed = self
-            .git_here()
-            .args([
-                "diff",
-                "--no-ext-diff",
-                "--no-textconv",
-                "--no-renames",
-                "--numstat",
-                "-z",
-                "--end-of-options",
-            ])
-            .args([old.as_str(), new.as_str()])
-            .timeout(Duration::from_secs(300))
-            .run()?;
-        Ok(printed.stdout.split(|byte| *byte == 0).filter_map(parse_numstat).collect())
     }
 
     /// The content of a file, or the target of a link; `None` where the tree
@@ -250,7 +223,11 @@ impl Vault {
         let oid = hash(kind, bytes)?;
         let sound = worker.reader.raw(oid).is_ok_and(|(_, stored)| stored == bytes);
         if !sound {
-            loose::write(&self.dir().join("objects"), &mut worker.packer, kind, (oid, bytes))?;
+            loose::write(
+                &self.dir().join("objects"),
+                &mut worker.packer,
+                &NewObject { oid, kind, content: bytes },
+            )?;
         }
         Ok(oid)
     }
@@ -268,11 +245,4 @@ fn load_tree(reader: &Reader, tree: ObjectId) -> Result<gix_object::Tree, Object
         Ok(found) => Ok(found.into_owned()),
         Err(error) => Err(ObjectError::Corrupt { id: tree, detail: error.to_string() }),
     }
-}
-
-fn parse_numstat(record: &[u8]) -> Option<LineCount> {
-    let mut fields = record.splitn(3, |byte| *byte == b'\t');
-    let mut number = || fields.next()?.to_str().ok().map(|text| text.parse().ok());
-    let (added, removed) = (number()?, number()?);
-    Some(LineCount { added, removed, path: fields.next()?.as_bstr().to_owned() })
 }

@@ -9,12 +9,12 @@ use crate::base::{Base, split};
 use crate::dir;
 use crate::model::{Child, DirNode, Skip, What};
 use crate::objects::{ObjectError, Reader, is_safe_name};
-use crate::trees::{Change, ItemKind};
+use crate::trees::{ItemKind, TreeChange};
 
 /// One thing measured about the workspace; all of them are found anew by every
 /// snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Evidence {
+pub enum WorkspaceEvidence {
     /// A link, not in the base as it is, whose target lies outside the tree.
     EscapingSymlink { path: BString, target: BString },
     /// A path with a `filter` attribute (LFS, git-crypt) that differs from
@@ -38,13 +38,13 @@ pub enum Evidence {
 }
 
 /// What the walk left out although it is not ignored.
-pub(crate) fn skipped(node: &DirNode) -> Vec<Evidence> {
+pub(crate) fn skipped(node: &DirNode) -> Vec<WorkspaceEvidence> {
     let mut found = Vec::new();
     collect(node, &mut Vec::new(), &mut found);
     found
 }
 
-fn collect(node: &DirNode, path: &mut Vec<u8>, found: &mut Vec<Evidence>) {
+fn collect(node: &DirNode, path: &mut Vec<u8>, found: &mut Vec<WorkspaceEvidence>) {
     for entry in &node.entries {
         match &entry.what {
             What::Dir(Child::Here(child)) => {
@@ -62,25 +62,25 @@ fn collect(node: &DirNode, path: &mut Vec<u8>, found: &mut Vec<Evidence>) {
     }
 }
 
-fn of_skip(path: BString, skip: Skip) -> Option<Evidence> {
+fn of_skip(path: BString, skip: Skip) -> Option<WorkspaceEvidence> {
     Some(match skip {
         Skip::Unseen => return None,
-        Skip::Special(_) => Evidence::SpecialFile { path },
-        Skip::TooLarge(bytes) => Evidence::TooLarge { path, bytes },
-        Skip::UnsafeName => Evidence::UnsafeName { path },
+        Skip::Special(_) => WorkspaceEvidence::SpecialFile { path },
+        Skip::TooLarge(bytes) => WorkspaceEvidence::TooLarge { path, bytes },
+        Skip::UnsafeName => WorkspaceEvidence::UnsafeName { path },
         Skip::Unreadable(code) => {
-            Evidence::Unreadable { path, error: std::io::Error::from_raw_os_error(code).to_string() }
+            WorkspaceEvidence::Unreadable { path, error: std::io::Error::from_raw_os_error(code).to_string() }
         }
-        Skip::Collision => Evidence::CollisionAttack { path },
-        Skip::TooDeep => Evidence::TooDeep { path },
+        Skip::Collision => WorkspaceEvidence::CollisionAttack { path },
+        Skip::TooDeep => WorkspaceEvidence::TooDeep { path },
     })
 }
 
 /// Submodule directories that are not the empty directories windlass made.
-pub(crate) fn gitlinks(root: BorrowedFd<'_>, base: &Base) -> Vec<Evidence> {
+pub(crate) fn gitlinks(root: BorrowedFd<'_>, base: &Base) -> Vec<WorkspaceEvidence> {
     let changed = |path: &&BString| !is_untouched(root, path);
     let paths = base.facts().gitlinks.iter().map(|(path, _)| path);
-    paths.filter(changed).map(|path| Evidence::GitlinkChanged { path: path.clone() }).collect()
+    paths.filter(changed).map(|path| WorkspaceEvidence::GitlinkChanged { path: path.clone() }).collect()
 }
 
 fn is_untouched(root: BorrowedFd<'_>, path: &[u8]) -> bool {
@@ -99,17 +99,17 @@ pub(crate) fn of_changes(
     reader: &mut Reader,
     base: &Base,
     tree: ObjectId,
-    changes: &[Change],
-) -> Result<Vec<Evidence>, ObjectError> {
+    changes: &[TreeChange],
+) -> Result<Vec<WorkspaceEvidence>, ObjectError> {
     let mut found = Vec::new();
     for change in changes {
         if base.facts().attributes.treatment(&change.path).filtered {
-            found.push(Evidence::FilteredPathChanged { path: change.path.clone() });
+            found.push(WorkspaceEvidence::FilteredPathChanged { path: change.path.clone() });
         }
         let Some(item) = change.new.filter(|item| item.kind == ItemKind::Link) else { continue };
         let target = BString::from(reader.blob(item.oid)?);
         if escapes(reader, tree, &change.path, &target)? {
-            found.push(Evidence::EscapingSymlink { path: change.path.clone(), target });
+            found.push(WorkspaceEvidence::EscapingSymlink { path: change.path.clone(), target });
         }
     }
     Ok(found)

@@ -117,10 +117,11 @@ fn encode_index(mut entries: Vec<(BString, Item)>, files: Option<&DirNode>) -> R
     out.extend_from_slice(b"DIRC");
     out.extend_from_slice(&2_u32.to_be_bytes());
     out.extend_from_slice(&(entries.len() as u32).to_be_bytes());
-    let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let owner =
+        FileOwner { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() };
     for (path, item) in &entries {
         let stat = files.and_then(|root| find_stat(root, path));
-        put_index_entry(&mut out, (path, item), stat, owner);
+        put_index_entry(&mut out, &IndexEntry { path, item, stat }, owner);
     }
     let mut digest = hasher(gix_hash::Kind::Sha1);
     digest.update(&out);
@@ -129,12 +130,20 @@ fn encode_index(mut entries: Vec<(BString, Item)>, files: Option<&DirNode>) -> R
     Ok(out)
 }
 
-fn put_index_entry(
-    out: &mut Vec<u8>,
-    (path, item): (&BString, &Item),
+struct IndexEntry<'a> {
+    path: &'a BString,
+    item: &'a Item,
     stat: Option<StatKey>,
-    (uid, gid): (u32, u32),
-) {
+}
+
+#[derive(Clone, Copy)]
+struct FileOwner {
+    uid: u32,
+    gid: u32,
+}
+
+fn put_index_entry(out: &mut Vec<u8>, entry: &IndexEntry<'_>, owner: FileOwner) {
+    let IndexEntry { path, item, stat } = entry;
     let start = out.len();
     let mode = u32::from(EntryMode::from(item.kind.entry_kind()).value());
     let split = |nanos: i64| (nanos.div_euclid(1_000_000_000) as u32, nanos.rem_euclid(1_000_000_000) as u32);
@@ -143,7 +152,7 @@ fn put_index_entry(
         Some(stat) => {
             let (ctime, mtime) = (split(stat.ctime), split(stat.mtime));
             let (dev, ino, size) = (stat.dev as u32, stat.ino as u32, stat.size as u32);
-            [ctime.0, ctime.1, mtime.0, mtime.1, dev, ino, mode, uid, gid, size]
+            [ctime.0, ctime.1, mtime.0, mtime.1, dev, ino, mode, owner.uid, owner.gid, size]
         }
     };
     fields.iter().for_each(|field| out.extend_from_slice(&field.to_be_bytes()));

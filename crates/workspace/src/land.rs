@@ -14,7 +14,7 @@ use crate::git::{Begun, GitError};
 use crate::id::{BadId, commit_id, commit_oid, parse};
 use crate::loose;
 use crate::objects::{ObjectError, ObjectStore, Reader};
-use crate::pack::{PackWriter, Packer};
+use crate::pack::{NewObject, PackWriter, Packer};
 use crate::repository::{Identity, Repository};
 use crate::vault::Vault;
 
@@ -209,7 +209,7 @@ fn write_objects(objects: &Path, transfer: &mut Transfer) -> Result<(), LandErro
     if missing.len() < MANY_OBJECTS {
         for oid in missing {
             let (kind, content) = transfer.ours.raw(oid)?;
-            loose::write(objects, &mut packer, kind, (oid, content))?;
+            loose::write(objects, &mut packer, &NewObject { oid, kind, content })?;
         }
         return Ok(());
     }

@@ -6,21 +6,13 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use gix_hash::ObjectId;
-use gix_object::Kind;
-
 use crate::fault::{At, FileFault};
-use crate::pack::{Packer, temporary_name};
+use crate::pack::{NewObject, Packer, temporary_name};
 
 /// Writes an object into an object directory, over whatever has its name: a
 /// power cut may have left an empty file there.
-pub(crate) fn write(
-    objects: &Path,
-    packer: &mut Packer,
-    kind: Kind,
-    (oid, content): (ObjectId, &[u8]),
-) -> Result<(), FileFault> {
-    let hex = oid.to_hex().to_string();
+pub(crate) fn write(objects: &Path, packer: &mut Packer, object: &NewObject<'_>) -> Result<(), FileFault> {
+    let hex = object.oid.to_hex().to_string();
     let dir = objects.join(&hex[..2]);
     fs::create_dir_all(&dir).at("create", &dir)?;
     let temporary = temporary_name(&dir);
@@ -30,6 +22,6 @@ pub(crate) fn write(
         .mode(0o444)
         .open(&temporary)
         .at("create", &temporary)?;
-    file.write_all(&packer.loose(kind, content)).at("write", &temporary)?;
+    file.write_all(&packer.loose(object.kind, object.content)).at("write", &temporary)?;
     fs::rename(&temporary, dir.join(&hex[2..])).at("rename", &temporary)
 }

@@ -19,6 +19,14 @@ use crate::fault::{At, FileFault};
 
 const HEADER_LEN: u64 = 12;
 
+/// An object that is to be stored.
+#[derive(Clone, Copy)]
+pub(crate) struct NewObject<'a> {
+    pub(crate) oid: ObjectId,
+    pub(crate) kind: Kind,
+    pub(crate) content: &'a [u8],
+}
+
 /// An object turned into the bytes it takes in a pack.
 pub(crate) struct Packed {
     oid: ObjectId,

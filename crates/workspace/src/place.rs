@@ -14,10 +14,10 @@ use crate::dir::{self, StatKey};
 use crate::fault::{At, FileFault};
 use crate::objects::{ObjectError, Reader, is_safe_name};
 use crate::remove::remove_at;
-use crate::trees::{Change, Item, ItemKind};
+use crate::trees::{ItemKind, TreeChange};
 
 /// Makes the changed paths what their new side says.
-pub(crate) fn apply(root: &Path, changes: &[Change], reader: &mut Reader) -> Result<(), ObjectError> {
+pub(crate) fn apply(root: &Path, changes: &[TreeChange], reader: &mut Reader) -> Result<(), ObjectError> {
     let fd = dir::open_root(root).at("open", root)?;
     let mut emptied = BTreeSet::new();
     for change in changes.iter().filter(|change| change.new.is_none()) {
@@ -34,9 +34,7 @@ pub(crate) fn apply(root: &Path, changes: &[Change], reader: &mut Reader) -> Res
         let _ = remove_path(fd.as_fd(), parent, true);
     }
     for change in changes {
-        if let Some(item) = change.new {
-            write_path(root, fd.as_fd(), (&change.path, item), reader)?;
-        }
+        write_path(root, fd.as_fd(), change, reader)?;
     }
     Ok(())
 }
@@ -44,9 +42,10 @@ pub(crate) fn apply(root: &Path, changes: &[Change], reader: &mut Reader) -> Res
 fn write_path(
     root: &Path,
     fd: BorrowedFd<'_>,
-    (path, item): (&BString, Item),
+    change: &TreeChange,
     reader: &mut Reader,
 ) -> Result<(), ObjectError> {
+    let TreeChange { path, new: Some(item), .. } = change else { return Ok(()) };
     let at = dir::path_of(root, path);
     let (parents, name) = split(path);
     if path.split_str("/").any(|part| !is_safe_name(part, false)) {

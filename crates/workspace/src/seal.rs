@@ -9,6 +9,7 @@ use gix_object::tree::EntryKind;
 
 use crate::model::{Child, DirNode, Entry, Sealed, What};
 use crate::objects::{TreeEntry, encode_tree, hash};
+use crate::pack::NewObject;
 use crate::sink::{Sink, Worker};
 use crate::walk::WalkError;
 
@@ -79,7 +80,7 @@ impl Sealer<'_> {
     fn tree(&mut self, entries: Vec<TreeEntry>) -> Result<ObjectId, WalkError> {
         let bytes = encode_tree(entries);
         let oid = hash(Kind::Tree, &bytes)?;
-        self.sink.put(self.worker, Kind::Tree, (oid, &bytes))?;
+        self.sink.put(self.worker, &NewObject { oid, kind: Kind::Tree, content: &bytes })?;
         Ok(oid)
     }
 }

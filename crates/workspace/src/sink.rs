@@ -3,12 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use gix_hash::ObjectId;
-use gix_object::Kind;
-
 use crate::fault::FileFault;
 use crate::objects::{ObjectStore, Reader};
-use crate::pack::{PackWriter, Packer};
+use crate::pack::{NewObject, PackWriter, Packer};
 
 /// Where new objects go: one pack, begun with the first of them.
 pub(crate) struct Sink {
@@ -22,12 +19,8 @@ impl Sink {
     }
 
     /// Stores an object unless it is already there.
-    pub(crate) fn put(
-        &self,
-        worker: &mut Worker,
-        kind: Kind,
-        (oid, content): (ObjectId, &[u8]),
-    ) -> Result<bool, FileFault> {
+    pub(crate) fn put(&self, worker: &mut Worker, object: &NewObject<'_>) -> Result<bool, FileFault> {
+        let NewObject { oid, kind, content } = *object;
         let lock = || self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if worker.reader.has(&oid) || lock().as_ref().is_some_and(|writer| writer.has(&oid)) {
             return Ok(false);

@@ -16,7 +16,7 @@ use windlass_core::id::{CommitId, TreeId};
 use crate::base::{Base, split};
 use crate::cache::{self, CacheKey};
 use crate::dir;
-use crate::evidence::{self, Evidence};
+use crate::evidence::{self, WorkspaceEvidence};
 use crate::excludes::Patterns;
 use crate::fault::{At, FileFault};
 use crate::gitdir::{self, Seed};
@@ -29,9 +29,9 @@ use crate::remove::{discard, remove_at};
 use crate::repository::Identity;
 use crate::seal::Sealer;
 use crate::sink::{Sink, Worker};
-use crate::trees::{self, Change};
+use crate::trees::{self, TreeChange};
 use crate::vault::{Vault, VaultError};
-use crate::walk::{Doubts, Limits, Walk, WalkError};
+use crate::walk::{Doubts, SnapshotLimits, Walk, WalkError};
 
 /// After this many changed files the model on disk is written anew.
 const UNSAVED_FILES: usize = 256;
@@ -58,25 +58,25 @@ pub enum SpaceError {
 
 /// What decides which paths count.
 #[derive(Clone, Debug)]
-pub struct Rules {
+pub struct SnapshotRules {
     /// Its paths are tracked; its attributes and submodules count.
     pub base: TreeId,
     /// The operator's global ignore file.
     pub global_excludes: Option<PathBuf>,
     /// Paths windlass itself put into the workspace: left out unless tracked.
     pub never: Vec<BString>,
-    pub limits: Limits,
+    pub limits: SnapshotLimits,
 }
 
-impl Rules {
+impl SnapshotRules {
     pub fn new(base: TreeId) -> Self {
-        Self { base, global_excludes: None, never: Vec::new(), limits: Limits::default() }
+        Self { base, global_excludes: None, never: Vec::new(), limits: SnapshotLimits::default() }
     }
 }
 
 /// Whether unchanged stat keys are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum ReadFiles {
     /// Read what changed.
     Changed,
     /// Read every file again.
@@ -121,7 +121,7 @@ pub(crate) struct Walked {
     pub fd: OwnedFd,
     pub tree: ObjectId,
     pub base: Base,
-    pub skipped: Vec<Evidence>,
+    pub skipped: Vec<WorkspaceEvidence>,
     key: CacheKey,
     model: Box<DirNode>,
     unsaved: usize,
@@ -211,7 +211,7 @@ impl Space {
         &mut self,
         vault: &Vault,
         to: &TreeId,
-        rules: &Rules,
+        rules: &SnapshotRules,
         since: Since,
     ) -> Result<usize, SpaceError> {
         let to = tree_oid(to)?;
@@ -264,8 +264,9 @@ impl Space {
     pub(crate) fn walk(
         &mut self,
         vault: &Vault,
-        rules: &Rules,
-        (reading, sink): (Reading, &Sink),
+        rules: &SnapshotRules,
+        reading: ReadFiles,
+        sink: &Sink,
     ) -> Result<Walked, SpaceError> {
         let fd = self.open()?;
         let objects = vault.objects();
@@ -317,9 +318,9 @@ impl Space {
 
     /// Brings the workspace to a state that the vault knows, removing what no
     /// tree could hold, and says which.
-    fn clear_to_known(&mut self, vault: &Vault, rules: &Rules) -> Result<ObjectId, SpaceError> {
+    fn clear_to_known(&mut self, vault: &Vault, rules: &SnapshotRules) -> Result<ObjectId, SpaceError> {
         let sink = vault.sink();
-        let walked = self.walk(vault, rules, (Reading::Changed, &sink))?;
+        let walked = self.walk(vault, rules, ReadFiles::Changed, &sink)?;
         let new_objects = sink.finish()?;
         if new_objects > 0 {
             vault.see(walked.tree)?;
@@ -338,7 +339,7 @@ impl Space {
         &self,
         vault: &Vault,
         tree: ObjectId,
-        changes: &[Change],
+        changes: &[TreeChange],
     ) -> Result<(), SpaceError> {
         let fd = self.open()?;
         let mut reader = vault.reader();
@@ -357,23 +358,25 @@ impl Space {
         Ok(())
     }
 
-    fn clear(&self, walked: &Walked, found: &Evidence) -> Result<(), SpaceError> {
+    fn clear(&self, walked: &Walked, found: &WorkspaceEvidence) -> Result<(), SpaceError> {
         match found {
-            Evidence::TooLarge { path, .. }
-            | Evidence::SpecialFile { path }
-            | Evidence::UnsafeName { path }
-            | Evidence::Unreadable { path, .. }
-            | Evidence::CollisionAttack { path }
-            | Evidence::TooDeep { path }
-            | Evidence::GitlinkChanged { path } => {
+            WorkspaceEvidence::TooLarge { path, .. }
+            | WorkspaceEvidence::SpecialFile { path }
+            | WorkspaceEvidence::UnsafeName { path }
+            | WorkspaceEvidence::Unreadable { path, .. }
+            | WorkspaceEvidence::CollisionAttack { path }
+            | WorkspaceEvidence::TooDeep { path }
+            | WorkspaceEvidence::GitlinkChanged { path } => {
                 let at = dir::path_of(&self.root, path);
                 place::remove_any(walked.fd.as_fd(), path).at("remove", &at)?;
-                if matches!(found, Evidence::GitlinkChanged { .. }) {
+                if matches!(found, WorkspaceEvidence::GitlinkChanged { .. }) {
                     place::make_path(walked.fd.as_fd(), path).at("create", &at)?;
                 }
                 Ok(())
             }
-            Evidence::EscapingSymlink { .. } | Evidence::FilteredPathChanged { .. } => Ok(()),
+            WorkspaceEvidence::EscapingSymlink { .. } | WorkspaceEvidence::FilteredPathChanged { .. } => {
+                Ok(())
+            }
         }
     }
 
@@ -405,19 +408,19 @@ impl Drop for Space {
     }
 }
 
-fn doubts(before: Option<&CacheKey>, now: &CacheKey, reading: Reading) -> Doubts {
+fn doubts(before: Option<&CacheKey>, now: &CacheKey, reading: ReadFiles) -> Doubts {
     let Some(before) = before else { return Doubts::default() };
     Doubts {
         excludes: before.excludes != now.excludes,
         base: before.base != now.base,
         // A model fresh from a checkout holds every file as its tree does,
         // whatever the attributes.
-        content: reading == Reading::Everything || before.facts != now.facts && before.facts != FRESH,
+        content: reading == ReadFiles::Everything || before.facts != now.facts && before.facts != FRESH,
     }
 }
 
 /// The global patterns, and a key that changes with any of the rules.
-fn read_excludes(rules: &Rules) -> Result<(Option<Arc<Patterns>>, [u8; 32]), SpaceError> {
+fn read_excludes(rules: &SnapshotRules) -> Result<(Option<Arc<Patterns>>, [u8; 32]), SpaceError> {
     let mut key = blake3::Hasher::new();
     let mut never: Vec<&BString> = rules.never.iter().collect();
     never.sort();

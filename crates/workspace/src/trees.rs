@@ -60,7 +60,7 @@ pub enum ChangeKind {
 
 /// One path that differs. `old` is absent when added, `new` when deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct TreeChange {
     pub path: BString,
     pub kind: ChangeKind,
     pub old: Option<Item>,
@@ -79,10 +79,14 @@ impl TreeEntry {
 
 /// Every path that differs from `old` to `new`, in tree order; equal subtrees
 /// are not read.
-pub(crate) fn diff(reader: &mut Reader, old: ObjectId, new: ObjectId) -> Result<Vec<Change>, ObjectError> {
+pub(crate) fn diff(
+    reader: &mut Reader,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<Vec<TreeChange>, ObjectError> {
     let mut changes = Vec::new();
     if old != new {
-        compare(reader, &mut Vec::new(), (Some(old), Some(new)), &mut changes)?;
+        compare(reader, &mut Vec::new(), Sides { old: Some(old), new: Some(new) }, &mut changes)?;
     }
     Ok(changes)
 }
@@ -90,17 +94,21 @@ pub(crate) fn diff(reader: &mut Reader, old: ObjectId, new: ObjectId) -> Result<
 /// Every file, link and gitlink of a tree, in tree order.
 pub(crate) fn list(reader: &mut Reader, tree: ObjectId) -> Result<Vec<(BString, Item)>, ObjectError> {
     let mut changes = Vec::new();
-    compare(reader, &mut Vec::new(), (None, Some(tree)), &mut changes)?;
+    compare(reader, &mut Vec::new(), Sides { old: None, new: Some(tree) }, &mut changes)?;
     Ok(changes.into_iter().filter_map(|change| change.new.map(|item| (change.path, item))).collect())
 }
 
-type Sides = (Option<ObjectId>, Option<ObjectId>);
+/// The same place in the old tree and in the new one.
+struct Sides<T> {
+    old: Option<T>,
+    new: Option<T>,
+}
 
 fn compare(
     reader: &mut Reader,
     path: &mut Vec<u8>,
-    (old, new): Sides,
-    changes: &mut Vec<Change>,
+    sides: Sides<ObjectId>,
+    changes: &mut Vec<TreeChange>,
 ) -> Result<(), ObjectError> {
     let mut read = |side: Option<ObjectId>| -> Result<Vec<TreeEntry>, ObjectError> {
         let mut entries = side.map_or(Ok(Vec::new()), |oid| reader.tree(oid))?;
@@ -108,7 +116,7 @@ fn compare(
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     };
-    let (old, new) = (read(old)?, read(new)?);
+    let (old, new) = (read(sides.old)?, read(sides.new)?);
     let (mut old, mut new) = (old.into_iter().peekable(), new.into_iter().peekable());
     loop {
         let order = match (old.peek(), new.peek()) {
@@ -125,7 +133,7 @@ fn compare(
             path.push(b'/');
         }
         path.extend_from_slice(&name);
-        compare_entry(reader, path, (a, b), changes)?;
+        compare_entry(reader, path, Sides { old: a, new: b }, changes)?;
         path.truncate(length);
     }
 }
@@ -133,9 +141,10 @@ fn compare(
 fn compare_entry(
     reader: &mut Reader,
     path: &mut Vec<u8>,
-    (old, new): (Option<TreeEntry>, Option<TreeEntry>),
-    changes: &mut Vec<Change>,
+    sides: Sides<TreeEntry>,
+    changes: &mut Vec<TreeChange>,
 ) -> Result<(), ObjectError> {
+    let Sides { old, new } = sides;
     if old == new {
         return Ok(());
     }
@@ -150,12 +159,12 @@ fn compare_entry(
         (Some(_), Some(_)) => Some(ChangeKind::TypeChanged),
     };
     if let Some(kind) = kind {
-        changes.push(Change { path: path.as_bstr().to_owned(), kind, old: items.0, new: items.1 });
+        changes.push(TreeChange { path: path.as_bstr().to_owned(), kind, old: items.0, new: items.1 });
     }
     let subtree = |entry: Option<TreeEntry>| entry.filter(TreeEntry::is_tree).map(|entry| entry.oid);
     match (subtree(old), subtree(new)) {
         (None, None) => Ok(()),
-        sides => compare(reader, path, sides, changes),
+        (old, new) => compare(reader, path, Sides { old, new }, changes),
     }
 }
 
@@ -175,7 +184,7 @@ pub(crate) fn whitespace_only(
     Ok(!changes.is_empty())
 }
 
-fn is_whitespace_change(reader: &mut Reader, change: &Change) -> Result<bool, ObjectError> {
+fn is_whitespace_change(reader: &mut Reader, change: &TreeChange) -> Result<bool, ObjectError> {
     let items = [change.old, change.new];
     let mode_differs = matches!(items, [Some(old), Some(new)] if old.kind != new.kind);
     if mode_differs || items.iter().flatten().any(|item| !item.kind.is_plain()) {

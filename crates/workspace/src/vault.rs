@@ -13,7 +13,7 @@ use windlass_core::id::{CommitId, TreeId};
 
 use crate::fault::{At, FileFault};
 use crate::git::{Git, GitError, Invocation};
-use crate::id::{BadId, commit_id, commit_oid, parse, tree_id};
+use crate::id::{BadId, commit_oid, tree_id};
 use crate::objects::{ObjectError, ObjectStore, Reader};
 use crate::pack;
 use crate::repository::{DiscoverError, Repository};
@@ -108,26 +108,6 @@ impl Vault {
         let temporary = path.with_file_name(format!("{}.lock", file_name(&path)));
         fs::write(&temporary, format!("{commit}\n")).at("write", &temporary)?;
         Ok(fs::rename(&temporary, &path).at("rename", &temporary)?)
-    }
-
-    pub fn read_ref(&self, name: &str) -> Result<Option<CommitId>, VaultError> {
-        let path = self.ref_path(name)?;
-        match fs::read_to_string(&path) {
-            // A torn file is a ref that was lost with the power.
-            Ok(text) => Ok(parse(text.trim_end()).ok().map(commit_id)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(FileFault::new("read", &path, error).into()),
-        }
-    }
-
-    pub fn delete_ref(&self, name: &str) -> Result<(), VaultError> {
-        let path = self.ref_path(name)?;
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(FileFault::new("remove", &path, error).into())
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
     }
 
     /// The tree of a commit.

@@ -59,6 +59,13 @@ struct Visit<'a> {
     buffer: Vec<u8>,
 }
 
+/// The directory that an entry lies in.
+#[derive(Clone, Copy)]
+struct Parent<'a> {
+    fd: BorrowedFd<'a>,
+    path: &'a BString,
+}
+
 impl Visit<'_> {
     fn directory(&mut self, job: &mut Job, jobs: &Jobs<Job>) -> Result<Box<DirNode>, ObjectError> {
         let fd = job.fd.as_fd();
@@ -81,7 +88,8 @@ impl Visit<'_> {
         for entry in wanted {
             let at = known.binary_search_by(|known| known.name.cmp(&entry.name));
             let before = at.ok().map(|at| std::mem::replace(&mut known[at].what, What::Ignored));
-            let what = self.entry((fd, &job.path), &entry, before, jobs)?;
+            let parent = Parent { fd, path: &job.path };
+            let what = self.entry(parent, &entry, before, jobs)?;
             entries.push(Entry { name: entry.name, flags: 0, what });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -92,12 +100,13 @@ impl Visit<'_> {
 
     fn entry(
         &mut self,
-        (fd, parent): (BorrowedFd<'_>, &BString),
+        parent: Parent<'_>,
         entry: &TreeEntry,
         before: Option<What>,
         jobs: &Jobs<Job>,
     ) -> Result<What, ObjectError> {
-        let path = dir::join(parent, &entry.name);
+        let fd = parent.fd;
+        let path = dir::join(parent.path, &entry.name);
         let at = dir::path_of(self.root, &path);
         match entry.item() {
             None => {
@@ -124,7 +133,7 @@ impl Visit<'_> {
                     Some(What::Blob(blob)) => Some(blob),
                     Some(What::Dir(_) | What::Ignored | What::Skipped(_)) | None => None,
                 };
-                let stat = match self.unchanged((fd, &entry.name), entry, before).at("read", &at)? {
+                let stat = match self.unchanged(fd, entry, before).at("read", &at)? {
                     Some(stat) => stat,
                     None => {
                         let content = self.reader.blob(item.oid)?;
@@ -139,10 +148,11 @@ impl Visit<'_> {
     /// The stat key of a file or link that is as the tree wants it.
     fn unchanged(
         &mut self,
-        (fd, name): (BorrowedFd<'_>, &[u8]),
+        fd: BorrowedFd<'_>,
         wanted: &TreeEntry,
         before: Option<Blob>,
     ) -> std::io::Result<Option<StatKey>> {
+        let name = &wanted.name;
         let Some(stat) = dir::lookup(fd, name)? else { return Ok(None) };
         let probe = Blob { stat, racy: false, oid: wanted.oid };
         let fit = match stat.kind() {

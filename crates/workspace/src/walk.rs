@@ -23,6 +23,7 @@ use crate::excludes::{self, Chain, Patterns};
 use crate::fault::{At, FileFault};
 use crate::model::{Blob, Child, DirNode, ENDINGS, Entry, FORCED, IgnoreFile, Sealed, Skip, Slot, What};
 use crate::objects::{ObjectError, ObjectStore, hash, is_safe_name};
+use crate::pack::NewObject;
 use crate::sink::{Sink, Worker};
 
 #[derive(Debug, thiserror::Error)]
@@ -39,14 +40,14 @@ pub enum WalkError {
 
 /// How much of a workspace is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct SnapshotLimits {
     pub max_files: usize,
     pub max_file_bytes: u64,
     /// Of new content, before compression.
     pub max_new_bytes: u64,
 }
 
-impl Default for Limits {
+impl Default for SnapshotLimits {
     fn default() -> Self {
         Self { max_files: 1_000_000, max_file_bytes: 100 << 20, max_new_bytes: 4 << 30 }
     }
@@ -71,7 +72,7 @@ pub(crate) struct Walk<'a> {
     pub global: Option<Arc<Patterns>>,
     /// Paths put into the workspace by windlass: never taken unless tracked.
     pub never: &'a HashSet<BString>,
-    pub limits: Limits,
+    pub limits: SnapshotLimits,
     pub doubts: Doubts,
 }
 
@@ -136,6 +137,14 @@ struct Visit<'a> {
     pass: &'a Pass<'a>,
     worker: &'a mut Worker,
     jobs: &'a Jobs<Job>,
+}
+
+/// A directory to go down into, with what was known of it.
+struct Subdirectory {
+    name: BString,
+    flags: u8,
+    fd: OwnedFd,
+    old: Option<Box<DirNode>>,
 }
 
 /// A directory being visited: what its entries need to know.
@@ -259,12 +268,15 @@ impl Visit<'_> {
         match known.what {
             What::Blob(blob) if settled => match dir::stat(here.fd, &known.name) {
                 Ok(stat) if stat.kind() == blob.stat.kind() => {
-                    self.take(here, known.name, (stat, known.flags & FORCED)).map(Some)
+                    self.take(here, known.name, stat, known.flags & FORCED).map(Some)
                 }
                 Ok(_) | Err(_) => self.examine(here, known.name, None),
             },
             What::Dir(Child::Here(node)) if settled => match dir::open_dir(here.fd, &known.name) {
-                Ok(fd) => self.descend(here, (known.name, known.flags), fd, Some(node)).map(Some),
+                Ok(fd) => {
+                    let subdir = Subdirectory { name: known.name, flags: known.flags, fd, old: Some(node) };
+                    self.descend(here, subdir).map(Some)
+                }
                 Err(_) => self.examine(here, known.name, None),
             },
             what @ (What::Blob(_) | What::Dir(_)) => {
@@ -311,12 +323,15 @@ impl Visit<'_> {
         }
         match stat.kind() {
             FileType::Directory => match dir::open_dir(here.fd, &name) {
-                Ok(fd) => self.descend(here, (name, flags), fd, known_node(known)).map(Some),
+                Ok(fd) => {
+                    let subdir = Subdirectory { name, flags, fd, old: known_node(known) };
+                    self.descend(here, subdir).map(Some)
+                }
                 Err(error) => skipped(Skip::Unreadable(error.raw_os_error())),
             },
             FileType::RegularFile | FileType::Symlink => match self.still_holds(stat, known) {
                 Some(blob) => Ok(Some(Entry { name, flags, what: What::Blob(blob) })),
-                None => self.take(here, name, (stat, flags)).map(Some),
+                None => self.take(here, name, stat, flags).map(Some),
             },
             FileType::Fifo
             | FileType::Socket
@@ -341,13 +356,8 @@ impl Visit<'_> {
         Ok(entry.is_some_and(|entry| is_dir == (entry.kind == EntryKind::Tree)))
     }
 
-    fn descend(
-        &mut self,
-        here: &Here<'_>,
-        (name, flags): (BString, u8),
-        fd: OwnedFd,
-        old: Option<Box<DirNode>>,
-    ) -> Result<Entry, WalkError> {
+    fn descend(&mut self, here: &Here<'_>, subdir: Subdirectory) -> Result<Entry, WalkError> {
+        let Subdirectory { name, flags, fd, old } = subdir;
         let chain =
             if flags & FORCED != 0 { here.place.chain.ignoring_all() } else { here.place.chain.clone() };
         let place = Place {
@@ -365,12 +375,7 @@ impl Visit<'_> {
     }
 
     /// Reads a file or a link and stores what it holds.
-    fn take(
-        &mut self,
-        here: &Here<'_>,
-        name: BString,
-        (stat, flags): (StatKey, u8),
-    ) -> Result<Entry, WalkError> {
+    fn take(&mut self, here: &Here<'_>, name: BString, stat: StatKey, flags: u8) -> Result<Entry, WalkError> {
         let taken = if stat.kind() == FileType::Symlink {
             match dir::read_link(here.fd, &name) {
                 Ok(target) => {
@@ -446,7 +451,7 @@ impl Visit<'_> {
     }
 
     fn put(&mut self, oid: ObjectId, content: &[u8]) -> Result<(), WalkError> {
-        if !self.pass.walk.sink.put(self.worker, Kind::Blob, (oid, content))? {
+        if !self.pass.walk.sink.put(self.worker, &NewObject { oid, kind: Kind::Blob, content })? {
             return Ok(());
         }
         let limit = self.pass.walk.limits.max_new_bytes;

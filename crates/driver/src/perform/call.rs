@@ -16,7 +16,7 @@ use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::Millis;
 use windlass_core::usage::Usage;
 use windlass_process::Capture;
-use windlass_workspace::{CommitText, Reading, SnapshotRequest};
+use windlass_workspace::{CommitText, ReadFiles, SnapshotRequest};
 
 use super::inject;
 use super::prepare::rules;
@@ -244,7 +244,7 @@ fn left(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<Option<Vec<Evide
     let mut desk = lock(&shop.space);
     let rules = rules(shop, &job.base_tree, &job.creation.policy.brought());
     let text = CommitText { message: String::new(), author: shop.repository.identity.clone(), date_ms: 0 };
-    let request = SnapshotRequest { rules: &rules, parents: &[], text: &text, reading: Reading::Changed };
+    let request = SnapshotRequest { rules: &rules, parents: &[], text: &text, reading: ReadFiles::Changed };
     let now = match desk.space.snapshot(&shop.vault, &request) {
         Ok(now) if now.tree == tree => return Ok(None),
         Ok(now) => now.tree,
@@ -254,7 +254,7 @@ fn left(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<Option<Vec<Evide
         Err(error) => return Err(fault(&error)),
     };
     let changes = shop.vault.diff(&tree, &now).map_err(|error| fault(&error))?;
-    let told = |change: &windlass_workspace::Change| {
+    let told = |change: &windlass_workspace::TreeChange| {
         let evidence = Evidence::new(Rule::ReviewerChangedTree, shown(&change.path));
         Ok(Evidence {
             touch: Some(touch(change)),

@@ -5,7 +5,7 @@ use windlass_core::input::Input;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen};
 use windlass_gate::GateRun;
-use windlass_workspace::{Ensured, Rules, Since};
+use windlass_workspace::{Ensured, Since, SnapshotRules};
 
 use super::{Job, Performed, SpaceDesk, Workshop, fault, file_fault, lock};
 use crate::confine::Own;
@@ -86,8 +86,8 @@ fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault
 }
 
 /// `copied` is what windlass brings along and no snapshot takes.
-pub(super) fn rules(shop: &Workshop, base: &TreeId, copied: &[String]) -> Rules {
-    let mut rules = Rules::new(base.clone());
+pub(super) fn rules(shop: &Workshop, base: &TreeId, copied: &[String]) -> SnapshotRules {
+    let mut rules = SnapshotRules::new(base.clone());
     rules.global_excludes.clone_from(&shop.repository.global_excludes);
     rules.never = copied.iter().map(|file| file.as_str().into()).collect();
     rules

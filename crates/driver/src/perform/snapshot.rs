@@ -7,8 +7,8 @@ use windlass_core::input::{Change, Input, Snapshotted};
 use windlass_core::outcome::Fault;
 use windlass_gate::{Protection, watched};
 use windlass_workspace::{
-    BString, Change as TreeChange, ChangeKind, CommitText, Evidence as Seen, Reading, Snapshot,
-    SnapshotRequest, SpaceError,
+    BString, ChangeKind, CommitText, ReadFiles, SnapshotRequest, SpaceError, StoredSnapshot, TreeChange,
+    WorkspaceEvidence as Seen,
 };
 
 use super::prepare::{ready, rules};
@@ -44,7 +44,7 @@ fn record(
     job: &Job,
     desk: &mut SpaceDesk,
     wanted: &effect::Snapshot,
-) -> Result<Snapshot, SpaceError> {
+) -> Result<StoredSnapshot, SpaceError> {
     let text = CommitText {
         message: message(job, wanted),
         author: shop.repository.identity.clone(),
@@ -53,7 +53,7 @@ fn record(
     let rules = rules(shop, &wanted.base, &job.creation.policy.brought());
     let parents = [wanted.parent.clone()];
     let request =
-        SnapshotRequest { rules: &rules, parents: &parents, text: &text, reading: Reading::Changed };
+        SnapshotRequest { rules: &rules, parents: &parents, text: &text, reading: ReadFiles::Changed };
     desk.space.snapshot(&shop.vault, &request)
 }
 
@@ -68,7 +68,7 @@ fn measure(
     shop: &Workshop,
     job: &Job,
     wanted: &effect::Snapshot,
-    taken: Snapshot,
+    taken: StoredSnapshot,
 ) -> Result<Snapshotted, Fault> {
     let changes = shop.vault.diff(&wanted.base, &taken.tree).map_err(|error| fault(&error))?;
     let protection = protection(shop, job, &wanted.base)?;
@@ -113,7 +113,7 @@ fn protection(shop: &Workshop, job: &Job, base: &TreeId) -> Result<Protection, F
 /// Every rule that the change breaks, each with the beginning of what shows it.
 fn evidence(
     shop: &Workshop,
-    (base, taken): (&TreeId, &Snapshot),
+    (base, taken): (&TreeId, &StoredSnapshot),
     changes: &[TreeChange],
     (protection, touched): (&Protection, &[BString]),
 ) -> Result<Vec<Evidence>, Fault> {

@@ -38,19 +38,7 @@ const TODAY: &[(&str, &str)] = &[
     ("process", "resolve"),
     ("process", "run"),
     ("process", "tunnelled"),
-    ("redact", "word"),
     ("testkit", "begin"),
-    ("workspace", "compare"),
-    ("workspace", "compare_entry"),
-    ("workspace", "descend"),
-    ("workspace", "entry"),
-    ("workspace", "put"),
-    ("workspace", "put_index_entry"),
-    ("workspace", "take"),
-    ("workspace", "unchanged"),
-    ("workspace", "walk"),
-    ("workspace", "write"),
-    ("workspace", "write_path"),
 ];
 
 pub fn check(sources: &[Source<'_>]) -> Vec<Problem> {

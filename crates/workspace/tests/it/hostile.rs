@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use windlass_workspace::{Evidence, Reading, Since};
+use windlass_workspace::{ReadFiles, Since, WorkspaceEvidence};
 
 use crate::kit::{Lab, author, bytes, chmod, write};
 
@@ -52,7 +52,7 @@ fn nothing_of_the_agents_git_is_ever_run() {
     bench.vault.diff_text(&base, &tree, 1 << 20).unwrap();
     bench.space.ensure(&bench.vault, &commit, &author()).unwrap();
     bench.space.reset(&bench.vault, &base, &rules, Since::Unknown).unwrap();
-    bench.try_snapshot(Reading::Everything).unwrap();
+    bench.try_snapshot(ReadFiles::Everything).unwrap();
     assert!(!canary.exists());
     // The trap is real: git itself falls for it.
     write(&root, "a", "again");
@@ -98,8 +98,8 @@ fn special_files_and_disguised_names_are_evidence_and_not_taken() {
     write(&root, "d/.git", "gitdir: /elsewhere\n");
     let found = bench.snapshot();
     assert_eq!(found.tree, bench.rules.base);
-    let unsafe_name = |path| Evidence::UnsafeName { path: bytes(path) };
-    let special = |path| Evidence::SpecialFile { path: bytes(path) };
+    let unsafe_name = |path| WorkspaceEvidence::UnsafeName { path: bytes(path) };
+    let special = |path| WorkspaceEvidence::SpecialFile { path: bytes(path) };
     let expected = [
         unsafe_name(".GIT"),
         unsafe_name(".gitmodules"),
@@ -123,7 +123,7 @@ fn a_tracked_path_behind_a_planted_link_is_not_followed() {
     symlink(&victim, root.join("d")).unwrap();
     let found = bench.snapshot();
     assert_eq!(bench.paths(&found.tree), ["a", "d"]);
-    assert!(matches!(&found.evidence[..], [Evidence::EscapingSymlink { .. }]));
+    assert!(matches!(&found.evidence[..], [WorkspaceEvidence::EscapingSymlink { .. }]));
     let (base, rules) = (bench.rules.base.clone(), bench.rules.clone());
     bench.space.reset(&bench.vault, &base, &rules, Since::Untouched).unwrap();
     assert_eq!(std::fs::read_to_string(victim.join("b")).unwrap(), "outside");
@@ -162,6 +162,6 @@ fn very_deep_directories_are_evidence() {
     write(&deep, "x", "x");
     write(&bench.root().join("deep"), "shallow", "s");
     let found = bench.snapshot();
-    assert!(matches!(&found.evidence[..], [Evidence::TooDeep { .. }]));
+    assert!(matches!(&found.evidence[..], [WorkspaceEvidence::TooDeep { .. }]));
     assert_eq!(bench.paths(&found.tree), ["a", "deep/shallow"]);
 }

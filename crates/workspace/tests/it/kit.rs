@@ -8,8 +8,8 @@ use std::process::Command;
 use tempfile::TempDir;
 use windlass_core::id::{CommitId, TreeId};
 use windlass_workspace::{
-    BString, CommitText, Depth, Git, Identity, OperatorEnv, Reading, Repository, Rules, Snapshot,
-    SnapshotRequest, Space, SpaceError, Vault,
+    BString, CommitText, Depth, Git, Identity, OperatorEnv, ReadFiles, Repository, SnapshotRequest,
+    SnapshotRules, Space, SpaceError, StoredSnapshot, Vault,
 };
 
 pub struct Lab {
@@ -22,7 +22,7 @@ pub struct Bench {
     pub vault: Vault,
     pub space: Space,
     pub base: CommitId,
-    pub rules: Rules,
+    pub rules: SnapshotRules,
 }
 
 impl Lab {
@@ -79,7 +79,7 @@ impl Lab {
         vault.import(&repository, &repository.head, Depth::Commits(50)).unwrap();
         let mut space = Space::new(&self.path("state/space"), &self.path("state/space.stat"));
         space.create(&vault, &repository.head, &repository.identity).unwrap();
-        let rules = Rules::new(repository.head_tree.clone());
+        let rules = SnapshotRules::new(repository.head_tree.clone());
         Bench { vault, space, base: repository.head, rules }
     }
 
@@ -124,11 +124,11 @@ impl Bench {
         self.space.root().to_owned()
     }
 
-    pub fn snapshot(&mut self) -> Snapshot {
-        self.try_snapshot(Reading::Changed).unwrap()
+    pub fn snapshot(&mut self) -> StoredSnapshot {
+        self.try_snapshot(ReadFiles::Changed).unwrap()
     }
 
-    pub fn try_snapshot(&mut self, reading: Reading) -> Result<Snapshot, SpaceError> {
+    pub fn try_snapshot(&mut self, reading: ReadFiles) -> Result<StoredSnapshot, SpaceError> {
         let parents = [self.base.clone()];
         let text = text("a snapshot");
         let request = SnapshotRequest { rules: &self.rules, parents: &parents, text: &text, reading };

@@ -2,7 +2,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
-use windlass_workspace::{Evidence, Reading, Space, SpaceError};
+use windlass_workspace::{ReadFiles, Space, SpaceError, WorkspaceEvidence};
 
 use crate::kit::{Lab, bytes, chmod, write};
 
@@ -228,8 +228,8 @@ fn filtered_paths_and_escaping_links_are_evidence_until_they_are_gone() {
         .evidence
         .into_iter()
         .map(|evidence| match evidence {
-            Evidence::EscapingSymlink { path, .. } => format!("link {path}"),
-            Evidence::FilteredPathChanged { path } => format!("filter {path}"),
+            WorkspaceEvidence::EscapingSymlink { path, .. } => format!("link {path}"),
+            WorkspaceEvidence::FilteredPathChanged { path } => format!("filter {path}"),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -261,7 +261,7 @@ fn submodules_stay_as_the_base_has_them() {
     std::fs::remove_dir_all(root.join("libs")).unwrap();
     let second = bench.snapshot();
     assert_eq!(second.tree, bench.rules.base);
-    let changed = |path| Evidence::GitlinkChanged { path: bytes(path) };
+    let changed = |path| WorkspaceEvidence::GitlinkChanged { path: bytes(path) };
     assert_eq!(second.evidence, [changed("libs/deep/two"), changed("sub")]);
     write(&root, "a", "b");
     let third = bench.snapshot();
@@ -275,8 +275,8 @@ fn the_commit_is_git_readable_and_carries_the_operators_name() {
     write(&bench.root(), "a", "b");
     let snapshot = bench.snapshot();
     bench.vault.set_ref("refs/windlass/demo/1", &snapshot.commit).unwrap();
-    assert_eq!(bench.vault.read_ref("refs/windlass/demo/1").unwrap(), Some(snapshot.commit.clone()));
     let vault = bench.vault.dir().to_owned();
+    assert_eq!(lab.run(&vault, &["rev-parse", "refs/windlass/demo/1"]).trim(), snapshot.commit.as_str());
     lab.run(&vault, &["fsck", "--strict", "--no-dangling"]);
     let shown =
         lab.run(&vault, &["log", "-1", "--format=%an <%ae> %at|%cn|%s|%P|%T", "refs/windlass/demo/1"]);
@@ -299,13 +299,13 @@ fn limits_are_kept() {
     bench.rules.limits.max_file_bytes = 10;
     write(&root, "big", "12345678901");
     let found = bench.snapshot();
-    assert_eq!(found.evidence, [Evidence::TooLarge { path: bytes("big"), bytes: 11 }]);
+    assert_eq!(found.evidence, [WorkspaceEvidence::TooLarge { path: bytes("big"), bytes: 11 }]);
     assert_eq!(found.tree, bench.rules.base);
     bench.rules.limits.max_files = 3;
     for n in 0..5 {
         write(&root, format!("f{n}"), "x");
     }
-    assert!(matches!(bench.try_snapshot(Reading::Changed), Err(SpaceError::Walk(_))));
+    assert!(matches!(bench.try_snapshot(ReadFiles::Changed), Err(SpaceError::Walk(_))));
     // A failed walk spoils nothing.
     bench.rules.limits = Default::default();
     let tree = bench.snapshot().tree;
@@ -344,7 +344,7 @@ fn a_change_that_keeps_size_and_mtime_is_seen() {
     std::fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
     let tree = bench.snapshot().tree;
     assert_eq!(bench.file(&tree, "a").unwrap(), "two");
-    let all = bench.try_snapshot(Reading::Everything).unwrap();
+    let all = bench.try_snapshot(ReadFiles::Everything).unwrap();
     assert_eq!(all.tree, tree);
 }
 

@@ -15,7 +15,10 @@ fn a_deleted_workspace_is_told_and_rebuilt() {
     };
     assert_eq!(ensure(&mut bench), Ensured::Sound);
     std::fs::remove_dir_all(&root).unwrap();
-    assert!(matches!(bench.try_snapshot(windlass_workspace::Reading::Changed), Err(SpaceError::Gone { .. })));
+    assert!(matches!(
+        bench.try_snapshot(windlass_workspace::ReadFiles::Changed),
+        Err(SpaceError::Gone { .. })
+    ));
     assert_eq!(ensure(&mut bench), Ensured::Rebuilt);
     assert_eq!(bench.snapshot().tree, bench.rules.base);
     // In its place a link to something precious.
@@ -23,7 +26,10 @@ fn a_deleted_workspace_is_told_and_rebuilt() {
     write(&victim, "precious", "p");
     std::fs::remove_dir_all(&root).unwrap();
     symlink(&victim, &root).unwrap();
-    assert!(matches!(bench.try_snapshot(windlass_workspace::Reading::Changed), Err(SpaceError::Gone { .. })));
+    assert!(matches!(
+        bench.try_snapshot(windlass_workspace::ReadFiles::Changed),
+        Err(SpaceError::Gone { .. })
+    ));
     assert_eq!(ensure(&mut bench), Ensured::Rebuilt);
     assert_eq!(std::fs::read_to_string(victim.join("precious")).unwrap(), "p");
     assert!(!std::fs::symlink_metadata(&root).unwrap().is_symlink());

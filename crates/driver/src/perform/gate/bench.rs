@@ -6,7 +6,7 @@ use windlass_core::gate::{CheckResult, Control, Purpose};
 use windlass_core::id::BlobId;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::CheckPolicy;
-use windlass_gate::{Cache, Checked, GateRun, Lend, Order, run_order};
+use windlass_gate::{Cache, CheckCommand, Checked, GateRun, Lend, run_command};
 use windlass_workspace::Checkout;
 
 use super::On;
@@ -178,8 +178,8 @@ impl<'a> Bench<'a> {
             redactor: &self.shop.redactor,
             shell: &self.shop.shell,
         };
-        let order = Order { check: &check.name, run, timeout: check.timeout, number: self.number };
-        let checked = run_order(&gate, &order, &mut |canceller| self.shop.started(canceller));
+        let order = CheckCommand { check: &check.name, run, timeout: check.timeout, number: self.number };
+        let checked = run_command(&gate, &order, &mut |canceller| self.shop.started(canceller));
         let Some(checked) = checked.filter(|_| !self.shop.was_stopped()) else { return Ok(None) };
         let output = output(self.shop, &checked)?;
         self.place.clear(self.shop, self.number)?;
