@@ -11,17 +11,15 @@ use std::time::Duration;
 use support::{append, ask, child, child_vault, name, read_all, record, vault};
 use windlass_core::id::{CommandId, Seq};
 use windlass_core::time::Timestamp;
-use windlass_store::{AppendError, Fault, Log, LoopLock, Store, holder};
+use windlass_store::{AppendError, Fault, Log, LoopLock, Store, VaultDir, holder};
 
 mod support;
 
 const LOOPS: u64 = 4;
 
-/// Not a test of its own: appends from several threads, and says what was acknowledged, until it is killed.
-#[test]
-fn child_appends_until_killed() {
-    let Some(vault) = child_vault() else { return };
-    let store = Store::open(&vault).unwrap();
+/// Appends from several threads, and says what was acknowledged.
+fn append_until_killed(vault: &VaultDir) {
+    let store = Store::open(vault).unwrap();
     std::thread::scope(|scope| {
         for n in 0..LOOPS {
             let mut store = store.clone();
@@ -42,10 +40,13 @@ fn child_appends_until_killed() {
 
 #[test]
 fn what_was_acknowledged_survives_kill_9() {
+    if let Some(vault) = child_vault() {
+        return append_until_killed(&vault);
+    }
     let vault = vault();
     let (mut appended, mut asked) = ([0; LOOPS as usize], [0; LOOPS as usize]);
     for round in 1..=5 {
-        let mut child = child("child_appends_until_killed", vault.temp.path()).spawn().unwrap();
+        let mut child = child("what_was_acknowledged_survives_kill_9", vault.temp.path()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut heard = 0;
         for line in lines {
@@ -74,9 +75,7 @@ fn what_was_acknowledged_survives_kill_9() {
     }
 }
 
-#[test]
-fn child_holds_a_lock_until_killed() {
-    let Some(vault) = child_vault() else { return };
+fn hold_a_lock_until_killed(vault: &VaultDir) {
     fs::create_dir_all(vault.locks()).unwrap();
     let _lock = LoopLock::take(&vault.loop_lock(&name("demo")), Timestamp(7)).unwrap();
     say("locked");
@@ -86,9 +85,12 @@ fn child_holds_a_lock_until_killed() {
 
 #[test]
 fn a_dead_owner_holds_no_lock() {
+    if let Some(vault) = child_vault() {
+        return hold_a_lock_until_killed(&vault);
+    }
     let vault = vault();
     let path = vault.dir.loop_lock(&name("demo"));
-    let mut child = child("child_holds_a_lock_until_killed", vault.temp.path()).spawn().unwrap();
+    let mut child = child("a_dead_owner_holds_no_lock", vault.temp.path()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap() == "locked"));
     let held = LoopLock::take(&path, Timestamp(8)).unwrap_err();
@@ -101,10 +103,8 @@ fn a_dead_owner_holds_no_lock() {
 }
 
 /// Runs on a file system of three megabytes; says how far it came.
-#[test]
-fn child_fills_the_disk() {
-    let Some(vault) = child_vault() else { return };
-    let mut store = Store::open(&vault).unwrap();
+fn fill_the_disk(vault: &VaultDir) {
+    let mut store = Store::open(vault).unwrap();
     let body = "x".repeat(20_000);
     let mut acknowledged = 0;
     let fault = loop {
@@ -118,7 +118,7 @@ fn child_fills_the_disk() {
     assert!(acknowledged > 10, "{acknowledged}");
     append(&mut store, "demo", acknowledged).expect("the reserve has room for saying why the loop pauses");
     drop(store);
-    let store = Store::open(&vault).unwrap();
+    let store = Store::open(vault).unwrap();
     let stored = read_all(&store, "demo").unwrap();
     assert_eq!(stored.len() as u64, acknowledged + 1);
     assert!(stored[..stored.len() - 1].iter().all(|record| record.body == body));
@@ -127,15 +127,18 @@ fn child_fills_the_disk() {
 
 #[test]
 fn a_full_disk_fails_the_append_and_loses_nothing() {
+    if let Some(vault) = child_vault() {
+        return fill_the_disk(&vault);
+    }
     let temp = tempfile::tempdir().unwrap();
     let own_mount = r#"mount -t tmpfs -o size=3m tmpfs "$1" && shift && exec "$@""#;
     if !run_filler(&["unshare", "-rm", "sh", "-c", own_mount, "sh"], temp.path()) {
-        println!("not run: no small file system can be mounted here");
+        windlass_testkit::capability::not_run("no small file system can be mounted here");
     }
 }
 
 fn run_filler(through: &[&str], state: &Path) -> bool {
-    let inner = child("child_fills_the_disk", state);
+    let inner = child("a_full_disk_fails_the_append_and_loses_nothing", state);
     let mut command = Command::new(through[0]);
     command.args(&through[1..]).arg(state).arg(inner.get_program()).args(inner.get_args());
     for (key, value) in inner.get_envs() {

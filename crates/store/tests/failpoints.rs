@@ -3,15 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use support::{append, child, child_vault, read_all, vault};
-use windlass_store::Store;
+use windlass_store::{Store, VaultDir};
 
 mod support;
 
-#[test]
-fn child_appends_until_it_crashes() {
-    let Some(vault) = child_vault() else { return };
+fn append_until_it_crashes(vault: &VaultDir) {
     let _scenario = fail::FailScenario::setup();
-    let mut store = Store::open(&vault).unwrap();
+    let mut store = Store::open(vault).unwrap();
     for expected in 0..10 {
         append(&mut store, "demo", expected).unwrap();
     }
@@ -19,9 +17,13 @@ fn child_appends_until_it_crashes() {
 
 #[test]
 fn a_crash_before_the_commit_loses_the_record_and_one_after_it_keeps_it() {
+    if let Some(vault) = child_vault() {
+        return append_until_it_crashes(&vault);
+    }
     for (point, stored) in [("store::before_commit", 2), ("store::after_commit", 3)] {
         let vault = vault();
-        let mut child = child("child_appends_until_it_crashes", vault.temp.path());
+        let test = "a_crash_before_the_commit_loses_the_record_and_one_after_it_keeps_it";
+        let mut child = child(test, vault.temp.path());
         let status = child.env("FAILPOINTS", format!("{point}=2*off->return")).status().unwrap();
         assert!(!status.success());
         let store = Store::open(&vault.dir).unwrap();
