@@ -53,6 +53,7 @@ const ONLY: &[Only] = &[
         places: &[
             "crates/driver/src/clock",
             "crates/process/src",
+            "crates/proxy/src",
             "crates/store/src/lock",
             "crates/store/src/sqlite/writer",
             "crates/workspace/src/git",
