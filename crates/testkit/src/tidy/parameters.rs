@@ -11,7 +11,6 @@ const TODAY: &[(&str, &str)] = &[
     ("agent", "part"),
     ("agent", "read"),
     ("agent", "told"),
-    ("cli", "close"),
     ("core", "counted"),
     ("core", "finished"),
     ("core", "gate_failed"),
@@ -32,12 +31,7 @@ const TODAY: &[(&str, &str)] = &[
     ("driver", "run"),
     ("driver", "warnings"),
     ("driver", "workshop"),
-    ("process", "exchange"),
     ("process", "newer_kernel"),
-    ("process", "prove_at"),
-    ("process", "resolve"),
-    ("process", "run"),
-    ("process", "tunnelled"),
     ("testkit", "begin"),
 ];
 
