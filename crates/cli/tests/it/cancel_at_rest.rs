@@ -12,7 +12,7 @@ use crate::case::{Case, LONG, LOOP, RUN, Setup};
 
 /// The first turn leaves a draft and stays; a later one keeps a list of what it
 /// was given and finishes.
-const DRAFT_THEN_ANSWER: &str = r#"if [ $n -eq 1 ]; then echo mine >draft.txt; hold; fi
+const DRAFT_THEN_ANSWER: &str = r#"if [ $n -eq 1 ]; then echo mine >draft.txt; touch "$side/drafted"; hold; fi
 ls >"$side/given"
 echo 42 >answer.txt
 complete"#;
@@ -79,7 +79,7 @@ fn goes_on_from_the_draft(case: &Case) {
 fn after_ctrl_c_in_an_authors_turn_its_tree_is_kept() {
     let case = case();
     let running = case.start_until("author", 1);
-    assert!(poll::until(LONG, || !case.left("author").is_empty()));
+    assert!(poll::until(LONG, || case.side().join("drafted").exists()));
     running.signal(Signal::INT);
     running.finish(LONG).expect_code(130);
     draft_is_kept(&case);
@@ -87,7 +87,7 @@ fn after_ctrl_c_in_an_authors_turn_its_tree_is_kept() {
 
 #[test]
 fn after_kill_9_in_an_authors_turn_its_tree_is_kept() {
-    let case = Setup::new(&DRAFT_THEN_ANSWER.replace("; hold", "; touch \"$side/drafted\"; hold")).ready();
+    let case = Setup::new(DRAFT_THEN_ANSWER).ready();
     let running = case.start_until("author", 1);
     assert!(poll::until(LONG, || case.side().join("drafted").exists()));
     running.kill();
