@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "the edge reads the environment")]
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::id::LoopName;
@@ -56,7 +56,7 @@ impl Locations {
 
     fn state(&self) -> Result<StateDir, Failure> {
         if let Some(dir) = &self.state_dir {
-            return Ok(StateDir::new(std::path::absolute(dir).or_usage()?));
+            return Ok(StateDir::new(without_parents(std::path::absolute(dir).or_usage()?)));
         }
         match base_directory(variable("XDG_STATE_HOME"), variable("HOME"), ".local/state") {
             Some(base) => Ok(StateDir::new(base.join("windlass"))),
@@ -66,6 +66,16 @@ impl Locations {
             }
         }
     }
+}
+
+/// The same directory, spelt without `..`, which is no way to a place inside of a sandbox.
+fn without_parents(dir: PathBuf) -> PathBuf {
+    if !dir.components().any(|part| part == Component::ParentDir) {
+        return dir;
+    }
+    let real = dir.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
+    let rest = |above: &Path| dir.strip_prefix(above).map(Path::to_owned).unwrap_or_default();
+    real.map_or_else(|| dir.clone(), |(above, real)| real.join(rest(above)).components().collect())
 }
 
 impl ProjectStore {
