@@ -100,7 +100,7 @@ fn a_machine_without_an_engine_is_refused_with_what_is_missing() {
     let dead =
         "#!/bin/sh\necho 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock.' >&2\nexit 1\n";
     std::fs::write(stand_in.dir().join("docker"), dead).unwrap();
-    let system = format!("{}:/usr/bin:/bin", stand_in.dir().display());
+    let system = format!("{}:{}", stand_in.dir().display(), bare_path(&case).display());
     let docker =
         |args: &[&str]| with_path(&case, &system, &[args, &["--set", "sandbox.engine=docker"]].concat());
     let ran = docker(&["run", "--name", LOOP]);
