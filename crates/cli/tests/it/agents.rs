@@ -20,7 +20,7 @@ fn an_honest_agent_is_proven_done() {
     assert_eq!(view["iteration"], 1);
     assert_eq!(view["max_iterations"], 30);
     assert_eq!(view["agents"]["author"]["adapter"], "command");
-    assert_eq!(view["sandbox"], "none");
+    assert_eq!(view["sandbox"], seen.log.of("run_started")[0]["asked"]["sandbox"]["level"]);
     assert_eq!(view["unchecked"], false);
     assert_eq!(view["unreviewed"], true, "reviews are off, and the proof says so");
     assert_eq!(view["tasks"][0]["title"], "Write the answer");
@@ -99,7 +99,8 @@ fn an_attempt_starts_no_loops() {
     let agent = r#""$(cat "$side/binary")" run --name inner >"$side/inner" 2>&1
 echo $? >"$side/code"
 echo 42 >answer.txt"#;
-    let case = Setup::new(agent).ready();
+    let readable = format!("extra_read = [{:?}]\n", env!("CARGO_BIN_EXE_windlass"));
+    let case = Setup::new(agent).sandbox_keys(&readable).ready();
     std::fs::write(case.side().join("binary"), case.home.binary().display().to_string()).unwrap();
     case.run().completed();
     assert_eq!(case.left("code").trim(), "2", "{}", case.left("inner"));

@@ -2,6 +2,8 @@
 
 use crate::case::{LOOP, Setup};
 
+const CANNOT_REMOVE: &str = "a confined agent cannot remove its workspace, which is a mount";
+
 #[test]
 fn done_in_every_state_like_file_means_nothing() {
     let script = r#"for file in state.json status.txt progress.md prd.json TODO.md .windlass/registry.json \
@@ -35,7 +37,11 @@ fn a_deleted_workspace_is_rebuilt() {
 
 #[test]
 fn deleting_the_workspace_each_time_is_blocked() {
-    let seen = Setup::new("ws=$PWD; cd /; rm -rf \"$ws\"").limits("max_no_progress = 3").ready().run();
+    let seen = Setup::new("ws=$PWD; cd /; rm -rf \"$ws\"")
+        .unconfined(CANNOT_REMOVE)
+        .limits("max_no_progress = 3")
+        .ready()
+        .run();
     seen.blocked("no_progress");
 }
 
@@ -44,7 +50,7 @@ fn a_workspace_replaced_by_a_link_is_rebuilt() {
     let script = "if [ $n -eq 1 ]; then ws=$PWD; cd /; rm -rf \"$ws\"; mkdir -p \"$side/precious\"; \
                   echo mine >\"$side/precious/file\"; ln -s \"$side/precious\" \"$ws\"; exit 0; fi\n\
                   echo 42 >answer.txt\ncomplete";
-    let case = Setup::new(script).ready();
+    let case = Setup::new(script).unconfined(CANNOT_REMOVE).ready();
     case.run().completed();
     assert_eq!(case.left("precious/file").trim(), "mine", "nothing outside was touched");
     assert!(!case.side().join("precious/answer.txt").exists(), "nor written");

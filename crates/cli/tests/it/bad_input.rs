@@ -243,9 +243,7 @@ fn an_adapter_of_later_or_of_nobody() {
 
 #[test]
 fn a_sandbox_below_its_own_minimum() {
-    let case = with(|case| {
-        edit(case, "minimum = \"none\"", "minimum = \"landlock\"");
-    });
+    let case = Setup::new("true").level("none").minimum("landlock").ready();
     refused(&case, &["windlass.toml:", "landlock"]);
 }
 

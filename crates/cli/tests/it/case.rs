@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use windlass_testkit::scratch::Running;
-use windlass_testkit::{Fingerprint, Ran, Repo, Scratch, alive, fingerprint, poll};
+use windlass_testkit::{Fingerprint, Ran, Repo, Scratch, alive, capability, fingerprint, poll};
 
 use crate::history::History;
 use crate::shape;
@@ -18,6 +18,9 @@ use crate::shape;
 pub const LONG: Duration = Duration::from_secs(60);
 /// Longer than any run of a loop takes on a busy machine.
 pub const RUN: Duration = Duration::from_secs(180);
+
+/// The best level this machine has, be it none.
+const BEST: &str = "best";
 
 pub const LOOP: &str = "demo1";
 
@@ -46,8 +49,9 @@ pub struct Setup {
     agent_keys: String,
     checks: String,
     review: String,
-    /// The level, and the minimum too unless there is another.
+    /// `BEST`, or what `WINDLASS_TEST_LEVEL` says, unless the test has its own.
     level: String,
+    /// The level itself unless there is another.
     minimum: Option<String>,
     sandbox_keys: String,
     more: String,
@@ -88,7 +92,7 @@ impl Setup {
             agent_keys: String::new(),
             checks: "[[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\n".to_owned(),
             review: "tasks = false\nfinal = false\n".to_owned(),
-            level: std::env::var("WINDLASS_TEST_LEVEL").unwrap_or_else(|_| "none".to_owned()),
+            level: std::env::var("WINDLASS_TEST_LEVEL").unwrap_or_else(|_| BEST.to_owned()),
             minimum: None,
             sandbox_keys: String::new(),
             more: String::new(),
@@ -101,6 +105,11 @@ impl Setup {
     pub fn level(mut self, level: &str) -> Self {
         self.level = level.to_owned();
         self
+    }
+
+    /// Without a sandbox, because of what the test does.
+    pub fn unconfined(self, _because: &str) -> Self {
+        self.level("none")
     }
 
     pub fn minimum(mut self, level: &str) -> Self {
@@ -195,7 +204,11 @@ impl Setup {
     fn policy(&self, side: &Path) -> String {
         let Self { timeout, agent_keys, checks, review, level, sandbox_keys, more, .. } = self;
         let side = side.display();
-        let usual = if level == "auto" { "landlock" } else { level };
+        let (level, usual) = match level.as_str() {
+            BEST => ("auto", "none"),
+            "auto" => ("auto", "landlock"),
+            level => (level, level),
+        };
         let minimum = self.minimum.as_deref().unwrap_or(usual);
         format!(
             r#"[agent]
@@ -306,10 +319,19 @@ impl Case {
         assert!(left.is_empty(), "alive after the end: {left:?}\n{ran}");
         self.untouched();
         let seen = self.seen(ran);
+        self.says_if_unconfined(&seen.view);
         if seen.view["outcome"]["kind"] == "completed" {
             self.proves();
         }
         seen
+    }
+
+    /// The best level of a machine can be none at all.
+    fn says_if_unconfined(&self, view: &Value) {
+        let policy = fs::read_to_string(self.repo.path().join("windlass.toml")).unwrap_or_default();
+        if view["sandbox"] == "none" && policy.contains("level = \"auto\"\nminimum = \"none\"") {
+            capability::not_run(&format!("in a sandbox, only without one: {}", view["sandbox_missed"]));
+        }
     }
 
     /// Whatever completes has a proof that holds.

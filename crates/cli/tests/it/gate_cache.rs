@@ -29,8 +29,9 @@ fn toolchain() -> Option<PathBuf> {
 
 /// A crate without dependencies, tested offline.
 fn project(agent: &str) -> Option<Setup> {
-    toolchain()?;
+    let tools = toolchain()?;
     let setup = Setup::new(agent)
+        .sandbox_keys(&format!("extra_read = [{:?}]\n", tools.parent()?.display().to_string()))
         .file("Cargo.toml", MANIFEST)
         .file("Cargo.lock", LOCK)
         .file(".gitignore", "target\n")

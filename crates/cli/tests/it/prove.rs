@@ -14,14 +14,14 @@ use windlass_testkit::Ran;
 
 use crate::case::{Case, LOOP, Setup, TEST};
 
-/// Red as soon as the operator's home has a file of that name.
-const CHECK: &str = "test ! -e \"$HOME/red\" || exit 7\necho green as ever\n";
-
+/// Its check is red as soon as a file `red` lies beside the repository.
 fn completed() -> Case {
-    let case = Setup::new("echo 42 >answer.txt\ncomplete")
-        .review("tasks = true\nfinal = true\n")
-        .file("test.sh", format!("{CHECK}{TEST}"))
-        .ready();
+    let case =
+        Setup::new("echo 42 >answer.txt\ncomplete").review("tasks = true\nfinal = true\n").uncommitted();
+    let red = case.side().join("red").display().to_string();
+    case.repo.file("test.sh", format!("test ! -e '{red}' || exit 7\necho green as ever\n{TEST}"));
+    case.repo.commit("first");
+    let case = case.looked_at();
     case.run().completed();
     case
 }
@@ -121,7 +121,7 @@ fn the_gate_runs_again_and_leaves_no_record() {
     let proof = case.windlass(&["prove", LOOP, "--rerun", "--json"]).expect_code(0).json();
     assert_eq!(proof["rerun"][0]["exit_code"], 0, "{proof:#}");
     assert_eq!(proof["rerun"][0]["check"], "test");
-    fs::write(case.home.home().join("red"), "").unwrap();
+    case.leave("red");
     broken_with(&case, &["--rerun"], "rerun", &["check test, run again: exit 7; recorded: exit 0"]);
     holds(&case);
     assert_eq!(case.windlass(&["log", LOOP, "--json"]).expect_code(0).stdout, before);

@@ -180,7 +180,11 @@ fn an_accept_with_something_against_it_is_a_reject() {
 #[test]
 fn a_reviewer_that_changes_the_tree_is_a_reject_and_its_change_is_gone() {
     for change in ["echo 43 >answer.txt", "echo x >new.txt", "rm README.md", "chmod +x README.md"] {
-        let case = reviewed(AUTHOR, &format!("if [ $n -eq 1 ]; then {change}; fi\naccept"));
+        let case = Setup::new(AUTHOR)
+            .unconfined("a confined reviewer cannot write into the workspace")
+            .reviewer(&format!("{REJECT}if [ $n -eq 1 ]; then {change}; fi\naccept"))
+            .review(TASKS)
+            .ready();
         let seen = case.run();
         seen.completed();
         let reviews = seen.log.of("review_recorded");
