@@ -9,6 +9,7 @@ use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use windlass_core::id::{CommitId, LoopName, Seq};
@@ -19,7 +20,7 @@ use windlass_process::{
     Confinement, Program, ProgramExit, ProgramLimits, Spawner, ThrowawayTree, WARDEN_ARG, warden_main,
 };
 use windlass_redact::Redactor;
-use windlass_store::{Append, Log, StateDir, Store, VaultDir};
+use windlass_store::{Append, StateDir, Store, VaultDir};
 use windlass_workspace::{
     Checkout, CommitText, Depth, Git, LandRequest, OperatorEnv, ReadFiles, Repository, Since,
     SnapshotRequest, SnapshotRules, Space, StoredSnapshot, Vault, land,
@@ -65,7 +66,7 @@ struct Parts {
     space: Space,
     rules: SnapshotRules,
     checkout: Checkout,
-    store: Store,
+    store: Arc<dyn Store>,
     dirs: VaultDir,
     name: LoopName,
     agent: PathBuf,
@@ -82,7 +83,7 @@ impl Parts {
         let git = Git::locate(OperatorEnv { path, home: env("HOME").map(PathBuf::from), config_home: None })?;
         let repository = Repository::discover(&git, project)?;
         let dirs = StateDir::new(state).vault(OsStr::new("parts"), &project.join(".git"));
-        let store = Store::open(&dirs)?;
+        let store = windlass_store::open(&dirs)?;
         let vault = Vault::open_or_create(&git, &dirs.vault_git())?;
         vault.import(&repository, &repository.head, Depth::Commits(50))?;
         let name = LoopName::new("parts")?;
@@ -212,11 +213,10 @@ impl Parts {
 
     fn commits(&mut self, round: usize) -> Outcome<()> {
         for (nth, (body, blobs)) in COMMITS.into_iter().enumerate() {
-            let mut staged = Vec::new();
             for size in blobs {
                 let mut bytes = format!("{round} {nth} ").into_bytes();
                 bytes.resize(bytes.len().max(*size), b'b');
-                staged.push(self.store.stage(bytes)?);
+                self.store.put(bytes)?;
             }
             self.store.append(Append {
                 loop_name: self.name.clone(),
@@ -226,8 +226,6 @@ impl Parts {
                 events: 2,
                 view: "v".repeat(VIEW_BYTES),
                 fold_version: 1,
-                takes: None,
-                blobs: staged,
             })?;
             self.seq = self.seq.next();
         }

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use windlass_core::id::{CommandId, LoopName, Seq};
 use windlass_core::time::Timestamp;
-use windlass_store::{Append, Log, Reader, StateDir, Store};
+use windlass_store::{Append, StateDir, Store, VaultDir, open, open_read};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -24,23 +24,23 @@ const LOOPS: u64 = 16;
 fn main() -> Outcome<()> {
     let temp = tempfile::tempdir_in(std::env::current_dir()?)?;
     let vault = StateDir::new(temp.path()).vault(OsStr::new("bench"), Path::new("/bench/.git"));
-    let store = Store::open(&vault)?;
+    let store = open(&vault)?;
     let arguments: Vec<_> = std::env::args().collect();
     if let [_, what, count] = &arguments[..] {
         assert_eq!(what, "steady");
-        return decisions(store, "steady", count.parse()?);
+        return decisions(&*store, "steady", count.parse()?);
     }
 
     let rounds = match &arguments[..] {
         [_, rounds] => rounds.parse()?,
         _ => ROUNDS,
     };
-    decisions(store.clone(), "warm", 64)?;
+    decisions(&*store, "warm", 64)?;
     for round in 0..rounds {
         let raw = timed(|| raw_appends(&temp.path().join(format!("raw{round}"))))?;
-        let one = timed(|| decisions(store.clone(), &format!("one{round}"), DECISIONS))?;
-        let many = timed(|| many(&store, round))?;
-        let polls = timed(|| polls(&store))?;
+        let one = timed(|| decisions(&*store, &format!("one{round}"), DECISIONS))?;
+        let many = timed(|| many(&*store, round))?;
+        let polls = timed(|| polls(&*store))?;
         let view = timed(|| view(&vault))?;
         println!("{{\"raw\":{raw},\"one\":{one},\"many\":{many},\"hundred_polls\":{polls},\"view\":{view}}}");
     }
@@ -56,7 +56,7 @@ fn raw_appends(path: &Path) -> Outcome<()> {
     Ok(())
 }
 
-fn decisions(mut store: Store, name: &str, count: u64) -> Outcome<()> {
+fn decisions(store: &dyn Store, name: &str, count: u64) -> Outcome<()> {
     for seq in 0..count {
         store.append(Append {
             loop_name: LoopName::new(name)?,
@@ -66,34 +66,29 @@ fn decisions(mut store: Store, name: &str, count: u64) -> Outcome<()> {
             events: 2,
             view: "v".repeat(1500),
             fold_version: 1,
-            takes: None,
-            blobs: Vec::new(),
         })?;
     }
     Ok(())
 }
 
-fn many(store: &Store, round: usize) -> Outcome<()> {
+fn many(store: &dyn Store, round: usize) -> Outcome<()> {
     std::thread::scope(|scope| {
-        let start = |n| {
-            let store = store.clone();
-            scope.spawn(move || decisions(store, &format!("many{round}-{n}"), DECISIONS))
-        };
+        let start = |n| scope.spawn(move || decisions(store, &format!("many{round}-{n}"), DECISIONS));
         let threads: Vec<_> = (0..LOOPS).map(start).collect();
         threads.into_iter().try_for_each(|thread| thread.join().expect("an appender does not panic"))
     })
 }
 
-fn polls(store: &Store) -> Outcome<()> {
+fn polls(store: &dyn Store) -> Outcome<()> {
     let name = LoopName::new("warm")?;
     for _ in 0..100 {
-        store.untaken(&name, CommandId(0))?;
+        store.sent(&name, CommandId(0))?;
     }
     Ok(())
 }
 
-fn view(vault: &windlass_store::VaultDir) -> Outcome<()> {
-    Reader::open(vault)?.ok_or("no vault")?.head(&LoopName::new("warm")?)?.ok_or("no loop")?;
+fn view(vault: &VaultDir) -> Outcome<()> {
+    open_read(vault)?.ok_or("no vault")?.head(&LoopName::new("warm")?)?.ok_or("no loop")?;
     Ok(())
 }
 

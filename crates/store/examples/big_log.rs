@@ -14,7 +14,7 @@ use windlass_core::id::{LoopName, Seq};
 use windlass_core::time::Timestamp;
 use windlass_store::chain::{ChainHash, Link};
 use windlass_store::upcast::FORMAT;
-use windlass_store::{Reader, Record, StateDir};
+use windlass_store::{Record, StateDir, open_read};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -26,14 +26,14 @@ fn main() -> Outcome<()> {
     let (project, name) = (Path::new(project).canonicalize()?, LoopName::new(name)?);
     let basename = project.file_name().ok_or("the project has no name")?;
     let vault = StateDir::new(state).vault(basename, &project.join(".git"));
-    let reader = Reader::open(&vault)?.ok_or("no vault")?;
+    let reader = open_read(&vault)?.ok_or("no vault")?;
     let records = reader.read(&name, Seq(0), 1000)?;
-    let mut conn = Connection::open(vault.db())?;
+    let mut conn = Connection::open(vault.root().join("windlass.db"))?;
     conn.pragma_update(None, "synchronous", "OFF")?;
     lengthen(&mut conn, &name, &records, events.parse()?)?;
     drop(reader);
     conn.pragma_update(None, "wal_checkpoint", "TRUNCATE")?;
-    let head = Reader::open(&vault)?.ok_or("no vault")?.head(&name)?.ok_or("no loop")?;
+    let head = open_read(&vault)?.ok_or("no vault")?.head(&name)?.ok_or("no loop")?;
     println!("{{\"events\":{},\"records\":{}}}", head.events, head.seq);
     Ok(())
 }

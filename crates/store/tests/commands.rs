@@ -1,78 +1,101 @@
-//! Commands: durable when asked, taken exactly once, answered.
+//! The inbox between processes: durable once sent, seen in order by whoever owns
+//! the loop. That a command is taken once is a rule of the log: of those who race
+//! to take it, the log's fence lets one.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use support::{append, ask, name, read_all, record, vault};
-use windlass_core::id::{CommandId, Seq};
-use windlass_store::{AppendError, AskError, Log, Store, Take, Taken};
+use std::sync::Arc;
+
+use support::{append, crash_image, name, note, record, vault};
+use windlass_core::id::CommandId;
+use windlass_core::input::Command;
+use windlass_store::{AppendError, Inbox, open};
 
 mod support;
 
-#[test]
-fn a_command_is_seen_by_another_process_and_taken_once() {
-    let vault = vault();
-    let mut owner = Store::open(&vault.dir).unwrap();
-    append(&mut owner, "demo", 0).unwrap();
-    append(&mut owner, "other", 0).unwrap();
+fn texts(inbox: &dyn Inbox, loop_name: &str, after: CommandId) -> Vec<String> {
+    let text = |command| {
+        let Command::Note { text } = command else { panic!("{command:?} was not sent") };
+        text
+    };
+    let sent = inbox.sent(&name(loop_name), after).unwrap();
+    sent.into_iter().map(|sent| text(sent.command)).collect()
+}
 
-    let terminal = Store::open(&vault.dir).unwrap();
-    let pause = terminal.ask(ask("demo", "pause")).unwrap();
-    let steer = terminal.ask(ask("demo", "steer")).unwrap();
-    terminal.ask(ask("other", "cancel")).unwrap();
+#[test]
+fn a_command_outlives_its_sender_and_is_seen_in_order_by_the_owner() {
+    let vault = vault();
+    let owner = open(&vault.dir).unwrap();
+    append(&*owner, "demo", 0).unwrap();
+    append(&*owner, "other", 0).unwrap();
+
+    let terminal = open(&vault.dir).unwrap();
+    let first = terminal.send(note("demo", "first")).unwrap();
+    let elsewhere = terminal.send(note("other", "elsewhere")).unwrap();
+    let second = terminal.send(note("demo", "second")).unwrap();
     drop(terminal);
 
-    let waiting = owner.untaken(&name("demo"), CommandId(0)).unwrap();
-    let bodies: Vec<_> = waiting.iter().map(|command| command.body.as_str()).collect();
-    assert_eq!(bodies, ["pause", "steer"]);
-    assert_eq!(owner.untaken(&name("demo"), pause).unwrap()[0].id, steer);
-
-    let taking = |expected, command| {
-        let takes = Some(Take { command, answer: Some("refused: nothing to steer".to_owned()) });
-        windlass_store::Append { takes, ..record("demo", expected, "took") }
-    };
-    owner.append(taking(1, steer)).unwrap();
-    let again = owner.append(taking(2, steer)).unwrap_err();
-    assert_eq!(again, AppendError::AlreadyTaken { command: steer, by: Seq(2) });
-    assert_eq!(read_all(&owner, "demo").unwrap().len(), 2, "the refused record left nothing behind");
-
-    let taken = owner.command(steer).unwrap().unwrap().taken;
-    assert_eq!(taken, Some(Taken { by: Seq(2), answer: Some("refused: nothing to steer".to_owned()) }));
-    assert_eq!(owner.untaken(&name("demo"), CommandId(0)).unwrap()[0].id, pause);
+    assert!(first < elsewhere && elsewhere < second);
+    assert_eq!(texts(&*owner, "demo", CommandId(0)), ["first", "second"]);
+    assert_eq!(texts(&*owner, "demo", first), ["second"]);
+    assert!(texts(&*owner, "demo", second).is_empty());
+    assert_eq!(texts(&*owner, "other", CommandId(0)), ["elsewhere"]);
 }
 
 #[test]
-fn a_command_belongs_to_its_loop() {
+fn an_id_is_not_given_out_again_after_a_crash() {
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
-    let nobody = store.ask(ask("demo", "pause")).unwrap_err();
-    assert_eq!(nobody, AskError::NoSuchLoop { name: name("demo") });
-    append(&mut store, "demo", 0).unwrap();
-    append(&mut store, "other", 0).unwrap();
-    let pause = store.ask(ask("demo", "pause")).unwrap();
-    for command in [pause, CommandId(99)] {
-        let takes = Some(Take { command, answer: None });
-        let refused = store.append(windlass_store::Append { takes, ..record("other", 1, "took") });
-        assert_eq!(refused, Err(AppendError::NoSuchCommand { name: name("other"), command }));
-    }
-    assert_eq!(store.untaken(&name("demo"), CommandId(0)).unwrap().len(), 1);
-    assert_eq!(store.head(&name("other")).unwrap().unwrap().seq, Seq(1));
+    let store = open(&vault.dir).unwrap();
+    append(&*store, "demo", 0).unwrap();
+    let before = store.send(note("demo", "before")).unwrap();
+    let temp = tempfile::tempdir().unwrap();
+    let after = open(&crash_image(&vault.dir, temp.path())).unwrap();
+    assert_eq!(texts(&*after, "demo", CommandId(0)), ["before"]);
+    assert!(after.send(note("demo", "after")).unwrap() > before);
 }
 
 #[test]
-fn of_all_owners_racing_for_a_command_one_takes_it() {
+fn of_all_owners_racing_to_take_a_command_one_does() {
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
-    append(&mut store, "demo", 0).unwrap();
-    let command = store.ask(ask("demo", "pause")).unwrap();
+    let store = open(&vault.dir).unwrap();
+    append(&*store, "demo", 0).unwrap();
+    store.send(note("demo", "once")).unwrap();
     let outcomes: Vec<_> = std::thread::scope(|scope| {
         let racer = |_| {
-            let mut store = Store::open(&vault.dir).unwrap();
-            let takes = Some(Take { command, answer: None });
-            scope.spawn(move || {
-                store.append(windlass_store::Append { takes, ..record("demo", 1, "took") }).is_ok()
+            let store = open(&vault.dir).unwrap();
+            scope.spawn(move || match store.append(record("demo", 1, "took it")) {
+                Ok(_) => true,
+                Err(AppendError::Conflict { .. }) => false,
+                Err(AppendError::Store(error)) => panic!("{error}"),
             })
         };
         let racers: Vec<_> = (0..4).map(racer).collect();
         racers.into_iter().map(|racer| racer.join().unwrap()).collect()
     });
     assert_eq!(outcomes.iter().filter(|won| **won).count(), 1, "{outcomes:?}");
+    assert_eq!(texts(&*store, "demo", CommandId(0)), ["once"], "taking changes nothing in the inbox");
+}
+
+#[test]
+fn commands_of_many_senders_are_all_kept() {
+    let vault = vault();
+    let store = open(&vault.dir).unwrap();
+    append(&*store, "demo", 0).unwrap();
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let store = Arc::clone(&store);
+            scope.spawn(move || {
+                for m in 0..5 {
+                    store.send(note("demo", &format!("{n} {m}"))).unwrap();
+                }
+            });
+        }
+    });
+    let sent = store.sent(&name("demo"), CommandId(0)).unwrap();
+    assert_eq!(sent.len(), 40);
+    assert!(sent.is_sorted_by(|one, next| one.id < next.id));
+    for n in 0..8 {
+        let own: Vec<_> = texts(&*store, "demo", CommandId(0));
+        let own: Vec<_> = own.iter().filter(|text| text.starts_with(&format!("{n} "))).collect();
+        assert!(own.is_sorted() && own.len() == 5, "{own:?}");
+    }
 }

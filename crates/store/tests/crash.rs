@@ -6,12 +6,13 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
-use support::{append, ask, child, child_vault, name, read_all, record, vault};
+use support::{append, child, child_vault, db, name, note, read_all, record, vault};
 use windlass_core::id::{CommandId, Seq};
 use windlass_core::time::Timestamp;
-use windlass_store::{AppendError, Fault, Log, LoopLock, Store, VaultDir, holder};
+use windlass_store::{AppendError, StoreError, VaultDir, open};
 
 mod support;
 
@@ -19,19 +20,19 @@ const LOOPS: u64 = 4;
 
 /// Appends from several threads, and says what was acknowledged.
 fn append_until_killed(vault: &VaultDir) {
-    let store = Store::open(vault).unwrap();
+    let store = open(vault).unwrap();
     std::thread::scope(|scope| {
         for n in 0..LOOPS {
-            let mut store = store.clone();
+            let store = Arc::clone(&store);
             scope.spawn(move || {
                 let loop_name = format!("loop{n}");
                 let mut seq = store.head(&name(&loop_name)).unwrap().map_or(0, |head| head.seq.0);
                 loop {
-                    append(&mut store, &loop_name, seq).unwrap();
+                    append(&*store, &loop_name, seq).unwrap();
                     seq += 1;
                     say(&format!("appended {n} {seq}"));
-                    let command = store.ask(ask(&loop_name, "pause")).unwrap();
-                    say(&format!("asked {n} {command}"));
+                    let command = store.send(note(&loop_name, "look")).unwrap();
+                    say(&format!("sent {n} {command}"));
                 }
             });
         }
@@ -44,7 +45,7 @@ fn what_was_acknowledged_survives_kill_9() {
         return append_until_killed(&vault);
     }
     let vault = vault();
-    let (mut appended, mut asked) = ([0; LOOPS as usize], [0; LOOPS as usize]);
+    let (mut appended, mut sent) = ([0; LOOPS as usize], [0; LOOPS as usize]);
     for round in 1..=5 {
         let mut child = child("what_was_acknowledged_survives_kill_9", vault.temp.path()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -52,8 +53,8 @@ fn what_was_acknowledged_survives_kill_9() {
         for line in lines {
             let line = line.unwrap();
             let words: Vec<_> = line.split(' ').collect();
-            let [what @ ("appended" | "asked"), n, number] = words[..] else { continue };
-            let last = if what == "appended" { &mut appended } else { &mut asked };
+            let [what @ ("appended" | "sent"), n, number] = words[..] else { continue };
+            let last = if what == "appended" { &mut appended } else { &mut sent };
             last[n.parse::<usize>().unwrap()] = number.parse().unwrap();
             heard += 1;
             if heard == 30 * round {
@@ -61,50 +62,49 @@ fn what_was_acknowledged_survives_kill_9() {
             }
         }
         assert!(!child.wait().unwrap().success());
-        let store = Store::open(&vault.dir).unwrap();
+        let store = open(&vault.dir).unwrap();
         for n in 0..LOOPS {
             let loop_name = format!("loop{n}");
-            let stored = read_all(&store, &loop_name).unwrap().len() as u64;
+            let stored = read_all(&*store, &loop_name).unwrap().len() as u64;
             let acknowledged = appended[n as usize];
             assert!(stored >= acknowledged, "loop {n}: {stored} stored, {acknowledged} acknowledged");
             assert!(stored <= acknowledged + 1, "loop {n}: at most the one in flight is unheard of");
-            let commands = store.untaken(&name(&loop_name), CommandId(0)).unwrap();
+            let commands = store.sent(&name(&loop_name), CommandId(0)).unwrap();
             let last = commands.last().map_or(0, |command| command.id.0);
-            assert!(last >= asked[n as usize], "loop {n}: an acknowledged command was lost");
+            assert!(last >= sent[n as usize], "loop {n}: an acknowledged command was lost");
         }
     }
 }
 
-fn hold_a_lock_until_killed(vault: &VaultDir) {
-    fs::create_dir_all(vault.locks()).unwrap();
-    let _lock = LoopLock::take(&vault.loop_lock(&name("demo")), Timestamp(7)).unwrap();
-    say("locked");
+fn hold_a_lease_until_killed(vault: &VaultDir) {
+    let _lease = open(vault).unwrap().lease(&name("demo"), Timestamp(7)).unwrap();
+    say("held");
     // Ends with its parent, should that fail.
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
 #[test]
-fn a_dead_owner_holds_no_lock() {
+fn a_dead_owner_holds_no_lease() {
     if let Some(vault) = child_vault() {
-        return hold_a_lock_until_killed(&vault);
+        return hold_a_lease_until_killed(&vault);
     }
     let vault = vault();
-    let path = vault.dir.loop_lock(&name("demo"));
-    let mut child = child("a_dead_owner_holds_no_lock", vault.temp.path()).spawn().unwrap();
+    let store = open(&vault.dir).unwrap();
+    let mut child = child("a_dead_owner_holds_no_lease", vault.temp.path()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap() == "locked"));
-    let held = LoopLock::take(&path, Timestamp(8)).unwrap_err();
+    assert!(lines.any(|line| line.unwrap() == "held"));
+    let held = store.lease(&name("demo"), Timestamp(8)).err().unwrap();
     assert!(held.to_string().contains(&format!("process {} since 1970", child.id())), "{held}");
-    assert!(holder(&path).unwrap().is_held());
+    assert!(store.holder(&name("demo")).unwrap().is_held());
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(!holder(&path).unwrap().is_held());
-    LoopLock::take(&path, Timestamp(9)).unwrap();
+    assert!(!store.holder(&name("demo")).unwrap().is_held());
+    store.lease(&name("demo"), Timestamp(9)).unwrap();
 }
 
 /// Runs on a file system of three megabytes; says how far it came.
 fn fill_the_disk(vault: &VaultDir) {
-    let mut store = Store::open(vault).unwrap();
+    let store = open(vault).unwrap();
     let body = "x".repeat(20_000);
     let mut acknowledged = 0;
     let fault = loop {
@@ -113,13 +113,13 @@ fn fill_the_disk(vault: &VaultDir) {
             Err(error) => break error,
         }
     };
-    let path = vault.db();
-    assert_eq!(fault, AppendError::Store(Fault::Full { path }), "after {acknowledged}");
+    let path = db(vault);
+    assert_eq!(fault, AppendError::Store(StoreError::Full { path }), "after {acknowledged}");
     assert!(acknowledged > 10, "{acknowledged}");
-    append(&mut store, "demo", acknowledged).expect("the reserve has room for saying why the loop pauses");
+    append(&*store, "demo", acknowledged).expect("the reserve has room for saying why the loop pauses");
     drop(store);
-    let store = Store::open(vault).unwrap();
-    let stored = read_all(&store, "demo").unwrap();
+    let store = open(vault).unwrap();
+    let stored = read_all(&*store, "demo").unwrap();
     assert_eq!(stored.len() as u64, acknowledged + 1);
     assert!(stored[..stored.len() - 1].iter().all(|record| record.body == body));
     say("filled");
@@ -153,12 +153,12 @@ fn run_filler(through: &[&str], state: &Path) -> bool {
 #[test]
 fn a_quiet_writer_moves_its_log_into_the_database() {
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
+    let store = open(&vault.dir).unwrap();
     let body = "x".repeat(20_000);
     for expected in 0..150 {
         store.append(record("demo", expected, &body)).unwrap();
     }
-    let grown = || fs::metadata(vault.dir.db()).unwrap().len() >= 150 * 20_000;
+    let grown = || fs::metadata(db(&vault.dir)).unwrap().len() >= 150 * 20_000;
     assert!(windlass_testkit::poll::until(Duration::from_secs(10), grown), "the log stays beside it");
     assert_eq!(store.head(&name("demo")).unwrap().unwrap().seq, Seq(150));
 }

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use support::{append, crash_image, name, read_all, record, vault, with_suffix};
+use support::{append, crash_image, db, name, read_all, receipts, record, vault, wal};
 use windlass_core::id::Seq;
-use windlass_store::{Fault, Log, OpenError, Reader, Store, VaultDir};
+use windlass_store::{OpenError, StoreError, VaultDir, open, open_read};
 
 mod support;
 
@@ -15,74 +15,74 @@ const RECORDS: u64 = 60;
 /// A closed vault with some history, all of it in the database file.
 fn history() -> support::Vault {
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
+    let store = open(&vault.dir).unwrap();
     for expected in 0..RECORDS {
         let body = format!("record {} {}", expected + 1, "-".repeat(200));
         store.append(record("demo", expected, &body)).unwrap();
     }
     drop(store);
-    assert_eq!(fs::metadata(with_suffix(&vault.dir.db(), "-wal")).unwrap().len(), 0);
+    assert_eq!(fs::metadata(wal(&vault.dir)).unwrap().len(), 0);
     vault
 }
 
 fn assert_refused(dir: &VaultDir, is_right: fn(&OpenError) -> bool) {
-    let before = fs::read(dir.db()).ok();
-    let writer = Store::open(dir).err().expect("a writer must be refused");
+    let before = fs::read(db(dir)).ok();
+    let writer = open(dir).err().expect("a writer must be refused");
     assert!(is_right(&writer), "{writer:?}");
-    let reader = Reader::open(dir).expect_err("a reader must be refused");
+    let reader = open_read(dir).err().expect("a reader must be refused");
     assert!(is_right(&reader), "{reader:?}");
     let message = writer.to_string();
-    assert!(message.contains(dir.db().to_str().unwrap()) && message.contains("; "), "{message}");
-    assert_eq!(fs::read(dir.db()).ok(), before, "nothing was changed");
+    assert!(message.contains(db(dir).to_str().unwrap()) && message.contains("; "), "{message}");
+    assert_eq!(fs::read(db(dir)).ok(), before, "nothing was changed");
 }
 
 fn is_corrupt(error: &OpenError) -> bool {
-    matches!(error, OpenError::Store(Fault::Corrupt(_)))
+    matches!(error, OpenError::Store(StoreError::Corrupt(_)))
 }
 
 #[test]
 fn garbage_is_refused() {
     let vault = history();
-    fs::write(vault.dir.db(), "this is not a database\n".repeat(400)).unwrap();
+    fs::write(db(&vault.dir), "this is not a database\n".repeat(400)).unwrap();
     assert_refused(&vault.dir, is_corrupt);
-    fs::write(vault.dir.db(), "short").unwrap();
+    fs::write(db(&vault.dir), "short").unwrap();
     assert_refused(&vault.dir, is_corrupt);
 }
 
 #[test]
 fn a_truncated_database_is_refused_wherever_it_was_cut() {
     let vault = history();
-    let whole = fs::read(vault.dir.db()).unwrap();
+    let whole = fs::read(db(&vault.dir)).unwrap();
     assert!(whole.len() > 3 * 4096);
     for cut in [50, 100, 1000, 4096, 8192, whole.len() - 4096, whole.len() - 1000] {
-        fs::write(vault.dir.db(), &whole[..cut]).unwrap();
+        fs::write(db(&vault.dir), &whole[..cut]).unwrap();
         assert_refused(&vault.dir, is_corrupt);
     }
-    fs::write(vault.dir.db(), &whole).unwrap();
-    assert_eq!(read_all(&Store::open(&vault.dir).unwrap(), "demo").unwrap().len() as u64, RECORDS);
+    fs::write(db(&vault.dir), &whole).unwrap();
+    assert_eq!(read_all(&*open(&vault.dir).unwrap(), "demo").unwrap().len() as u64, RECORDS);
 }
 
 #[test]
 fn a_damaged_page_is_found_when_it_is_read() {
     let vault = history();
-    let mut bytes = fs::read(vault.dir.db()).unwrap();
+    let mut bytes = fs::read(db(&vault.dir)).unwrap();
     let body = b"record 57 ";
     // Pages that were split keep dead copies: every one is damaged.
     let places: Vec<_> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(body)).collect();
     places.into_iter().for_each(|at| bytes[at] ^= 1);
-    fs::write(vault.dir.db(), bytes).unwrap();
-    let store = Store::open(&vault.dir).unwrap();
-    let fault = read_all(&store, "demo").unwrap_err();
+    fs::write(db(&vault.dir), bytes).unwrap();
+    let store = open(&vault.dir).unwrap();
+    let fault = read_all(&*store, "demo").unwrap_err();
     assert!(fault.to_string().contains("loop demo, record 57:"), "{fault}");
 }
 
 #[test]
 fn a_lost_tail_is_found_on_opening() {
     let vault = history();
-    let conn = rusqlite::Connection::open(vault.dir.db()).unwrap();
+    let conn = rusqlite::Connection::open(db(&vault.dir)).unwrap();
     conn.execute("DELETE FROM records WHERE seq = ?1", [RECORDS.cast_signed()]).unwrap();
     drop(conn);
-    let refused = Store::open(&vault.dir).err().unwrap();
+    let refused = open(&vault.dir).err().unwrap();
     assert!(is_corrupt(&refused), "{refused}");
 }
 
@@ -90,21 +90,21 @@ fn a_lost_tail_is_found_on_opening() {
 fn a_vault_that_lost_its_database_does_not_begin_again_in_silence() {
     let is_missing = |error: &OpenError| matches!(error, OpenError::Missing(_));
     let vault = history();
-    fs::write(vault.dir.db(), "").unwrap();
+    fs::write(db(&vault.dir), "").unwrap();
     assert_refused(&vault.dir, is_missing);
-    fs::remove_file(vault.dir.db()).unwrap();
+    fs::remove_file(db(&vault.dir)).unwrap();
     assert_refused(&vault.dir, is_missing);
-    assert!(!vault.dir.db().exists());
+    assert!(!db(&vault.dir).exists());
 }
 
 #[test]
 fn a_vault_that_lost_its_log_before_it_reached_the_database_is_refused() {
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
-    append(&mut store, "demo", 0).unwrap();
+    let store = open(&vault.dir).unwrap();
+    append(&*store, "demo", 0).unwrap();
     let temp = tempfile::tempdir().unwrap();
     let image = crash_image(&vault.dir, temp.path());
-    fs::remove_file(with_suffix(&image.db(), "-wal")).unwrap();
+    fs::remove_file(wal(&image)).unwrap();
     assert_refused(&image, |error| matches!(error, OpenError::Missing(_)));
 }
 
@@ -112,13 +112,13 @@ fn a_vault_that_lost_its_log_before_it_reached_the_database_is_refused() {
 fn a_newer_or_foreign_database_is_refused() {
     let change = |sql: &str| {
         let vault = history();
-        let conn = rusqlite::Connection::open(vault.dir.db()).unwrap();
+        let conn = rusqlite::Connection::open(db(&vault.dir)).unwrap();
         conn.execute_batch(sql).unwrap();
         drop(conn);
         vault
     };
     let newer = change("PRAGMA user_version = 99");
-    assert_refused(&newer.dir, |error| matches!(error, OpenError::Store(Fault::Newer(_))));
+    assert_refused(&newer.dir, |error| matches!(error, OpenError::Store(StoreError::Newer(_))));
     let foreign = change("PRAGMA application_id = 77");
     assert_refused(&foreign.dir, |error| matches!(error, OpenError::Foreign(_)));
 }
@@ -128,13 +128,13 @@ fn a_creation_that_was_cut_short_is_taken_up_again() {
     let vault = vault();
     fs::create_dir_all(vault.dir.root()).unwrap();
     for half_made in [&b""[..], &half_made_database()] {
-        fs::write(vault.dir.db(), half_made).unwrap();
-        assert!(Reader::open(&vault.dir).unwrap().is_none());
+        fs::write(db(&vault.dir), half_made).unwrap();
+        assert!(open_read(&vault.dir).unwrap().is_none());
     }
-    append(&mut Store::open(&vault.dir).unwrap(), "demo", 0).unwrap();
+    append(&*open(&vault.dir).unwrap(), "demo", 0).unwrap();
     fs::remove_file(vault.dir.root().join("marker")).unwrap();
-    let store = Store::open(&vault.dir).unwrap();
-    assert_eq!(read_all(&store, "demo").unwrap().len(), 1);
+    let store = open(&vault.dir).unwrap();
+    assert_eq!(read_all(&*store, "demo").unwrap().len(), 1);
     assert!(vault.dir.root().join("marker").exists());
 }
 
@@ -150,23 +150,22 @@ fn half_made_database() -> Vec<u8> {
 #[test]
 fn a_torn_log_loses_only_what_is_torn() {
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
+    let store = open(&vault.dir).unwrap();
     for expected in 0..10 {
-        append(&mut store, "demo", expected).unwrap();
+        append(&*store, "demo", expected).unwrap();
     }
     let temp = tempfile::tempdir().unwrap();
-    let wal_of = |dir: &VaultDir| with_suffix(&dir.db(), "-wal");
-    let full = fs::metadata(wal_of(&vault.dir)).unwrap().len();
+    let full = fs::metadata(wal(&vault.dir)).unwrap().len();
     let mut survivors = Vec::new();
     for (n, cut) in [0, 1, 100, 5000, 20_000].into_iter().enumerate() {
         let image = crash_image(&vault.dir, &temp.path().join(n.to_string()));
-        truncate(&wal_of(&image), full - cut);
+        truncate(&wal(&image), full - cut);
         // Not flushed with the log, so that a power failure may take it.
-        fs::remove_file(image.root().join("receipts")).unwrap();
-        let mut store = Store::open(&image).unwrap();
-        let found = read_all(&store, "demo").unwrap().len() as u64;
+        fs::remove_file(receipts(&image)).unwrap();
+        let store = open(&image).unwrap();
+        let found = read_all(&*store, "demo").unwrap().len() as u64;
         survivors.push(found);
-        append(&mut store, "demo", found).unwrap();
+        append(&*store, "demo", found).unwrap();
         assert_eq!(store.head(&name("demo")).unwrap().unwrap().seq, Seq(found + 1));
     }
     assert_eq!(survivors[0], 10);

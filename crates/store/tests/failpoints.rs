@@ -3,15 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use support::{append, child, child_vault, read_all, vault};
-use windlass_store::{Store, VaultDir};
+use windlass_store::{VaultDir, open};
 
 mod support;
 
 fn append_until_it_crashes(vault: &VaultDir) {
     let _scenario = fail::FailScenario::setup();
-    let mut store = Store::open(vault).unwrap();
+    let store = open(vault).unwrap();
     for expected in 0..10 {
-        append(&mut store, "demo", expected).unwrap();
+        append(&*store, "demo", expected).unwrap();
     }
 }
 
@@ -26,7 +26,7 @@ fn a_crash_before_the_commit_loses_the_record_and_one_after_it_keeps_it() {
         let mut child = child(test, vault.temp.path());
         let status = child.env("FAILPOINTS", format!("{point}=2*off->return")).status().unwrap();
         assert!(!status.success());
-        let store = Store::open(&vault.dir).unwrap();
-        assert_eq!(read_all(&store, "demo").unwrap().len(), stored, "{point}");
+        let store = open(&vault.dir).unwrap();
+        assert_eq!(read_all(&*store, "demo").unwrap().len(), stored, "{point}");
     }
 }

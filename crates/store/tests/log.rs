@@ -1,25 +1,25 @@
 //! Order, compare-and-swap, the chain and the View, through the public API.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use support::{append, name, read_all, record, vault, with_suffix};
-use windlass_core::id::{BlobId, Seq};
-use windlass_store::blob::INLINE_MAX;
+use support::{append, db, name, read_all, record, shm, vault, wal};
+use windlass_core::id::Seq;
 use windlass_store::chain::{ChainHash, Link};
 use windlass_store::upcast::FORMAT;
-use windlass_store::{AppendError, BlobError, Fault, FreshView, Log, Reader, Store};
+use windlass_store::{AppendError, StoreError, check, open, open_read};
 
 mod support;
 
 #[test]
 fn what_was_appended_is_read_back_in_order_with_its_chain_and_its_view() {
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
+    let store = open(&vault.dir).unwrap();
     for expected in 0..520 {
-        assert_eq!(append(&mut store, "demo", expected).unwrap().seq, Seq(expected + 1));
+        assert_eq!(append(&*store, "demo", expected).unwrap().seq, Seq(expected + 1));
     }
-    let records = read_all(&store, "demo").unwrap();
+    let records = read_all(&*store, "demo").unwrap();
     let mut previous = ChainHash::GENESIS;
     for (n, record) in records.iter().enumerate() {
         let n = n as u64;
@@ -52,17 +52,17 @@ fn what_was_appended_is_read_back_in_order_with_its_chain_and_its_view() {
 #[test]
 fn a_second_owner_is_fenced_out() {
     let vault = vault();
-    let mut one = Store::open(&vault.dir).unwrap();
-    let mut two = Store::open(&vault.dir).unwrap();
-    append(&mut one, "demo", 0).unwrap();
+    let one = open(&vault.dir).unwrap();
+    let two = open(&vault.dir).unwrap();
+    append(&*one, "demo", 0).unwrap();
     let conflict = AppendError::Conflict { name: name("demo"), expected: Seq(0), found: Seq(1) };
-    assert_eq!(append(&mut two, "demo", 0).unwrap_err(), conflict);
-    append(&mut two, "demo", 1).unwrap();
+    assert_eq!(append(&*two, "demo", 0).unwrap_err(), conflict);
+    append(&*two, "demo", 1).unwrap();
     let conflict = AppendError::Conflict { name: name("demo"), expected: Seq(1), found: Seq(2) };
-    assert_eq!(append(&mut one, "demo", 1).unwrap_err(), conflict);
+    assert_eq!(append(&*one, "demo", 1).unwrap_err(), conflict);
     let ahead = AppendError::Conflict { name: name("demo"), expected: Seq(7), found: Seq(2) };
-    assert_eq!(append(&mut one, "demo", 7).unwrap_err(), ahead);
-    assert_eq!(read_all(&one, "demo").unwrap().len(), 2);
+    assert_eq!(append(&*one, "demo", 7).unwrap_err(), ahead);
+    assert_eq!(read_all(&*one, "demo").unwrap().len(), 2);
 }
 
 #[test]
@@ -72,14 +72,14 @@ fn of_all_writers_racing_for_a_place_one_gets_it() {
     let won = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            let store = Store::open(&vault.dir).unwrap();
+            let store = open(&vault.dir).unwrap();
             for _ in 0..2 {
-                let mut store = store.clone();
+                let store = Arc::clone(&store);
                 let won = &won;
                 scope.spawn(move || {
                     for place in 0..PLACES {
                         loop {
-                            match append(&mut store, "demo", place) {
+                            match append(&*store, "demo", place) {
                                 Ok(_) => {
                                     won.fetch_add(1, Ordering::Relaxed);
                                     break;
@@ -95,21 +95,21 @@ fn of_all_writers_racing_for_a_place_one_gets_it() {
         }
     });
     assert_eq!(won.load(Ordering::Relaxed), PLACES);
-    assert_eq!(read_all(&Store::open(&vault.dir).unwrap(), "demo").unwrap().len() as u64, PLACES);
+    assert_eq!(read_all(&*open(&vault.dir).unwrap(), "demo").unwrap().len() as u64, PLACES);
 }
 
 #[test]
 fn one_conflict_does_not_fail_the_others_of_its_group() {
     let vault = vault();
-    let store = Store::open(&vault.dir).unwrap();
+    let store = open(&vault.dir).unwrap();
     std::thread::scope(|scope| {
         for n in 0..16u64 {
-            let mut store = store.clone();
+            let store = Arc::clone(&store);
             scope.spawn(move || {
                 for round in 0..8 {
                     let loop_name = format!("loop{n}");
-                    append(&mut store, &loop_name, round).unwrap();
-                    append(&mut store, &loop_name, round).unwrap_err();
+                    append(&*store, &loop_name, round).unwrap();
+                    append(&*store, &loop_name, round).unwrap_err();
                 }
             });
         }
@@ -124,18 +124,17 @@ fn one_conflict_does_not_fail_the_others_of_its_group() {
 fn a_record_changed_removed_or_inserted_behind_our_back_breaks_the_chain() {
     let tamper = |sql: &str| {
         let vault = vault();
-        let mut store = Store::open(&vault.dir).unwrap();
+        let store = open(&vault.dir).unwrap();
         for expected in 0..5 {
-            append(&mut store, "demo", expected).unwrap();
+            append(&*store, "demo", expected).unwrap();
         }
-        let conn = rusqlite::Connection::open(vault.dir.db()).unwrap();
+        let conn = rusqlite::Connection::open(db(&vault.dir)).unwrap();
         conn.execute_batch(sql).unwrap();
-        let fault = read_all(&store, "demo").unwrap_err();
-        let Fault::Corrupt(refusal) = &fault else { panic!("{sql}: {fault}") };
-        assert_eq!(refusal.path, vault.dir.db());
+        let fault = read_all(&*store, "demo").unwrap_err();
+        let StoreError::Corrupt(refusal) = &fault else { panic!("{sql}: {fault}") };
+        assert_eq!(refusal.path, db(&vault.dir));
         assert!(refusal.reason.contains("loop demo, record ") && !refusal.remedy.is_empty(), "{fault}");
-        let reader = Reader::open(&vault.dir).unwrap().unwrap();
-        assert_eq!(reader.check().unwrap_err(), fault, "{sql}");
+        assert_eq!(check(&vault.dir).unwrap_err(), fault.clone().into(), "{sql}");
         fault.to_string()
     };
     let place = |sql: &str, seq: u64| {
@@ -158,8 +157,8 @@ fn a_record_changed_removed_or_inserted_behind_our_back_breaks_the_chain() {
 #[test]
 fn a_record_of_an_unknown_format_is_refused() {
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
-    append(&mut store, "demo", 0).unwrap();
+    let store = open(&vault.dir).unwrap();
+    append(&*store, "demo", 0).unwrap();
     let link = Link {
         previous: ChainHash::GENESIS,
         name: &name("demo"),
@@ -170,83 +169,38 @@ fn a_record_of_an_unknown_format_is_refused() {
         body: "record 1",
     };
     let hash = link.hash();
-    let conn = rusqlite::Connection::open(vault.dir.db()).unwrap();
+    let conn = rusqlite::Connection::open(db(&vault.dir)).unwrap();
     conn.execute("UPDATE records SET format = 2, hash = ?1", [hash.as_bytes()]).unwrap();
     conn.execute("UPDATE loops SET head_hash = ?1", [hash.as_bytes()]).unwrap();
     // Whoever wrote such a record would have left its receipt.
-    std::fs::remove_file(vault.dir.root().join("receipts")).unwrap();
-    let fault = read_all(&store, "demo").unwrap_err();
-    assert!(matches!(fault, Fault::Newer(_)), "{fault}");
-}
-
-#[test]
-fn small_blobs_come_with_their_record_and_large_ones_before_it() {
-    let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
-    let small = store.stage(b"brief".to_vec()).unwrap();
-    let large = store.stage(vec![1; INLINE_MAX + 1]).unwrap();
-    assert!(matches!(store.blob(small.id(), 100), Err(BlobError::Missing(_))));
-    assert_eq!(store.blob(large.id(), 1 << 20).unwrap().len(), INLINE_MAX + 1);
-
-    let mut first = record("demo", 0, "one");
-    first.blobs = vec![small.clone(), large];
-    store.append(first.clone()).unwrap();
-    assert_eq!(store.blob(small.id(), 100).unwrap(), b"brief");
-    assert!(matches!(store.blob(small.id(), 4), Err(BlobError::TooLarge { .. })));
-
-    first.expected = Seq(1);
-    store.append(first).unwrap();
-    assert!(matches!(store.blob(&BlobId::new("0".repeat(64)), 1), Err(BlobError::Missing(_))));
-
-    let mut refused = record("demo", 0, "late");
-    let dropped = store.stage(b"never stored".to_vec()).unwrap();
-    refused.blobs = vec![dropped.clone()];
-    store.append(refused).unwrap_err();
-    assert!(matches!(store.blob(dropped.id(), 100), Err(BlobError::Missing(_))));
-
-    let conn = rusqlite::Connection::open(vault.dir.db()).unwrap();
-    conn.execute("UPDATE blobs SET bytes = x'00'", []).unwrap();
-    assert!(matches!(store.blob(small.id(), 100), Err(BlobError::Damaged { .. })));
-}
-
-#[test]
-fn a_view_of_an_older_fold_is_replaced_only_where_it_belongs() {
-    let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
-    append(&mut store, "demo", 0).unwrap();
-    append(&mut store, "demo", 1).unwrap();
-    let fresh =
-        |seq| FreshView { loop_name: name("demo"), seq: Seq(seq), view: "new".to_owned(), fold_version: 2 };
-    store.refresh_view(fresh(1)).unwrap();
-    assert_eq!(store.head(&name("demo")).unwrap().unwrap().fold_version, 1);
-    store.refresh_view(fresh(2)).unwrap();
-    let head = store.head(&name("demo")).unwrap().unwrap();
-    assert_eq!((head.view.as_str(), head.fold_version), ("new", 2));
+    std::fs::remove_file(support::receipts(&vault.dir)).unwrap();
+    let fault = read_all(&*store, "demo").unwrap_err();
+    assert!(matches!(fault, StoreError::Newer(_)), "{fault}");
 }
 
 #[test]
 fn a_reader_makes_no_files_and_follows_a_writer_that_comes_later() {
     let vault = vault();
-    assert!(Reader::open(&vault.dir).unwrap().is_none(), "no vault yet");
+    assert!(open_read(&vault.dir).unwrap().is_none(), "no vault yet");
     assert!(!vault.dir.root().exists());
 
-    let mut store = Store::open(&vault.dir).unwrap();
+    let store = open(&vault.dir).unwrap();
     for expected in 0..20 {
-        append(&mut store, "demo", expected).unwrap();
+        append(&*store, "demo", expected).unwrap();
     }
     drop(store);
-    let (wal, shm) = (with_suffix(&vault.dir.db(), "-wal"), with_suffix(&vault.dir.db(), "-shm"));
+    let (wal, shm) = (wal(&vault.dir), shm(&vault.dir));
     std::fs::remove_file(&wal).unwrap();
     std::fs::remove_file(&shm).unwrap();
 
-    let reader = Reader::open(&vault.dir).unwrap().unwrap();
+    let reader = open_read(&vault.dir).unwrap().unwrap();
     assert_eq!(reader.head(&name("demo")).unwrap().unwrap().seq, Seq(20));
     assert!(!wal.exists() && !shm.exists());
 
-    let mut store = Store::open(&vault.dir).unwrap();
-    append(&mut store, "demo", 20).unwrap();
+    let store = open(&vault.dir).unwrap();
+    append(&*store, "demo", 20).unwrap();
     assert_eq!(reader.head(&name("demo")).unwrap().unwrap().seq, Seq(21));
-    append(&mut store, "demo", 21).unwrap();
+    append(&*store, "demo", 21).unwrap();
     assert_eq!(reader.head(&name("demo")).unwrap().unwrap().seq, Seq(22));
 }
 
@@ -256,10 +210,10 @@ fn processes_that_open_a_vault_together_find_one_vault() {
     std::thread::scope(|scope| {
         for n in 0..8 {
             let dir = &vault.dir;
-            scope.spawn(move || append(&mut Store::open(dir).unwrap(), &format!("loop{n}"), 0).unwrap());
+            scope.spawn(move || append(&*open(dir).unwrap(), &format!("loop{n}"), 0).unwrap());
         }
     });
-    let reader = Reader::open(&vault.dir).unwrap().unwrap();
+    let reader = open_read(&vault.dir).unwrap().unwrap();
     assert_eq!(reader.loops().unwrap().len(), 8);
 }
 
@@ -268,24 +222,24 @@ fn processes_that_open_a_vault_together_find_one_vault() {
 fn a_vault_that_may_only_be_read_is_read() {
     use std::os::unix::fs::PermissionsExt;
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
-    append(&mut store, "demo", 0).unwrap();
+    let store = open(&vault.dir).unwrap();
+    append(&*store, "demo", 0).unwrap();
     drop(store);
     let allow =
         |mode| std::fs::set_permissions(vault.dir.root(), std::fs::Permissions::from_mode(mode)).unwrap();
     allow(0o500);
-    let head = || Reader::open(&vault.dir).unwrap().unwrap().head(&name("demo")).unwrap().unwrap().seq;
+    let head = || open_read(&vault.dir).unwrap().unwrap().head(&name("demo")).unwrap().unwrap().seq;
     let beside_a_log = head();
     allow(0o700);
     assert_eq!(beside_a_log, Seq(1));
 
-    let mut store = Store::open(&vault.dir).unwrap();
+    let store = open(&vault.dir).unwrap();
     for expected in 1..30 {
-        append(&mut store, "demo", expected).unwrap();
+        append(&*store, "demo", expected).unwrap();
     }
     drop(store);
-    std::fs::remove_file(with_suffix(&vault.dir.db(), "-wal")).unwrap();
-    std::fs::remove_file(with_suffix(&vault.dir.db(), "-shm")).unwrap();
+    std::fs::remove_file(wal(&vault.dir)).unwrap();
+    std::fs::remove_file(shm(&vault.dir)).unwrap();
     allow(0o500);
     let without_one = head();
     allow(0o700);

@@ -1,24 +1,43 @@
-//! Random sequences of appends, commands and crashes against a model in memory.
+//! Random operations on both engines at once: whatever is asked of them, they
+//! answer the same, also after the one on disk has crashed.
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use proptest::prelude::*;
-use support::{ask, crash_image, name, read_all, record, vault_in};
-use windlass_core::id::{CommandId, Seq};
-use windlass_store::{Append, AppendError, AskError, Log, Reader, Store, Take};
+use support::{crash_image, name, note, record, vault_in};
+use windlass_core::id::{BlobId, CommandId, LoopName, Seq};
+use windlass_store::{BlobError, MemoryStore, Store, VaultDir, check, open};
 
 mod support;
 
-#[derive(Clone, Copy, Debug)]
+const LOOPS: u8 = 3;
+/// One more byte makes a blob a file.
+const INLINE_MAX: usize = 64 * 1024;
+
+#[derive(Clone, Debug)]
 enum Op {
+    /// After the record that is this far behind the last.
     Append {
         of: u8,
-        takes: Option<u8>,
-        stale: bool,
+        behind: u64,
     },
-    Ask {
+    Send {
         of: u8,
+    },
+    Put {
+        size: usize,
+        byte: u8,
+    },
+    Read {
+        of: u8,
+        after: u64,
+        limit: usize,
+    },
+    Sent {
+        of: u8,
+        after: u64,
     },
     /// All that survives is what lies on the disk.
     Crash,
@@ -27,126 +46,129 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
+    let loops = 0..LOOPS;
+    let behind = prop_oneof![6 => Just(0u64), 1 => Just(1), 1 => Just(u64::MAX)];
+    let size = prop_oneof![4 => 0..40usize, 1 => Just(INLINE_MAX), 1 => Just(INLINE_MAX + 1)];
+    let after = 0..12u64;
+    let limit = 0..12usize;
     prop_oneof![
-        6 => (0..3u8, proptest::option::weighted(0.4, 0..6u8), proptest::bool::weighted(0.15))
-            .prop_map(|(of, takes, stale)| Op::Append { of, takes, stale }),
-        3 => (0..3u8).prop_map(|of| Op::Ask { of }),
+        6 => (loops.clone(), behind).prop_map(|(of, behind)| Op::Append { of, behind }),
+        3 => loops.clone().prop_map(|of| Op::Send { of }),
+        2 => (size, 0..3u8).prop_map(|(size, byte)| Op::Put { size, byte }),
+        2 => (loops.clone(), after.clone(), limit).prop_map(|(of, after, limit)| Op::Read { of, after, limit }),
+        1 => (loops, after).prop_map(|(of, after)| Op::Sent { of, after }),
         1 => Just(Op::Crash),
         1 => Just(Op::Close),
     ]
 }
 
-#[derive(Default)]
-struct Model {
-    bodies: BTreeMap<String, Vec<String>>,
-    /// In the order of their ids: the loop, and the record that took it.
-    commands: Vec<(CommandId, String, Option<Seq>)>,
+struct Pair {
+    disk: Arc<dyn Store>,
+    memory: Arc<dyn Store>,
     written: u64,
+    /// What no record has made durable yet, and what one has.
+    put: BTreeSet<BlobId>,
+    durable: BTreeSet<BlobId>,
 }
 
-impl Model {
-    fn append(&mut self, store: &mut Store, op: (u8, Option<u8>, bool)) {
-        let (of, takes, stale) = op;
-        let loop_name = format!("loop{of}");
-        let found = self.bodies.get(&loop_name).map_or(0, Vec::len) as u64;
-        let expected = if stale { found + 1 } else { found };
+impl Pair {
+    fn append(&mut self, of: u8, behind: u64) {
+        let loop_name = loop_name(of);
+        let end = self.memory_end(&loop_name);
         self.written += 1;
-        let body = format!("body {}", self.written);
-        let command = takes.map(|n| self.commands.get(usize::from(n)).map_or(CommandId(999), |row| row.0));
-        let takes = command.map(|command| Take { command, answer: None });
-        let outcome = store.append(Append { takes, ..record(&loop_name, expected, &body) });
-
-        if stale {
-            let conflict =
-                AppendError::Conflict { name: name(&loop_name), expected: Seq(expected), found: Seq(found) };
-            assert_eq!(outcome, Err(conflict));
-            return;
+        let append = record(loop_name.as_str(), end.wrapping_sub(behind), &format!("body {}", self.written));
+        let stored = self.disk.append(append.clone());
+        if stored.is_ok() {
+            self.durable.append(&mut self.put);
         }
-        let row = command.map(|command| {
-            (command, self.commands.iter_mut().find(|row| row.0 == command && row.1 == loop_name))
-        });
-        match row {
-            Some((command, None)) => {
-                let refused = AppendError::NoSuchCommand { name: name(&loop_name), command };
-                assert_eq!(outcome, Err(refused));
-            }
-            Some((command, Some((_, _, Some(by))))) => {
-                assert_eq!(outcome, Err(AppendError::AlreadyTaken { command, by: *by }));
-            }
-            Some((_, Some((_, _, taken @ None)))) => {
-                assert_eq!(outcome.unwrap().seq, Seq(found + 1));
-                *taken = Some(Seq(found + 1));
-                self.bodies.entry(loop_name).or_default().push(body);
-            }
-            None => {
-                assert_eq!(outcome.unwrap().seq, Seq(found + 1));
-                self.bodies.entry(loop_name).or_default().push(body);
-            }
+        assert_eq!(stored, self.memory.append(append));
+    }
+
+    fn memory_end(&self, name: &LoopName) -> u64 {
+        let head = self.memory.head(name).unwrap();
+        head.map_or(0, |head| head.seq.0)
+    }
+
+    fn send(&mut self, of: u8) {
+        self.written += 1;
+        let command = note(loop_name(of).as_str(), &format!("note {}", self.written));
+        let sent = self.disk.send(command.clone());
+        assert_eq!(sent, self.memory.send(command));
+    }
+
+    fn put(&mut self, bytes: Vec<u8>) {
+        let kept = self.disk.put(bytes.clone()).unwrap();
+        assert_eq!(kept, self.memory.put(bytes.clone()).unwrap());
+        if bytes.len() > INLINE_MAX {
+            self.durable.insert(kept);
+        } else if !self.durable.contains(&kept) {
+            self.put.insert(kept);
         }
     }
 
-    fn ask(&mut self, store: &Store, of: u8) {
-        let loop_name = format!("loop{of}");
-        match store.ask(ask(&loop_name, "pause")) {
-            Ok(id) => {
-                assert!(self.bodies.contains_key(&loop_name));
-                assert!(
-                    self.commands.last().is_none_or(|last| last.0 < id),
-                    "an id is never given out twice"
-                );
-                self.commands.push((id, loop_name, None));
-            }
-            Err(error) => {
-                assert!(!self.bodies.contains_key(&loop_name));
-                assert_eq!(error, AskError::NoSuchLoop { name: name(&loop_name) });
-            }
+    fn read(&self, of: u8, after: Seq, limit: usize) {
+        let name = loop_name(of);
+        let found = self.disk.read(&name, after, limit);
+        assert_eq!(found, self.memory.read(&name, after, limit));
+    }
+
+    fn sent(&self, of: u8, after: CommandId) {
+        let name = loop_name(of);
+        assert_eq!(self.disk.sent(&name, after), self.memory.sent(&name, after));
+    }
+
+    /// What no record had made durable is gone.
+    fn reopen(&mut self, dir: &VaultDir) {
+        self.disk = Arc::new(MemoryStore::new());
+        self.disk = open(dir).unwrap();
+        for lost in std::mem::take(&mut self.put) {
+            assert!(matches!(self.disk.blob(&lost, u64::MAX), Err(BlobError::Missing(_))));
         }
     }
 
-    fn assert_stored(&self, store: &Store) {
-        let loops = store.loops().unwrap();
-        assert_eq!(loops.len(), self.bodies.len());
-        for (row, (loop_name, bodies)) in loops.iter().zip(&self.bodies) {
-            assert_eq!(row.name.as_str(), loop_name);
-            let stored = read_all(store, loop_name).unwrap();
-            assert!(stored.iter().map(|record| &record.body).eq(bodies), "{loop_name}");
-            assert_eq!(row.head.view, record(loop_name, 0, bodies.last().unwrap()).view);
-            assert_eq!(row.head.events, 2 * bodies.len() as u64);
+    fn assert_same(&self) {
+        assert_eq!(self.disk.loops(), self.memory.loops());
+        for of in 0..LOOPS {
+            self.read(of, Seq(0), 1000);
+            self.sent(of, CommandId(0));
         }
-        for (id, loop_name, taken) in &self.commands {
-            let found = store.command(*id).unwrap().unwrap();
-            assert_eq!(found.taken.map(|taken| taken.by), *taken);
-            let waiting = store.untaken(&name(loop_name), CommandId(0)).unwrap();
-            assert_eq!(waiting.iter().any(|command| command.id == *id), taken.is_none());
+        for id in self.put.iter().chain(&self.durable) {
+            let kept = self.memory.blob(id, u64::MAX).unwrap();
+            assert_eq!(self.disk.blob(id, u64::MAX).unwrap(), kept);
         }
     }
+}
+
+fn loop_name(of: u8) -> LoopName {
+    name(&format!("loop{of}"))
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_store_behaves_like_its_model(ops in proptest::collection::vec(op(), 1..40)) {
+    fn both_engines_answer_the_same(ops in proptest::collection::vec(op(), 1..40)) {
         let temp = tempfile::tempdir().unwrap();
         let mut dir = vault_in(&temp.path().join("0"));
-        let mut store = Store::open(&dir).unwrap();
-        let mut model = Model::default();
+        let disk = open(&dir).unwrap();
+        let (put, durable) = (BTreeSet::new(), BTreeSet::new());
+        let mut pair = Pair { disk, memory: Arc::new(MemoryStore::new()), written: 0, put, durable };
         for (n, op) in ops.into_iter().enumerate() {
             match op {
-                Op::Append { of, takes, stale } => model.append(&mut store, (of, takes, stale)),
-                Op::Ask { of } => model.ask(&store, of),
+                Op::Append { of, behind } => pair.append(of, behind),
+                Op::Send { of } => pair.send(of),
+                Op::Put { size, byte } => pair.put(vec![byte; size]),
+                Op::Read { of, after, limit } => pair.read(of, Seq(after), limit),
+                Op::Sent { of, after } => pair.sent(of, CommandId(after)),
                 Op::Crash => {
                     dir = crash_image(&dir, &temp.path().join((n + 1).to_string()));
-                    store = Store::open(&dir).unwrap();
-                    model.assert_stored(&store);
+                    pair.reopen(&dir);
+                    pair.assert_same();
                 }
-                Op::Close => {
-                    drop(store);
-                    store = Store::open(&dir).unwrap();
-                }
+                Op::Close => pair.reopen(&dir),
             }
         }
-        model.assert_stored(&store);
-        Reader::open(&dir).unwrap().unwrap().check().unwrap();
+        pair.assert_same();
+        check(&dir).unwrap();
     }
 }

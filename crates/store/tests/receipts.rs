@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use support::{append, crash_image, name, read_all, vault, vault_in, with_suffix};
-use windlass_store::{Fault, Log, OpenError, Reader, Store, VaultDir};
+use support::{append, crash_image, db, name, read_all, receipts, shm, vault, vault_in, wal};
+use windlass_core::id::LoopName;
+use windlass_store::{OpenError, ReadLog, StoreError, VaultDir, open, open_read};
 
 mod support;
 
@@ -17,28 +18,24 @@ const ALL: u64 = 30;
 /// database, ten more in the log, and there alone the loop `late`.
 fn killed() -> (tempfile::TempDir, VaultDir) {
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
+    let store = open(&vault.dir).unwrap();
     for expected in 0..IN_DATABASE {
-        append(&mut store, "demo", expected).unwrap();
+        append(&*store, "demo", expected).unwrap();
     }
     drop(store);
     assert_eq!(fs::metadata(wal(&vault.dir)).unwrap().len(), 0, "a closed store has no log");
-    let mut store = Store::open(&vault.dir).unwrap();
+    let store = open(&vault.dir).unwrap();
     for expected in IN_DATABASE..ALL {
-        append(&mut store, "demo", expected).unwrap();
+        append(&*store, "demo", expected).unwrap();
     }
-    append(&mut store, "late", 0).unwrap();
+    append(&*store, "late", 0).unwrap();
     let temp = tempfile::tempdir().unwrap();
     let image = crash_image(&vault.dir, temp.path());
     (temp, image)
 }
 
-fn wal(dir: &VaultDir) -> PathBuf {
-    with_suffix(&dir.db(), "-wal")
-}
-
-fn receipts(dir: &VaultDir) -> PathBuf {
-    dir.root().join("receipts")
+fn names(reader: &dyn ReadLog) -> Vec<LoopName> {
+    reader.loops().unwrap().into_iter().map(|row| row.name).collect()
 }
 
 fn change(path: &Path, how: impl FnOnce(&mut Vec<u8>)) {
@@ -50,18 +47,21 @@ fn change(path: &Path, how: impl FnOnce(&mut Vec<u8>)) {
 /// By the reader as by the writer, with the path and what to do; the database stays as it is.
 #[track_caller]
 fn refused(dir: &VaultDir) -> String {
-    let before = fs::read(dir.db()).ok();
-    let reader = Reader::open(dir).expect_err("a reader must be refused");
-    let writer = Store::open(dir).err().expect("a writer must be refused");
+    let before = fs::read(db(dir)).ok();
+    let reader = open_read(dir).err().expect("a reader must be refused");
+    let writer = open(dir).err().expect("a writer must be refused");
     let told = |error: &OpenError| {
-        assert!(matches!(error, OpenError::Store(Fault::Corrupt(_)) | OpenError::Missing(_)), "{error:?}");
+        assert!(
+            matches!(error, OpenError::Store(StoreError::Corrupt(_)) | OpenError::Missing(_)),
+            "{error:?}"
+        );
         let message = error.to_string();
-        assert!(message.contains(dir.db().to_str().unwrap()) && message.contains("; "), "{message}");
+        assert!(message.contains(db(dir).to_str().unwrap()) && message.contains("; "), "{message}");
         assert!(message.contains("restore"), "{message}");
         message
     };
     told(&reader);
-    assert_eq!(fs::read(dir.db()).ok(), before, "nothing was changed");
+    assert_eq!(fs::read(db(dir)).ok(), before, "nothing was changed");
     told(&writer)
 }
 
@@ -101,7 +101,7 @@ fn a_loop_that_was_in_the_log_alone_is_missed() {
 fn the_log_of_another_vault_is_refused() {
     let (_temp, dir) = killed();
     let other = vault();
-    let mut store = Store::open(&other.dir).unwrap();
+    let store = open(&other.dir).unwrap();
     for expected in 0..ALL + 5 {
         store.append(support::record("demo", expected, "another history")).unwrap();
     }
@@ -113,7 +113,7 @@ fn the_log_of_another_vault_is_refused() {
 fn database_and_log_damaged_together_are_refused() {
     let both = |how: fn(&mut Vec<u8>)| {
         let (temp, dir) = killed();
-        change(&dir.db(), how);
+        change(&db(&dir), how);
         change(&wal(&dir), how);
         refused(&dir);
         drop(temp);
@@ -128,7 +128,7 @@ fn database_and_log_damaged_together_are_refused() {
 #[test]
 fn receipts_without_a_database_are_a_loss_and_no_beginning() {
     let (_temp, dir) = killed();
-    for file in [dir.db(), wal(&dir), dir.root().join("marker")] {
+    for file in [db(&dir), wal(&dir), dir.root().join("marker")] {
         fs::remove_file(file).unwrap();
     }
     assert!(refused(&dir).contains("though this vault had records"));
@@ -139,7 +139,7 @@ fn a_history_of_the_same_length_is_not_the_same_history() {
     let (_temp, dir) = killed();
     let temp = tempfile::tempdir().unwrap();
     let other = vault_in(temp.path());
-    let mut store = Store::open(&other).unwrap();
+    let store = open(&other).unwrap();
     for (loop_name, records) in [("demo", ALL + 3), ("late", 1)] {
         for expected in 0..records {
             store.append(support::record(loop_name, expected, "another history")).unwrap();
@@ -156,8 +156,8 @@ fn receipts_that_lag_are_lost_or_torn_accuse_nobody() {
     let older = |bytes: &mut Vec<u8>| {
         let (_temp, before) = {
             let vault = vault();
-            let mut store = Store::open(&vault.dir).unwrap();
-            append(&mut store, "demo", 0).unwrap();
+            let store = open(&vault.dir).unwrap();
+            append(&*store, "demo", 0).unwrap();
             (vault.temp, fs::read(vault.dir.root().join("receipts")).unwrap())
         };
         *bytes = before;
@@ -166,12 +166,12 @@ fn receipts_that_lag_are_lost_or_torn_accuse_nobody() {
     for way in ways {
         let (_temp, dir) = killed();
         change(&receipts(&dir), way);
-        assert_eq!(Reader::open(&dir).unwrap().unwrap().names().unwrap(), [name("demo"), name("late")]);
-        assert_eq!(read_all(&Store::open(&dir).unwrap(), "demo").unwrap().len() as u64, ALL);
+        assert_eq!(names(&*open_read(&dir).unwrap().unwrap()), [name("demo"), name("late")]);
+        assert_eq!(read_all(&*open(&dir).unwrap(), "demo").unwrap().len() as u64, ALL);
     }
     let (_temp, dir) = killed();
     fs::remove_file(receipts(&dir)).unwrap();
-    assert_eq!(read_all(&Store::open(&dir).unwrap(), "demo").unwrap().len() as u64, ALL);
+    assert_eq!(read_all(&*open(&dir).unwrap(), "demo").unwrap().len() as u64, ALL);
 }
 
 /// Whatever the power failure takes of what was not flushed: the end of the
@@ -179,11 +179,11 @@ fn receipts_that_lag_are_lost_or_torn_accuse_nobody() {
 #[test]
 fn no_power_failure_is_taken_for_a_loss() {
     let vault = vault();
-    let mut store = Store::open(&vault.dir).unwrap();
+    let store = open(&vault.dir).unwrap();
     let log = || fs::read(wal(&vault.dir)).unwrap();
     let mut acknowledged = vec![(log().len(), fs::read(receipts(&vault.dir)).unwrap())];
     for expected in 0..12 {
-        append(&mut store, "demo", expected).unwrap();
+        append(&*store, "demo", expected).unwrap();
         acknowledged.push((log().len(), fs::read(receipts(&vault.dir)).unwrap()));
     }
     let whole = log();
@@ -195,9 +195,8 @@ fn no_power_failure_is_taken_for_a_loss() {
             for (_, receipt) in &acknowledged[..=n] {
                 fs::write(wal(&image), &whole[..cut]).unwrap();
                 fs::write(receipts(&image), receipt).unwrap();
-                let _ = fs::remove_file(with_suffix(&image.db(), "-shm"));
-                let reader =
-                    Reader::open(&image).unwrap_or_else(|error| panic!("{n}, cut at {cut}: {error}"));
+                let _ = fs::remove_file(shm(&image));
+                let reader = open_read(&image).unwrap_or_else(|error| panic!("{n}, cut at {cut}: {error}"));
                 let end = reader.unwrap().head(&name("demo")).unwrap().map_or(0, |head| head.seq.0);
                 assert_eq!(end, n as u64, "cut at {cut}");
             }
@@ -213,15 +212,15 @@ fn a_reader_beside_a_writer_is_never_refused() {
     std::thread::scope(|scope| {
         let look = || {
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                Reader::open(&vault.dir).unwrap_or_else(|error| panic!("{error}"));
+                open_read(&vault.dir).unwrap_or_else(|error| panic!("{error}"));
             }
         };
         scope.spawn(look);
         scope.spawn(look);
         for visit in 0..20 {
-            let mut store = Store::open(&vault.dir).unwrap();
+            let store = open(&vault.dir).unwrap();
             for expected in 0..10 {
-                append(&mut store, "demo", visit * 10 + expected).unwrap();
+                append(&*store, "demo", visit * 10 + expected).unwrap();
             }
         }
         done.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -231,8 +230,8 @@ fn a_reader_beside_a_writer_is_never_refused() {
 #[test]
 fn a_short_visit_leaves_everything_in_the_database() {
     let vault = vault();
-    append(&mut Store::open(&vault.dir).unwrap(), "demo", 0).unwrap();
+    append(&*open(&vault.dir).unwrap(), "demo", 0).unwrap();
     assert_eq!(fs::metadata(wal(&vault.dir)).unwrap().len(), 0);
     fs::remove_file(wal(&vault.dir)).unwrap();
-    assert_eq!(Reader::open(&vault.dir).unwrap().unwrap().names().unwrap(), [name("demo")]);
+    assert_eq!(names(&*open_read(&vault.dir).unwrap().unwrap()), [name("demo")]);
 }

@@ -183,7 +183,9 @@ mod tests {
         let writer = open::writer(&vault).unwrap();
         let subscribers = Subscribers::default();
         let (told, heard) = channel();
-        let wake: Wake = std::sync::Arc::new(move || drop(told.send(())));
+        let wake: Wake = std::sync::Arc::new(move || {
+            let _ = told.send(());
+        });
         let _subscription = subscribers.add(&LoopName::new("demo").unwrap(), Followed::Commands, wake);
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC).unwrap();
         std::thread::scope(|scope| {

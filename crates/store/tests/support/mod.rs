@@ -7,12 +7,20 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use windlass_core::id::{LoopName, Seq};
+use windlass_core::input;
 use windlass_core::time::Timestamp;
 use windlass_store::{
-    Append, AppendError, Appended, Ask, Fault, Log, Record, StateDir, Store, VaultDir, replay,
+    Append, AppendError, Appended, Log, NewCommand, ReadLog, Record, StateDir, StoreError, VaultDir, Wake,
+    replay,
 };
+
+/// Far longer than anything that is waited for here takes.
+pub const LONG: Duration = Duration::from_secs(60);
 
 pub struct Vault {
     pub temp: tempfile::TempDir,
@@ -42,20 +50,20 @@ pub fn record(loop_name: &str, expected: u64, body: &str) -> Append {
         events: 2,
         view: format!("{{\"after\":{body:?}}}"),
         fold_version: 1,
-        takes: None,
-        blobs: Vec::new(),
     }
 }
 
-pub fn append(store: &mut Store, loop_name: &str, expected: u64) -> Result<Appended, AppendError> {
+pub fn append<L: Log + ?Sized>(store: &L, loop_name: &str, expected: u64) -> Result<Appended, AppendError> {
     store.append(record(loop_name, expected, &format!("record {}", expected + 1)))
 }
 
-pub fn ask(loop_name: &str, body: &str) -> Ask {
-    Ask { loop_name: name(loop_name), at: Timestamp(5), body: body.to_owned() }
+/// A command that can be told from others by its text.
+pub fn note(loop_name: &str, text: &str) -> NewCommand {
+    let command = input::Command::Note { text: text.to_owned() };
+    NewCommand { loop_name: name(loop_name), at: Timestamp(5), command }
 }
 
-pub fn read_all(store: &Store, loop_name: &str) -> Result<Vec<Record>, Fault> {
+pub fn read_all<L: ReadLog + ?Sized>(store: &L, loop_name: &str) -> Result<Vec<Record>, StoreError> {
     replay(store, &name(loop_name), Seq(0)).collect()
 }
 
@@ -63,19 +71,52 @@ pub fn read_all(store: &Store, loop_name: &str) -> Result<Vec<Record>, Fault> {
 pub fn crash_image(vault: &VaultDir, to: &Path) -> VaultDir {
     let image = vault_in(to);
     std::fs::create_dir_all(image.root()).unwrap();
-    let wal = with_suffix(&vault.db(), "-wal");
-    for file in [vault.db(), wal, vault.root().join("marker"), vault.root().join("receipts")] {
+    for file in [db(vault), wal(vault), vault.root().join("marker"), receipts(vault)] {
         if file.exists() {
             std::fs::copy(&file, image.root().join(file.file_name().unwrap())).unwrap();
         }
     }
+    copy_dir(&vault.root().join("blobs"), &image.root().join("blobs"));
     image
 }
 
-pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut path = path.as_os_str().to_owned();
-    path.push(suffix);
-    path.into()
+fn copy_dir(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_dir(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+pub fn db(vault: &VaultDir) -> PathBuf {
+    vault.root().join("windlass.db")
+}
+
+pub fn wal(vault: &VaultDir) -> PathBuf {
+    vault.root().join("windlass.db-wal")
+}
+
+pub fn shm(vault: &VaultDir) -> PathBuf {
+    vault.root().join("windlass.db-shm")
+}
+
+pub fn receipts(vault: &VaultDir) -> PathBuf {
+    vault.root().join("receipts")
+}
+
+/// Something to call, and the place where the calls are heard.
+pub fn wake() -> (Wake, Receiver<()>) {
+    let (told, heard) = channel();
+    let wake = move || {
+        // Whoever no longer listens has heard enough.
+        let _ = told.send(());
+    };
+    (Arc::new(wake), heard)
 }
 
 /// This test binary, running only the named test, as a child told so by a variable.
