@@ -40,10 +40,10 @@ impl Decision {
         let is_it =
             |event: &Event| matches!(event, Event::CommandTaken { command: id, .. } if *id == command);
         let at = self.events.iter().position(is_it)?;
-        let refused = self.events[at + 1..].iter().find_map(|event| match event {
-            Event::InputRefused { why, .. } => Some(why.clone()),
-            _ => None,
-        });
+        let refusal = |event: &Event| {
+            if let Event::InputRefused { why, .. } = event { Some(why.clone()) } else { None }
+        };
+        let refused = self.events[at + 1..].iter().find_map(refusal);
         Some(refused.map_or(CommandAnswer::Done, |why| CommandAnswer::Refused { why }))
     }
 }
@@ -359,5 +359,36 @@ impl Event {
             tally: result.tally.clone().map(Box::new),
             control: result.control.clone().map(Box::new),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(id: u64) -> Event {
+        Event::CommandTaken { command: CommandId(id), name: "resume".to_owned() }
+    }
+
+    fn refused(why: &str) -> Event {
+        Event::InputRefused { input: "resume".to_owned(), why: why.to_owned() }
+    }
+
+    fn decision(events: Vec<Event>) -> Decision {
+        Decision { at: Timestamp(0), elapsed: Millis(0), closes: None, events, effects: Vec::new() }
+    }
+
+    #[test]
+    fn a_decision_answers_the_command_it_took_and_no_other() {
+        let done = decision(vec![taken(3), Event::Resumed]);
+        assert_eq!(done.answer_to(CommandId(3)), Some(CommandAnswer::Done));
+        assert_eq!(done.answer_to(CommandId(2)), None);
+
+        let not_so = decision(vec![taken(4), refused("it is not paused")]);
+        let why = "it is not paused".to_owned();
+        assert_eq!(not_so.answer_to(CommandId(4)), Some(CommandAnswer::Refused { why }));
+
+        let not_taken = decision(vec![refused("command 3 was taken before")]);
+        assert_eq!(not_taken.answer_to(CommandId(3)), None, "its answer is in the record that took it");
     }
 }

@@ -69,10 +69,11 @@ impl Play {
                 self.give(input::asked(rest), None);
                 self.close_what_was_lost();
             }
+            // With the id of the command before it.
+            ["command", "again", rest @ ..] => self.command(rest),
             ["command", rest @ ..] => {
                 self.commands += 1;
-                let (id, command) = (CommandId(self.commands), input::command(rest));
-                self.give(Input::Commanded { id, command }, None);
+                self.command(rest);
             }
             ["signal", name] => self.give(Input::Interrupted { signal: (*name).to_owned() }, None),
             ["full", detail] => self.give(Input::StoreFull { detail: (*detail).to_owned() }, None),
@@ -88,6 +89,11 @@ impl Play {
                 self.give(what, closes);
             }
         }
+    }
+
+    fn command(&mut self, words: &[&str]) {
+        let (id, command) = (CommandId(self.commands), input::command(words));
+        self.give(Input::Commanded { id, command }, None);
     }
 
     /// Inputs that answer the outstanding effect.
