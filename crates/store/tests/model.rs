@@ -49,8 +49,8 @@ fn op() -> impl Strategy<Value = Op> {
     let loops = 0..LOOPS;
     let behind = prop_oneof![6 => Just(0u64), 1 => Just(1), 1 => Just(u64::MAX)];
     let size = prop_oneof![4 => 0..40usize, 1 => Just(INLINE_MAX), 1 => Just(INLINE_MAX + 1)];
-    let after = 0..12u64;
-    let limit = 0..12usize;
+    let after = prop_oneof![6 => 0..12u64, 1 => Just(u64::MAX)];
+    let limit = prop_oneof![6 => 0..12usize, 1 => Just(usize::MAX)];
     prop_oneof![
         6 => (loops.clone(), behind).prop_map(|(of, behind)| Op::Append { of, behind }),
         3 => loops.clone().prop_map(|of| Op::Send { of }),
@@ -129,7 +129,7 @@ impl Pair {
     fn assert_same(&self) {
         assert_eq!(self.disk.loops(), self.memory.loops());
         for of in 0..LOOPS {
-            self.read(of, Seq(0), 1000);
+            self.read(of, Seq(0), usize::MAX);
             self.sent(of, CommandId(0));
         }
         for id in self.put.iter().chain(&self.durable) {

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension};
 use windlass_core::id::{CommandId, LoopName};
 use windlass_core::time::Timestamp;
 
-use super::number::{from_sql, to_sql};
+use super::number::{bound_to_sql, from_sql};
 use crate::inbox::SendError;
 
 /// A command as it is stored.
@@ -39,7 +39,7 @@ pub(crate) fn after(
         "SELECT id, at, body FROM commands
          WHERE loop_id = (SELECT id FROM loops WHERE name = ?1) AND id > ?2 ORDER BY id",
     )?
-    .query_map((name.as_str(), to_sql(after.0)), |row| {
+    .query_map((name.as_str(), bound_to_sql(after.0)), |row| {
         Ok(CommandRow { id: CommandId(from_sql(row.get(0)?)), at: Timestamp(row.get(1)?), body: row.get(2)? })
     })?
     .collect()

@@ -10,7 +10,7 @@ use windlass_core::time::Timestamp;
 use super::blob_dir::{BlobDir, verified};
 use super::commands::{self, CommandRow};
 use super::fault::{classify, corrupt};
-use super::number::{from_sql, to_sql};
+use super::number::{bound_to_sql, from_sql};
 use super::open::{self, OpenError, OpenMode};
 use crate::blobs::{BlobError, check_id};
 use crate::chain::{ChainHash, Link};
@@ -199,12 +199,13 @@ fn page(conn: &Connection, name: &LoopName, after: Seq, limit: usize) -> rusqlit
         .query_row([name.as_str()], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?)))
         .optional()?;
     let Some((id, head_seq, head_hash)) = found else { return Ok(None) };
+    let with_anchor = (limit as u64).saturating_add(u64::from(after != Seq(0)));
     let stored = conn
         .prepare_cached(
             "SELECT seq, at, format, first_event, events, hash, body FROM records
              WHERE loop_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
         )?
-        .query_map((id, to_sql(after.0), to_sql(limit as u64 + u64::from(after != Seq(0)))), stored)?
+        .query_map((id, bound_to_sql(after.0), bound_to_sql(with_anchor)), stored)?
         .collect::<rusqlite::Result<_>>()?;
     Ok(Some(Page { head_seq: Seq(from_sql(head_seq)), head_hash: ChainHash::from_bytes(head_hash), stored }))
 }
