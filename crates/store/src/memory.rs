@@ -26,7 +26,14 @@ struct Kept {
     loops: BTreeMap<LoopName, KeptLoop>,
     commands: Vec<(LoopName, SentCommand)>,
     blobs: BTreeMap<BlobId, Vec<u8>>,
-    leases: BTreeMap<LoopName, LeaseOwner>,
+    leases: BTreeMap<LoopName, KeptLease>,
+    leases_given: u64,
+}
+
+struct KeptLease {
+    /// Tells it from an earlier one of the same loop.
+    number: u64,
+    owner: LeaseOwner,
 }
 
 struct KeptLoop {
@@ -164,23 +171,28 @@ impl Blobs for MemoryStore {
 
 impl ReadLeases for MemoryStore {
     fn holder(&self, name: &LoopName) -> Result<Holder, StoreError> {
-        let held = self.kept().leases.get(name).cloned();
-        Ok(held.map_or(Holder::Nobody, |owner| Holder::Somebody(Some(owner))))
+        let kept = self.kept();
+        let owner = kept.leases.get(name).map(|lease| lease.owner.clone());
+        Ok(owner.map_or(Holder::Nobody, |owner| Holder::Somebody(Some(owner))))
     }
 }
 
 impl Leases for MemoryStore {
     fn lease(&self, name: &LoopName, now: Timestamp) -> Result<Box<dyn Lease>, LeaseError> {
         let mut kept = self.kept();
-        if let Some(owner) = kept.leases.get(name) {
-            return Err(LeaseError::Held { name: name.clone(), owner: Some(owner.clone()) });
+        if let Some(lease) = kept.leases.get(name) {
+            return Err(LeaseError::Held { name: name.clone(), owner: Some(lease.owner.clone()) });
         }
-        kept.leases.insert(name.clone(), LeaseOwner { pid: std::process::id(), since: now });
-        Ok(Box::new(MemoryLease { name: name.clone(), of: Arc::clone(&self.kept) }))
+        kept.leases_given += 1;
+        let number = kept.leases_given;
+        let owner = LeaseOwner { pid: std::process::id(), since: now };
+        kept.leases.insert(name.clone(), KeptLease { number, owner });
+        Ok(Box::new(MemoryLease { number, name: name.clone(), of: Arc::clone(&self.kept) }))
     }
 }
 
 struct MemoryLease {
+    number: u64,
     name: LoopName,
     of: Arc<Mutex<Kept>>,
 }
@@ -189,12 +201,33 @@ impl Lease for MemoryLease {}
 
 impl Drop for MemoryLease {
     fn drop(&mut self) {
-        self.of.lock().unwrap_or_else(PoisonError::into_inner).leases.remove(&self.name);
+        let mut kept = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.leases.get(&self.name).is_some_and(|lease| lease.number == self.number) {
+            kept.leases.remove(&self.name);
+        }
     }
 }
 
 impl Follow for MemoryStore {
     fn follow(&self, name: &LoopName, what: Followed, wake: Wake) -> Result<Subscription, StoreError> {
         Ok(self.subscribers.add(name, what, wake))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_that_was_lost_frees_nothing_of_its_successor() {
+        let store = MemoryStore::new();
+        let demo = LoopName::new("demo").unwrap();
+        let dead = store.lease(&demo, Timestamp(1)).unwrap();
+        store.release_leases();
+        let alive = store.lease(&demo, Timestamp(2)).unwrap();
+        drop(dead);
+        assert!(store.holder(&demo).unwrap().is_held());
+        drop(alive);
+        assert!(!store.holder(&demo).unwrap().is_held());
     }
 }
