@@ -150,7 +150,8 @@ impl Blobs for SqliteStore {
 impl ReadBlobs for SqliteStore {
     fn blob(&self, id: &BlobId, limit: u64) -> Result<Vec<u8>, BlobError> {
         check_id(id)?;
-        match self.pending().get(id).cloned() {
+        let pending = self.pending().get(id).cloned();
+        match pending {
             Some(bytes) if bytes.len() as u64 > limit => {
                 Err(BlobError::TooLarge { id: id.clone(), size: bytes.len() as u64, limit })
             }
