@@ -124,6 +124,19 @@ fn a_newer_or_foreign_database_is_refused() {
 }
 
 #[test]
+fn a_database_from_before_the_first_format_is_refused_with_a_message_that_says_so() {
+    let vault = history();
+    let conn = rusqlite::Connection::open(db(&vault.dir)).unwrap();
+    conn.execute_batch("PRAGMA application_id = 1464747084").unwrap();
+    drop(conn);
+    assert_refused(&vault.dir, |error| {
+        matches!(error, OpenError::Foreign(_))
+            && error.to_string().contains("was made by a windlass from before the first stored format")
+            && error.to_string().contains("use that windlass, or move the vault directory away")
+    });
+}
+
+#[test]
 fn a_creation_that_was_cut_short_is_taken_up_again() {
     let vault = vault();
     fs::create_dir_all(vault.dir.root()).unwrap();
