@@ -6,8 +6,8 @@
 //! A record is the only truth: what was taken from the inbox, the View and
 //! everything else follows from it, and what it names as blobs is stored before
 //! it. So an append is one message to whatever engine stands behind the traits.
-//! There are two: SQLite, and one in memory for the simulator. Both pass the
-//! suite of `conformance`.
+//! There are two: SQLite, and one in memory for the simulator. Both pass
+//! `tests/conformance`.
 //!
 //! It deliberately does not decide, run git, read the environment or ask the
 //! time, and it never repairs or replaces a database that is not right: it
@@ -22,8 +22,6 @@
 
 pub mod blobs;
 pub mod chain;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 pub mod follow;
 pub mod history;
 pub mod inbox;

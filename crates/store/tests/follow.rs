@@ -20,7 +20,9 @@ fn store_what_is_asked(vault: &VaultDir) {
                 let end = store.head(&name(loop_name)).unwrap().map_or(0, |head| head.seq.0);
                 append(&*store, loop_name, end).unwrap();
             }
-            ("command", loop_name) => drop(store.send(note(loop_name, "look")).unwrap()),
+            ("command", loop_name) => {
+                store.send(note(loop_name, "look")).unwrap();
+            }
             other => panic!("{other:?}"),
         }
     }
