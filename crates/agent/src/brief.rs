@@ -14,7 +14,7 @@ use windlass_core::finding::Finding;
 use windlass_core::gate::FailingCheck;
 use windlass_core::id::Nonce;
 use windlass_core::input::Change;
-use windlass_core::policy::{BriefPolicy, OwnText, Role};
+use windlass_core::policy::{BriefPart, BriefPolicy, OwnText, Role};
 use windlass_core::summary::Ran;
 
 use crate::bound;
@@ -50,7 +50,7 @@ pub fn render(spec: &BriefSpec, texts: &BriefTexts<'_>) -> Result<String, BriefE
     let mut page = Page::of(spec, texts);
     let size = Size { short: spec.short };
     page.mode = mode_template(spec.mode, texts.own).render(&page, size)?;
-    page.rules = RULES.or_own(&texts.own.rules).render(&page, size)?;
+    page.rules = RULES.or_own(texts.own.part(BriefPart::Rules)).render(&page, size)?;
     Ok(TEMPLATES.render_named_str("base.md", include_str!("../templates/base.md"), Serde(&page))?)
 }
 
@@ -65,8 +65,8 @@ const RULES: Template<'static> = Template { name: "rules.md", source: include_st
 
 impl<'a> Template<'a> {
     /// What windlass says there, or the operator instead.
-    fn or_own(self, own: &'a OwnText) -> Self {
-        if own.text.is_empty() { self } else { Self { name: &own.file, source: &own.text } }
+    fn or_own(self, own: Option<&'a OwnText>) -> Self {
+        own.map_or(self, |own| Self { name: &own.file, source: &own.text })
     }
 
     fn render(self, page: &Page, size: Size) -> Result<String, BriefError> {
@@ -83,17 +83,34 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates
 });
 
+/// What each mode asks of an agent.
+const MODES: [(Mode, BriefPart, Template<'static>); 5] = [
+    (
+        Mode::Implement,
+        BriefPart::Implement,
+        template("implement.md", include_str!("../templates/implement.md")),
+    ),
+    (Mode::Fix, BriefPart::Fix, template("fix.md", include_str!("../templates/fix.md"))),
+    (
+        Mode::ReviewTask,
+        BriefPart::ReviewTask,
+        template("review_task.md", include_str!("../templates/review_task.md")),
+    ),
+    (
+        Mode::ReviewWhole,
+        BriefPart::ReviewWhole,
+        template("review_whole.md", include_str!("../templates/review_whole.md")),
+    ),
+    (Mode::Finish, BriefPart::Finish, template("finish.md", include_str!("../templates/finish.md"))),
+];
+
+const fn template(name: &'static str, source: &'static str) -> Template<'static> {
+    Template { name, source }
+}
+
 fn mode_template(mode: Mode, own: &BriefPolicy) -> Template<'_> {
-    let (name, source, own) = match mode {
-        Mode::Implement => ("implement.md", include_str!("../templates/implement.md"), &own.implement),
-        Mode::Fix => ("fix.md", include_str!("../templates/fix.md"), &own.fix),
-        Mode::ReviewTask => ("review_task.md", include_str!("../templates/review_task.md"), &own.review_task),
-        Mode::ReviewWhole => {
-            ("review_whole.md", include_str!("../templates/review_whole.md"), &own.review_whole)
-        }
-        Mode::Finish => ("finish.md", include_str!("../templates/finish.md"), &own.finish),
-    };
-    Template { name, source }.or_own(own)
+    let (_, part, ours) = MODES.into_iter().find(|(of, _, _)| *of == mode).expect("every mode has its row");
+    ours.or_own(own.part(part))
 }
 
 /// What the templates see.
@@ -131,6 +148,7 @@ struct Page {
     checks: Vec<String>,
     protected: Vec<String>,
     finish_prompt: String,
+    finish_skill: String,
     answers: bool,
 }
 
@@ -191,6 +209,10 @@ impl Page {
             protected: size.list(spec.protected.iter().map(|glob| code(glob)), 1, 4),
             finish_prompt: match spec.mode {
                 Mode::Finish => size.block(spec.finish_prompt.trim(), 8),
+                Mode::Implement | Mode::Fix | Mode::ReviewTask | Mode::ReviewWhole => String::new(),
+            },
+            finish_skill: match spec.mode {
+                Mode::Finish => size.block(spec.finish_skill.trim(), 1),
                 Mode::Implement | Mode::Fix | Mode::ReviewTask | Mode::ReviewWhole => String::new(),
             },
             answers: texts.answers,

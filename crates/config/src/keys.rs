@@ -2,7 +2,7 @@
 //! `agent_keys`, those of a check and of a price beside their kinds. Reading,
 //! explaining, the example file and the reference all follow these tables.
 
-use windlass_core::policy::{LandRule, Policy, Rejected, SandboxLevel, WantedEngine, WantedLevel};
+use windlass_core::policy::{BriefPart, LandRule, Policy, Rejected, SandboxLevel, WantedEngine, WantedLevel};
 
 use super::key::PolicyKey;
 use super::kind::ValueKind;
@@ -119,17 +119,17 @@ fn review_and_finish_keys() -> Vec<PolicyKey<Policy>> {
 
 fn brief_keys() -> Vec<PolicyKey<Policy>> {
     vec![
-        key("brief.rules", TEXT, |p| &mut p.brief.rules.file)
+        key("brief.rules", TEXT, |p| &mut p.brief.part_mut(BriefPart::Rules).file)
             .doc("A file with your rules for every agent, in place of windlass's. It is read when a loop is created, and protected."),
-        key("brief.implement", TEXT, |p| &mut p.brief.implement.file)
+        key("brief.implement", TEXT, |p| &mut p.brief.part_mut(BriefPart::Implement).file)
             .doc("A file with what an author is asked to do about a task, in place of windlass's words."),
-        key("brief.fix", TEXT, |p| &mut p.brief.fix.file)
+        key("brief.fix", TEXT, |p| &mut p.brief.part_mut(BriefPart::Fix).file)
             .doc("A file with what an author is asked to do when the finished work does not hold."),
-        key("brief.review_task", TEXT, |p| &mut p.brief.review_task.file)
+        key("brief.review_task", TEXT, |p| &mut p.brief.part_mut(BriefPart::ReviewTask).file)
             .doc("A file with how a reviewer is to judge one task."),
-        key("brief.review_whole", TEXT, |p| &mut p.brief.review_whole.file)
+        key("brief.review_whole", TEXT, |p| &mut p.brief.part_mut(BriefPart::ReviewWhole).file)
             .doc("A file with how a reviewer is to judge the finished work."),
-        key("brief.finish", TEXT, |p| &mut p.brief.finish.file)
+        key("brief.finish", TEXT, |p| &mut p.brief.part_mut(BriefPart::Finish).file)
             .doc("A file with what a finisher is told; `finish.prompt` follows it."),
     ]
 }

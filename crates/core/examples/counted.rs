@@ -143,6 +143,7 @@ fn creation() -> Creation {
         allow: Vec::new(),
         checks: Vec::new(),
         acceptance: vec!["it works".to_owned()],
+        done_before: false,
     };
     Creation {
         name: LoopName::new("counted").unwrap(),

@@ -43,6 +43,8 @@ pub struct BriefSpec {
     pub base_tree: TreeId,
     pub tree: Option<TreeId>,
     pub finish_prompt: String,
+    /// A skill of the agent that the finisher is to use; empty for none.
+    pub finish_skill: String,
     pub short: bool,
 }
 
@@ -69,7 +71,7 @@ impl BriefSpec {
     /// The brief of the attempt that is to start now.
     pub fn of(state: &State, role: Role) -> Self {
         let creation = &state.creation;
-        let policy = &creation.policy;
+        let policy = state.policy();
         let task = state.current.as_ref().and_then(|current| current.task.as_ref());
         let work = state.current_work();
         let checks = state.checks_for(task);
@@ -102,6 +104,7 @@ impl BriefSpec {
             base_tree: base_tree(state, role),
             tree: tree(state),
             finish_prompt: policy.finish.prompt.clone(),
+            finish_skill: policy.finish.skill.clone(),
             short: state.short_brief,
         }
     }

@@ -5,9 +5,11 @@ use std::fmt;
 
 use crate::event::{AttemptFinished, Event, Novelty, ReviewRecorded, TreeRecorded};
 use crate::finding::Finding;
+use crate::gate::Purpose;
 use crate::id::TaskId;
 use crate::input::AttemptEnd;
 use crate::policy::ProvenSandbox;
+use crate::revision::{PlanRevision, PolicyRevision};
 use crate::tally::Tally;
 
 impl fmt::Display for Event {
@@ -30,12 +32,7 @@ impl fmt::Display for Event {
             Self::AgentReplaced { role, by, why } => write!(f, "{role} is {by} from now on: {why}"),
             Self::TreeRecorded(recorded) => tree_recorded(f, recorded),
             Self::CheckFinished { .. } => check_finished(f, self),
-            Self::GatePassed { purpose, flaky, .. } if flaky.is_empty() => {
-                write!(f, "{} gate green", purpose.name())
-            }
-            Self::GatePassed { purpose, flaky, .. } => {
-                write!(f, "{} gate green, at the second try: {}", purpose.name(), flaky.join(", "))
-            }
+            Self::GatePassed { purpose, flaky, .. } => gate_passed(f, *purpose, flaky),
             Self::GateFailed { purpose, failing, .. } => {
                 let names: Vec<&str> = failing.iter().map(|failing| failing.check.as_str()).collect();
                 write!(f, "{} gate red: {}", purpose.name(), names.join(", "))
@@ -73,6 +70,11 @@ impl fmt::Display for Event {
             Self::Interrupted { signal } => write!(f, "interrupted by {signal}"),
             Self::FinishRecorded { .. } => write!(f, "finish recorded"),
             Self::FinishDropped { why } => write!(f, "finish not kept: {why}"),
+            Self::PlanChanged(revision) => plan_changed(f, revision),
+            Self::PolicyChanged(revision) => policy_changed(f, revision),
+            Self::RevisionKept(_) => {
+                write!(f, "a change of plan or policy waits for the end of the iteration")
+            }
             Self::CommandTaken { name, .. } => write!(f, "command {name}"),
             Self::InputRefused { input, why } => write!(f, "{input} refused: {why}"),
             Self::RunEnded { outcome } => {
@@ -149,6 +151,11 @@ fn check_finished(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
     }
 }
 
+fn gate_passed(f: &mut fmt::Formatter<'_>, purpose: Purpose, flaky: &[String]) -> fmt::Result {
+    write!(f, "{} gate green", purpose.name())?;
+    if flaky.is_empty() { Ok(()) } else { write!(f, ", at the second try: {}", flaky.join(", ")) }
+}
+
 fn tree_recorded(f: &mut fmt::Formatter<'_>, recorded: &TreeRecorded) -> fmt::Result {
     let what = match (recorded.novelty, recorded.whitespace_only) {
         (None, _) => "kept, not judged",
@@ -181,6 +188,25 @@ fn resumed(f: &mut fmt::Formatter<'_>, run: u32, proven: &ProvenSandbox) -> fmt:
 fn sandbox(proven: &ProvenSandbox) -> String {
     let missed = proven.missed.iter().map(|missed| format!(", not {}: {}", missed.level.name(), missed.why));
     proven.level.name().to_owned() + &missed.collect::<String>()
+}
+
+fn plan_changed(f: &mut fmt::Formatter<'_>, revision: &PlanRevision) -> fmt::Result {
+    let names = |tasks: Vec<&TaskId>| tasks.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", ");
+    let added = names(revision.added.iter().map(|task| &task.id).collect());
+    let changed = names(revision.changed.iter().map(|task| &task.after.id).collect());
+    let removed = names(revision.removed.iter().collect());
+    write!(f, "plan changed")?;
+    for (what, names) in [("added", added), ("changed", changed), ("removed", removed)] {
+        if !names.is_empty() {
+            write!(f, "; {what}: {names}")?;
+        }
+    }
+    Ok(())
+}
+
+fn policy_changed(f: &mut fmt::Formatter<'_>, revision: &PolicyRevision) -> fmt::Result {
+    write!(f, "policy changed")?;
+    revision.keys.iter().try_for_each(|key| write!(f, "; {}: {} to {}", key.key, key.before, key.after))
 }
 
 fn name(task: Option<&TaskId>) -> &str {

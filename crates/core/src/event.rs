@@ -10,6 +10,7 @@ use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Tas
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
+use crate::revision::{PlanRevision, PolicyRevision, Revision};
 use crate::summary::Summary;
 use crate::tally::Tally;
 use crate::time::{Millis, Timestamp};
@@ -280,6 +281,12 @@ pub enum Event {
     FinishDropped {
         why: String,
     },
+    /// The plan is another from here on.
+    PlanChanged(Box<PlanRevision>),
+    /// The policy is another from here on.
+    PolicyChanged(Box<PolicyRevision>),
+    /// A change that waits for the end of the open iteration.
+    RevisionKept(Box<Revision>),
     CommandTaken {
         command: CommandId,
         name: String,

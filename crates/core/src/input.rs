@@ -8,6 +8,7 @@ use crate::gate::CheckResult;
 use crate::id::{BlobId, CommandId, CommitId, EffectId, FindingId, LoopName, Nonce, TaskId, TreeId};
 use crate::outcome::Fault;
 use crate::policy::{Policy, ProvenSandbox};
+use crate::revision::Revision;
 use crate::summary::Summary;
 use crate::task::Plan;
 use crate::time::{Millis, Timestamp};
@@ -216,11 +217,25 @@ pub enum Command {
     Resume,
     Cancel,
     Restart,
-    Unblock { task: TaskId },
-    WaiveTask { task: TaskId, why: String },
-    WaiveFinding { finding: FindingId, why: String },
-    Steer { text: String },
-    Note { text: String },
+    Unblock {
+        task: TaskId,
+    },
+    WaiveTask {
+        task: TaskId,
+        why: String,
+    },
+    WaiveFinding {
+        finding: FindingId,
+        why: String,
+    },
+    Steer {
+        text: String,
+    },
+    Note {
+        text: String,
+    },
+    /// Another plan or policy from here on.
+    Revise(Box<Revision>),
 }
 
 impl Command {
@@ -234,6 +249,7 @@ impl Command {
             Self::WaiveTask { .. } | Self::WaiveFinding { .. } => "waive",
             Self::Steer { .. } => "steer",
             Self::Note { .. } => "note",
+            Self::Revise(_) => "revise",
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod nearest;
 pub mod outcome;
 pub mod plain;
 pub mod policy;
+pub mod revision;
 pub mod state;
 pub mod step;
 pub mod summary;

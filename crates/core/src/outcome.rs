@@ -66,6 +66,7 @@ macro_rules! reasons {
 reasons! {
     Proven => "proven", "every task is done and the final gate is green";
     Waived => "waived", "every task is done or waived, and nothing that was asked for failed";
+    DoneBefore => "done_before", "every task is done, some before windlass came, which it has not proven";
     Asked => "asked", "what was asked for is done";
     NoProgress => "no_progress", "the attempts produced no tree that was not seen before";
     Failing => "failing", "the checks stay red or protected paths stay changed";

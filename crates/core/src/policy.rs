@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::Millis;
 use crate::usage::Price;
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
     pub limits: LoopLimits,
     pub budget: Budget,
@@ -118,7 +118,7 @@ impl Default for LoopLimits {
 }
 
 /// Section `[budget]`: over the whole life of the loop.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
     pub wall: Millis,
     /// Millionths of a dollar, so that sums are exact.
@@ -351,32 +351,56 @@ pub enum Rejected {
 /// Section `[brief]`: texts of the operator's in place of windlass's own. The
 /// rest of a brief, the task, the evidence and the report, is always windlass's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct BriefPolicy {
-    /// What every agent is to keep to.
-    pub rules: OwnText,
-    pub implement: OwnText,
-    pub fix: OwnText,
-    pub review_task: OwnText,
-    pub review_whole: OwnText,
-    pub finish: OwnText,
+#[serde(transparent)]
+pub struct BriefPolicy(BTreeMap<BriefPart, OwnText>);
+
+/// A part of a brief that the operator may write: what every agent is to keep
+/// to, and what an agent is asked to do in each mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BriefPart {
+    Rules,
+    Implement,
+    Fix,
+    ReviewTask,
+    ReviewWhole,
+    Finish,
+}
+
+impl BriefPart {
+    pub const ALL: [Self; 6] =
+        [Self::Rules, Self::Implement, Self::Fix, Self::ReviewTask, Self::ReviewWhole, Self::Finish];
+
+    /// The key that names its file.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Rules => "brief.rules",
+            Self::Implement => "brief.implement",
+            Self::Fix => "brief.fix",
+            Self::ReviewTask => "brief.review_task",
+            Self::ReviewWhole => "brief.review_whole",
+            Self::Finish => "brief.finish",
+        }
+    }
 }
 
 impl BriefPolicy {
     fn is_default(&self) -> bool {
-        *self == Self::default()
+        self.0.values().all(|own| own.file.is_empty())
     }
 
-    /// Each with its key.
-    pub fn texts_mut(&mut self) -> [(&'static str, &mut OwnText); 6] {
-        [
-            ("brief.rules", &mut self.rules),
-            ("brief.implement", &mut self.implement),
-            ("brief.fix", &mut self.fix),
-            ("brief.review_task", &mut self.review_task),
-            ("brief.review_whole", &mut self.review_whole),
-            ("brief.finish", &mut self.finish),
-        ]
+    /// None: windlass's own.
+    pub fn part(&self, part: BriefPart) -> Option<&OwnText> {
+        self.0.get(&part).filter(|own| !own.file.is_empty())
+    }
+
+    pub fn part_mut(&mut self, part: BriefPart) -> &mut OwnText {
+        self.0.entry(part).or_default()
+    }
+
+    /// Each part that the operator wrote.
+    pub fn written_mut(&mut self) -> impl Iterator<Item = (BriefPart, &mut OwnText)> {
+        self.0.iter_mut().filter(|(_, own)| !own.file.is_empty()).map(|(part, own)| (*part, own))
     }
 }
 

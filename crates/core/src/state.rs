@@ -12,6 +12,7 @@ use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{AgentPolicy, Policy, Role};
+use crate::revision::Revision;
 use crate::summary::Summary;
 use crate::tally::Earlier;
 use crate::task::Task;
@@ -29,6 +30,10 @@ pub struct State {
     /// How many events the log holds.
     pub events: u64,
     pub creation: Arc<Creation>,
+    /// The rules in force; the creation has those of the beginning.
+    pub policy: Arc<Policy>,
+    /// What waits to be taken up between two iterations.
+    pub revision: Arc<Revision>,
     pub created_at: Timestamp,
     pub lifecycle: Lifecycle,
     pub run: Run,
@@ -272,7 +277,7 @@ impl State {
     }
 
     pub fn policy(&self) -> &Policy {
-        &self.creation.policy
+        &self.policy
     }
 
     pub fn task(&self, id: &TaskId) -> Option<&TaskState> {

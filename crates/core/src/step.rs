@@ -19,6 +19,7 @@ mod finding;
 mod last;
 mod limit;
 mod review;
+mod revise;
 mod run;
 mod verify;
 

@@ -21,6 +21,13 @@ pub struct Task {
     /// Names of the checks that judge this task; empty means every check.
     pub checks: Vec<String>,
     pub acceptance: Vec<String>,
+    /// It was done before windlass came: nothing of it is proven.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub done_before: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// The tasks in plan order.

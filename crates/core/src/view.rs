@@ -175,7 +175,7 @@ impl View {
     /// As the log has it, for an owner that is alive.
     pub fn of(state: &State) -> Self {
         let creation = &state.creation;
-        let policy = &creation.policy;
+        let policy = state.policy();
         let done: Vec<&TaskState> =
             state.tasks.iter().filter(|task| task.status == TaskStatus::Done).collect();
         let agent = |role: Role| {

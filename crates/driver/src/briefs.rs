@@ -30,16 +30,16 @@ impl BadBrief {
 
 /// Fills in what the files say. One inside the project steers agents, so none may change it.
 pub fn read(policy: &mut Policy, project: &Path) -> Result<(), BadBrief> {
-    for (key, own) in policy.brief.texts_mut() {
-        if own.file.is_empty() {
-            continue;
-        }
+    let mut protected = Vec::new();
+    for (part, own) in policy.brief.written_mut() {
+        let key = part.key();
         let bad = |why: String, is_read| BadBrief { key, why, is_read };
         let text = text(&project.join(&own.file));
         own.text = text.map_err(|why| bad(format!("cannot read {}: {why}", own.file), false))?;
         check(&own.text).map_err(|wrong| bad(format!("{}:{wrong}", own.file), true))?;
-        policy.gate.protect.extend(inside(project, &own.file));
+        protected.extend(inside(project, &own.file));
     }
+    policy.gate.protect.extend(protected);
     Ok(())
 }
 
@@ -80,7 +80,7 @@ mod tests {
 
     fn policy(file: &str) -> Policy {
         let mut policy = Policy::default();
-        policy.brief.rules.file = file.to_owned();
+        policy.brief.part_mut(BriefPart::Rules).file = file.to_owned();
         policy
     }
 
@@ -95,7 +95,8 @@ mod tests {
 
         let read = |file: &str| {
             let mut policy = policy(file);
-            read(&mut policy, &project).map(|()| (policy.brief.rules.text, policy.gate.protect))
+            read(&mut policy, &project)
+                .map(|()| (policy.brief.part_mut(BriefPart::Rules).text.clone(), policy.gate.protect))
         };
         let kind = "Be kind, {{ role }}.".to_owned();
         let glob = "briefs/my [[]rules[]].md".to_owned();

@@ -22,7 +22,7 @@ use windlass_core::id::{BlobId, CommitId, LoopName, TreeId};
 use windlass_core::input::{Creation, Input};
 use windlass_core::live::Live;
 use windlass_core::outcome::{Fault, Reason};
-use windlass_core::policy::{AgentPolicy, ProvenSandbox};
+use windlass_core::policy::{AgentPolicy, Policy, ProvenSandbox};
 use windlass_core::state::State;
 use windlass_core::tally::Earlier;
 use windlass_core::time::Millis;
@@ -115,6 +115,7 @@ pub struct Stop {
 pub struct Job {
     effect: Effect,
     creation: Arc<Creation>,
+    policy: Arc<Policy>,
     head: CommitId,
     /// What the work in hand stands on.
     base_tree: TreeId,
@@ -152,6 +153,7 @@ impl Job {
         Self {
             effect: effect.clone(),
             creation: Arc::clone(&state.creation),
+            policy: Arc::clone(&state.policy),
             head: state.head.commit.clone(),
             base_tree: base.unwrap_or(&state.head).tree.clone(),
             brief,

@@ -4,7 +4,7 @@ use windlass_core::nearest::nearest;
 
 use crate::value::{Commas, FaultKind, LineRest, Placed, SyntaxFault, Written, read_scalar, read_value};
 
-pub const KEYS: [&str; 6] = ["title", "depends_on", "priority", "allow", "checks", "acceptance"];
+pub const KEYS: [&str; 7] = ["title", "depends_on", "priority", "allow", "checks", "acceptance", "done"];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontMatter {
@@ -14,6 +14,8 @@ pub struct FrontMatter {
     pub allow: Vec<Placed<String>>,
     pub checks: Vec<Placed<String>>,
     pub acceptance: Vec<String>,
+    /// The task was done before windlass came.
+    pub done: bool,
     /// How many lines of the text are front matter, the `---` lines included.
     pub lines: usize,
 }
@@ -60,11 +62,19 @@ enum Key {
     Allow,
     Checks,
     Acceptance,
+    Done,
 }
 
 impl Key {
-    const ALL: [Self; 6] =
-        [Self::Title, Self::DependsOn, Self::Priority, Self::Allow, Self::Checks, Self::Acceptance];
+    const ALL: [Self; 7] = [
+        Self::Title,
+        Self::DependsOn,
+        Self::Priority,
+        Self::Allow,
+        Self::Checks,
+        Self::Acceptance,
+        Self::Done,
+    ];
 
     fn name(self) -> &'static str {
         KEYS[self as usize]
@@ -73,7 +83,9 @@ impl Key {
     fn commas(self) -> Commas {
         match self {
             Self::DependsOn | Self::Checks => Commas::Separate,
-            Self::Title | Self::Priority | Self::Allow | Self::Acceptance => Commas::BelongToTheText,
+            Self::Title | Self::Priority | Self::Allow | Self::Acceptance | Self::Done => {
+                Commas::BelongToTheText
+            }
         }
     }
 }
@@ -148,6 +160,12 @@ impl Reader {
                     kind: FaultKind::NotANumber(key.name()),
                 };
                 self.read.priority = number.value.parse().map_err(|_| fault)?;
+            }
+            Key::Done => {
+                let word = one(key, written, at)?;
+                let kind = FaultKind::NotAFlag(key.name());
+                let fault = SyntaxFault { line: word.line, column: word.column, kind };
+                self.read.done = word.value.parse().map_err(|_| fault)?;
             }
             Key::DependsOn => self.read.depends_on = many(written),
             Key::Allow => self.read.allow = many(written),

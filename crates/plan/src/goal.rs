@@ -22,6 +22,7 @@ pub fn read(sentence: &str) -> Result<Planned, PlanError> {
         allow: Vec::new(),
         checks: Vec::new(),
         acceptance: Vec::new(),
+        done: false,
         file: None,
     };
     Ok(Planned { tasks: vec![task], goal: title })

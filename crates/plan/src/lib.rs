@@ -46,6 +46,8 @@ pub struct PlannedTask {
     pub allow: Vec<Placed<String>>,
     pub checks: Vec<Placed<String>>,
     pub acceptance: Vec<String>,
+    /// It was done before windlass came.
+    pub done: bool,
     /// Where the task was written; none for a goal sentence.
     pub file: Option<PathBuf>,
 }
@@ -63,6 +65,7 @@ impl PlannedTask {
             allow: plain(self.allow),
             checks: plain(self.checks),
             acceptance: self.acceptance,
+            done_before: self.done,
         }
     }
 

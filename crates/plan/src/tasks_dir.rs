@@ -217,6 +217,7 @@ fn task(file: TaskFile, written: Written, links: Vec<Link>) -> PlannedTask {
         allow: front.allow,
         checks: front.checks,
         acceptance: if front.acceptance.is_empty() { body.acceptance } else { front.acceptance },
+        done: front.done,
         file: Some(file.path),
     }
 }

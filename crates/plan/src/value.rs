@@ -44,6 +44,8 @@ pub enum FaultKind {
     NotAList(&'static str),
     #[error("`{0}` must be a whole number")]
     NotANumber(&'static str),
+    #[error("`{0}` is neither true nor false")]
+    NotAFlag(&'static str),
     #[error("this line belongs to no key")]
     Stray,
     #[error("a value cannot start with `{0}` here")]
@@ -81,6 +83,9 @@ impl FaultKind {
             Self::NoValue(key) => format!("give `{key}` a value or remove the line"),
             Self::NotAList(_) => {
                 "write one value on the same line; put quotes around it if it starts with `[`".to_owned()
+            }
+            Self::NotAFlag(_) => {
+                "write true for a task that is done already; nothing of it is proven then".to_owned()
             }
             Self::NotANumber(_) => "write a number such as 10; lower goes first".to_owned(),
             Self::Stray => {

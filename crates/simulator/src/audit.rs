@@ -10,6 +10,7 @@ use windlass_core::id::{AttemptId, EffectId, FindingId, TaskId, TreeId};
 use windlass_core::input::{Asked, AttemptEnd, Creation};
 use windlass_core::outcome::{Outcome, OutcomeKind, Reason};
 use windlass_core::policy::{CheckWhen, Policy, Role};
+use windlass_core::revision::PlanRevision;
 use windlass_core::state::{Lifecycle, State, TaskStatus};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::Usage;
@@ -171,7 +172,10 @@ impl Audit {
             Event::TaskWaived { task, .. } => self.set(task, TaskStatus::Waived),
             Event::RunEnded { outcome } => self.run_ended(outcome),
             Event::WaitStarted { until, .. } => later(at, *until),
+            Event::PlanChanged(revision) => self.plan_changed(revision),
+            Event::PolicyChanged(revision) => self.policy_changed(&revision.policy),
             Event::LoopCreated(_)
+            | Event::RevisionKept(_)
             | Event::TreeRecorded(_)
             | Event::CheckFinished { .. }
             | Event::FindingCarried { .. }
@@ -195,6 +199,36 @@ impl Audit {
 }
 
 impl Audit {
+    /// Nothing that was done is taken out of the plan.
+    fn plan_changed(&mut self, revision: &PlanRevision) -> Kept {
+        for id in &revision.removed {
+            if self.is_done(id) {
+                return Err(format!("{id} is done, and is taken out of the plan"));
+            }
+            self.tasks.remove(id);
+        }
+        for task in &revision.added {
+            self.tasks.insert(task.id.clone(), TaskStatus::Pending);
+        }
+        let tasks = &mut self.creation.plan.tasks;
+        tasks.retain(|task| !revision.removed.contains(&task.id));
+        tasks.extend(revision.added.iter().cloned());
+        for changed in &revision.changed {
+            if let Some(task) = tasks.iter_mut().find(|task| task.id == changed.after.id) {
+                task.clone_from(&changed.after);
+            }
+        }
+        Ok(())
+    }
+
+    fn policy_changed(&mut self, policy: &Policy) -> Kept {
+        if self.creation.policy.gate != policy.gate {
+            self.gates.clear();
+        }
+        self.creation.policy = policy.clone();
+        Ok(())
+    }
+
     fn ask(&mut self, asked: &Asked) -> Kept {
         self.asked = asked.clone();
         self.lenient |= asked.no_review;
@@ -467,6 +501,8 @@ fn may_follow_the_end(event: &Event) -> bool {
             | Event::FindingWaived { .. }
             | Event::RunRestarted { .. }
             | Event::RunStarted { .. }
+            | Event::PlanChanged(_)
+            | Event::PolicyChanged(_)
     )
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use windlass_core::id::TaskId;
 use windlass_core::input::{Asked, Command};
 use windlass_core::outcome::OutcomeKind;
+use windlass_core::revision::{PolicyRevision, Revision};
 use windlass_core::state::{State, TaskStatus};
+use windlass_core::task::Plan;
 use windlass_driver::operate::{OperateError, operate};
 use windlass_store::{Inbox, NewCommand, Store};
 
@@ -109,7 +111,9 @@ fn command(chance: &mut Chance, state: &State) -> Command {
     let task = state.tasks[at].task.id.clone();
     let why = "because".to_owned();
     let finding = state.findings.keys().next_back().cloned();
-    match chance.below(12) {
+    match chance.below(14) {
+        12 => Command::Revise(Box::new(other_policy(chance, state))),
+        13 => Command::Revise(Box::new(other_plan(chance, state))),
         0 | 1 => Command::Pause,
         2 | 3 => Command::Resume,
         4 => Command::Cancel,
@@ -120,6 +124,33 @@ fn command(chance: &mut Chance, state: &State) -> Command {
         9 | 10 => Command::Steer { text: why },
         _ => Command::Note { text: why },
     }
+}
+
+/// Other limits, or another gate.
+fn other_policy(chance: &mut Chance, state: &State) -> Revision {
+    let mut policy = state.policy().clone();
+    let more = u32::try_from(chance.below(5)).expect("below 5");
+    policy.limits.max_iterations += more;
+    policy.limits.max_rejections = 1 + more;
+    if chance.one_in(2) {
+        policy.review.tasks = !policy.review.tasks;
+    }
+    if let Some(check) = policy.gate.checks.first_mut().filter(|_| chance.one_in(2)) {
+        check.timeout.0 += 1;
+    }
+    Revision { plan: None, policy: Some(PolicyRevision { keys: Vec::new(), policy }) }
+}
+
+/// Another order, or a task less; one that was taken out comes back.
+fn other_plan(chance: &mut Chance, state: &State) -> Revision {
+    let mut tasks = state.creation.plan.tasks.clone();
+    if let Some(last) = tasks.last_mut() {
+        last.priority = 2 - last.priority;
+    }
+    if chance.one_in(2) && tasks.len() > 1 {
+        tasks.pop();
+    }
+    Revision { plan: Some(Plan { tasks }), policy: None }
 }
 
 fn wish(chance: &mut Chance) -> Asked {

@@ -152,6 +152,7 @@ fn plan(chance: &mut Chance, tasks: usize) -> Plan {
         allow: Vec::new(),
         checks: Vec::new(),
         acceptance: Vec::new(),
+        done_before: false,
     };
     Plan { tasks: (0..tasks).map(task).collect() }
 }

@@ -350,5 +350,6 @@ fn task(at: u8, drawn: u8) -> Task {
         allow: Vec::new(),
         checks: if drawn % 5 == at { vec!["test".to_owned()] } else { Vec::new() },
         acceptance: Vec::new(),
+        done_before: false,
     }
 }

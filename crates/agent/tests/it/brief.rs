@@ -9,7 +9,7 @@ use windlass_core::finding::{Evidence, Finding, Life, Origin, Rule, Severity};
 use windlass_core::gate::FailingCheck;
 use windlass_core::id::{BlobId, FindingId, LoopName, Nonce, TaskId, TreeId};
 use windlass_core::input::Change;
-use windlass_core::policy::{BriefPolicy, OwnText, Role};
+use windlass_core::policy::{BriefPart, BriefPolicy, OwnText, Role};
 use windlass_core::summary::{Ran, Summary};
 
 const TASK: &str =
@@ -104,7 +104,10 @@ fn the_final_reviewer_reads_the_plan() {
 #[test]
 fn a_finisher_reads_the_closing_action() {
     let prompt = "Write a changelog entry.".to_owned();
-    let spec = BriefSpec { task: None, finish_prompt: prompt, ..spec(Role::Finisher, Mode::Finish) };
+    let skill = "pr-review".to_owned();
+    let asked =
+        BriefSpec { finish_prompt: prompt, finish_skill: skill, ..spec(Role::Finisher, Mode::Finish) };
+    let spec = BriefSpec { task: None, ..asked };
     compare("finish.md", &spec, "", "");
 }
 
@@ -132,8 +135,8 @@ fn what_is_cut_is_said_and_a_short_brief_cuts_more() {
 /// Every text replaced by this one.
 fn overridden(text: &str) -> BriefPolicy {
     let mut own = BriefPolicy::default();
-    for (key, of) in own.texts_mut() {
-        *of = OwnText { file: format!("{key}.md"), text: text.to_owned() };
+    for part in BriefPart::ALL {
+        *own.part_mut(part) = OwnText { file: format!("{}.md", part.key()), text: text.to_owned() };
     }
     own
 }
@@ -260,6 +263,7 @@ fn spec(role: Role, mode: Mode) -> BriefSpec {
         base_tree: TreeId::new("1111111111111111111111111111111111111111"),
         tree: None,
         finish_prompt: String::new(),
+        finish_skill: String::new(),
         short: false,
     }
 }
@@ -291,6 +295,7 @@ fn huge(short: bool) -> BriefSpec {
         last_end: text(),
         steering: many(),
         finish_prompt: text(),
+        finish_skill: text(),
         short,
         ..spec(Role::Reviewer, Mode::ReviewWhole)
     }

@@ -20,6 +20,8 @@ const AFTER_THE_END: &[&str] = &[
     "task_unblocked",
     "finding_waived",
     "run_restarted",
+    "plan_changed",
+    "policy_changed",
 ];
 
 impl History {

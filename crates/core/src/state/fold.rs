@@ -10,8 +10,10 @@ use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq
 use crate::input::{AttemptEnd, Creation};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
+use crate::revision::{PlanRevision, PolicyRevision, Revision};
 use crate::state::{Attempt, Current, Head, Lifecycle, Pause, Run, State, TaskState, TaskStatus, Wait, Work};
 use crate::tally::Tally;
+use crate::task::Task;
 use crate::time::{Millis, Timestamp};
 use crate::usage::Ledger;
 use crate::verdict::Verdict;
@@ -104,6 +106,9 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::Noted { .. } => {}
         Event::Interrupted { .. } => state.lifecycle = Lifecycle::Interrupted,
         Event::FinishRecorded { summary } => state.completion_summary = Some(summary.clone()),
+        Event::PlanChanged(revision) => plan_changed(state, revision),
+        Event::PolicyChanged(revision) => policy_changed(state, revision),
+        Event::RevisionKept(revision) => revision_kept(state, revision),
         Event::CommandTaken { command, .. } => state.last_command = *command,
         Event::FinishDropped { .. } | Event::InputRefused { .. } => {}
         Event::RunEnded { outcome } => run_ended(state, at, outcome),
@@ -111,20 +116,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
 }
 
 fn blank(creation: &Creation, at: Timestamp) -> State {
-    let tasks = creation.plan.tasks.iter().map(|task| TaskState {
-        task: Arc::new(task.clone()),
-        status: TaskStatus::Pending,
-        reason: None,
-        words: String::new(),
-        attempts: 0,
-        failures: 0,
-        no_progress: 0,
-        rejections: 0,
-        commit: None,
-        reviewed: false,
-        checked: false,
-        work: Arc::default(),
-    });
+    let tasks = creation.plan.tasks.iter().map(fresh_task);
     State {
         seq: Seq(0),
         events: 0,
@@ -160,8 +152,64 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         iterations: 0,
         outstanding: BTreeMap::new(),
         next_effect: EffectId(1),
+        policy: Arc::new(creation.policy.clone()),
+        revision: Arc::default(),
         creation: Arc::new(creation.clone()),
     }
+}
+
+fn fresh_task(task: &Task) -> TaskState {
+    TaskState {
+        task: Arc::new(task.clone()),
+        status: if task.done_before { TaskStatus::Done } else { TaskStatus::Pending },
+        reason: None,
+        words: String::new(),
+        attempts: 0,
+        failures: 0,
+        no_progress: 0,
+        rejections: 0,
+        commit: None,
+        reviewed: false,
+        checked: false,
+        work: Arc::default(),
+    }
+}
+
+/// What was done stays done, whatever its task says now.
+fn plan_changed(state: &mut State, revision: &PlanRevision) {
+    Arc::make_mut(&mut state.revision).plan = None;
+    let tasks = Arc::make_mut(&mut state.tasks);
+    tasks.retain(|task| !revision.removed.contains(&task.task.id));
+    for changed in &revision.changed {
+        if let Some(task) = tasks.iter_mut().find(|task| task.task.id == changed.after.id) {
+            task.task = Arc::new(changed.after.clone());
+        }
+    }
+    tasks.extend(revision.added.iter().map(fresh_task));
+    tasks.sort_by_key(|task| revision.order.iter().position(|id| *id == task.task.id));
+}
+
+/// Results and counts of another gate say nothing about this one; an agent that
+/// was replaced, or spoken with, may be another now.
+fn policy_changed(state: &mut State, revision: &PolicyRevision) {
+    Arc::make_mut(&mut state.revision).policy = None;
+    let other_gate =
+        state.policy.gate != revision.policy.gate || state.policy.workspace != revision.policy.workspace;
+    if other_gate {
+        state.gates = Arc::default();
+        state.tallies = Arc::default();
+        state.baseline = None;
+    }
+    state.policy = Arc::new(revision.policy.clone());
+    state.run.replaced.clear();
+    state.run.sessions.clear();
+}
+
+/// A later wish replaces an earlier one of the same kind.
+fn revision_kept(state: &mut State, revision: &Revision) {
+    let kept = Arc::make_mut(&mut state.revision);
+    kept.plan = revision.plan.clone().or(kept.plan.take());
+    kept.policy = revision.policy.clone().or(kept.policy.take());
 }
 
 fn run_started(state: &mut State, at: Timestamp, run: u32, asked: &crate::input::Asked) {

@@ -1,7 +1,7 @@
 //! What the operator asks for. A command that makes no sense now is refused,
 //! on the record, with the reason.
 
-use super::{Draft, run};
+use super::{Draft, revise, run};
 use crate::event::Event;
 use crate::finding::{Origin, Rule};
 use crate::id::{CommandId, FindingId, TaskId};
@@ -29,6 +29,7 @@ pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
             draft.emit(Event::Noted { text: text.clone() });
             Ok(())
         }
+        Command::Revise(revision) => not_completed(draft).and_then(|()| revise::asked(draft, revision)),
     };
     if let Err(why) = refused {
         draft.emit(Event::InputRefused { input: command.name().to_owned(), why });

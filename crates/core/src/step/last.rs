@@ -121,6 +121,9 @@ pub(super) fn accepted(draft: &mut Draft) {
 
 /// Another attempt at the whole, on the evidence, without rewinding a task.
 pub(super) fn fix(draft: &mut Draft) {
+    if !draft.state.revision.is_empty() {
+        return run::choose(draft);
+    }
     if let Some((reason, detail)) = limit::run_spent(&draft.state) {
         return draft.end(OutcomeKind::Blocked, reason, detail);
     }
@@ -228,15 +231,24 @@ fn unsettled(draft: &mut Draft, bug: &Finding) {
     fix(draft);
 }
 
-/// The last look: nothing is complete while a bug is open.
+/// The last look: nothing is complete while a bug is open, or while a change of
+/// what is to be done waits.
 fn complete(draft: &mut Draft) {
+    if !draft.state.revision.is_empty() {
+        return run::choose(draft);
+    }
     let bug = draft.state.open_bugs().next().cloned();
     if let Some(bug) = bug {
         let detail = format!("finding {} is open: {}", bug.id, bug.description);
         return draft.end(OutcomeKind::Blocked, Reason::FinalFixes, detail);
     }
     let waived = draft.state.tasks.iter().any(|task| task.status == TaskStatus::Waived);
-    let reason = if waived { Reason::Waived } else { Reason::Proven };
+    let imported = draft.state.tasks.iter().any(|task| task.task.done_before);
+    let reason = match (waived, imported) {
+        (true, _) => Reason::Waived,
+        (false, true) => Reason::DoneBefore,
+        (false, false) => Reason::Proven,
+    };
     let unchecked = draft.state.checks_for(None).is_empty();
     let detail = if unchecked { "no final check exists: only reviews and waivers speak for it" } else { "" };
     draft.end(OutcomeKind::Completed, reason, detail.to_owned());

@@ -1,6 +1,6 @@
 //! Opening a run, choosing what it does next, and ending it.
 
-use super::{Draft, attempt, last, limit};
+use super::{Draft, attempt, last, limit, revise};
 use crate::effect::Effect;
 use crate::event::{Event, IterationResult};
 use crate::gate::Purpose;
@@ -47,19 +47,28 @@ fn refusal(state: &State, asked: &Asked) -> Option<String> {
     Some(format!("there is no task {unknown}"))
 }
 
-/// The baseline says what the checks made of the base; red is recorded, not
-/// refused.
 fn begin(draft: &mut Draft) {
+    revise::take_up(draft);
+    if !run_baseline(draft) {
+        choose(draft);
+    }
+}
+
+/// The baseline says what the checks made of the base; red is recorded, not
+/// refused. False: it is known, or there is no check.
+fn run_baseline(draft: &mut Draft) -> bool {
     let checks: Vec<String> = draft.state.policy().gate.checks.iter().map(|c| c.name.clone()).collect();
     if draft.state.baseline.is_some() || checks.is_empty() {
-        return choose(draft);
+        return false;
     }
     let tree = draft.state.creation.base_tree.clone();
     draft.perform(Effect::RunGate { purpose: Purpose::Baseline, tree, checks });
+    true
 }
 
 /// The next task, or the final phases, or the end.
 pub(super) fn choose(draft: &mut Draft) {
+    revise::take_up(draft);
     if draft.state.cancelling {
         return draft.end(OutcomeKind::Cancelled, Reason::Operator, String::new());
     }
@@ -68,6 +77,9 @@ pub(super) fn choose(draft: &mut Draft) {
     }
     if let Some((reason, detail)) = limit::run_spent(&draft.state) {
         return draft.end(OutcomeKind::Blocked, reason, detail);
+    }
+    if run_baseline(draft) {
+        return;
     }
     match next_task(&draft.state) {
         Next::Task(task) => open_iteration(draft, Some(task)),

@@ -92,7 +92,11 @@ impl Play {
     }
 
     fn command(&mut self, words: &[&str]) {
-        let (id, command) = (CommandId(self.commands), input::command(words));
+        let command = match words {
+            ["revise", rest @ ..] => setup::revision(&self.state, rest),
+            words => input::command(words),
+        };
+        let id = CommandId(self.commands);
         self.give(Input::Commanded { id, command }, None);
     }
 

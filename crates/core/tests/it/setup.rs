@@ -1,8 +1,10 @@
 //! What a scenario's loop is made of.
 
 use windlass_core::id::{BlobId, CommitId, LoopName, TaskId, TreeId};
-use windlass_core::input::Creation;
+use windlass_core::input::{Command, Creation};
 use windlass_core::policy::{CheckPolicy, CheckWhen, LoopLimits, Policy, Rejected};
+use windlass_core::revision::{KeyChange, PolicyRevision, Revision};
+use windlass_core::state::State;
 use windlass_core::task::{Plan, Task};
 use windlass_core::time::Millis;
 
@@ -50,6 +52,39 @@ pub fn creation(setup: &[Vec<String>]) -> Creation {
     }
 }
 
+/// `revise limit max_iterations 3`, `revise task c`, `revise remove b`.
+pub fn revision(state: &State, words: &[&str]) -> Command {
+    let mut policy = state.policy().clone();
+    let now = || Plan { tasks: state.tasks.iter().map(|task| (*task.task).clone()).collect() };
+    let mut plan = state.revision.plan.clone().unwrap_or_else(now);
+    match words {
+        ["task", id, rest @ ..] => {
+            let new = task(id, rest);
+            match plan.tasks.iter_mut().find(|task| task.id == new.id) {
+                Some(old) => *old = new,
+                None => plan.tasks.push(new),
+            }
+        }
+        ["remove", id] => plan.tasks.retain(|task| task.id.as_str() != *id),
+        ["limit", name, value] => {
+            let at = limit(&mut policy.limits, name);
+            let before = std::mem::replace(at, number(value)).to_string();
+            let keys = vec![KeyChange { key: format!("loop.{name}"), before, after: (*value).to_owned() }];
+            let policy = Some(PolicyRevision { keys, policy });
+            return Command::Revise(Box::new(Revision { plan: None, policy }));
+        }
+        ["check", name] => {
+            policy.gate.checks = vec![check(name, CheckWhen::Both)];
+            let (key, after) = ("gate.check".to_owned(), (*name).to_owned());
+            let keys = vec![KeyChange { key, before: "test".to_owned(), after }];
+            let policy = Some(PolicyRevision { keys, policy });
+            return Command::Revise(Box::new(Revision { plan: None, policy }));
+        }
+        other => panic!("a revision is not understood: {other:?}"),
+    }
+    Command::Revise(Box::new(Revision { plan: Some(plan), policy: None }))
+}
+
 fn task(id: &str, mut rest: &[&str]) -> Task {
     let mut task = Task {
         id: TaskId::new(id),
@@ -60,12 +95,14 @@ fn task(id: &str, mut rest: &[&str]) -> Task {
         allow: Vec::new(),
         checks: Vec::new(),
         acceptance: Vec::new(),
+        done_before: false,
     };
     while let [key, value, after @ ..] = rest {
         let list = || value.split(',');
         match *key {
             "depends" => task.depends_on = list().map(TaskId::new).collect(),
             "priority" => task.priority = number(value).into(),
+            "done" => task.done_before = *value == "before",
             "checks" => task.checks = list().map(str::to_owned).collect(),
             key => panic!("a task has no {key}"),
         }

@@ -81,7 +81,7 @@ fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<
         }
         None => String::new(),
     };
-    let own = &job.creation.policy.brief;
+    let own = &job.policy.brief;
     let task = task.as_deref().unwrap_or("");
     let texts = BriefTexts { nonce: who.nonce, task, diff: &diff, answers, own };
     render(spec, &texts).map_err(|error| broken(&error.to_string()))
@@ -204,7 +204,7 @@ fn is_known(policy: &AgentPolicy) -> bool {
 
 /// Whether the loop's budget ends with what this attempt has used so far.
 fn is_spent(job: &Job, used: &Usage) -> bool {
-    let (budget, prices) = (&job.creation.policy.budget, &job.creation.policy.prices);
+    let (budget, prices) = (&job.policy.budget, &job.policy.prices);
     let price = job.agent.as_ref().and_then(|agent| prices.get(&agent.model));
     let cost = used.cost_micro_usd.or_else(|| price.map(|price| price.of(used)));
     let mut total = job.spent;
@@ -242,7 +242,7 @@ fn take_back(shop: &Workshop, job: &Job, who: &Who<'_>) -> Result<Vec<String>, F
 fn left(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<Option<Vec<Evidence>>, Fault> {
     let Some(tree) = under_review(job, spec) else { return Ok(None) };
     let mut desk = lock(&shop.space);
-    let rules = rules(shop, &job.base_tree, &job.creation.policy.brought());
+    let rules = rules(shop, &job.base_tree, &job.policy.brought());
     let text = CommitText { message: String::new(), author: shop.repository.identity.clone(), date_ms: 0 };
     let request = SnapshotRequest { rules: &rules, parents: &[], text: &text, reading: ReadFiles::Changed };
     let now = match desk.space.snapshot(&shop.vault, &request) {

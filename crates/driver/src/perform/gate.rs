@@ -23,7 +23,7 @@ pub(super) struct On<'a> {
 
 pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
     let mut checkout = lock(&shop.checkout);
-    let chains = chains(&job.creation.policy.gate.checks, on.checks);
+    let chains = chains(&job.policy.gate.checks, on.checks);
     let mut results = Vec::new();
     let mut bench = Bench::new(shop, job, on, &mut checkout)?;
     for chain in chains {

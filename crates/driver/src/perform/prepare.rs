@@ -25,7 +25,7 @@ pub(super) fn ready(shop: &Workshop, job: &Job, desk: &mut SpaceDesk, tree: &Tre
         (Ensured::Rebuilt, _) | (Ensured::Sound, false) => Since::Untouched,
         (Ensured::GitRebuilt, _) | (Ensured::Sound, true) => Since::Unknown,
     };
-    let rules = rules(shop, &job.base_tree, &job.creation.policy.brought());
+    let rules = rules(shop, &job.base_tree, &job.policy.brought());
     desk.space.reset(&shop.vault, tree, &rules, since).map_err(|error| fault(&error))?;
     desk.touched = false;
     if ensured == Ensured::Rebuilt {
@@ -37,7 +37,7 @@ pub(super) fn ready(shop: &Workshop, job: &Job, desk: &mut SpaceDesk, tree: &Tre
 /// What the operator gives a fresh workspace beyond the tree. No agent has
 /// touched it yet, so nothing in it can lead elsewhere.
 fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault> {
-    let policy = &job.creation.policy.workspace;
+    let policy = &job.policy.workspace;
     let root = desk.space.root().to_owned();
     for file in &policy.copy {
         let (from, to) = (shop.surroundings.project.join(file), root.join(file));
@@ -54,7 +54,7 @@ fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault
         name: format!("setup {}", index + 1),
         run: run.clone(),
         when: CheckWhen::Both,
-        timeout: job.creation.policy.gate.timeout,
+        timeout: job.policy.gate.timeout,
         ..CheckPolicy::default()
     };
     let steps: Vec<CheckPolicy> = policy.setup.iter().enumerate().map(step).collect();
@@ -62,7 +62,7 @@ fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault
     let place = attempts.join("own-setup");
     let mut own = Own::fresh(&shop.confine, place.clone()).map_err(|error| file_fault(&place, &error))?;
     own.write.push(root.clone());
-    let network = &job.creation.policy.agent.network;
+    let network = &job.policy.agent.network;
     let run = GateRun {
         checks: &steps,
         cwd: &root,

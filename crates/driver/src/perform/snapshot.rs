@@ -50,7 +50,7 @@ fn record(
         author: shop.repository.identity.clone(),
         date_ms: wanted.date * 1000,
     };
-    let rules = rules(shop, &wanted.base, &job.creation.policy.brought());
+    let rules = rules(shop, &wanted.base, &job.policy.brought());
     let parents = [wanted.parent.clone()];
     let request =
         SnapshotRequest { rules: &rules, parents: &parents, text: &text, reading: ReadFiles::Changed };
@@ -100,7 +100,7 @@ fn measure(
 
 fn protection(shop: &Workshop, job: &Job, base: &TreeId) -> Result<Protection, Fault> {
     let in_base = |path: &str| matches!(shop.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
-    let gate = &job.creation.policy.gate;
+    let gate = &job.policy.gate;
     let mut last = lock(&shop.protection);
     if let Some(last) = last.as_ref().filter(|last| last.allow == job.allow) {
         return Ok(last.protection.rebased(gate, &in_base));

@@ -51,7 +51,7 @@ impl<'a> Bench<'a> {
         on: On<'a>,
         checkout: &'a mut Checkout,
     ) -> Result<Self, Fault> {
-        let names = &job.creation.policy.gate.cache;
+        let names = &job.policy.gate.cache;
         let dir = shop.dirs.caches(&job.creation.name);
         let wanted = !names.is_empty() && on.purpose != Purpose::Final;
         let cache = wanted.then(|| Cache::new(dir.clone(), names));
@@ -65,7 +65,7 @@ impl<'a> Bench<'a> {
         }
         shop.litter.wait();
         let place = Place::new(shop, job, checkout)?;
-        let network = &job.creation.policy.gate.network;
+        let network = &job.policy.gate.network;
         let env = shop.confine.lend(&shop.surroundings, (&[], network), &place.own);
         Ok(Self { shop, job, on, checkout, place, env, cache, changed, number: 0, rehashed: false })
     }
@@ -165,7 +165,7 @@ impl<'a> Bench<'a> {
     fn run(&mut self, check: &CheckPolicy, run: &str) -> Result<Option<(Checked, BlobId)>, Fault> {
         self.number += 1;
         self.place.clear(self.shop, self.number)?;
-        let network = &self.job.creation.policy.gate.network;
+        let network = &self.job.policy.gate.network;
         let gate = GateRun {
             checks: &[],
             cwd: &self.place.cwd,
@@ -189,7 +189,7 @@ impl<'a> Bench<'a> {
     /// A command with what the operator says must come first, in the same
     /// shell. `failing` is the exit code where that fails, if not its own.
     fn after_setup(&self, run: &str, failing: Option<i32>) -> String {
-        let policy = &self.job.creation.policy.workspace;
+        let policy = &self.job.policy.workspace;
         let copies = policy.copy.iter().map(|file| {
             let (from, to) = (self.shop.surroundings.project.join(file), PathBuf::from(file));
             let dir =

@@ -33,7 +33,7 @@ impl Place {
         let clean = checkout.dir().to_owned();
         let attempts = shop.dirs.attempts(name);
         let mut own = own(shop, &attempts)?;
-        let copied = &job.creation.policy.workspace.copy;
+        let copied = &job.policy.workspace.copy;
         own.read = copied.iter().map(|file| shop.surroundings.project.join(file)).collect();
         let cwd = if shop.overlay {
             let caches = Some(shop.dirs.caches(name)).filter(|dir| dir.is_dir());

@@ -1,0 +1,88 @@
+//! A change of what a loop is made of, after it was created: its plan and its
+//! policy. Whoever proposes one has checked it as a new loop's is checked.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::TaskId;
+use crate::policy::Policy;
+use crate::task::{Plan, Task};
+
+/// What is to be another from here on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Revision {
+    pub plan: Option<Plan>,
+    pub policy: Option<PolicyRevision>,
+}
+
+impl Revision {
+    pub fn is_empty(&self) -> bool {
+        self.plan.is_none() && self.policy.is_none()
+    }
+}
+
+/// Another policy, and how it differs, key by key as the operator writes them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyRevision {
+    pub keys: Vec<KeyChange>,
+    pub policy: Policy,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeyChange {
+    pub key: String,
+    pub before: String,
+    pub after: String,
+}
+
+/// How a plan differs from the one before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanRevision {
+    pub added: Vec<Task>,
+    pub removed: Vec<TaskId>,
+    pub changed: Vec<TaskRevision>,
+    /// Every task of the plan, in its order.
+    pub order: Vec<TaskId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskRevision {
+    pub before: Task,
+    pub after: Task,
+}
+
+impl PlanRevision {
+    /// How to get from these tasks to that plan. What is in `kept` stays in the
+    /// plan although it is no longer written there.
+    pub fn between(tasks: &[&Task], plan: &Plan, kept: &dyn Fn(&TaskId) -> bool) -> Self {
+        let old: BTreeMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, *task)).collect();
+        let mut revision = Self::default();
+        for task in &plan.tasks {
+            revision.order.push(task.id.clone());
+            match old.get(&task.id) {
+                None => revision.added.push(task.clone()),
+                Some(before) if *before != task => {
+                    let (before, after) = ((*before).clone(), task.clone());
+                    revision.changed.push(TaskRevision { before, after });
+                }
+                Some(_) => {}
+            }
+        }
+        for task in tasks {
+            if plan.tasks.iter().any(|kept| kept.id == task.id) {
+                continue;
+            }
+            match kept(&task.id) {
+                true => revision.order.push(task.id.clone()),
+                false => revision.removed.push(task.id.clone()),
+            }
+        }
+        revision
+    }
+
+    pub fn is_empty(&self, order: &[TaskId]) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty() && self.order == order
+    }
+}
