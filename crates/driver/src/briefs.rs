@@ -76,6 +76,8 @@ fn inside(project: &Path, file: &str) -> Vec<String> {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use windlass_core::policy::BriefPart;
+
     use super::*;
 
     fn policy(file: &str) -> Policy {
