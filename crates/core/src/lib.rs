@@ -10,6 +10,7 @@ pub mod event;
 pub mod finding;
 pub mod gate;
 pub mod graph;
+pub mod history;
 pub mod id;
 pub mod input;
 pub mod live;

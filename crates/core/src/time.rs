@@ -21,6 +21,11 @@ impl Timestamp {
     pub fn since(self, earlier: Self) -> Millis {
         Millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
+
+    /// The date in UTC, such as 2026-01-31.
+    pub fn day(self) -> String {
+        self.to_string().split('T').next().unwrap_or_default().to_owned()
+    }
 }
 
 /// A span of time in milliseconds.

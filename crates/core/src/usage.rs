@@ -109,29 +109,80 @@ impl Price {
     }
 }
 
+/// What several attempts used, and how many of them it knows nothing of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageSum {
+    #[serde(flatten)]
+    pub used: Usage,
+    pub attempts: u64,
+    /// Attempts that did not say what they used: not zero, unknown.
+    pub attempts_unknown: u64,
+    /// Attempts that said what they used, but not what it cost.
+    pub costs_unknown: u64,
+}
+
+impl UsageSum {
+    pub fn add(&mut self, used: Option<&Usage>) {
+        self.attempts += 1;
+        match used {
+            Some(used) => {
+                self.used.add(used);
+                self.costs_unknown += u64::from(used.cost_micro_usd.is_none());
+            }
+            None => self.attempts_unknown += 1,
+        }
+    }
+}
+
+/// How many models are told apart. Their names are the agents' own words.
+pub const MODELS: usize = 32;
+
+const NOT_NAMED: &str = "not named";
+const OTHER_MODELS: &str = "other models";
+
 /// The sum of what was reported, and how many attempts reported nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     pub total: Usage,
-    pub by_role: BTreeMap<Role, Usage>,
     pub attempts: u64,
     pub attempts_unknown: u64,
     /// Attempts that said what they used, but not what it cost.
     #[serde(default)]
     pub costs_unknown: u64,
+    pub by_role: BTreeMap<Role, UsageSum>,
+    /// An attempt counts for each model it used.
+    pub by_model: BTreeMap<String, UsageSum>,
 }
 
 impl Ledger {
-    pub fn record(&mut self, role: Role, usage: Option<&Usage>) {
-        self.attempts += 1;
-        match usage {
-            Some(usage) => {
-                self.total.add(usage);
-                self.by_role.entry(role).or_default().add(usage);
-                self.costs_unknown += u64::from(usage.cost_micro_usd.is_none());
-            }
-            None => self.attempts_unknown += 1,
+    pub fn record(&mut self, role: Role, usage: Option<&Usage>, models: &[ModelUsage]) {
+        let mut total = self.sum();
+        total.add(usage);
+        let UsageSum { used, attempts, attempts_unknown, costs_unknown } = total;
+        (self.total, self.attempts) = (used, attempts);
+        (self.attempts_unknown, self.costs_unknown) = (attempts_unknown, costs_unknown);
+        self.by_role.entry(role).or_default().add(usage);
+        for part in models {
+            self.model(&part.model).add(Some(&part.usage));
         }
+        if models.is_empty() {
+            self.model("").add(usage);
+        }
+    }
+
+    pub fn sum(&self) -> UsageSum {
+        UsageSum {
+            used: self.total,
+            attempts: self.attempts,
+            attempts_unknown: self.attempts_unknown,
+            costs_unknown: self.costs_unknown,
+        }
+    }
+
+    fn model(&mut self, name: &str) -> &mut UsageSum {
+        let name = if name.is_empty() { NOT_NAMED } else { name };
+        let has_room = self.by_model.len() < MODELS || self.by_model.contains_key(name);
+        self.by_model.entry(if has_room { name } else { OTHER_MODELS }.to_owned()).or_default()
     }
 }
 
@@ -149,6 +200,19 @@ mod tests {
         assert_eq!(sum(&[part(Some(2)), part(Some(5))]).unwrap().cost_micro_usd, Some(7));
         let unpriced = sum(&[part(Some(2)), part(None)]).unwrap();
         assert_eq!((unpriced.cost_micro_usd, unpriced.input_tokens), (None, 6));
+    }
+
+    #[test]
+    fn only_so_many_models_are_told_apart() {
+        let mut ledger = Ledger::default();
+        let used = Usage { input_tokens: 1, ..Usage::default() };
+        for number in 0..MODELS + 10 {
+            let model = ModelUsage { model: format!("m{number}"), usage: used, messages: 1 };
+            ledger.record(Role::Author, Some(&used), &[model]);
+        }
+        assert_eq!(ledger.by_model.len(), MODELS + 1);
+        assert_eq!(ledger.by_model[OTHER_MODELS].used.input_tokens, 10);
+        assert_eq!(ledger.total.input_tokens, MODELS as u64 + 10);
     }
 
     #[test]

@@ -307,7 +307,7 @@ fn attempt_started(state: &mut State, id: AttemptId, role: Role, task: Option<&T
 }
 
 fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
-    state.ledger.record(finished.role, finished.usage.as_ref());
+    state.ledger.record(finished.role, finished.usage.as_ref(), &finished.models);
     match finished.end {
         AttemptEnd::Normal => {
             state.run.agent_failures = 0;

@@ -4,6 +4,7 @@
 //! `UPDATE_SCENARIOS=1` rewrites the expectations: read what changed.
 #![allow(clippy::disallowed_methods, reason = "a switch in the environment rewrites the expectations")]
 
+mod history;
 mod input;
 mod old_logs;
 mod play;

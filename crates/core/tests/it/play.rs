@@ -11,7 +11,7 @@ use windlass_core::step::{create, step};
 use windlass_core::time::{Millis, Timestamp};
 
 use crate::script::{Scenario, span};
-use crate::{input, setup, show};
+use crate::{history, input, setup, show};
 
 /// 2026-01-01T00:00:00Z.
 const START: Timestamp = Timestamp(1_767_225_600_000);
@@ -33,6 +33,7 @@ pub fn play(scenario: &Scenario) -> String {
     for line in &scenario.inputs {
         play.line(&line.iter().map(String::as_str).collect::<Vec<_>>());
     }
+    history::agrees(&play.log, &play.state);
     play.out + &show::view(&play.state)
 }
 

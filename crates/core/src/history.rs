@@ -1,0 +1,589 @@
+//! What a loop's log tells that its state does not keep: one fold over the
+//! decisions, for everyone who shows or judges what happened. It needs no rule
+//! and no state. Each list keeps what its reader asked for; the sums and the
+//! counts are exact whatever is kept.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::event::{AttemptFinished, Decision, Event, IterationResult, ReviewRecorded};
+use crate::finding::{Finding, Life};
+use crate::gate::{CheckResult, Purpose};
+use crate::id::{AttemptId, BlobId, CommitId, FindingId, TaskId, TreeId};
+use crate::input::Asked;
+use crate::policy::Role;
+use crate::summary::Summary;
+use crate::time::{Millis, Timestamp};
+use crate::usage::{Ledger, ModelUsage, Usage, UsageSum};
+
+/// How much of a list is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    All,
+    Last(usize),
+}
+
+impl Keep {
+    pub const NOTHING: Self = Self::Last(0);
+
+    fn has_room(self, kept: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Last(most) => kept < most,
+        }
+    }
+}
+
+/// What is kept of each list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryLimits {
+    pub runs: Keep,
+    pub iterations: Keep,
+    pub attempts: Keep,
+    /// Runs of the gate, each with the results of its checks.
+    pub gates: Keep,
+    pub reviews: Keep,
+    /// Of findings the oldest closed one goes first.
+    pub findings: Keep,
+    pub landings: Keep,
+    pub timeline: Keep,
+}
+
+impl HistoryLimits {
+    /// Sums and counts only: a place to start from.
+    pub const NOTHING: Self = Self::each(Keep::NOTHING);
+    pub const ALL: Self = Self::each(Keep::All);
+    /// Enough for a page about a loop of any length.
+    pub const RECENT: Self = Self::each(Keep::Last(200));
+
+    const fn each(keep: Keep) -> Self {
+        Self {
+            runs: keep,
+            iterations: keep,
+            attempts: keep,
+            gates: keep,
+            reviews: keep,
+            findings: keep,
+            landings: keep,
+            timeline: keep,
+        }
+    }
+}
+
+/// A list that drops its oldest entries and remembers how many it was given.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BoundedList<T> {
+    keep: Keep,
+    /// How many there were, those that are dropped included.
+    pub total: u64,
+    last: VecDeque<T>,
+}
+
+impl<T> BoundedList<T> {
+    fn new(keep: Keep) -> Self {
+        Self { keep, total: 0, last: VecDeque::new() }
+    }
+
+    fn push(&mut self, entry: T) {
+        self.total += 1;
+        self.last.push_back(entry);
+        if let Keep::Last(most) = self.keep
+            && self.last.len() > most
+        {
+            self.last.pop_front();
+        }
+    }
+
+    /// The oldest that is kept first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+        self.last.iter()
+    }
+
+    pub fn last(&self) -> Option<&T> {
+        self.last.back()
+    }
+
+    fn find_last(&mut self, is_it: impl Fn(&T) -> bool) -> Option<&mut T> {
+        self.last.iter_mut().rev().find(|entry| is_it(entry))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct History {
+    /// Every start of a drive.
+    pub runs: BoundedList<RunRecord>,
+    pub iterations: BoundedList<IterationRecord>,
+    pub attempts: BoundedList<AttemptRecord>,
+    pub gates: BoundedList<GateRecord>,
+    /// The results whose run of the gate has no end yet.
+    pub unjudged: Vec<CheckRecord>,
+    pub reviews: BoundedList<ReviewRecord>,
+    findings: FindingRecords,
+    pub landings: BoundedList<LandingRecord>,
+    pub timeline: BoundedList<TimelineEntry>,
+    pub usage: UsageTables,
+    /// The iteration that is open, and its task.
+    open: Option<(u32, Option<TaskId>)>,
+    /// What the attempts that have not ended are about.
+    running: BTreeMap<AttemptId, Option<TaskId>>,
+}
+
+/// A drive that began, and what it was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunRecord {
+    pub event: u64,
+    pub at: Timestamp,
+    pub run: u32,
+    /// It went on with a run that an earlier drive began.
+    pub resumed: bool,
+    pub asked: Asked,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IterationRecord {
+    /// The number of the event that opened it.
+    pub event: u64,
+    pub iteration: u32,
+    /// None for a fix of the whole.
+    pub task: Option<TaskId>,
+    pub opened_at: Timestamp,
+    pub closed_at: Option<Timestamp>,
+    pub result: Option<IterationResult>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptRecord {
+    pub attempt: AttemptId,
+    pub role: Role,
+    /// None for the whole.
+    pub task: Option<TaskId>,
+    pub iteration: u32,
+    /// As it was named when the attempt ended; empty while it runs.
+    pub agent: String,
+    pub started_at: Timestamp,
+    /// None while it runs.
+    pub ended_at: Option<Timestamp>,
+    /// How it ended, in words; empty while it runs.
+    pub end: String,
+    pub duration_ms: Millis,
+    /// None when it did not say, or has not ended.
+    pub usage: Option<Usage>,
+    pub models: Vec<ModelUsage>,
+    pub summary: Summary,
+    /// What windlass saw of it.
+    pub notes: Vec<String>,
+    pub brief: Option<BlobId>,
+    pub transcript: Option<BlobId>,
+    /// What it left, where that was recorded.
+    pub tree: Option<TreeId>,
+}
+
+/// One run of the gate, as it is on record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GateRecord {
+    /// The number of the event that says what came of it.
+    pub event: u64,
+    pub at: Timestamp,
+    pub purpose: Purpose,
+    pub tree: TreeId,
+    pub checks: Vec<String>,
+    pub results: Vec<CheckRecord>,
+    /// What came of it then.
+    pub passed: bool,
+    pub flaky: Vec<String>,
+}
+
+/// One check, run once, and the number of its event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckRecord {
+    pub event: u64,
+    pub at: Timestamp,
+    pub purpose: Purpose,
+    pub tree: TreeId,
+    pub result: CheckResult,
+    /// The event in one line.
+    pub line: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewRecord {
+    pub event: u64,
+    pub at: Timestamp,
+    pub review: ReviewRecorded,
+}
+
+/// How many changes of one finding are kept: the last ones.
+pub const FINDING_CHANGES: usize = 20;
+
+/// A finding as it is, and how it came to be so.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FindingRecord {
+    pub finding: Finding,
+    pub opened: FindingChange,
+    /// What happened to it since.
+    pub changes: BoundedList<FindingChange>,
+}
+
+impl FindingRecord {
+    /// Why the operator waived it; empty where nobody did.
+    pub fn waiver(&self) -> &str {
+        let waived = self.changes.iter().rev().find(|change| change.life == Life::Waived);
+        waived.map_or("", |change| &change.why)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FindingChange {
+    pub event: u64,
+    pub at: Timestamp,
+    pub life: Life,
+    /// The operator's words, where it was waived.
+    pub why: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LandingRecord {
+    pub event: u64,
+    pub at: Timestamp,
+    /// None where no task was at work.
+    pub task: Option<TaskId>,
+    pub commit: CommitId,
+    pub tree: TreeId,
+}
+
+/// One event for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TimelineEntry {
+    pub event: u64,
+    pub at: Timestamp,
+    pub line: String,
+}
+
+/// What attempts used. There are as many rows as tasks, days, roles and models.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageTables {
+    /// In all, by role and by model.
+    pub ledger: Ledger,
+    pub by_task: BTreeMap<TaskId, UsageSum>,
+    /// The attempts that were about no task.
+    pub whole: UsageSum,
+    /// By the day on which an attempt ended, in UTC.
+    pub by_day: BTreeMap<String, UsageSum>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+struct FindingRecords {
+    keep: Keep,
+    total: u64,
+    kept: BTreeMap<FindingId, FindingRecord>,
+}
+
+/// Where an event stands in the log.
+#[derive(Clone, Copy)]
+struct Moment {
+    event: u64,
+    at: Timestamp,
+}
+
+impl History {
+    pub fn new(limits: HistoryLimits) -> Self {
+        Self {
+            runs: BoundedList::new(limits.runs),
+            iterations: BoundedList::new(limits.iterations),
+            attempts: BoundedList::new(limits.attempts),
+            gates: BoundedList::new(limits.gates),
+            unjudged: Vec::new(),
+            reviews: BoundedList::new(limits.reviews),
+            findings: FindingRecords { keep: limits.findings, total: 0, kept: BTreeMap::new() },
+            landings: BoundedList::new(limits.landings),
+            timeline: BoundedList::new(limits.timeline),
+            usage: UsageTables::default(),
+            open: None,
+            running: BTreeMap::new(),
+        }
+    }
+
+    /// Adds one decision, whose first event has this number.
+    pub fn note(&mut self, first_event: u64, decision: &Decision) {
+        for (number, event) in (first_event..).zip(&decision.events) {
+            let moment = Moment { event: number, at: decision.at };
+            self.event(moment, event);
+            if self.timeline.keep != Keep::NOTHING {
+                self.timeline.push(TimelineEntry::of(number, decision.at, event));
+            } else {
+                self.timeline.total += 1;
+            }
+        }
+    }
+
+    /// The findings that are kept, in the order of their ids.
+    pub fn findings(&self) -> impl Iterator<Item = &FindingRecord> {
+        self.findings.kept.values()
+    }
+
+    pub fn finding(&self, id: &FindingId) -> Option<&FindingRecord> {
+        self.findings.kept.get(id)
+    }
+
+    /// How many findings were opened.
+    pub fn findings_total(&self) -> u64 {
+        self.findings.total
+    }
+
+    /// Every result of a check that is kept, in order.
+    pub fn checks(&self) -> impl Iterator<Item = &CheckRecord> {
+        self.gates.iter().flat_map(|gate| &gate.results).chain(&self.unjudged)
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "a history lists some events; the timeline has all")]
+    fn event(&mut self, moment: Moment, event: &Event) {
+        match event {
+            Event::RunStarted { run, asked } | Event::RunResumed { run, asked } => {
+                let Moment { event: number, at } = moment;
+                let resumed = matches!(event, Event::RunResumed { .. });
+                self.runs.push(RunRecord { event: number, at, run: *run, resumed, asked: asked.clone() });
+            }
+            Event::RunRestarted { .. } => {
+                self.open = None;
+                self.running.clear();
+            }
+            Event::IterationOpened { iteration, task, .. } => {
+                self.iteration_opened(moment, *iteration, task.as_ref());
+            }
+            Event::IterationClosed { iteration, result, .. } => {
+                self.iteration_closed(moment, *iteration, *result);
+            }
+            Event::AttemptStarted { attempt, role, iteration, task } => {
+                self.running.insert(*attempt, task.clone());
+                self.attempts
+                    .push(AttemptRecord::begin(moment, *attempt, *role).about(*iteration, task.as_ref()));
+            }
+            Event::AttemptFinished(finished) => self.attempt_finished(moment, finished),
+            Event::TreeRecorded(recorded) => {
+                if let Some(of) = self.attempts.find_last(|of| of.attempt == recorded.attempt) {
+                    of.tree = Some(recorded.tree.clone());
+                }
+            }
+            Event::CheckFinished { .. } if self.gates.keep != Keep::NOTHING => {
+                self.unjudged.extend(CheckRecord::of(moment, event));
+            }
+            Event::GatePassed { .. } | Event::GateFailed { .. } => self.gate_ended(moment, event),
+            Event::ReviewRecorded(review) => {
+                let review = (**review).clone();
+                self.reviews.push(ReviewRecord { event: moment.event, at: moment.at, review });
+            }
+            Event::FindingOpened(finding) => self.findings.opened(moment, finding),
+            Event::FindingCarried { finding } => {
+                self.findings.changed(finding, FindingChange::at(moment, Life::Carried));
+            }
+            Event::FindingRemeasured { finding, diff } => {
+                if let Some(of) = self.findings.kept.get_mut(finding) {
+                    of.finding.diff.clone_from(diff);
+                }
+            }
+            Event::FindingResolved { finding } => {
+                self.findings.changed(finding, FindingChange::at(moment, Life::Resolved));
+            }
+            Event::FindingWaived { finding, why } => {
+                let waived = FindingChange { why: why.clone(), ..FindingChange::at(moment, Life::Waived) };
+                self.findings.changed(finding, waived);
+            }
+            Event::Landed { commit, tree } => self.landings.push(LandingRecord {
+                event: moment.event,
+                at: moment.at,
+                task: self.open.as_ref().and_then(|(_, task)| task.clone()),
+                commit: commit.clone(),
+                tree: tree.clone(),
+            }),
+            _ => {}
+        }
+    }
+
+    fn iteration_opened(&mut self, moment: Moment, iteration: u32, task: Option<&TaskId>) {
+        self.open = Some((iteration, task.cloned()));
+        self.iterations.push(IterationRecord {
+            event: moment.event,
+            iteration,
+            task: task.cloned(),
+            opened_at: moment.at,
+            closed_at: None,
+            result: None,
+        });
+    }
+
+    fn iteration_closed(&mut self, moment: Moment, iteration: u32, result: IterationResult) {
+        self.open = None;
+        if let Some(of) = self.iterations.find_last(|of| of.iteration == iteration) {
+            of.closed_at = Some(moment.at);
+            of.result = Some(result);
+        }
+    }
+
+    fn attempt_finished(&mut self, moment: Moment, finished: &AttemptFinished) {
+        let task = self.running.remove(&finished.attempt).flatten();
+        self.usage.record(moment.at, task, finished);
+        if let Some(of) = self.attempts.find_last(|of| of.attempt == finished.attempt) {
+            of.finish(moment.at, finished);
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "two events end a run of the gate")]
+    fn gate_ended(&mut self, moment: Moment, event: &Event) {
+        let (purpose, tree, checks, flaky) = match event {
+            Event::GatePassed { purpose, tree, checks, flaky } => (purpose, tree, checks, Some(flaky)),
+            Event::GateFailed { purpose, tree, checks, .. } => (purpose, tree, checks, None),
+            _ => return,
+        };
+        self.gates.push(GateRecord {
+            event: moment.event,
+            at: moment.at,
+            purpose: *purpose,
+            tree: tree.clone(),
+            checks: checks.clone(),
+            results: std::mem::take(&mut self.unjudged),
+            passed: flaky.is_some(),
+            flaky: flaky.cloned().unwrap_or_default(),
+        });
+    }
+}
+
+impl AttemptRecord {
+    fn begin(moment: Moment, attempt: AttemptId, role: Role) -> Self {
+        Self {
+            attempt,
+            role,
+            task: None,
+            iteration: 0,
+            agent: String::new(),
+            started_at: moment.at,
+            ended_at: None,
+            end: String::new(),
+            duration_ms: Millis(0),
+            usage: None,
+            models: Vec::new(),
+            summary: Summary::default(),
+            notes: Vec::new(),
+            brief: None,
+            transcript: None,
+            tree: None,
+        }
+    }
+
+    fn about(self, iteration: u32, task: Option<&TaskId>) -> Self {
+        Self { iteration, task: task.cloned(), ..self }
+    }
+
+    fn finish(&mut self, at: Timestamp, finished: &AttemptFinished) {
+        self.agent.clone_from(&finished.agent);
+        self.ended_at = Some(at);
+        self.end = finished.end.to_string();
+        self.duration_ms = finished.duration_ms;
+        self.usage = finished.usage;
+        self.models.clone_from(&finished.models);
+        self.summary.clone_from(&finished.summary);
+        self.notes.clone_from(&finished.notes);
+        self.brief.clone_from(&finished.brief);
+        self.transcript.clone_from(&finished.transcript);
+    }
+}
+
+impl CheckRecord {
+    fn of(moment: Moment, event: &Event) -> Option<Self> {
+        let Event::CheckFinished {
+            purpose,
+            tree,
+            check,
+            exit_code,
+            signal,
+            timed_out,
+            duration_ms,
+            output,
+            excerpt,
+            strays,
+            again,
+            tally,
+            control,
+        } = event
+        else {
+            return None;
+        };
+        let result = CheckResult {
+            check: check.clone(),
+            exit_code: *exit_code,
+            signal: *signal,
+            timed_out: *timed_out,
+            duration_ms: *duration_ms,
+            output: output.clone(),
+            excerpt: excerpt.clone(),
+            strays: *strays,
+            again: *again,
+            tally: tally.as_deref().cloned(),
+            control: control.as_deref().cloned(),
+        };
+        let Moment { event: number, at } = moment;
+        let (purpose, tree) = (*purpose, tree.clone());
+        Some(Self { event: number, at, purpose, tree, result, line: event.to_string() })
+    }
+}
+
+impl TimelineEntry {
+    pub fn of(number: u64, at: Timestamp, event: &Event) -> Self {
+        Self { event: number, at, line: event.to_string() }
+    }
+}
+
+impl FindingChange {
+    fn at(moment: Moment, life: Life) -> Self {
+        Self { event: moment.event, at: moment.at, life, why: String::new() }
+    }
+}
+
+impl FindingRecords {
+    fn opened(&mut self, moment: Moment, finding: &Finding) {
+        self.total += 1;
+        if self.keep == Keep::NOTHING {
+            return;
+        }
+        if !self.keep.has_room(self.kept.len()) {
+            self.drop_one();
+        }
+        let record = FindingRecord {
+            finding: finding.clone(),
+            opened: FindingChange::at(moment, finding.life),
+            changes: BoundedList::new(Keep::Last(FINDING_CHANGES)),
+        };
+        self.kept.insert(finding.id.clone(), record);
+    }
+
+    fn drop_one(&mut self) {
+        let oldest = |closed: bool| {
+            let of = self.kept.values().filter(|of| !closed || !of.finding.is_open());
+            of.min_by_key(|of| of.opened.event).map(|of| of.finding.id.clone())
+        };
+        if let Some(id) = oldest(true).or_else(|| oldest(false)) {
+            self.kept.remove(&id);
+        }
+    }
+
+    fn changed(&mut self, id: &FindingId, change: FindingChange) {
+        if let Some(of) = self.kept.get_mut(id) {
+            of.finding.life = change.life;
+            of.changes.push(change);
+        }
+    }
+}
+
+impl UsageTables {
+    fn record(&mut self, at: Timestamp, task: Option<TaskId>, finished: &AttemptFinished) {
+        let used = finished.usage.as_ref();
+        self.ledger.record(finished.role, used, &finished.models);
+        match task {
+            Some(task) => self.by_task.entry(task).or_default().add(used),
+            None => self.whole.add(used),
+        }
+        self.by_day.entry(at.day()).or_default().add(used);
+    }
+}

@@ -1,0 +1,72 @@
+//! What the history of a log must have in common with its state and its view.
+
+use windlass_core::event::Decision;
+use windlass_core::history::{BoundedList, History, HistoryLimits, Keep};
+use windlass_core::state::State;
+use windlass_core::usage::UsageSum;
+use windlass_core::view::{UsageView, View};
+
+pub fn agrees(log: &[Decision], state: &State) {
+    let all = folded(log, HistoryLimits::ALL);
+    let view = View::of(state);
+    assert_eq!(UsageView::of(&all.usage.ledger), view.usage);
+    assert_eq!(all.usage.ledger, state.ledger);
+    let by_task = total(all.usage.by_task.values().chain([&all.usage.whole]));
+    assert_eq!(by_task, state.ledger.sum(), "each attempt is about one task or the whole");
+    assert_eq!(total(all.usage.by_day.values()), state.ledger.sum(), "each attempt ended on one day");
+    assert!(all.findings().map(|of| &of.finding).eq(state.findings.values()), "{:#?}", all);
+    for of in all.findings() {
+        let last = of.changes.last().unwrap_or(&of.opened);
+        assert_eq!(last.life, of.finding.life, "the last change made it what it is");
+    }
+    assert_eq!(all.timeline.total, view.events);
+    assert_eq!(all.reviews.total, u64::from(view.reviews));
+    assert_eq!(all.iterations.last().map_or(0, |last| last.iteration), state.iterations);
+    assert_eq!(all.attempts.iter().filter(|of| of.ended_at.is_some()).count() as u64, view.usage.attempts);
+    assert_eq!(all.landings.last().map(|last| &last.commit), view.commit.as_ref());
+    let numbers = |history: &History| history.checks().map(|of| of.event).collect::<Vec<_>>();
+    assert!(numbers(&all).is_sorted(), "{:?}", numbers(&all));
+    bounded(log, &all);
+}
+
+/// A history that keeps less has the end of the same lists, and the same sums.
+fn bounded(log: &[Decision], all: &History) {
+    let two = Keep::Last(2);
+    let few =
+        folded(log, HistoryLimits { findings: two, timeline: two, attempts: two, ..HistoryLimits::ALL });
+    assert_eq!(few.usage, all.usage);
+    assert!(few.findings().count() <= 2);
+    assert_eq!(few.findings_total(), all.findings_total());
+    same_end(&few.timeline, &all.timeline);
+    same_end(&few.attempts, &all.attempts);
+    let none = folded(log, HistoryLimits::NOTHING);
+    assert_eq!((&none.usage, none.timeline.total), (&all.usage, all.timeline.total));
+    assert!(none.timeline.last().is_none() && none.gates.last().is_none() && none.unjudged.is_empty());
+}
+
+fn same_end<T: PartialEq + std::fmt::Debug>(few: &BoundedList<T>, all: &BoundedList<T>) {
+    assert_eq!(few.total, all.total);
+    let end = all.iter().rev().take(2).collect::<Vec<_>>();
+    assert_eq!(few.iter().rev().collect::<Vec<_>>(), end);
+}
+
+fn folded(log: &[Decision], limits: HistoryLimits) -> History {
+    let mut history = History::new(limits);
+    let mut first = 1;
+    for decision in log {
+        history.note(first, decision);
+        first += decision.events.len() as u64;
+    }
+    history
+}
+
+fn total<'s>(sums: impl Iterator<Item = &'s UsageSum>) -> UsageSum {
+    let mut total = UsageSum::default();
+    for sum in sums {
+        total.used.add(&sum.used);
+        total.attempts += sum.attempts;
+        total.attempts_unknown += sum.attempts_unknown;
+        total.costs_unknown += sum.costs_unknown;
+    }
+    total
+}
