@@ -26,7 +26,7 @@ use windlass_workspace::{Repository, Vault};
 use crate::ground::{Ground, GroundError};
 use crate::project::Project;
 use crate::surroundings::Surroundings;
-use history::History;
+use history::RecordedLoop;
 
 /// The version of this shape. It changes when a field changes its meaning.
 pub const SCHEMA: &str = "windlass.proof.v1";
@@ -270,7 +270,7 @@ pub enum ProveError {
 
 /// What the steps look at.
 struct Scene<'a> {
-    history: &'a History,
+    history: &'a RecordedLoop,
     reader: &'a dyn ReadStore,
     vault: &'a Vault,
     repository: &'a Repository,
@@ -278,7 +278,7 @@ struct Scene<'a> {
 
 /// Fails only where nothing could be looked at; what does not hold is in the proof.
 pub fn prove(reader: &dyn ReadStore, asked: &Asked) -> Result<Proof, ProveError> {
-    let history = match History::read(reader, &asked.name) {
+    let history = match RecordedLoop::read(reader, &asked.name) {
         Ok(history) => history,
         Err(why) => return Ok(unreadable(asked.name.clone(), why)),
     };

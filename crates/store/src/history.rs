@@ -2,6 +2,7 @@
 //! pages through it here.
 
 use windlass_core::event::Decision;
+use windlass_core::history::{History, HistoryLimits};
 use windlass_core::id::{LoopName, Seq};
 use windlass_core::state::State;
 use windlass_core::view::{FOLD_VERSION, View};
@@ -59,6 +60,20 @@ pub fn fold_with<L: ReadLog + ?Sized>(
         look(state, &record, &decision);
     }
     state.ok_or_else(|| HistoryError::NoSuchLoop(name.clone()))
+}
+
+/// What a loop's log tells beyond its state, as far as the limits keep it.
+pub fn history<L: ReadLog + ?Sized>(
+    log: &L,
+    name: &LoopName,
+    limits: HistoryLimits,
+) -> Result<History, HistoryError> {
+    let mut history = History::new(limits);
+    for read in decisions(log, name, Seq(0)) {
+        let (record, decision) = read?;
+        history.note(record.first_event, &decision);
+    }
+    Ok(history)
 }
 
 /// The View of a loop whose log ends here: the one that was kept, or, where

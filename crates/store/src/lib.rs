@@ -37,7 +37,7 @@ pub mod upcast;
 
 pub use blobs::{BlobError, Blobs, ReadBlobs};
 pub use follow::{Follow, Followed, Subscription, Wake};
-pub use history::{HistoryError, decisions, fold, fold_with, view};
+pub use history::{HistoryError, decisions, fold, fold_with, history, view};
 pub use inbox::{Inbox, NewCommand, SendError, SentCommand};
 pub use layout::{StateDir, StateDirError, VaultDir};
 pub use lease::{Holder, Lease, LeaseError, LeaseOwner, Leases, ReadLeases};

@@ -1,5 +1,6 @@
 //! `windlass log`: what happened, event by event.
 
+use windlass_core::history::TimelineEntry;
 use windlass_core::id::Seq;
 use windlass_driver::trail::event_line;
 use windlass_store::decisions;
@@ -22,8 +23,8 @@ pub fn log(locations: &Locations, asked: &LogArgs) -> Result<Exit, Failure> {
             let written = if asked.json {
                 out.machine_line(&event_line(seq, decision.at, event))
             } else {
-                let words = text::clean(&event.to_string());
-                out.line(&format!("{seq:>5}  {}  {words}", text::clock(decision.at)))
+                let TimelineEntry { event, at, line } = TimelineEntry::of(seq, decision.at, event);
+                out.line(&format!("{event:>5}  {}  {}", text::clock(at), text::clean(&line)))
             };
             written.or_error()?;
         }

@@ -2,41 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::json;
-use windlass_core::usage::{ModelUsage, Usage};
+use windlass_core::history::{HistoryLimits, Keep, UsageTables};
+use windlass_core::usage::{Usage, UsageSum};
 
-use super::show::{AttemptRow, LoopHistory};
 use crate::args::LoopArgs;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail};
 use crate::place::{Locations, ProjectStore, StoredLoop};
 use crate::show::json as print_json;
 use crate::show::out::say;
 use crate::show::view;
-
-/// A sum, and how many attempts it knows nothing of.
-#[derive(Clone, Debug, Default, Serialize)]
-struct Sum {
-    #[serde(flatten)]
-    used: Usage,
-    attempts: u64,
-    attempts_unknown: u64,
-    costs_unknown: u64,
-}
-
-impl Sum {
-    fn add(&mut self, used: Option<&Usage>) {
-        self.attempts += 1;
-        match used {
-            Some(used) => {
-                self.used.add(used);
-                self.costs_unknown += u64::from(used.cost_micro_usd.is_none());
-            }
-            None => self.attempts_unknown += 1,
-        }
-    }
-}
 
 pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
     let place = locations.project_store()?;
@@ -50,14 +26,10 @@ pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
     }
     let (reader, row) = place.find(asked.name.as_deref())?;
     let seen = place.view(&row)?;
-    let history = LoopHistory::read(&*reader, &row)?;
-    let attempts = &history.attempts;
-    let tables = [
-        ("by_role", sums(attempts, |attempt| attempt.role.to_owned())),
-        ("by_task", sums(attempts, |attempt| attempt.task.clone().unwrap_or_else(|| "the whole".to_owned()))),
-        ("by_model", by_model(attempts)),
-        ("by_day", sums(attempts, |attempt| attempt.day.clone())),
-    ];
+    let limits = HistoryLimits { attempts: Keep::All, ..HistoryLimits::NOTHING };
+    let history = windlass_store::history(&*reader, &row.name, limits).or_error()?;
+    let attempts: Vec<_> = history.attempts.iter().filter(|attempt| attempt.ended_at.is_some()).collect();
+    let tables = tables(&history.usage);
     if asked.json {
         let mut printed = json!({ "loop": row.name, "total": seen.usage, "attempts": attempts });
         for (name, table) in tables {
@@ -74,7 +46,7 @@ pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
     say!("\nby attempt");
     for attempt in attempts {
         let used = attempt.usage.as_ref().map_or_else(|| "unknown".to_owned(), buckets);
-        say!("  {:<4} {:<9} {used}", attempt.attempt, attempt.role);
+        say!("  {:<4} {:<9} {used}", attempt.attempt.0, attempt.role.name());
     }
     Ok(Exit::Done)
 }
@@ -94,30 +66,25 @@ fn all(place: &ProjectStore, rows: &[StoredLoop], as_json: bool) -> Result<Exit,
     Ok(Exit::Done)
 }
 
-fn sums(attempts: &[AttemptRow], key: impl Fn(&AttemptRow) -> String) -> BTreeMap<String, Sum> {
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    for attempt in attempts {
-        sums.entry(key(attempt)).or_default().add(attempt.usage.as_ref());
+/// Each table under the name it has in JSON.
+fn tables(usage: &UsageTables) -> [(&'static str, BTreeMap<String, UsageSum>); 4] {
+    let mut by_task = named(&usage.by_task);
+    if usage.whole.attempts > 0 {
+        by_task.insert("the whole".to_owned(), usage.whole.clone());
     }
-    sums
+    [
+        ("by_role", named(&usage.ledger.by_role)),
+        ("by_task", by_task),
+        ("by_model", named(&usage.ledger.by_model)),
+        ("by_day", named(&usage.by_day)),
+    ]
 }
 
-/// An attempt counts for each model it used; one that named none counts for its agent.
-fn by_model(attempts: &[AttemptRow]) -> BTreeMap<String, Sum> {
-    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    for attempt in attempts {
-        for ModelUsage { model, usage, .. } in &attempt.models {
-            let name = if model.is_empty() { "not named" } else { model };
-            sums.entry(name.to_owned()).or_default().add(Some(usage));
-        }
-        if attempt.models.is_empty() {
-            sums.entry("not named".to_owned()).or_default().add(attempt.usage.as_ref());
-        }
-    }
-    sums
+fn named<K: ToString>(sums: &BTreeMap<K, UsageSum>) -> BTreeMap<String, UsageSum> {
+    sums.iter().map(|(key, sum)| (key.to_string(), sum.clone())).collect()
 }
 
-fn print(sums: &BTreeMap<String, Sum>) {
+fn print(sums: &BTreeMap<String, UsageSum>) {
     let width = sums.keys().map(|name| name.chars().count()).max().unwrap_or(0).min(30);
     for (name, sum) in sums {
         let used = match sum.attempts_unknown {

@@ -1,10 +1,9 @@
 //! A loop's whole log, with what a proof needs of it beside the state.
 
-use std::collections::BTreeMap;
-
-use windlass_core::event::{Event, ReviewRecorded};
+use windlass_core::event::Event;
 use windlass_core::finding::{Finding, Life};
-use windlass_core::id::{FindingId, LoopName, TaskId, TreeId};
+use windlass_core::history::{FindingRecord, History, HistoryLimits, Keep, ReviewRecord};
+use windlass_core::id::{LoopName, TaskId, TreeId};
 use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::{State, TaskState, TaskStatus};
 use windlass_core::view::{FOLD_VERSION, View};
@@ -12,113 +11,50 @@ use windlass_gate::definition;
 use windlass_store::{ReadLog, fold_with};
 use windlass_workspace::Vault;
 
-use super::judged::{self, Numbered, Run, Wanted};
+use super::judged::{self, Wanted};
 use super::{Check, Gate, OpenFinding, Point, Protected, Record, Review, Task, WaivedFinding};
 
-pub(super) struct History {
+/// A proof rests on every run, gate, review, finding and landing there was.
+const NEEDED: HistoryLimits = HistoryLimits {
+    iterations: Keep::NOTHING,
+    attempts: Keep::NOTHING,
+    timeline: Keep::NOTHING,
+    ..HistoryLimits::ALL
+};
+
+pub(super) struct RecordedLoop {
     pub state: State,
     pub records: u64,
     pub head: String,
-    /// Every run of the gate, in order.
-    pub runs: Vec<Run>,
-    /// The results whose run has no end yet.
-    pub results: Vec<Numbered>,
-    /// Why the operator waived each finding.
-    pub waivers: BTreeMap<FindingId, String>,
-    pub reviews: Vec<ReviewRecorded>,
-    /// The trees that landed, in order, and whether a finisher made the last.
-    pub landed: Vec<TreeId>,
+    pub past: History,
+    /// Whether a finisher made the last commit of the open run.
     pub finished_by_agent: bool,
-    /// The least that any drive was confined by.
-    pub sandbox: Option<ProvenSandbox>,
 }
 
-impl History {
+impl RecordedLoop {
     /// The reader checks the hash chain page by page and against the loop's own row; why it does not hold is
     /// the error.
     pub fn read(log: &dyn ReadLog, name: &LoopName) -> Result<Self, String> {
-        let mut history: Option<Self> = None;
-        let folded = fold_with(log, name, |state, record, decision| {
-            let history = history.get_or_insert_with(|| Self::begin(state.clone()));
-            history.records += 1;
-            history.head = record.hash.to_string();
-            history.state.clone_from(state);
-            for (event, number) in decision.events.iter().zip(record.first_event..) {
-                history.note(number, event);
+        let (mut records, mut head, mut finished_by_agent) = (0, String::new(), false);
+        let mut past = History::new(NEEDED);
+        let folded = fold_with(log, name, |_, record, decision| {
+            records += 1;
+            head = record.hash.to_string();
+            past.note(record.first_event, decision);
+            for event in &decision.events {
+                finished_by_agent = by_finisher(event).unwrap_or(finished_by_agent);
             }
         });
-        folded.map_err(|error| error.to_string())?;
-        let history = history.ok_or_else(|| format!("loop {name} has no records"))?;
-        history.agrees(log, name)?;
-        Ok(history)
+        let state = folded.map_err(|error| error.to_string())?;
+        let recorded = Self { state, records, head, past, finished_by_agent };
+        recorded.agrees(log, name)?;
+        Ok(recorded)
     }
 
-    fn begin(state: State) -> Self {
-        Self {
-            state,
-            records: 0,
-            head: String::new(),
-            runs: Vec::new(),
-            results: Vec::new(),
-            waivers: BTreeMap::new(),
-            reviews: Vec::new(),
-            landed: Vec::new(),
-            finished_by_agent: false,
-            sandbox: None,
-        }
-    }
-
-    #[expect(clippy::wildcard_enum_match_arm, reason = "a proof picks the events it rests on")]
-    fn note(&mut self, number: u64, event: &Event) {
-        match event {
-            Event::CheckFinished { .. } => self.results.extend(Numbered::of(number, event)),
-            Event::GatePassed { purpose, tree, checks, flaky } => {
-                self.gate_ended(Run {
-                    event: number,
-                    purpose: *purpose,
-                    tree: tree.clone(),
-                    checks: checks.clone(),
-                    results: Vec::new(),
-                    passed: true,
-                    flaky: flaky.clone(),
-                });
-            }
-            Event::GateFailed { purpose, tree, checks, .. } => {
-                self.gate_ended(Run {
-                    event: number,
-                    purpose: *purpose,
-                    tree: tree.clone(),
-                    checks: checks.clone(),
-                    results: Vec::new(),
-                    passed: false,
-                    flaky: Vec::new(),
-                });
-            }
-            Event::FindingWaived { finding, why } => {
-                self.waivers.insert(finding.clone(), why.clone());
-            }
-            Event::ReviewRecorded(review) => self.reviews.push((**review).clone()),
-            Event::FinishRecorded { .. } => self.finished_by_agent = true,
-            Event::Landed { tree, .. } => self.landed.push(tree.clone()),
-            Event::RunStarted { asked, .. } => {
-                self.finished_by_agent = false;
-                self.drive(&asked.sandbox);
-            }
-            Event::RunResumed { asked, .. } => self.drive(&asked.sandbox),
-            Event::RunRestarted { .. } => self.finished_by_agent = false,
-            _ => {}
-        }
-    }
-
-    fn gate_ended(&mut self, run: Run) {
-        let results = std::mem::take(&mut self.results);
-        self.runs.push(Run { results, ..run });
-    }
-
-    fn drive(&mut self, proven: &ProvenSandbox) {
-        if self.sandbox.as_ref().is_none_or(|least| proven.level < least.level) {
-            self.sandbox = Some(proven.clone());
-        }
+    /// The least that any drive was confined by.
+    fn sandbox(&self) -> ProvenSandbox {
+        let proven = self.past.runs.iter().map(|run| &run.asked.sandbox);
+        proven.min_by_key(|proven| proven.level).cloned().unwrap_or_default()
     }
 
     /// The row of the loop is written with every record; one that tells something else was changed, or the
@@ -177,10 +113,15 @@ impl History {
             checks,
             tasks: state.tasks.iter().map(|task| self.task(vault, task)).collect(),
             protected,
-            sandbox: self.sandbox.clone().unwrap_or_default(),
-            reviews: self.reviews.iter().map(review).collect(),
+            sandbox: self.sandbox(),
+            reviews: self.past.reviews.iter().map(review).collect(),
             findings: state.findings.values().filter(|finding| finding.is_open()).map(open_finding).collect(),
-            waived: self.waived().map(|finding| self.waived_finding(finding)).collect(),
+            waived: self
+                .past
+                .findings()
+                .filter(|of| of.finding.life == Life::Waived)
+                .map(waived_finding)
+                .collect(),
         }
     }
 
@@ -204,25 +145,35 @@ impl History {
     }
 
     fn proofs(&self, wanted: Wanted<'_>) -> Vec<Check> {
-        judged::find(self, wanted).map_or_else(Vec::new, |run| run.proofs(self, wanted.task))
+        judged::find(self, wanted).map_or_else(Vec::new, |run| judged::proofs(self, run, wanted.task))
     }
 
     pub fn waived(&self) -> impl Iterator<Item = &Finding> {
         self.state.findings.values().filter(|finding| finding.life == Life::Waived)
     }
+}
 
-    fn waived_finding(&self, finding: &Finding) -> WaivedFinding {
-        WaivedFinding {
-            id: finding.id.clone(),
-            task: finding.task.clone(),
-            severity: finding.severity,
-            description: finding.description.clone(),
-            why: self.waivers.get(&finding.id).cloned().unwrap_or_default(),
-        }
+/// What an event says of who made the last commit, if anything.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a proof picks the events it rests on")]
+fn by_finisher(event: &Event) -> Option<bool> {
+    match event {
+        Event::FinishRecorded { .. } => Some(true),
+        Event::RunStarted { .. } | Event::RunRestarted { .. } => Some(false),
+        _ => None,
     }
 }
 
-fn review(review: &ReviewRecorded) -> Review {
+fn waived_finding(of: &FindingRecord) -> WaivedFinding {
+    WaivedFinding {
+        id: of.finding.id.clone(),
+        task: of.finding.task.clone(),
+        severity: of.finding.severity,
+        description: of.finding.description.clone(),
+        why: of.waiver().to_owned(),
+    }
+}
+
+fn review(ReviewRecord { review, .. }: &ReviewRecord) -> Review {
     Review {
         attempt: review.attempt,
         iteration: review.iteration,

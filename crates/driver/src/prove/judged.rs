@@ -4,34 +4,14 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::event::Event;
 use windlass_core::finding::{Finding, Life, Origin};
 use windlass_core::gate::{CheckResult, Control, FailingCheck, GateSummary, Purpose};
+use windlass_core::history::GateRecord;
 use windlass_core::id::{TaskId, TreeId};
 use windlass_core::tally::Tally;
 
-use super::history::History;
+use super::history::RecordedLoop;
 use super::{Check, Try};
-
-/// One run of the gate, as it is on record.
-pub(super) struct Run {
-    /// The number of the event that says what came of it.
-    pub event: u64,
-    pub purpose: Purpose,
-    pub tree: TreeId,
-    pub checks: Vec<String>,
-    pub results: Vec<Numbered>,
-    /// What came of it then.
-    pub passed: bool,
-    pub flaky: Vec<String>,
-}
-
-/// A result, and the number of its event.
-#[derive(Clone)]
-pub(super) struct Numbered {
-    pub event: u64,
-    pub result: CheckResult,
-}
 
 /// Which run is asked for; without a task, of the whole.
 #[derive(Clone, Copy)]
@@ -43,54 +23,16 @@ pub(super) struct Wanted<'a> {
 
 /// A run that holds.
 pub(super) struct Judged<'h> {
-    run: &'h Run,
+    run: &'h GateRecord,
     /// The checks that are red, each with the waived finding it is red by.
     pub waived: Vec<(String, &'h Finding)>,
 }
 
-impl Numbered {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "one event is a result")]
-    pub fn of(event: u64, what: &Event) -> Option<Self> {
-        match what {
-            Event::CheckFinished {
-                check,
-                exit_code,
-                signal,
-                timed_out,
-                duration_ms,
-                output,
-                excerpt,
-                strays,
-                again,
-                tally,
-                control,
-                ..
-            } => {
-                let result = CheckResult {
-                    check: check.clone(),
-                    exit_code: *exit_code,
-                    signal: *signal,
-                    timed_out: *timed_out,
-                    duration_ms: *duration_ms,
-                    output: output.clone(),
-                    excerpt: excerpt.clone(),
-                    strays: *strays,
-                    again: *again,
-                    tally: tally.as_deref().cloned(),
-                    control: control.as_deref().cloned(),
-                };
-                Some(Self { event, result })
-            }
-            _ => None,
-        }
-    }
-}
-
-pub(super) fn judge<'h>(history: &'h History, wanted: Wanted<'_>) -> Result<Judged<'h>, String> {
+pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result<Judged<'h>, String> {
     let Wanted { tree, checks, task } = wanted;
     let run = find(history, wanted)
         .ok_or_else(|| format!("no gate is on record for tree {tree} with {}", checks.join(", ")))?;
-    let summary = run.summary(history);
+    let summary = summary(run, history);
     if (summary.passed, &summary.flaky) != (run.passed, &run.flaky) {
         return Err(format!(
             "the gate of event {} is on record as {}, but its results are {}",
@@ -117,21 +59,21 @@ fn told(passed: bool, flaky: &[String]) -> String {
 }
 
 /// The last run for this purpose; one for the other, where its result was used again.
-pub(super) fn find<'h>(history: &'h History, wanted: Wanted<'_>) -> Option<&'h Run> {
+pub(super) fn find<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Option<&'h GateRecord> {
     let names: BTreeSet<&String> = wanted.checks.iter().collect();
-    let fits = |run: &&Run| {
+    let fits = |run: &&GateRecord| {
         run.purpose != Purpose::Baseline
             && run.tree == *wanted.tree
             && run.checks.iter().collect::<BTreeSet<_>>() == names
     };
     let purpose = if wanted.task.is_some() { Purpose::Task } else { Purpose::Final };
-    let runs = || history.runs.iter().rev().filter(fits);
+    let runs = || history.past.gates.iter().rev().filter(fits);
     runs().find(|run| run.purpose == purpose).or_else(|| runs().next())
 }
 
 /// The finding that this red check is, if the operator has waived it.
 pub(super) fn excuse<'h>(
-    history: &'h History,
+    history: &'h RecordedLoop,
     failing: &FailingCheck,
     task: Option<&TaskId>,
 ) -> Option<&'h Finding> {
@@ -144,43 +86,41 @@ pub(super) fn excuse<'h>(
     history.state.findings.values().find(same)
 }
 
-impl Run {
-    fn summary(&self, history: &History) -> GateSummary {
-        let results: Vec<CheckResult> = self.results.iter().map(|done| done.result.clone()).collect();
-        GateSummary::of(&history.state.policy().gate, &self.checks, &results)
-    }
+fn summary(run: &GateRecord, history: &RecordedLoop) -> GateSummary {
+    let results: Vec<CheckResult> = run.results.iter().map(|done| done.result.clone()).collect();
+    GateSummary::of(&history.state.policy().gate, &run.checks, &results)
+}
 
-    /// What a proof says of each check: its last result, and all that was judged of it.
-    pub fn proofs(&self, history: &History, task: Option<&TaskId>) -> Vec<Check> {
-        let summary = self.summary(history);
-        let of = |name: &String| {
-            let mut runs = self.results.iter().rev().filter(|done| done.result.check == *name);
-            let last = runs.next()?;
-            let first = runs.next().filter(|_| last.result.again);
-            let failing = summary.failing.iter().find(|failing| failing.check == *name);
-            let waived = failing.and_then(|failing| excuse(history, failing, task));
-            Some(Check {
-                check: name.clone(),
-                tree: self.tree.clone(),
-                event: last.event,
-                exit_code: last.result.exit_code,
-                timed_out: last.result.timed_out,
-                duration_ms: last.result.duration_ms,
-                output: last.result.output.clone(),
-                first_try: first.map(|first| Try {
-                    event: first.event,
-                    exit_code: first.result.exit_code,
-                    timed_out: first.result.timed_out,
-                    output: first.result.output.clone(),
-                }),
-                tally: last.result.tally.clone(),
-                control: last.result.control.clone(),
-                red: failing.map_or_else(String::new, |failing| failing.ending.clone()),
-                waived: waived.map(|finding| finding.id.clone()),
-            })
-        };
-        self.checks.iter().filter_map(of).collect()
-    }
+/// What a proof says of each check: its last result, and all that was judged of it.
+pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&TaskId>) -> Vec<Check> {
+    let summary = summary(run, history);
+    let of = |name: &String| {
+        let mut runs = run.results.iter().rev().filter(|done| done.result.check == *name);
+        let last = runs.next()?;
+        let first = runs.next().filter(|_| last.result.again);
+        let failing = summary.failing.iter().find(|failing| failing.check == *name);
+        let waived = failing.and_then(|failing| excuse(history, failing, task));
+        Some(Check {
+            check: name.clone(),
+            tree: run.tree.clone(),
+            event: last.event,
+            exit_code: last.result.exit_code,
+            timed_out: last.result.timed_out,
+            duration_ms: last.result.duration_ms,
+            output: last.result.output.clone(),
+            first_try: first.map(|first| Try {
+                event: first.event,
+                exit_code: first.result.exit_code,
+                timed_out: first.result.timed_out,
+                output: first.result.output.clone(),
+            }),
+            tally: last.result.tally.clone(),
+            control: last.result.control.clone(),
+            red: failing.map_or_else(String::new, |failing| failing.ending.clone()),
+            waived: waived.map(|finding| finding.id.clone()),
+        })
+    };
+    run.checks.iter().filter_map(of).collect()
 }
 
 impl Judged<'_> {
@@ -211,7 +151,7 @@ impl Judged<'_> {
     }
 }
 
-fn replaced(run: &Run, result: &CheckResult) -> bool {
+fn replaced(run: &GateRecord, result: &CheckResult) -> bool {
     !result.again && run.results.iter().any(|done| done.result.again && done.result.check == result.check)
 }
 

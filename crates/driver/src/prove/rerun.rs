@@ -7,14 +7,14 @@ use windlass_core::effect::Effect;
 use windlass_core::gate::{CheckResult, GateSummary, Purpose};
 use windlass_core::input::Input;
 
-use super::history::History;
+use super::history::RecordedLoop;
 use super::judged::excuse;
 use super::{Again, Asked, Record, Step, StepName};
 use crate::clock;
 use crate::drive_loop::{LEFTOVERS_PATIENCE, LoopSite, Outlets, workshop};
 use crate::perform::Job;
 
-pub(super) fn rerun(asked: &Asked, history: &History, record: &Record) -> (Step, Vec<Again>) {
+pub(super) fn rerun(asked: &Asked, history: &RecordedLoop, record: &Record) -> (Step, Vec<Again>) {
     let looked = run(asked, history, record).map(|results| {
         let again = compared(history, record, &results);
         (verdict(record, &again), again)
@@ -25,7 +25,7 @@ pub(super) fn rerun(asked: &Asked, history: &History, record: &Record) -> (Step,
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "a gate has one answer, and a fault")]
-fn run(asked: &Asked, history: &History, record: &Record) -> Result<Vec<CheckResult>, String> {
+fn run(asked: &Asked, history: &RecordedLoop, record: &Record) -> Result<Vec<CheckResult>, String> {
     let landed = record.landed.as_ref().ok_or("nothing has landed, so there is nothing to judge again")?;
     let checks = record.gate.checks.clone();
     if checks.is_empty() {
@@ -57,7 +57,7 @@ fn run(asked: &Asked, history: &History, record: &Record) -> Result<Vec<CheckRes
 }
 
 /// Each check's last run now, beside the recorded one, with all that is judged of it.
-fn compared(history: &History, record: &Record, results: &[CheckResult]) -> Vec<Again> {
+fn compared(history: &RecordedLoop, record: &Record, results: &[CheckResult]) -> Vec<Again> {
     let summary = GateSummary::of(&history.state.policy().gate, &record.gate.checks, results);
     let of = |check: &String| {
         let result = results.iter().rev().find(|result| result.check == *check)?;

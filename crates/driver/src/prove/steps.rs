@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::event::ReviewRecorded;
 use windlass_core::finding::Severity;
+use windlass_core::history::{CheckRecord, ReviewRecord};
 use windlass_core::id::{CommitId, TreeId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::state::{TaskState, TaskStatus};
@@ -14,8 +14,8 @@ use windlass_core::verdict::Verdict;
 use windlass_gate::{Protection, npm_scripts_changed};
 use windlass_workspace::{DiscoverError, Item, ItemKind};
 
-use super::history::History;
-use super::judged::{Judged, Numbered, Wanted, judge};
+use super::history::RecordedLoop;
+use super::judged::{Judged, Wanted, judge};
 use super::{Point, Protected, ProtectedFile, Scene, Step, StepName};
 
 /// No output is larger: a check's two streams are capped far below.
@@ -139,8 +139,7 @@ fn gate(scene: &Scene<'_>, landed: &Point) -> Looked {
 /// What the checks and their controls printed, and the tests they were counted by.
 fn outputs(scene: &Scene<'_>) -> Looked {
     let mut hashed = 0;
-    let results = scene.history.runs.iter().flat_map(|run| &run.results).chain(&scene.history.results);
-    for Numbered { event, result } in results {
+    for CheckRecord { event, result, .. } in scene.history.past.checks() {
         let control = result.control.as_ref().map(|control| ("the output of the control", &control.output));
         let names = match &result.tally {
             Some(Tally::Counted(counts)) => Some(("the tests", &counts.names)),
@@ -188,7 +187,7 @@ fn tasks(scene: &Scene<'_>) -> Looked {
 
 fn proven<'s>(scene: &Scene<'s>, task: &TaskState) -> Result<Judged<'s>, String> {
     let id = &task.task.id;
-    let tree = History::task_tree(scene.vault, task);
+    let tree = RecordedLoop::task_tree(scene.vault, task);
     let tree = tree.ok_or_else(|| format!("task {id}: its commit cannot be read in the vault"))?;
     let checks = scene.history.state.checks_for(Some(id));
     judge(scene.history, Wanted { tree: &tree, checks: &checks, task: Some(id) })
@@ -272,7 +271,7 @@ fn findings(scene: &Scene<'_>) -> Looked {
 fn reviews(scene: &Scene<'_>, landed: &Point) -> Looked {
     let state = &scene.history.state;
     for task in state.tasks.iter().filter(|task| task.status == TaskStatus::Done && task.reviewed) {
-        let tree = History::task_tree(scene.vault, task);
+        let tree = RecordedLoop::task_tree(scene.vault, task);
         if !tree.as_ref().is_some_and(|tree| accepted(scene, tree)) {
             return Err(format!(
                 "task {} is called reviewed, but no accept of its tree is on record",
@@ -283,10 +282,11 @@ fn reviews(scene: &Scene<'_>, landed: &Point) -> Looked {
     let unreviewed =
         state.tasks.iter().filter(|task| task.status == TaskStatus::Done && !task.reviewed).count();
     let whole = state.policy().review.whole && !state.run.asked.no_review;
-    let before_finish = scene.history.landed.iter().rev().nth(1).filter(|_| scene.history.finished_by_agent);
+    let before_finish = scene.history.past.landings.iter().rev().nth(1);
+    let before_finish = before_finish.filter(|_| scene.history.finished_by_agent);
     let words = match (whole, unreviewed) {
         (true, _) if accepted(scene, &landed.tree) => "the landed tree was accepted as a whole".to_owned(),
-        (true, _) if before_finish.is_some_and(|tree| accepted(scene, tree)) => {
+        (true, _) if before_finish.is_some_and(|landing| accepted(scene, &landing.tree)) => {
             "the whole was accepted before the finisher's last commit, which only checks judged".to_owned()
         }
         (true, _) => return Err(format!("no accept of the landed tree {} is on record", landed.tree)),
@@ -297,8 +297,10 @@ fn reviews(scene: &Scene<'_>, landed: &Point) -> Looked {
 }
 
 fn accepted(scene: &Scene<'_>, tree: &TreeId) -> bool {
-    let accepts = |review: &&ReviewRecorded| review.verdict == Verdict::Accept && review.failure.is_none();
-    scene.history.reviews.iter().filter(accepts).any(|review| review.tree == *tree)
+    let accepts = |ReviewRecord { review, .. }: &ReviewRecord| {
+        review.tree == *tree && review.verdict == Verdict::Accept && review.failure.is_none()
+    };
+    scene.history.past.reviews.iter().any(accepts)
 }
 
 fn same_tree(whose: &str, found: &TreeId, recorded: &TreeId) -> Result<(), String> {
