@@ -235,6 +235,19 @@ impl View {
 }
 
 impl UsageView {
+    /// Every token an account is charged for.
+    pub fn tokens(&self) -> u64 {
+        [
+            self.input_tokens,
+            self.output_tokens,
+            self.reasoning_tokens,
+            self.cache_read_tokens,
+            self.cache_write_tokens,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+    }
+
     pub fn of(ledger: &Ledger) -> Self {
         let Usage {
             input_tokens,

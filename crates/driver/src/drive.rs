@@ -172,7 +172,7 @@ impl<'w> Drive<'w> {
 
     fn publish(&mut self) {
         if let Some(decision) = self.unpublished.take() {
-            self.world.publish(self.journal.state(), &decision);
+            self.world.publish(self.journal.view(), &decision);
         }
     }
 }

@@ -13,6 +13,7 @@ use windlass_core::live::Live;
 use windlass_core::outcome::Reason;
 use windlass_core::policy::Policy;
 use windlass_core::state::{Pause, State};
+use windlass_core::view::View;
 use windlass_process::{LeftoversError, Spawner};
 use windlass_store::{LeaseError, Store, StoreError, VaultDir};
 use windlass_workspace::{Checkout, Space};
@@ -148,7 +149,7 @@ impl Worlds for SiteWorlds<'_> {
     fn open(&mut self, store: &Arc<dyn Store>, state: &State) -> Result<Box<dyn World + '_>, DriveLoopError> {
         let site = &self.site;
         windlass_process::end_leftovers(&site.vault.attempts(&site.name), LEFTOVERS_PATIENCE)?;
-        self.observer.keeper.catch_up(&**store, state);
+        self.observer.keeper.catch_up(&**store, &site.name);
         // More than anybody can read between two looks; what does not fit is in the transcript.
         let (to, live) = std::sync::mpsc::sync_channel(1000);
         let outlets = Outlets { trail: self.observer.keeper.directory(), live: to };
@@ -222,12 +223,12 @@ struct WithTrail<'o> {
 }
 
 impl Observer for WithTrail<'_> {
-    fn decided(&mut self, state: &State, decision: &Decision) {
-        self.keeper.write(state, decision);
+    fn decided(&mut self, view: &View, decision: &Decision) {
+        self.keeper.write(view, decision);
         if let Some(warning) = self.keeper.warning() {
             self.observer.warned(&warning);
         }
-        self.observer.decided(state, decision);
+        self.observer.decided(view, decision);
     }
 
     fn ticked(&mut self) {

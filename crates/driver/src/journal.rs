@@ -39,24 +39,32 @@ impl JournalError {
 pub struct Journal {
     store: Arc<dyn Store>,
     state: State,
+    /// Of this state, as it was stored with the last record.
+    view: View,
 }
 
 impl Journal {
     /// Stores the record that creates a loop.
     pub fn create(store: Arc<dyn Store>, decision: &Decision) -> Result<Self, JournalError> {
         let state = State::found(decision)?;
-        store.append(entry(&state, Seq(0), decision))?;
-        Ok(Self { store, state })
+        let view = View::of(&state);
+        store.append(entry(&view, Seq(0), decision))?;
+        Ok(Self { store, state, view })
     }
 
     /// Folds a loop's whole log.
     pub fn open(store: Arc<dyn Store>, name: &LoopName) -> Result<Self, JournalError> {
         let state = fold(&*store, name)?;
-        Ok(Self { store, state })
+        let view = View::of(&state);
+        Ok(Self { store, state, view })
     }
 
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    pub fn view(&self) -> &View {
+        &self.view
     }
 
     /// The commands that no record has taken yet.
@@ -75,20 +83,21 @@ impl Journal {
         let decision = step(&self.state, &input);
         let mut after = self.state.clone();
         after.apply(self.state.seq.next(), &decision);
-        self.store.append(entry(&after, self.state.seq, &decision))?;
-        self.state = after;
+        let view = View::of(&after);
+        self.store.append(entry(&view, self.state.seq, &decision))?;
+        (self.state, self.view) = (after, view);
         Ok(decision)
     }
 }
 
-fn entry(after: &State, expected: Seq, decision: &Decision) -> Append {
+fn entry(after: &View, expected: Seq, decision: &Decision) -> Append {
     Append {
-        loop_name: after.creation.name.clone(),
+        loop_name: after.name.clone(),
         expected,
         at: decision.at,
         body: serde_json::to_string(decision).expect("a decision is plain data"),
         events: decision.events.len() as u64,
-        view: serde_json::to_string(&View::of(after)).expect("a view is plain data"),
+        view: serde_json::to_string(after).expect("a view is plain data"),
         fold_version: FOLD_VERSION,
     }
 }

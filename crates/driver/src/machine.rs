@@ -16,6 +16,7 @@ use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::State;
 use windlass_core::time::Timestamp;
+use windlass_core::view::View;
 use windlass_store::{Followed, StoreError, Subscription};
 
 use crate::clock::{self, Clock};
@@ -29,7 +30,8 @@ const TICK: Duration = Duration::from_millis(150);
 
 /// Sees every decision, and a tick now and then, to show them.
 pub trait Observer {
-    fn decided(&mut self, state: &State, decision: &Decision);
+    /// The View is of the loop after the decision.
+    fn decided(&mut self, view: &View, decision: &Decision);
     fn ticked(&mut self) {}
     /// What an agent says or does at this moment. It decides nothing.
     fn heard(&mut self, _live: &Live) {}
@@ -41,7 +43,7 @@ pub trait Observer {
 pub struct Unwatched;
 
 impl Observer for Unwatched {
-    fn decided(&mut self, _: &State, _: &Decision) {}
+    fn decided(&mut self, _: &View, _: &Decision) {}
 }
 
 pub struct Machine<'o> {
@@ -200,7 +202,7 @@ impl World for Machine<'_> {
         }
     }
 
-    fn publish(&mut self, state: &State, decision: &Decision) {
-        self.observer.decided(state, decision);
+    fn publish(&mut self, view: &View, decision: &Decision) {
+        self.observer.decided(view, decision);
     }
 }

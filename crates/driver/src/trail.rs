@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use windlass_core::event::{Decision, Event};
+use windlass_core::history::{History, HistoryLimits, Keep};
 use windlass_core::id::LoopName;
 use windlass_core::plain::{escaped, plain, plain_line};
-use windlass_core::state::{Lifecycle, State};
 use windlass_core::time::Timestamp;
-use windlass_core::view::{TaskView, View};
+use windlass_core::view::{Status, TaskView, View};
 use windlass_store::trail::{Growth, Trail, TrailError};
 use windlass_store::{HistoryError, ReadLog, StoreError, fold_with};
 
@@ -34,6 +34,13 @@ pub fn event_line(seq: u64, at: Timestamp, event: &Event) -> String {
     format!("{{\"seq\":{seq},\"at\":\"{at}\",{}", &escaped(&event)[1..])
 }
 
+struct EventLine<'e> {
+    seq: u64,
+    at: Timestamp,
+    event: &'e Event,
+    json: String,
+}
+
 /// Lines to append, and files to replace, after one decision.
 #[derive(Default)]
 pub struct Pages {
@@ -45,56 +52,86 @@ pub struct Pages {
     pub rests: bool,
 }
 
+/// What the pages tell of the past. A decision may close an iteration and open
+/// the next one.
+const TOLD: HistoryLimits = HistoryLimits {
+    runs: Keep::Last(1),
+    iterations: Keep::Last(4),
+    findings: Keep::Last(2_000),
+    timeline: Keep::Last(5_000),
+    ..HistoryLimits::NOTHING
+};
+
 /// Turns decisions into pages, in order.
-#[derive(Default)]
 pub struct Scribe {
-    /// What the open iteration has seen so far.
-    note: Vec<String>,
+    past: History,
     last_status: String,
 }
 
+impl Default for Scribe {
+    fn default() -> Self {
+        Self { past: History::new(TOLD), last_status: String::new() }
+    }
+}
+
 impl Scribe {
-    pub fn write(&mut self, state: &State, decision: &Decision) -> Pages {
+    /// `view` is of the loop after the decision.
+    pub fn write(&mut self, view: &View, decision: &Decision) -> Pages {
         let mut pages = Pages::default();
-        let first = state.events - decision.events.len() as u64 + 1;
-        let view = View::of(state);
+        let first = view.events - decision.events.len() as u64 + 1;
+        self.past.note(first, decision);
         for (seq, event) in (first..).zip(&decision.events) {
-            let line = event_line(seq, decision.at, event);
-            self.event(&mut pages, decision.at, event, &line);
-            pages.lines.push(("events.jsonl", line));
+            let json = event_line(seq, decision.at, event);
+            let line = EventLine { seq, at: decision.at, event, json };
+            self.event(&mut pages, &line);
+            pages.lines.push(("events.jsonl", line.json));
         }
-        self.status(&mut pages, decision.at, &view);
-        pages.rests = state.lifecycle != Lifecycle::Driving || state.paused.is_some();
+        self.status(&mut pages, decision.at, view);
+        pages.rests = !matches!(view.status, Status::Running | Status::Waiting);
         if is_worth_a_rewrite(decision) {
-            rewrite(&mut pages, state, &view);
+            self.rewrite(&mut pages, view);
         }
         pages
     }
 
+    /// Catches up with a log without writing a page.
+    fn read(&mut self, log: &dyn ReadLog, name: &LoopName) -> Result<(), ExportError> {
+        self.past = windlass_store::history(log, name, TOLD)?;
+        Ok(())
+    }
+
+    /// What an iteration saw, up to the event that closed it.
+    fn iteration_lines(&self, iteration: u32, closed: u64) -> String {
+        let opened = self.past.iterations.iter().rev().find(|of| of.iteration == iteration);
+        let seen = opened.map_or(0, |of| of.event)..=closed;
+        let entries = self.past.timeline.iter().filter(|entry| seen.contains(&entry.event));
+        let lines: Vec<String> =
+            entries.map(|entry| format!("- {} {}", entry.at, plain_line(&entry.line))).collect();
+        lines.join("\n")
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "a page picks the events it tells")]
-    fn event(&mut self, pages: &mut Pages, at: Timestamp, event: &Event, line: &str) {
+    fn event(&self, pages: &mut Pages, line: &EventLine<'_>) {
+        let EventLine { seq, at, event, json } = line;
         match event {
-            Event::IterationOpened { .. } => self.note.clear(),
-            Event::AttemptFinished(_) => pages.lines.push(("execution.jsonl", line.to_owned())),
+            Event::AttemptFinished(_) => pages.lines.push(("execution.jsonl", json.clone())),
             Event::ReviewRecorded(review) => {
-                pages.lines.push(("review.jsonl", line.to_owned()));
+                pages.lines.push(("review.jsonl", json.clone()));
                 pages.files.push(("review.json".to_owned(), pretty(&json!(review))));
             }
+            Event::IterationClosed { iteration, task, result } => {
+                let title = plain_line(task.as_ref().map_or("fix", |task| task.as_str()));
+                let note = format!(
+                    "# Iteration {iteration}: {title}\n\n{}\n\n{}\n",
+                    result.words(),
+                    self.iteration_lines(*iteration, *seq)
+                );
+                pages.files.push((format!("iterations/{iteration:04}.md"), note));
+                pages.lines.push(("iterations.jsonl", json.clone()));
+                let progress = format!("- {at} iteration {iteration}, {title}: {}", result.words());
+                pages.lines.push(("progress.md", progress));
+            }
             _ => {}
-        }
-        self.note.push(format!("- {at} {}", plain_line(&event.to_string())));
-        if let Event::IterationClosed { iteration, task, result } = event {
-            let title = plain_line(task.as_ref().map_or("fix", |task| task.as_str()));
-            let note = format!(
-                "# Iteration {iteration}: {title}\n\n{}\n\n{}\n",
-                result.words(),
-                self.note.join("\n")
-            );
-            pages.files.push((format!("iterations/{iteration:04}.md"), note));
-            pages.lines.push(("iterations.jsonl", line.to_owned()));
-            pages
-                .lines
-                .push(("progress.md", format!("- {at} iteration {iteration}, {title}: {}", result.words())));
         }
     }
 
@@ -105,6 +142,27 @@ impl Scribe {
             let line = json!({ "at": at, "status": view.status, "phase": view.phase });
             pages.lines.push(("status-history.jsonl", line.to_string()));
             self.last_status = now;
+        }
+    }
+
+    fn rewrite(&self, pages: &mut Pages, view: &View) {
+        let findings: Vec<_> = self.past.findings().map(|of| &of.finding).collect();
+        let asked = self.past.runs.last().filter(|last| last.run == view.run).map(|last| last.asked.clone());
+        let run = json!({
+            "loop": view.name, "run": view.run, "goal": view.goal, "base": view.base, "branch": view.branch,
+            "started_at": view.started_at, "asked": asked.unwrap_or_default(), "agents": view.agents,
+        });
+        pages.standing.push(("state.json".to_owned(), pretty(&json!(view))));
+        pages.standing.push(("run.json".to_owned(), pretty(&run)));
+        pages.standing.push(("findings.json".to_owned(), pretty(&json!(findings))));
+        pages.standing.push(("status.txt".to_owned(), status_text(view)));
+        if let Some(outcome) = &view.outcome {
+            let report = json!({
+                "outcome": outcome, "ended_at": view.ended_at, "commit": view.commit, "tree": view.tree,
+                "tasks": view.tasks, "findings": view.findings, "usage": view.usage,
+            });
+            pages.files.push(("stop-report.json".to_owned(), pretty(&report)));
+            pages.files.push(("summary.md".to_owned(), summary(view)));
         }
     }
 }
@@ -126,26 +184,6 @@ fn is_worth_a_rewrite(decision: &Decision) -> bool {
                 | Event::RunEnded { .. }
         )
     })
-}
-
-fn rewrite(pages: &mut Pages, state: &State, view: &View) {
-    let findings: Vec<_> = state.findings.values().collect();
-    let run = json!({
-        "loop": view.name, "run": view.run, "goal": view.goal, "base": view.base, "branch": view.branch,
-        "started_at": view.started_at, "asked": state.run.asked, "agents": view.agents,
-    });
-    pages.standing.push(("state.json".to_owned(), pretty(&json!(view))));
-    pages.standing.push(("run.json".to_owned(), pretty(&run)));
-    pages.standing.push(("findings.json".to_owned(), pretty(&json!(findings))));
-    pages.standing.push(("status.txt".to_owned(), status_text(view)));
-    if let Some(outcome) = &view.outcome {
-        let report = json!({
-            "outcome": outcome, "ended_at": view.ended_at, "commit": view.commit, "tree": view.tree,
-            "tasks": view.tasks, "findings": view.findings, "usage": view.usage,
-        });
-        pages.files.push(("stop-report.json".to_owned(), pretty(&report)));
-        pages.files.push(("summary.md".to_owned(), summary(view)));
-    }
 }
 
 /// How the loop stands, in plain text.
@@ -281,16 +319,19 @@ impl Keeper {
     }
 
     /// Brings the trail to where the log is.
-    pub fn catch_up(&mut self, log: &dyn ReadLog, state: &State) {
-        if state.events <= REBUILT_EVENTS
-            && let Err(error) = self.rebuild(log, &state.creation.name)
-        {
+    pub fn catch_up(&mut self, log: &dyn ReadLog, name: &LoopName) {
+        let caught_up = match log.head(name) {
+            Ok(Some(head)) if head.events > REBUILT_EVENTS => self.scribe.read(log, name),
+            Ok(_) => self.rebuild(log, name),
+            Err(error) => Err(error.into()),
+        };
+        if let Err(error) = caught_up {
             self.give_up(&error);
         }
     }
 
-    pub fn write(&mut self, state: &State, decision: &Decision) {
-        let pages = self.scribe.write(state, decision);
+    pub fn write(&mut self, view: &View, decision: &Decision) {
+        let pages = self.scribe.write(view, decision);
         if let Err(error) = self.put(pages) {
             self.give_up(&error);
         }
@@ -348,7 +389,7 @@ impl Keeper {
         let mut files: BTreeMap<String, String> = BTreeMap::new();
         let scribe = &mut self.scribe;
         let state = fold_with(log, name, |state, _, decision| {
-            let pages = scribe.write(state, decision);
+            let pages = scribe.write(&View::of(state), decision);
             for (name, lines) in joined(pages.lines) {
                 whole.entry(name).or_default().push_str(&lines);
             }
@@ -356,7 +397,7 @@ impl Keeper {
             files.extend(pages.standing);
         })?;
         let mut pages = Pages::default();
-        rewrite(&mut pages, &state, &View::of(&state));
+        self.scribe.rewrite(&mut pages, &View::of(&state));
         files.extend(pages.files);
         files.extend(pages.standing);
         for (name, text) in whole {

@@ -9,6 +9,7 @@ use windlass_core::input::Input;
 use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::State;
 use windlass_core::time::{Millis, Timestamp};
+use windlass_core::view::View;
 use windlass_store::Store;
 
 use crate::drive_loop::DriveLoopError;
@@ -30,7 +31,7 @@ pub trait World {
     fn wait(&mut self, deadline: Option<Timestamp>) -> Happening;
 
     /// A decision is durable and folded: show it.
-    fn publish(&mut self, state: &State, decision: &Decision);
+    fn publish(&mut self, view: &View, decision: &Decision);
 }
 
 /// Where a loop's world is made, once its lease is held.

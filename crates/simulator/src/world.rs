@@ -10,6 +10,7 @@ use windlass_core::input::{AgentFinished, AttemptEnd, Input};
 use windlass_core::policy::ProvenSandbox;
 use windlass_core::state::State;
 use windlass_core::time::{Millis, Timestamp};
+use windlass_core::view::View;
 use windlass_driver::drive_loop::DriveLoopError;
 use windlass_driver::{Closed, Happening, Stamp, World, Worlds};
 use windlass_store::Store;
@@ -125,9 +126,9 @@ impl World for SimulatedWorld {
     }
 
     /// What is shown is what the stored records fold to.
-    fn publish(&mut self, state: &State, _: &Decision) {
+    fn publish(&mut self, view: &View, _: &Decision) {
         let mut books = locked(&self.books);
-        if !books.is_dead() && *state != books.state {
+        if !books.is_dead() && *view != View::of(&books.state) {
             books.break_with("what is published is not the fold of the log");
         }
     }

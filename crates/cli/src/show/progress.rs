@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use windlass_core::event::{Decision, Event, IterationResult, Novelty};
 use windlass_core::live::Live;
-use windlass_core::state::State;
+use windlass_core::view::View;
 use windlass_driver::clock;
 use windlass_driver::machine::Observer;
 
@@ -60,7 +60,7 @@ impl ProgressPrinter {
 }
 
 impl Observer for ProgressPrinter {
-    fn decided(&mut self, state: &State, decision: &Decision) {
+    fn decided(&mut self, view: &View, decision: &Decision) {
         for event in &decision.events {
             for warning in warnings(event) {
                 self.warned(&warning);
@@ -71,7 +71,7 @@ impl Observer for ProgressPrinter {
                 self.line(&paint(&line, colour));
             }
         }
-        let before = std::mem::replace(&mut self.doing, doing(state));
+        let before = std::mem::replace(&mut self.doing, doing(view));
         if before != self.doing {
             self.since = clock::now();
             self.tokens = 0;
@@ -128,15 +128,14 @@ fn relayed(live: &Live) -> Option<(String, Colour)> {
 }
 
 /// What is happening right now, in a few words.
-fn doing(state: &State) -> String {
-    let phase = state.phase.map_or("starting", |phase| phase.name());
-    let max = state.policy().limits.max_iterations;
+fn doing(view: &View) -> String {
+    let phase = view.phase.map_or("starting", |phase| phase.name());
+    let max = view.max_iterations;
     let of = if max == 0 { String::new() } else { format!(" of {max}") };
-    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
-    let task = task.map_or_else(String::new, |task| format!("  {task}"));
-    let tokens = state.ledger.total.tokens();
+    let task = view.active_task.as_ref().map_or_else(String::new, |task| format!("  {task}"));
+    let tokens = view.usage.tokens();
     let tokens = if tokens == 0 { String::new() } else { format!("  {tokens} tokens") };
-    format!("{phase}{task}  iteration {}{of}{tokens}", state.run.iterations)
+    format!("{phase}{task}  iteration {}{of}{tokens}", view.iteration)
 }
 
 /// What a drive found out about its machine when it began.
