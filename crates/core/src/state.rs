@@ -190,6 +190,7 @@ pub struct Attempt {
     pub id: AttemptId,
     pub role: Role,
     pub task: Option<TaskId>,
+    pub started_at: Timestamp,
     /// None while it runs.
     pub end: Option<AttemptEnd>,
     /// How the one before it ended, in the same role at the same work.

@@ -8,19 +8,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Phase, ReviewRecorded};
 use crate::finding::{Finding, Severity};
-use crate::id::{CommitId, LoopName, TaskId, TreeId};
+use crate::gate::GateSummary;
+use crate::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{MissedLevel, Role, SandboxLevel};
 use crate::state::{Lifecycle, State, TaskState, TaskStatus};
 use crate::time::{Millis, Timestamp};
-use crate::usage::{Ledger, Usage};
+use crate::usage::{Usage, UsageSum};
 use crate::verdict::Verdict;
+
+mod limit;
+
+pub use limit::{LimitScope, LimitUnit, LimitView};
 
 /// The version of this shape. It changes when a field changes its meaning.
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 1;
+pub const FOLD_VERSION: u32 = 2;
+
+/// How many open findings a View lists.
+pub const LISTED_FINDINGS: usize = 50;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct View {
@@ -52,6 +60,12 @@ pub struct View {
     /// Something is done that no reviewer accepted.
     pub unreviewed: bool,
     pub active_task: Option<TaskId>,
+    /// The attempt that has started and has not ended.
+    pub attempt: Option<AttemptView>,
+    /// The last gate of the task at work.
+    pub gate: Option<GateView>,
+    /// The last gate of the whole.
+    pub final_gate: Option<GateView>,
     pub tasks: Vec<TaskView>,
     /// How many reviews were recorded.
     pub reviews: u32,
@@ -62,8 +76,15 @@ pub struct View {
     pub commit: Option<CommitId>,
     pub tree: Option<TreeId>,
     pub findings: FindingCounts,
+    /// Bugs first, and no more than 50 of them.
+    pub open_findings: Vec<FindingView>,
+    /// Every limit and budget of the loop.
+    pub limits: Vec<LimitView>,
     pub pending: Vec<String>,
     pub usage: UsageView,
+    pub usage_by_role: BTreeMap<Role, UsageView>,
+    /// An attempt counts for each model it used.
+    pub usage_by_model: BTreeMap<String, UsageView>,
     pub completion_summary: Option<String>,
     pub waiting: Option<WaitView>,
     pub paused: Option<PauseView>,
@@ -112,6 +133,8 @@ pub struct AgentView {
 pub struct TaskView {
     pub id: TaskId,
     pub title: String,
+    /// What the plan says of it.
+    pub text: BlobId,
     pub status: TaskStatus,
     pub attempts: u32,
     pub failures: u32,
@@ -134,6 +157,42 @@ pub struct ReviewView {
     pub tree: TreeId,
     /// Why there was no verdict to act on; empty when there was one.
     pub failure: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptView {
+    pub id: AttemptId,
+    pub role: Role,
+    /// The adapter of the agent.
+    pub agent: String,
+    pub task: Option<TaskId>,
+    pub started_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GateView {
+    pub passed: bool,
+    pub checks: Vec<CheckView>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckView {
+    pub check: String,
+    pub passed: bool,
+    /// It was red, and then green on the same tree.
+    pub flaky: bool,
+    pub ending: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FindingView {
+    pub id: FindingId,
+    pub task: Option<TaskId>,
+    pub severity: Severity,
+    pub file: String,
+    /// 0 when the finding is about the whole file.
+    pub line: u32,
+    pub description: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -204,6 +263,9 @@ impl View {
             unchecked: policy.gate.checks.is_empty() || done.iter().any(|task| !task.checked),
             unreviewed: done.iter().any(|task| !task.reviewed),
             active_task: state.current.as_ref().and_then(|current| current.task.clone()),
+            attempt: attempt_view(state),
+            gate: state.current.as_ref().and_then(|_| state.current_work().gate.as_deref()).map(gate_view),
+            final_gate: state.whole.gate.as_deref().map(gate_view),
             tasks: state.tasks.iter().map(task_view).collect(),
             reviews: state.reviews,
             last_review: state.last_review.as_deref().map(review_view),
@@ -215,8 +277,22 @@ impl View {
                 open_bugs: count(state, Severity::Bug),
                 open_warnings: count(state, Severity::Warning),
             },
+            open_findings: open_findings(state),
+            limits: limit::limits(state),
             pending: state.pending.clone(),
-            usage: UsageView::of(&state.ledger),
+            usage: UsageView::of(&state.ledger.sum()),
+            usage_by_role: state
+                .ledger
+                .by_role
+                .iter()
+                .map(|(role, sum)| (*role, UsageView::of(sum)))
+                .collect(),
+            usage_by_model: state
+                .ledger
+                .by_model
+                .iter()
+                .map(|(model, sum)| (model.clone(), UsageView::of(sum)))
+                .collect(),
             completion_summary: state.completion_summary.clone(),
             waiting: state.waiting.as_ref().map(|w| WaitView { until: w.until, why: w.why }),
             paused: state.paused.as_ref().map(|p| PauseView { why: p.why, detail: p.detail.clone() }),
@@ -227,8 +303,11 @@ impl View {
     /// Running and waiting need a living owner.
     pub fn seen_with(mut self, owner: Owner) -> Self {
         let needs_owner = matches!(self.status, Status::Running | Status::Waiting);
-        if needs_owner && owner == Owner::Gone {
-            self.status = Status::Interrupted;
+        if owner == Owner::Gone {
+            self.attempt = None;
+            if needs_owner {
+                self.status = Status::Interrupted;
+            }
         }
         self
     }
@@ -248,7 +327,7 @@ impl UsageView {
         .fold(0, u64::saturating_add)
     }
 
-    pub fn of(ledger: &Ledger) -> Self {
+    pub fn of(sum: &UsageSum) -> Self {
         let Usage {
             input_tokens,
             output_tokens,
@@ -256,17 +335,17 @@ impl UsageView {
             cache_read_tokens,
             cache_write_tokens,
             cost_micro_usd: _,
-        } = ledger.total;
+        } = sum.used;
         Self {
             input_tokens,
             output_tokens,
             reasoning_tokens,
             cache_read_tokens,
             cache_write_tokens,
-            cost_usd: ledger.total.cost_usd(),
-            attempts: ledger.attempts,
-            attempts_unknown: ledger.attempts_unknown,
-            costs_unknown: ledger.costs_unknown,
+            cost_usd: sum.used.cost_usd(),
+            attempts: sum.attempts,
+            attempts_unknown: sum.attempts_unknown,
+            costs_unknown: sum.costs_unknown,
         }
     }
 }
@@ -286,6 +365,7 @@ fn task_view(task: &TaskState) -> TaskView {
     TaskView {
         id: task.task.id.clone(),
         title: task.task.title.clone(),
+        text: task.task.text.clone(),
         status: task.status,
         attempts: task.attempts,
         failures: task.failures,
@@ -308,6 +388,52 @@ fn review_view(review: &ReviewRecorded) -> ReviewView {
         tree: review.tree.clone(),
         failure: review.failure.as_ref().map_or_else(String::new, |failure| failure.words()),
     }
+}
+
+fn attempt_view(state: &State) -> Option<AttemptView> {
+    let attempt = state.attempt.as_deref().filter(|attempt| attempt.end.is_none())?;
+    Some(AttemptView {
+        id: attempt.id,
+        role: attempt.role,
+        agent: state.agent_in_use(attempt.role).adapter.clone(),
+        task: attempt.task.clone(),
+        started_at: attempt.started_at,
+    })
+}
+
+/// A check that is repeated, or run again, is listed once.
+fn gate_view(gate: &GateSummary) -> GateView {
+    let mut checks: Vec<CheckView> = Vec::new();
+    let ran = gate.exits.iter().map(|(check, _)| check);
+    for check in ran.chain(gate.failing.iter().map(|failing| &failing.check)) {
+        if checks.iter().any(|listed| listed.check == *check) {
+            continue;
+        }
+        let failing = gate.failing.iter().find(|failing| failing.check == *check);
+        checks.push(CheckView {
+            check: check.clone(),
+            passed: failing.is_none(),
+            flaky: gate.flaky.contains(check),
+            ending: failing.map_or_else(|| "exit code 0".to_owned(), |failing| failing.ending.clone()),
+        });
+    }
+    GateView { passed: gate.passed, checks }
+}
+
+fn open_findings(state: &State) -> Vec<FindingView> {
+    let of = |severity: Severity| {
+        state.findings.values().filter(move |finding| finding.is_open() && finding.severity == severity)
+    };
+    let listed = of(Severity::Bug).chain(of(Severity::Warning)).take(LISTED_FINDINGS);
+    let view = |finding: &Finding| FindingView {
+        id: finding.id.clone(),
+        task: finding.task.clone(),
+        severity: finding.severity,
+        file: finding.file.clone(),
+        line: finding.line,
+        description: finding.description.clone(),
+    };
+    listed.map(view).collect()
 }
 
 fn count(state: &State, severity: Severity) -> u32 {

@@ -44,16 +44,14 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     }
-    let state = windlass_store::fold(&*reader, &row.name).or_error()?;
-    let task = state.tasks.iter().find(|task| task.task.id.as_str() == item).ok_or_else(|| {
+    let seen = place.view(&row)?;
+    let task = seen.tasks.iter().find(|task| task.id.as_str() == item).ok_or_else(|| {
         Failure::usage(format!("{} has no task, finding, attempt or check {item}", row.name))
             .hint("try a task id, a finding such as F1, attempt:1 or check:1")
     })?;
-    let body = blob(&*reader, &task.task.text)?;
+    let body = blob(&*reader, &task.text)?;
     if asked.json {
-        let seen = place.view(&row)?;
-        let seen = seen.tasks.into_iter().find(|seen| seen.id == task.task.id);
-        print_json::print(&json!({ "task": seen, "text": body }));
+        print_json::print(&json!({ "task": task, "text": body }));
     } else {
         say!("{}", body.lines().map(text::clean).collect::<Vec<_>>().join("\n"));
     }

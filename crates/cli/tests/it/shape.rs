@@ -18,6 +18,10 @@ const FIELDS: &[&str] = &[
     "sandbox",
     "unchecked",
     "unreviewed",
+    "active_task",
+    "attempt",
+    "gate",
+    "final_gate",
     "tasks",
     "reviews",
     "last_review",
@@ -26,8 +30,12 @@ const FIELDS: &[&str] = &[
     "commit",
     "tree",
     "findings",
+    "open_findings",
+    "limits",
     "pending",
     "usage",
+    "usage_by_role",
+    "usage_by_model",
     "completion_summary",
 ];
 const TASK_FIELDS: &[&str] = &["id", "title", "status", "attempts", "failures", "rejections", "reason"];
@@ -58,7 +66,24 @@ pub fn check(view: &Value) {
         one_of(&task["status"], TASK_STATUSES);
     }
     has(&view["usage"], USAGE_FIELDS);
+    let used = [&view["usage_by_role"], &view["usage_by_model"]];
+    for sum in used.into_iter().flat_map(|sums| sums.as_object().expect("sums by name").values()) {
+        has(sum, USAGE_FIELDS);
+    }
     has(&view["findings"], &["open_bugs", "open_warnings"]);
+    for finding in list(&view["open_findings"]) {
+        has(finding, &["id", "task", "severity", "file", "line", "description"]);
+    }
+    for limit in list(&view["limits"]) {
+        has(limit, &["key", "scope", "unit", "used", "max", "left"]);
+    }
+    for gate in [&view["gate"], &view["final_gate"]].into_iter().filter(|gate| !gate.is_null()) {
+        has(gate, &["passed", "checks"]);
+        list(&gate["checks"]).iter().for_each(|check| has(check, &["check", "passed", "flaky", "ending"]));
+    }
+    if !view["attempt"].is_null() {
+        has(&view["attempt"], &["id", "role", "agent", "task", "started_at"]);
+    }
     for (role, agent) in view["agents"].as_object().expect("agents is an object") {
         assert!(!role.is_empty());
         has(agent, &["adapter", "model"]);

@@ -53,7 +53,10 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         }
         Event::PhaseEntered { phase } => phase_entered(state, *phase),
         Event::AttemptStarted { attempt, role, task, .. } => {
-            attempt_started(state, *attempt, *role, task.as_ref())
+            attempt_started(state, *attempt, *role, task.as_ref());
+            if let Some(begun) = state.attempt.as_mut().map(Arc::make_mut) {
+                begun.started_at = at;
+            }
         }
         Event::AgentReplaced { role, .. } => agent_replaced(state, *role),
         Event::AttemptFinished(finished) => attempt_finished(state, finished),
@@ -296,6 +299,7 @@ fn attempt_started(state: &mut State, id: AttemptId, role: Role, task: Option<&T
         id,
         role,
         task: task.cloned(),
+        started_at: Timestamp::default(),
         end: None,
         before: last.and_then(|last| last.end.clone()),
         claim: None,

@@ -4,12 +4,27 @@ use windlass_core::event::Decision;
 use windlass_core::history::{BoundedList, History, HistoryLimits, Keep};
 use windlass_core::state::State;
 use windlass_core::usage::UsageSum;
-use windlass_core::view::{UsageView, View};
+use windlass_core::view::{LISTED_FINDINGS, UsageView, View};
 
 pub fn agrees(log: &[Decision], state: &State) {
     let all = folded(log, HistoryLimits::ALL);
     let view = View::of(state);
-    assert_eq!(UsageView::of(&all.usage.ledger), view.usage);
+    assert_eq!(UsageView::of(&all.usage.ledger.sum()), view.usage);
+    assert_eq!(view.usage_by_role.values().map(|of| of.attempts).sum::<u64>(), view.usage.attempts);
+    let running = all.attempts.iter().rfind(|of| of.ended_at.is_none());
+    if let Some(attempt) = &view.attempt {
+        let running = running.expect("the attempt that runs was started");
+        assert_eq!((attempt.id, attempt.started_at), (running.attempt, running.started_at));
+    }
+    let open = view.findings.open_bugs + view.findings.open_warnings;
+    assert_eq!(view.open_findings.len(), LISTED_FINDINGS.min(open as usize));
+    for gate in view.gate.iter().chain(&view.final_gate).filter(|gate| !gate.checks.is_empty()) {
+        assert_eq!(gate.passed, gate.checks.iter().all(|check| check.passed), "{gate:#?}");
+    }
+    let iterations = view.limits.iter().find(|limit| limit.key == "loop.max_iterations");
+    let iterations = iterations.expect("every limit is listed");
+    assert_eq!(iterations.used, u64::from(view.iteration));
+    assert!(view.limits.iter().all(|limit| limit.max.is_some() == limit.left.is_some()));
     assert_eq!(all.usage.ledger, state.ledger);
     let by_task = total(all.usage.by_task.values().chain([&all.usage.whole]));
     assert_eq!(by_task, state.ledger.sum(), "each attempt is about one task or the whole");
