@@ -1,48 +1,49 @@
 //! What goes wrong at the edge: what happened, where, and what to do next.
 
 use std::fmt;
+use std::io::IsTerminal;
+
+use windlass_app::{AppError, ErrorKind};
+use windlass_config::Styling;
 
 use crate::exit::Exit;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureKind {
-    /// Something broke.
-    Error,
-    /// The operator's input cannot be used; nothing was changed.
-    Usage,
-    /// The loop needs the operator first.
-    Paused,
-}
-
-impl FailureKind {
-    pub fn exit(self) -> Exit {
-        match self {
-            Self::Error => Exit::Error,
-            Self::Usage => Exit::Usage,
-            Self::Paused => Exit::Paused,
-        }
-    }
-}
+use crate::show::out::coloured;
 
 #[derive(Debug)]
 pub struct Failure {
-    pub kind: FailureKind,
+    pub exit: Exit,
     pub message: String,
     pub hints: Vec<String>,
 }
 
 impl Failure {
     pub fn error(message: impl fmt::Display) -> Self {
-        Self { kind: FailureKind::Error, message: message.to_string(), hints: Vec::new() }
+        Self { exit: Exit::Error, message: message.to_string(), hints: Vec::new() }
     }
 
     pub fn usage(message: impl fmt::Display) -> Self {
-        Self { kind: FailureKind::Usage, message: message.to_string(), hints: Vec::new() }
+        Self { exit: Exit::Usage, message: message.to_string(), hints: Vec::new() }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+}
+
+impl From<AppError> for Failure {
+    fn from(error: AppError) -> Self {
+        let exit = match error.kind {
+            ErrorKind::Broken => Exit::Error,
+            ErrorKind::Refused => Exit::Usage,
+            ErrorKind::NeedsOperator => Exit::Paused,
+        };
+        let styling = if std::io::stderr().is_terminal() { Styling::Ansi } else { Styling::Plain };
+        let message = match &error.config {
+            Some(config) => coloured(&config.render(styling)),
+            None => error.message,
+        };
+        Self { exit, message, hints: error.hints }
     }
 }
 

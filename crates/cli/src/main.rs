@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Ok(code) => code.into(),
         Err(failure) => {
             complain!("{failure}");
-            failure.kind.exit().into()
+            failure.exit.into()
         }
     }
 }

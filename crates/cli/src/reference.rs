@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::CommandFactory;
+use windlass_app::policy_format;
 use windlass_core::event::Event;
 use windlass_core::policy::Role;
 use windlass_core::view::View;
 use windlass_driver::prove::Proof;
 
 use crate::args::Args;
-use crate::commands::policy_format;
 
 #[test]
 fn the_reference_pages_are_up_to_date() {

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use serde_json::json;
+use windlass_app::PolicyArguments;
 use windlass_core::policy::{AgentPolicy, Policy};
 use windlass_driver::agents::{Login, Seen, look, probe};
 use windlass_driver::registry;
 
-use super::configure;
 use crate::args::AgentsArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Locations, surroundings};
+use crate::place::Locations;
 use crate::show::json as print_json;
 use crate::show::out::say;
 use crate::show::text::{self, Colour, paint};
@@ -21,7 +21,7 @@ pub fn agents(locations: &Locations, asked: &AgentsArgs) -> Result<Exit, Failure
         return try_one(locations, name, asked.json);
     }
     let scratch = tempfile::tempdir().or_error()?;
-    let seen = look(&surroundings(&locations.directory()?), scratch.path());
+    let seen = look(&locations.caller()?.surroundings(&locations.directory()?), scratch.path());
     if asked.json {
         print_json::print(&seen.iter().map(row).collect::<Vec<_>>());
         return Ok(Exit::Done);
@@ -70,8 +70,8 @@ fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Fai
             Failure::usage(format!("windlass knows no agent {name:?}")).hint(format!("it knows {known}"))
         );
     }
-    let policy = match locations.project_store() {
-        Ok(place) => configure::load(&place.project.top, None, Vec::new())?.policy,
+    let policy = match locations.open_project() {
+        Ok(place) => place.policy(&PolicyArguments::default())?.policy,
         Err(_) => Policy::default(),
     };
     let named = [&policy.agent].into_iter().chain(policy.roles.values()).find(|agent| agent.adapter == name);
@@ -79,8 +79,9 @@ fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Fai
     let agent = named.cloned().unwrap_or(plain);
     let scratch = tempfile::tempdir().or_error()?;
     let directory = locations.directory()?;
-    let told = probe(&agent, &policy, (&surroundings(&directory), scratch.path()), &|_| {})
-        .map_err(Failure::error)?;
+    let told =
+        probe(&agent, &policy, (&locations.caller()?.surroundings(&directory), scratch.path()), &|_| {})
+            .map_err(Failure::error)?;
     let well = told.end == windlass_core::input::AttemptEnd::Normal;
     if as_json {
         print_json::print(&json!({

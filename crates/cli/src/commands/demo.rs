@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use windlass_app::OpenProject;
 use windlass_core::event::{Event, IterationResult, Novelty};
 use windlass_core::id::Seq;
 use windlass_driver::setup;
@@ -11,7 +12,7 @@ use super::run;
 use crate::args::{DemoArgs, RunArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Locations, ProjectStore, surroundings};
+use crate::place::Locations;
 use crate::show::out::say;
 use crate::show::text::{Colour, clean, paint};
 
@@ -34,15 +35,15 @@ pub fn demo(asked: &DemoArgs) -> Result<Exit, Failure> {
         None => temporary.path().to_owned(),
     };
     let project = root.join("project");
-    lay_out(&project)?;
+    let locations = Locations { project: Some(project.clone()), state_dir: Some(root.join("state")) };
+    lay_out(&project, &locations)?;
     say!(
         "{}",
         paint("A small repository, three tasks that depend on one another, three checks,", Colour::Bold)
     );
     say!("{}\n", paint("and an agent that lies before it works.", Colour::Bold));
-    let locations = Locations { project: Some(project), state_dir: Some(root.join("state")) };
     let exit = run::go(&locations, &order(), run::Closing::Plain)?;
-    let place = locations.project_store()?;
+    let place = locations.open_project()?;
     let caught = caught(&place)?;
     say!("\n{}", paint("What the agent said, and what windlass saw:", Colour::Bold));
     for line in &caught {
@@ -70,7 +71,7 @@ fn order() -> RunArgs {
     }
 }
 
-fn lay_out(project: &Path) -> Result<(), Failure> {
+fn lay_out(project: &Path, locations: &Locations) -> Result<(), Failure> {
     if project.exists() {
         return Err(Failure::usage(format!("{} is there already", project.display())));
     }
@@ -80,16 +81,16 @@ fn lay_out(project: &Path) -> Result<(), Failure> {
         std::fs::create_dir_all(dir).or_error()?;
         std::fs::write(&file, text).or_error()?;
     }
-    setup::make_repository(&surroundings(project), project).or_error()
+    setup::make_repository(&locations.caller()?.surroundings(project), project).or_error()
 }
 
 /// Each lie, from the log: the claim beside the evidence.
 #[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
-fn caught(place: &ProjectStore) -> Result<Vec<String>, Failure> {
-    let (reader, row) = place.find(Some(NAME))?;
+fn caught(place: &OpenProject) -> Result<Vec<String>, Failure> {
+    let row = place.find(Some(NAME))?;
     let mut lines = Vec::new();
     let (mut iteration, mut strays, mut seen) = (0, 0, Vec::new());
-    for read in windlass_store::decisions(&*reader, &row.name, Seq(0)) {
+    for read in windlass_store::decisions(&*row.reader, &row.name, Seq(0)) {
         let (_, decision) = read.or_error()?;
         for event in decision.events {
             match event {
@@ -119,9 +120,8 @@ fn caught(place: &ProjectStore) -> Result<Vec<String>, Failure> {
     Ok(lines)
 }
 
-fn proof(place: &ProjectStore) -> Result<(), Failure> {
-    let (_, row) = place.find(Some(NAME))?;
-    let view = place.view(&row)?;
+fn proof(place: &OpenProject) -> Result<(), Failure> {
+    let view = place.find(Some(NAME))?.view()?;
     say!("\n{}", paint("The proof:", Colour::Bold));
     if let (Some(commit), Some(tree)) = (&view.commit, &view.tree) {
         say!("  branch  {}", view.branch);

@@ -1,13 +1,13 @@
 //! `windlass doctor`: whether this machine has what a loop needs.
 
 use serde::Serialize;
+use windlass_app::PolicyArguments;
 use windlass_driver::setup::{self, Found};
 
-use super::configure;
 use crate::args::JsonArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Locations, surroundings};
+use crate::place::Locations;
 use crate::show::json;
 use crate::show::out::say;
 use crate::show::text::{Colour, paint};
@@ -25,14 +25,19 @@ pub fn doctor(locations: &Locations, asked: &JsonArgs) -> Result<Exit, Failure> 
     let mut rows = Vec::new();
     let directory = locations.directory()?;
     let scratch = tempfile::tempdir().or_error()?;
-    let top = locations.project_store().map_or(directory.clone(), |place| place.project.top);
+    let top = locations.open_project().map_or(directory.clone(), |place| place.project.top);
     // A policy that cannot be read is for `run` to refuse.
-    let policy = configure::load(&top, None, Vec::new()).map(|resolved| resolved.policy).unwrap_or_default();
-    let found = setup::examine(&policy.sandbox, &surroundings(&directory), scratch.path());
+    let policy = locations
+        .caller()?
+        .policy(&top, &PolicyArguments::default())
+        .map(|resolved| resolved.policy)
+        .unwrap_or_default();
+    let found =
+        setup::examine(&policy.sandbox, &locations.caller()?.surroundings(&directory), scratch.path());
     for Found { what, ok, needed, detail } in found {
         rows.push(DoctorRow { what, ok, needed, detail });
     }
-    match locations.project_store() {
+    match locations.open_project() {
         Ok(place) => {
             rows.push(DoctorRow {
                 what: "repository".into(),

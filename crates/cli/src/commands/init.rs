@@ -11,7 +11,7 @@ use windlass_driver::setup;
 use crate::args::InitArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Locations, surroundings};
+use crate::place::Locations;
 use crate::show::out::{say, say_part};
 
 const FIRST_TASK: &str = "tasks/001-first.md";
@@ -21,7 +21,7 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
     let top = match project::locate(&directory) {
         Ok(project) => project.top,
         Err(_) if asked.git => {
-            setup::make_repository(&surroundings(&directory), &directory).or_error()?;
+            setup::make_repository(&locations.caller()?.surroundings(&directory), &directory).or_error()?;
             say!("made a git repository in {}", directory.display());
             directory
         }
@@ -36,7 +36,7 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
     }
     let proposal = detect(&top).or_error()?;
     let scratch = tempfile::tempdir().or_error()?;
-    let found = agents::look(&surroundings(&top), scratch.path());
+    let found = agents::look(&locations.caller()?.surroundings(&top), scratch.path());
     let agent = best(&found);
     write(&file, &project_file(&proposal, agent.map(|agent| agent.name)))?;
     say!("wrote {}", file.display());

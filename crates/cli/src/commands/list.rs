@@ -1,5 +1,7 @@
 //! `windlass list`: this repository's loops, a line each.
 
+use windlass_app::StoredLoop;
+
 use crate::args::JsonArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -8,12 +10,8 @@ use crate::show::out::{say, say_part};
 use crate::show::{json, view};
 
 pub fn list(locations: &Locations, asked: &JsonArgs) -> Result<Exit, Failure> {
-    let place = locations.project_store()?;
-    let rows = match place.reader()? {
-        Some(reader) => place.known(&reader)?,
-        None => Vec::new(),
-    };
-    let views = rows.iter().map(|row| place.view(row)).collect::<Result<Vec<_>, _>>()?;
+    let place = locations.open_project()?;
+    let views = place.loops()?.iter().map(StoredLoop::view).collect::<Result<Vec<_>, _>>()?;
     if asked.json {
         json::print(&views);
     } else if views.is_empty() {

@@ -13,11 +13,11 @@ use crate::show::out::PagedOutput;
 use crate::show::text;
 
 pub fn log(locations: &Locations, asked: &LogArgs) -> Result<Exit, Failure> {
-    let place = locations.project_store()?;
-    let (reader, row) = place.find(asked.name.as_deref())?;
+    let place = locations.open_project()?;
+    let row = place.find(asked.name.as_deref())?;
     let skip = asked.last.map_or(0, |last| row.head.events.saturating_sub(last));
     let mut out = PagedOutput::new();
-    for read in decisions(&*reader, &row.name, Seq(0)) {
+    for read in decisions(&*row.reader, &row.name, Seq(0)) {
         let (record, decision) = read.or_error()?;
         for (seq, event) in (record.first_event..).zip(&decision.events).filter(|(seq, _)| *seq > skip) {
             let written = if asked.json {

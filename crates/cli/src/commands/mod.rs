@@ -17,9 +17,6 @@ mod status;
 mod take;
 mod usage;
 
-#[cfg(test)]
-pub use configure::policy_format;
-
 use crate::args::{Args, Verb};
 use crate::exit::Exit;
 use crate::failure::Failure;

@@ -1,5 +1,6 @@
 //! The operator's commands: one shape, whoever owns the loop.
 
+use windlass_app::OpenProject;
 use windlass_core::id::{FindingId, LoopName, TaskId};
 use windlass_core::input::Command;
 use windlass_driver::drive_loop::SiteWorlds;
@@ -9,9 +10,9 @@ use windlass_driver::operate::{self, Answer};
 use crate::args::{ExactLoopArgs, TaskArgs, TextArgs, WaiveArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Locations, ProjectStore};
+use crate::place::Locations;
 use crate::show::json;
-use crate::show::out::say;
+use crate::show::out::{complain, say};
 use crate::signals;
 
 pub fn pause(locations: &Locations, named: &ExactLoopArgs) -> Result<Exit, Failure> {
@@ -96,8 +97,8 @@ fn ask(
     command: Command,
     done: impl Fn(&LoopName) -> String,
 ) -> Result<Exit, Failure> {
-    let place = locations.project_store()?;
-    let name = place.exact(target.name.as_deref())?;
+    let place = locations.open_project()?;
+    let name = place.exact(target.name.as_deref())?.name;
     let store = place.store()?;
     let mut unwatched = Unwatched;
     let mut worlds = SiteWorlds::new(place.site(&name), signals::interrupts()?, &mut unwatched);
@@ -106,7 +107,7 @@ fn ask(
     let owned = store.holder(&name).or_error()?.is_held();
     drop(store);
     if !owned {
-        place.refresh_trail(&name);
+        place.refresh_trail(&name).unwrap_or_else(|error| complain!("windlass: {error}"));
     }
     let (said, refused) = match &answer {
         Answer::Done if command == Command::Cancel && !has_ended(&place, &name)? => (
@@ -137,9 +138,8 @@ fn ask(
 }
 
 /// A cancelled run ends at once, unless what its author left cannot be recorded.
-fn has_ended(place: &ProjectStore, name: &LoopName) -> Result<bool, Failure> {
-    let (_, row) = place.find(Some(name.as_str()))?;
-    Ok(place.view(&row)?.outcome.is_some())
+fn has_ended(place: &OpenProject, name: &LoopName) -> Result<bool, Failure> {
+    Ok(place.view(name)?.is_some_and(|view| view.outcome.is_some()))
 }
 
 /// The last word is what the command is about; one before it names the loop.

@@ -1,5 +1,6 @@
 //! `windlass run`: drives a loop to an outcome, creating it if there is none.
 
+use windlass_app::{OpenProject, PolicyArguments};
 use windlass_core::event::Event;
 use windlass_core::id::{LoopName, Seq, TaskId};
 use windlass_core::input::Asked;
@@ -12,12 +13,11 @@ use windlass_plan::goal::GOAL_TASK;
 use windlass_plan::{PlanError, Planned};
 use windlass_store::ReadStore;
 
-use super::configure;
 use crate::args::RunArgs;
 use crate::exit::Exit;
-use crate::failure::{Failure, FailureKind, OrFail};
-use crate::place::{Locations, ProjectStore, StoredLoop, is_inside_an_attempt, surroundings};
-use crate::show::out::{say, say_part};
+use crate::failure::{Failure, OrFail};
+use crate::place::Locations;
+use crate::show::out::{complain, say, say_part};
 use crate::show::progress::ProgressPrinter;
 use crate::show::{json, text, view};
 use crate::signals;
@@ -36,19 +36,19 @@ pub enum Closing {
 }
 
 pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<Exit, Failure> {
-    if is_inside_an_attempt() {
+    if locations.caller()?.is_inside_attempt {
         return Err(Failure::usage("`windlass run` inside an attempt of a loop is refused")
             .hint("an attempt does its task; it starts no loops"));
     }
-    let place = locations.project_store()?;
+    let place = locations.open_project()?;
     place.state.check().or_usage()?;
     let target = target(&place, asked)?;
     let mut progress = ProgressPrinter::new(asked.json);
-    match known(&place, &target.name)? {
+    match place.view(&target.name)? {
         Some(view) if asked.dry_run => say!("{} exists.\n{}", view.name, view::next(&view)),
         Some(view) => {
             if let Some(exit) = resting(&view, asked.json) {
-                place.refresh_trail(&target.name);
+                place.refresh_trail(&target.name).unwrap_or_else(|error| complain!("windlass: {error}"));
                 return Ok(exit);
             }
             check_tasks(asked, view.tasks.iter().map(|task| &task.id))?;
@@ -80,7 +80,7 @@ struct RunTarget {
 
 /// A bare word is a loop's name, a sentence is a goal. A goal means the loop of
 /// exactly that text, or a new one with a name of its own.
-fn target(place: &ProjectStore, asked: &RunArgs) -> Result<RunTarget, Failure> {
+fn target(place: &OpenProject, asked: &RunArgs) -> Result<RunTarget, Failure> {
     let sentence = asked.what.as_ref().filter(|what| what.trim().contains(char::is_whitespace));
     let word = asked.what.as_ref().filter(|_| sentence.is_none());
     let named = match (&asked.name, word) {
@@ -100,7 +100,7 @@ fn target(place: &ProjectStore, asked: &RunArgs) -> Result<RunTarget, Failure> {
 }
 
 /// A name that is taken by another goal is refused.
-fn check_goal(place: &ProjectStore, name: LoopName, goal: &str) -> Result<LoopName, Failure> {
+fn check_goal(place: &OpenProject, name: LoopName, goal: &str) -> Result<LoopName, Failure> {
     let Some(reader) = place.reader()? else { return Ok(name) };
     if reader.head(&name).or_error()?.is_none() || is_goal_of(&*reader, &name, goal)? {
         return Ok(name);
@@ -111,13 +111,12 @@ fn check_goal(place: &ProjectStore, name: LoopName, goal: &str) -> Result<LoopNa
 }
 
 /// The loop of this very goal, an unfinished one first; else a name nobody has.
-fn loop_of_goal(place: &ProjectStore, goal: &str) -> Result<LoopName, Failure> {
-    let Some(reader) = place.reader()? else { return Ok(slug(goal)) };
-    let rows = place.known(&reader)?;
+fn loop_of_goal(place: &OpenProject, goal: &str) -> Result<LoopName, Failure> {
+    let rows = place.loops()?;
     let mut same = Vec::new();
     for row in &rows {
-        if is_goal_of(&*reader, &row.name, goal)? {
-            same.push(place.view(row)?);
+        if is_goal_of(&*row.reader, &row.name, goal)? {
+            same.push(row.view()?);
         }
     }
     let is_open = |view: &&View| view.outcome.as_ref().is_none_or(|o| o.kind != OutcomeKind::Completed);
@@ -146,11 +145,8 @@ fn is_goal_of(reader: &dyn ReadStore, name: &LoopName, goal: &str) -> Result<boo
 }
 
 /// The only loop there is, or one named after the project.
-fn only_or_default(place: &ProjectStore) -> Result<LoopName, Failure> {
-    let rows = match place.reader()? {
-        Some(reader) => reader.loops().or_error()?,
-        None => Vec::new(),
-    };
+fn only_or_default(place: &OpenProject) -> Result<LoopName, Failure> {
+    let rows = place.loops()?;
     match rows.as_slice() {
         [] => Ok(slug(&place.project.top.file_name().unwrap_or_default().to_string_lossy())),
         [only] => Ok(only.name.clone()),
@@ -170,12 +166,6 @@ fn slug(text: &str) -> LoopName {
     let joined: String = words.join("-").chars().take(40).collect();
     let trimmed = joined.trim_matches('-');
     LoopName::new(trimmed).unwrap_or_else(|_| LoopName::new("loop").expect("a plain word is legal"))
-}
-
-fn known(place: &ProjectStore, name: &LoopName) -> Result<Option<View>, Failure> {
-    let Some(reader) = place.reader()? else { return Ok(None) };
-    let head = reader.head(name).or_error()?;
-    head.map(|head| place.view(&StoredLoop { name: name.clone(), head, reader })).transpose()
 }
 
 /// A loop that ended or is paused is not driven: it says why.
@@ -208,8 +198,9 @@ fn check_tasks<'a>(asked: &RunArgs, known: impl Iterator<Item = &'a TaskId>) -> 
 }
 
 /// Everything is checked before anything is written.
-fn propose(place: &ProjectStore, asked: &RunArgs, target: &RunTarget) -> Result<Proposed, Failure> {
-    let resolved = configure::load(&place.project.top, asked.policy.clone(), asked.set.clone())?;
+fn propose(place: &OpenProject, asked: &RunArgs, target: &RunTarget) -> Result<Proposed, Failure> {
+    let resolved =
+        place.policy(&PolicyArguments { policy_file: asked.policy.clone(), set: asked.set.clone() })?;
     resolved.require_agents().map_err(|error| {
         let failure = Failure::usage(error);
         if resolved.has_project_file {
@@ -227,18 +218,18 @@ fn propose(place: &ProjectStore, asked: &RunArgs, target: &RunTarget) -> Result<
         base: asked.base.clone(),
         policy,
         planned,
-        surroundings: surroundings(&place.project.top),
+        surroundings: place.surroundings(),
         vault: place.vault.clone(),
     };
     setup::propose(founding).map_err(|error| {
-        let kind = if error.is_of_the_machine() { FailureKind::Error } else { FailureKind::Usage };
+        let exit = if error.is_of_the_machine() { Exit::Error } else { Exit::Usage };
         let at = error.key().and_then(|key| written.get(key));
         let place = at.map(|at| format!("{}:{}:{}: ", at.layer.name, at.line, at.column)).unwrap_or_default();
-        Failure { kind, hints: error.hints(), message: format!("{place}{error}") }
+        Failure { exit, hints: error.hints(), message: format!("{place}{error}") }
     })
 }
 
-fn plan(place: &ProjectStore, asked: &RunArgs, target: &RunTarget, source: &str) -> Result<Planned, Failure> {
+fn plan(place: &OpenProject, asked: &RunArgs, target: &RunTarget, source: &str) -> Result<Planned, Failure> {
     if let Some(goal) = &target.goal {
         return windlass_plan::goal::read(goal).map_err(bad_plan);
     }
@@ -272,19 +263,19 @@ fn preview(proposed: &Proposed) -> String {
     page
 }
 
-fn found(place: &ProjectStore, proposed: Proposed, progress: &mut ProgressPrinter) -> Result<(), Failure> {
+fn found(place: &OpenProject, proposed: Proposed, progress: &mut ProgressPrinter) -> Result<(), Failure> {
     place.state.create_checked().or_usage()?;
     for warning in &proposed.warnings {
         progress.line(&format!("warning: {}", text::clean(warning)));
     }
     setup::found(&place.store()?, proposed).map_err(|error| {
-        let kind = if error.is_of_the_base() { FailureKind::Usage } else { FailureKind::Error };
-        Failure { kind, hints: error.hints(), message: error.to_string() }
+        let exit = if error.is_of_the_base() { Exit::Usage } else { Exit::Error };
+        Failure { exit, hints: error.hints(), message: error.to_string() }
     })
 }
 
 fn drive(
-    place: &ProjectStore,
+    place: &OpenProject,
     name: &LoopName,
     asked: &RunArgs,
     progress: &mut ProgressPrinter,
@@ -302,13 +293,13 @@ fn drive(
     };
     progress.erase();
     ended.map_err(|error| {
-        let kind = if error.is_disk_full() { FailureKind::Paused } else { FailureKind::Error };
-        Failure { kind, message: error.to_string(), hints: error.hints() }
+        let exit = if error.is_disk_full() { Exit::Paused } else { Exit::Error };
+        Failure { exit, message: error.to_string(), hints: error.hints() }
     })
 }
 
-fn close(place: &ProjectStore, name: &LoopName, closing: Closing, ended: &Ended) -> Result<Exit, Failure> {
-    let view = known(place, name)?.ok_or_else(|| Failure::error(format!("{name} is gone")))?;
+fn close(place: &OpenProject, name: &LoopName, closing: Closing, ended: &Ended) -> Result<Exit, Failure> {
+    let view = place.view(name)?.ok_or_else(|| Failure::error(format!("{name} is gone")))?;
     match closing {
         Closing::Json => json::print(&view),
         Closing::Plain => say_part!("\n{}", view::page(&view)),

@@ -17,10 +17,10 @@ use crate::show::{json as print_json, text, view};
 const SHOWN_BYTES: u64 = 4 << 20;
 
 pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
-    let place = locations.project_store()?;
-    let (reader, row) = place.find(asked.name.as_deref())?;
+    let place = locations.open_project()?;
+    let row = place.find(asked.name.as_deref())?;
     let Some(item) = &asked.item else {
-        let seen = place.view(&row)?;
+        let seen = row.view()?;
         if asked.json {
             print_json::print(&seen);
         } else {
@@ -29,12 +29,12 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     };
     let limits = HistoryLimits { timeline: Keep::NOTHING, ..HistoryLimits::ALL };
-    let history = windlass_store::history(&*reader, &row.name, limits).or_error()?;
+    let history = windlass_store::history(&*row.reader, &row.name, limits).or_error()?;
     if let Some(number) = item.strip_prefix("attempt:") {
-        return attempt(&*reader, &history, number, asked.json);
+        return attempt(&*row.reader, &history, number, asked.json);
     }
     if let Some(number) = item.strip_prefix("check:") {
-        return check(&*reader, &history, number, asked.json);
+        return check(&*row.reader, &history, number, asked.json);
     }
     if let Some(found) = history.finding(&FindingId::new(item)) {
         if asked.json {
@@ -49,7 +49,7 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
         Failure::usage(format!("{} has no task, finding, attempt or check {item}", row.name))
             .hint("try a task id, a finding such as F1, attempt:1 or check:1")
     })?;
-    let body = blob(&*reader, &task.text)?;
+    let body = blob(&*row.reader, &task.text)?;
     if asked.json {
         print_json::print(&json!({ "task": task, "text": body }));
     } else {
@@ -59,10 +59,10 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
 }
 
 pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Failure> {
-    let place = locations.project_store()?;
-    let (reader, row) = place.find(asked.name.as_deref())?;
+    let place = locations.open_project()?;
+    let row = place.find(asked.name.as_deref())?;
     let limits = HistoryLimits { findings: Keep::All, ..HistoryLimits::NOTHING };
-    let history = windlass_store::history(&*reader, &row.name, limits).or_error()?;
+    let history = windlass_store::history(&*row.reader, &row.name, limits).or_error()?;
     let shown = |finding: &&Finding| asked.all || finding.is_open();
     let found: Vec<&Finding> = history.findings().map(|of| &of.finding).filter(shown).collect();
     if asked.json {

@@ -8,9 +8,8 @@ use crate::show::out::say_part;
 use crate::show::{json, view};
 
 pub fn status(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
-    let place = locations.project_store()?;
-    let (_, row) = place.find(asked.name.as_deref())?;
-    let seen = place.view(&row)?;
+    let place = locations.open_project()?;
+    let seen = place.find(asked.name.as_deref())?.view()?;
     if asked.json {
         json::print(&seen);
     } else {

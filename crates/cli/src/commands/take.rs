@@ -5,21 +5,20 @@ use windlass_driver::setup::{self, Taken};
 use crate::args::ExactLoopArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Locations, surroundings};
+use crate::place::Locations;
 use crate::show::json;
 use crate::show::out::say;
 
 pub fn take(locations: &Locations, asked: &ExactLoopArgs) -> Result<Exit, Failure> {
-    let place = locations.project_store()?;
-    let name = place.exact(asked.name.as_deref())?;
-    let (_, row) = place.find(Some(name.as_str()))?;
-    let view = place.view(&row)?;
+    let place = locations.open_project()?;
+    let row = place.exact(asked.name.as_deref())?;
+    let (name, view) = (&row.name, row.view()?);
     if view.commit.is_none() {
         return Err(
             Failure::usage(format!("{name} has landed nothing yet")).hint(format!("windlass status {name}"))
         );
     }
-    let taken = setup::take(&surroundings(&place.project.top), &view.branch).or_error()?;
+    let taken = setup::take(&place.surroundings(), &view.branch).or_error()?;
     if asked.json {
         let (done, command) = match &taken {
             Taken::Done { .. } => (true, None),

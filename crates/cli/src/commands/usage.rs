@@ -3,31 +3,30 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
+use windlass_app::StoredLoop;
 use windlass_core::history::{HistoryLimits, Keep, UsageTables};
 use windlass_core::usage::{Usage, UsageSum};
 
 use crate::args::LoopArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
-use crate::place::{Locations, ProjectStore, StoredLoop};
+use crate::place::Locations;
 use crate::show::json as print_json;
 use crate::show::out::say;
 use crate::show::view;
 
 pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
-    let place = locations.project_store()?;
-    if asked.name.is_none()
-        && let Some(reader) = place.reader()?
-    {
-        let rows = place.known(&reader)?;
+    let place = locations.open_project()?;
+    if asked.name.is_none() {
+        let rows = place.loops()?;
         if rows.len() > 1 {
-            return all(&place, &rows, asked.json);
+            return all(&rows, asked.json);
         }
     }
-    let (reader, row) = place.find(asked.name.as_deref())?;
-    let seen = place.view(&row)?;
+    let row = place.find(asked.name.as_deref())?;
+    let seen = row.view()?;
     let limits = HistoryLimits { attempts: Keep::All, ..HistoryLimits::NOTHING };
-    let history = windlass_store::history(&*reader, &row.name, limits).or_error()?;
+    let history = windlass_store::history(&*row.reader, &row.name, limits).or_error()?;
     let attempts: Vec<_> = history.attempts.iter().filter(|attempt| attempt.ended_at.is_some()).collect();
     let tables = tables(&history.usage);
     if asked.json {
@@ -52,8 +51,8 @@ pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
 }
 
 /// One line for each loop.
-fn all(place: &ProjectStore, rows: &[StoredLoop], as_json: bool) -> Result<Exit, Failure> {
-    let views = rows.iter().map(|row| place.view(row)).collect::<Result<Vec<_>, Failure>>()?;
+fn all(rows: &[StoredLoop], as_json: bool) -> Result<Exit, Failure> {
+    let views = rows.iter().map(StoredLoop::view).collect::<Result<Vec<_>, _>>()?;
     if as_json {
         let loops: BTreeMap<String, _> =
             views.iter().map(|view| (view.name.to_string(), json!(view.usage))).collect();

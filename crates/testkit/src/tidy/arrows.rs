@@ -39,8 +39,20 @@ const HOUSE: &[Arrows] = &[
         ],
     },
     Arrows {
+        from: "windlass-app",
+        to: &[
+            "windlass-core",
+            "windlass-plan",
+            "windlass-config",
+            "windlass-store",
+            "windlass-agent",
+            "windlass-driver",
+        ],
+    },
+    Arrows {
         from: "windlass",
         to: &[
+            "windlass-app",
             "windlass-core",
             "windlass-plan",
             "windlass-config",
@@ -119,6 +131,7 @@ mod tests {
             ("windlass-config", "windlass-plan"),
             ("windlass-surface", "windlass-driver"),
             ("windlass", "windlass-workspace"),
+            ("windlass-app", "windlass-process"),
             ("windlass-driver", "windlass-testkit"),
         ] {
             let found = checked(from, &[(to, None)]);

@@ -1,0 +1,20 @@
+//! The use cases that every surface calls: find a project and its loops, read
+//! them, create, drive and command them. A surface brings what only its process
+//! knows (a [`Caller`]) and shows what it gets.
+//!
+//! It deliberately has no terminal, reads no environment, installs no signal
+//! handler, never prints and never exits. It decides nothing about loops: that
+//! is core's. It is the order in which config, plan, store and driver are called.
+//!
+//! Neighbours: `cli` calls it; `driver` drives, `store` remembers, `config` and
+//! `plan` read what the operator wrote.
+
+mod caller;
+mod error;
+mod policy;
+mod project;
+
+pub use caller::Caller;
+pub use error::{AppError, ErrorKind};
+pub use policy::{PolicyArguments, policy_format};
+pub use project::{OpenProject, StoredLoop};

@@ -1,0 +1,36 @@
+//! The policy of a project, all layers merged.
+
+use std::path::{Path, PathBuf};
+
+use windlass_config::{AgentNames, PolicyFormat, Resolved, Sources, Styling};
+use windlass_driver::registry;
+
+use crate::{AppError, Caller};
+
+/// What a request adds to the policy's files.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyArguments {
+    /// A file that overrides windlass.toml.
+    pub policy_file: Option<PathBuf>,
+    /// Single keys, as in `loop.max_iterations=5`.
+    pub set: Vec<String>,
+}
+
+/// What windlass.toml may say in this build.
+pub fn policy_format() -> PolicyFormat {
+    let adapters = registry::adapter_names().collect();
+    PolicyFormat::new(&AgentNames { known: registry::names().collect(), adapters })
+}
+
+impl Caller {
+    /// The policy in a directory, which need not be a repository yet.
+    pub fn policy(&self, project: &Path, arguments: &PolicyArguments) -> Result<Resolved, AppError> {
+        let PolicyArguments { policy_file, set } = arguments.clone();
+        let sources =
+            Sources { user_file: self.user_file.clone(), project: project.to_owned(), policy_file, set };
+        policy_format().load(&sources).map_err(|error| {
+            let refused = AppError::refused(error.render(Styling::Plain));
+            AppError { config: Some(error), ..refused }
+        })
+    }
+}
