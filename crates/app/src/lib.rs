@@ -10,11 +10,13 @@
 //! `plan` read what the operator wrote.
 
 mod caller;
+mod command;
 mod error;
 mod policy;
 mod project;
 
 pub use caller::Caller;
+pub use command::{CommandReport, CommandResult};
 pub use error::{AppError, ErrorKind};
 pub use policy::{PolicyArguments, policy_format};
 pub use project::{OpenProject, StoredLoop};

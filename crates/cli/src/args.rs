@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
+use crate::operator::OperatorArgs;
+
 /// Drives coding agents over a plan until the work is proven done.
 ///
 /// Done is a proof, not a claim: windlass runs your checks itself, on a clean
@@ -46,22 +48,8 @@ pub enum Verb {
     Usage(LoopArgs),
     /// Print the proof of completion, and check that it still holds
     Prove(ProveArgs),
-    /// Pause a loop; the step that is running finishes first
-    Pause(ExactLoopArgs),
-    /// Let a paused loop continue
-    Resume(ExactLoopArgs),
-    /// End the run now; commits and the workspace stay
-    Cancel(ExactLoopArgs),
-    /// Open a new run of a loop that ended without completing
-    Restart(ExactLoopArgs),
-    /// Give a blocked task another chance
-    Unblock(TaskArgs),
-    /// Accept that a task or finding stays as it is; the record says so
-    Waive(WaiveArgs),
-    /// Add an instruction to the author's next brief
-    Steer(TextArgs),
-    /// Add a note to the loop's history
-    Note(TextArgs),
+    #[command(flatten)]
+    Operate(OperatorArgs),
     /// Bring the loop's branch into your checkout
     Take(ExactLoopArgs),
     /// Write the readable trail of a loop
@@ -222,39 +210,6 @@ pub struct ExactLoopArgs {
     /// Exact loop name; optional if there is only one loop
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct TaskArgs {
-    /// The loop and the task; the loop is optional if there is only one
-    #[arg(value_name = "[LOOP] TASK", num_args = 1..=2, required = true)]
-    pub words: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct WaiveArgs {
-    /// The loop and the task or finding; the loop is optional if there is only one
-    #[arg(value_name = "[LOOP] TASK|FINDING", num_args = 1..=2, required = true)]
-    pub words: Vec<String>,
-    /// The reason, kept on the record
-    #[arg(long, default_value = "")]
-    pub why: String,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct TextArgs {
-    /// The loop and the text; the loop is optional if there is only one
-    #[arg(value_name = "[LOOP] TEXT", num_args = 1..=2, required = true)]
-    pub words: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

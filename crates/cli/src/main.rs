@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod exit;
 mod failure;
+mod operator;
 mod place;
 #[cfg(test)]
 mod reference;

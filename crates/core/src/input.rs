@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::command::Command;
 use crate::finding::Evidence;
 use crate::gate::CheckResult;
-use crate::id::{BlobId, CommandId, CommitId, EffectId, FindingId, LoopName, Nonce, TaskId, TreeId};
+use crate::id::{BlobId, CommandId, CommitId, EffectId, LoopName, Nonce, TaskId, TreeId};
 use crate::outcome::Fault;
 use crate::policy::{Policy, ProvenSandbox};
-use crate::revision::Revision;
 use crate::summary::Summary;
 use crate::task::Plan;
 use crate::time::{Millis, Timestamp};
@@ -207,51 +207,6 @@ pub struct Change {
     pub created: Vec<String>,
     pub edited: Vec<String>,
     pub deleted: Vec<String>,
-}
-
-/// What an operator may ask of a loop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "ask", rename_all = "snake_case")]
-pub enum Command {
-    Pause,
-    Resume,
-    Cancel,
-    Restart,
-    Unblock {
-        task: TaskId,
-    },
-    WaiveTask {
-        task: TaskId,
-        why: String,
-    },
-    WaiveFinding {
-        finding: FindingId,
-        why: String,
-    },
-    Steer {
-        text: String,
-    },
-    Note {
-        text: String,
-    },
-    /// Another plan or policy from here on.
-    Revise(Box<Revision>),
-}
-
-impl Command {
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Pause => "pause",
-            Self::Resume => "resume",
-            Self::Cancel => "cancel",
-            Self::Restart => "restart",
-            Self::Unblock { .. } => "unblock",
-            Self::WaiveTask { .. } | Self::WaiveFinding { .. } => "waive",
-            Self::Steer { .. } => "steer",
-            Self::Note { .. } => "note",
-            Self::Revise(_) => "revise",
-        }
-    }
 }
 
 impl Input {

@@ -4,6 +4,7 @@
 //! store remembers it.
 
 pub mod brief;
+pub mod command;
 mod describe;
 pub mod effect;
 pub mod event;

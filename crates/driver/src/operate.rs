@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use windlass_core::command::Command;
 use windlass_core::event::CommandAnswer;
 use windlass_core::id::{CommandId, LoopName, Seq};
-use windlass_core::input::{Command, Input};
+use windlass_core::input::Input;
 use windlass_store::{
     Followed, HistoryError, LeaseError, NewCommand, SendError, Store, StoreError, decisions,
 };

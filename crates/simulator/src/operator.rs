@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use windlass_core::command::Command;
 use windlass_core::id::TaskId;
-use windlass_core::input::{Asked, Command};
+use windlass_core::input::Asked;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::revision::{PolicyRevision, Revision};
 use windlass_core::state::{State, TaskStatus};

@@ -7,6 +7,7 @@ use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert_eq, proptest}
 use proptest::test_runner::TestCaseError;
 
 use windlass_core::brief::BriefSpec;
+use windlass_core::command::Command;
 use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
 use windlass_core::finding::{Evidence, Rule, Severity};
@@ -15,7 +16,7 @@ use windlass_core::id::{
     BlobId, CommandId, CommitId, EffectId, FindingId, LoopName, Nonce, Seq, TaskId, TreeId,
 };
 use windlass_core::input::{
-    AgentFinished, Asked, AttemptEnd, Change, Command, Creation, Input, Report, Snapshotted, Stamped,
+    AgentFinished, Asked, AttemptEnd, Change, Creation, Input, Report, Snapshotted, Stamped,
 };
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, Rejected, Role};

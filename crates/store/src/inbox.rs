@@ -2,8 +2,8 @@
 //! changed and never removed; that it was taken, and with what answer, is a
 //! matter of the loop's log alone.
 
+use windlass_core::command::Command;
 use windlass_core::id::{CommandId, LoopName};
-use windlass_core::input::Command;
 use windlass_core::time::Timestamp;
 
 use crate::log::StoreError;

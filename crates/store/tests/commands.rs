@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use support::{append, crash_image, name, note, record, vault};
+use windlass_core::command::Command;
 use windlass_core::id::CommandId;
-use windlass_core::input::Command;
 use windlass_store::{AppendError, Inbox, open};
 
 mod support;

@@ -2,10 +2,10 @@
 //! on the record, with the reason.
 
 use super::{Draft, revise, run};
+use crate::command::Command;
 use crate::event::Event;
 use crate::finding::{Origin, Rule};
 use crate::id::{CommandId, FindingId, TaskId};
-use crate::input::Command;
 use crate::outcome::{OutcomeKind, Reason};
 use crate::state::TaskStatus;
 

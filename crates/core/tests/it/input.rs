@@ -1,9 +1,10 @@
 //! One line of a scenario as an input.
 
+use windlass_core::command::Command;
 use windlass_core::finding::{Evidence, Rule, Severity, Touch};
 use windlass_core::gate::{CheckResult, Control};
 use windlass_core::id::{BlobId, CommitId, FindingId, TaskId, TreeId};
-use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Change, Command, Input, Report, Snapshotted};
+use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Change, Input, Report, Snapshotted};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::tally::{Comparison, Counts, Earlier, Names, Tally};
 use windlass_core::time::{Millis, Timestamp};

@@ -1,7 +1,8 @@
 //! What a scenario's loop is made of.
 
+use windlass_core::command::Command;
 use windlass_core::id::{BlobId, CommitId, LoopName, TaskId, TreeId};
-use windlass_core::input::{Command, Creation};
+use windlass_core::input::Creation;
 use windlass_core::policy::{CheckPolicy, CheckWhen, LoopLimits, Policy, Rejected};
 use windlass_core::revision::{KeyChange, PolicyRevision, Revision};
 use windlass_core::state::State;

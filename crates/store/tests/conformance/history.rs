@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
+use windlass_core::command::Command;
 use windlass_core::event::Decision;
 use windlass_core::id::{BlobId, CommandId, CommitId, Nonce, Seq, TaskId, TreeId};
-use windlass_core::input::{Command, Creation, Input, Stamped};
+use windlass_core::input::{Creation, Input, Stamped};
 use windlass_core::policy::Policy;
 use windlass_core::state::State;
 use windlass_core::step::{create, step};

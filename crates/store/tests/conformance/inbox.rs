@@ -1,5 +1,5 @@
+use windlass_core::command::Command;
 use windlass_core::id::{CommandId, FindingId, TaskId};
-use windlass_core::input::Command;
 use windlass_core::time::Timestamp;
 use windlass_store::{NewCommand, SendError, SentCommand};
 

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use windlass_core::command;
 use windlass_core::id::{LoopName, Seq};
-use windlass_core::input;
 use windlass_core::time::Timestamp;
 use windlass_store::{
     Append, AppendError, Appended, Log, NewCommand, ReadLog, Record, StateDir, StoreError, VaultDir, Wake,
@@ -59,7 +59,7 @@ pub fn append<L: Log + ?Sized>(store: &L, loop_name: &str, expected: u64) -> Res
 
 /// A command that can be told from others by its text.
 pub fn note(loop_name: &str, text: &str) -> NewCommand {
-    let command = input::Command::Note { text: text.to_owned() };
+    let command = command::Command::Note { text: text.to_owned() };
     NewCommand { loop_name: name(loop_name), at: Timestamp(5), command }
 }
 

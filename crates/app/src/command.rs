@@ -1,0 +1,69 @@
+//! The operator's commands: one way, whoever owns the loop.
+
+use windlass_core::command::{Command, DoneWords, NextStep};
+use windlass_core::id::LoopName;
+use windlass_driver::Interrupts;
+use windlass_driver::drive_loop::SiteWorlds;
+use windlass_driver::machine::Unwatched;
+use windlass_driver::operate::{self, Answer};
+
+use crate::error::Classify as _;
+use crate::{AppError, OpenProject};
+
+/// What came of a command.
+#[derive(Debug)]
+pub struct CommandReport {
+    pub result: CommandResult,
+    /// What did not stop it, but is worth telling.
+    pub warning: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub enum CommandResult {
+    Done(DoneWords),
+    /// It is on record; the process that drives the loop has not looked yet.
+    Recorded,
+    Refused {
+        why: String,
+    },
+}
+
+impl OpenProject {
+    /// Asks a loop, whether somebody drives it or not.
+    pub fn command(
+        &self,
+        name: &LoopName,
+        command: &Command,
+        interrupts: Interrupts,
+    ) -> Result<CommandReport, AppError> {
+        let store = self.store()?;
+        let mut unwatched = Unwatched;
+        let mut worlds = SiteWorlds::new(self.site(name), interrupts, &mut unwatched);
+        let answer = operate::operate(&store, name, command.clone(), &mut worlds)
+            .map_err(|error| AppError::broken(&error).with_hints(error.hints()))?;
+        let owned = store.holder(name).or_broken()?.is_held();
+        drop(store);
+        let refreshed = if owned { Ok(()) } else { self.refresh_trail(name) };
+        let result = match answer {
+            Answer::Done if *command == Command::Cancel && !self.has_ended(name)? => {
+                CommandResult::Done(cancel_waits(name))
+            }
+            Answer::Done => CommandResult::Done(command.done_words(name)),
+            Answer::Recorded => CommandResult::Recorded,
+            Answer::Refused { why } => CommandResult::Refused { why },
+        };
+        Ok(CommandReport { result, warning: refreshed.err().map(|error| error.message) })
+    }
+
+    fn has_ended(&self, name: &LoopName) -> Result<bool, AppError> {
+        Ok(self.view(name)?.is_some_and(|view| view.outcome.is_some()))
+    }
+}
+
+/// A cancelled run ends at once, unless what its author left cannot be recorded.
+fn cancel_waits(name: &LoopName) -> DoneWords {
+    DoneWords {
+        said: format!("the cancel of {name} is recorded, but it could not end yet."),
+        next: Some(NextStep { verb: "status", when: None }),
+    }
+}
