@@ -60,10 +60,15 @@ impl std::error::Error for AppError {}
 /// Each place that meets an error of a library says who has to act.
 pub(crate) trait Classify<T> {
     fn or_broken(self) -> Result<T, AppError>;
+    fn or_refused(self) -> Result<T, AppError>;
 }
 
 impl<T, E: fmt::Display> Classify<T> for Result<T, E> {
     fn or_broken(self) -> Result<T, AppError> {
         self.map_err(AppError::broken)
+    }
+
+    fn or_refused(self) -> Result<T, AppError> {
+        self.map_err(AppError::refused)
     }
 }

@@ -11,12 +11,16 @@
 
 mod caller;
 mod command;
+mod create;
 mod error;
 mod policy;
 mod project;
+mod run;
 
 pub use caller::Caller;
 pub use command::{CommandReport, CommandResult};
+pub use create::{RunProposal, RunRequest, RunTarget};
 pub use error::{AppError, ErrorKind};
 pub use policy::{PolicyArguments, policy_format};
 pub use project::{OpenProject, StoredLoop};
+pub use run::RunStart;

@@ -54,7 +54,6 @@ const HOUSE: &[Arrows] = &[
         to: &[
             "windlass-app",
             "windlass-core",
-            "windlass-plan",
             "windlass-config",
             "windlass-store",
             "windlass-driver",

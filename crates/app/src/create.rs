@@ -1,0 +1,256 @@
+//! What a request to run means: a loop that is there, or one to be created. All
+//! that a new loop needs is looked at before anything is written.
+
+use windlass_core::event::Event;
+use windlass_core::id::{LoopName, Seq, TaskId};
+use windlass_core::input::Asked;
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::view::View;
+use windlass_driver::setup::{self, Founding, Proposed};
+use windlass_plan::goal::GOAL_TASK;
+use windlass_plan::{PlanError, Planned};
+use windlass_store::ReadStore;
+
+use crate::error::Classify as _;
+use crate::run::rests;
+use crate::{AppError, ErrorKind, OpenProject, PolicyArguments};
+
+/// The longest goal that is compared; arguments are shorter.
+const GOAL_LIMIT: u64 = 4 << 20;
+
+/// Which loop is meant, what it would be made of, and what one drive of it is to do.
+#[derive(Clone, Debug, Default)]
+pub struct RunRequest {
+    pub target: RunTarget,
+    /// The name of the loop of a goal, or once more that of the target.
+    pub name: Option<String>,
+    /// Where the plan is, instead of where the policy says.
+    pub plan: Option<String>,
+    pub policy: PolicyArguments,
+    /// A revision to start from; HEAD when none is given.
+    pub base: Option<String>,
+    pub asked: Asked,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum RunTarget {
+    /// The only loop there is, or one named after the project.
+    #[default]
+    Only,
+    Named(String),
+    /// The loop of exactly this text, or a new one with a name of its own.
+    Goal(String),
+}
+
+impl RunTarget {
+    /// A bare word is a loop's name, a sentence is a goal.
+    pub fn of_words(words: Option<&str>) -> Self {
+        match words {
+            Some(words) if words.trim().contains(char::is_whitespace) => Self::Goal(words.to_owned()),
+            Some(word) => Self::Named(word.to_owned()),
+            None => Self::Only,
+        }
+    }
+}
+
+/// What running would mean. Nothing is written yet.
+pub enum RunProposal {
+    /// The loop ended or is paused: it is not driven until the operator acts.
+    Resting(Box<View>),
+    Existing(Box<View>),
+    New(Box<Proposed>),
+}
+
+impl OpenProject {
+    pub fn propose(&self, request: &RunRequest) -> Result<RunProposal, AppError> {
+        self.refuse_inside_attempt()?;
+        self.state.check().or_refused()?;
+        let name = self.name_of(request)?;
+        match self.view(&name)? {
+            Some(view) if rests(&view) => Ok(RunProposal::Resting(Box::new(view))),
+            Some(view) => {
+                check_tasks(&request.asked, view.tasks.iter().map(|task| &task.id))?;
+                Ok(RunProposal::Existing(Box::new(view)))
+            }
+            None => {
+                let proposed = self.propose_new(request, name)?;
+                check_tasks(&request.asked, proposed.planned.tasks.iter().map(|task| &task.id))?;
+                Ok(RunProposal::New(Box::new(proposed)))
+            }
+        }
+    }
+
+    /// Writes the first record of a loop that was proposed.
+    pub fn create(&self, proposed: Proposed) -> Result<LoopName, AppError> {
+        let name = proposed.name.clone();
+        self.state.create_checked().or_refused()?;
+        setup::found(&self.store()?, proposed).map_err(|error| {
+            let kind = if error.is_of_the_base() { ErrorKind::Refused } else { ErrorKind::Broken };
+            AppError::new(kind, &error).with_hints(error.hints())
+        })?;
+        Ok(name)
+    }
+
+    fn name_of(&self, request: &RunRequest) -> Result<LoopName, AppError> {
+        let legal = |name: &String| LoopName::new(name).or_refused();
+        match (&request.name, &request.target) {
+            (Some(name), RunTarget::Named(word)) if name != word => {
+                Err(AppError::refused(format!("two names: {name} and {word}")).hint("give one"))
+            }
+            (Some(name), RunTarget::Goal(goal)) => self.check_goal(legal(name)?, goal),
+            (Some(name), RunTarget::Named(_) | RunTarget::Only) | (None, RunTarget::Named(name)) => {
+                legal(name)
+            }
+            (None, RunTarget::Goal(goal)) => self.loop_of_goal(goal),
+            (None, RunTarget::Only) => self.only_or_default(),
+        }
+    }
+
+    /// A name that is taken by another goal is refused.
+    fn check_goal(&self, name: LoopName, goal: &str) -> Result<LoopName, AppError> {
+        let Some(reader) = self.reader()? else { return Ok(name) };
+        if reader.head(&name).or_broken()?.is_none() || is_goal_of(&*reader, &name, goal)? {
+            return Ok(name);
+        }
+        Err(AppError::refused(format!("there is a loop named {name} already, and this is not its goal"))
+            .hint("choose another --name, or leave it out: the goal gets a name of its own")
+            .hint(format!("`windlass run {name}` goes on with the loop that is there")))
+    }
+
+    /// The loop of this very goal, an unfinished one first; else a name nobody has.
+    fn loop_of_goal(&self, goal: &str) -> Result<LoopName, AppError> {
+        let rows = self.loops()?;
+        let mut same = Vec::new();
+        for row in &rows {
+            if is_goal_of(&*row.reader, &row.name, goal)? {
+                same.push(row.view()?);
+            }
+        }
+        let is_open = |view: &&View| view.outcome.as_ref().is_none_or(|o| o.kind != OutcomeKind::Completed);
+        if let Some(view) = same.iter().find(is_open).or(same.first()) {
+            return Ok(view.name.clone());
+        }
+        let first = slug(goal);
+        let numbered = |n: u32| LoopName::new(&format!("{first}-{n}")).expect("a short name and a number");
+        let is_free = |name: &LoopName| rows.iter().all(|row| row.name != *name);
+        let mut names = std::iter::once(first.clone()).chain((2..).map(numbered));
+        Ok(names.find(is_free).expect("there are fewer loops than numbers"))
+    }
+
+    fn only_or_default(&self) -> Result<LoopName, AppError> {
+        let rows = self.loops()?;
+        match rows.as_slice() {
+            [] => Ok(slug(&self.project.top.file_name().unwrap_or_default().to_string_lossy())),
+            [only] => Ok(only.name.clone()),
+            [_, ..] => {
+                let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+                Err(AppError::refused("there is more than one loop")
+                    .hint(format!("name one of: {}", names.join(", "))))
+            }
+        }
+    }
+
+    fn propose_new(&self, request: &RunRequest, name: LoopName) -> Result<Proposed, AppError> {
+        let resolved = self.policy(&request.policy)?;
+        resolved.require_agents().map_err(|error| {
+            let refused = AppError::refused(error);
+            if resolved.has_project_file {
+                refused
+            } else {
+                refused.hint("`windlass init` writes a windlass.toml")
+            }
+        })?;
+        let (policy, written) = (resolved.policy, resolved.origins);
+        let planned = self.plan(request, &policy.plan.source)?;
+        let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
+        planned.check_names(&checks).map_err(bad_plan)?;
+        let founding = Founding {
+            name,
+            base: request.base.clone(),
+            policy,
+            planned,
+            surroundings: self.surroundings(),
+            vault: self.vault.clone(),
+        };
+        setup::propose(founding).map_err(|error| {
+            let kind = if error.is_of_the_machine() { ErrorKind::Broken } else { ErrorKind::Refused };
+            let at = error.key().and_then(|key| written.get(key));
+            let place =
+                at.map(|at| format!("{}:{}:{}: ", at.layer.name, at.line, at.column)).unwrap_or_default();
+            AppError::new(kind, format!("{place}{error}")).with_hints(error.hints())
+        })
+    }
+
+    fn plan(&self, request: &RunRequest, source: &str) -> Result<Planned, AppError> {
+        if let RunTarget::Goal(goal) = &request.target {
+            return windlass_plan::goal::read(goal).map_err(bad_plan);
+        }
+        let source = request.plan.as_deref().unwrap_or(source);
+        if source.trim().is_empty() {
+            return Err(AppError::refused("there is no plan: `plan.source` is not set in windlass.toml")
+                .hint("`windlass init` writes a windlass.toml and a first task")
+                .hint("or give a goal: windlass run \"make the tests pass\""));
+        }
+        windlass_plan::read(source, &self.project.top).map_err(bad_plan)
+    }
+}
+
+/// Whether the loop was made of exactly this sentence.
+fn is_goal_of(reader: &dyn ReadStore, name: &LoopName, goal: &str) -> Result<bool, AppError> {
+    let decision = windlass_store::decisions(reader, name, Seq(0)).next().transpose().or_broken()?;
+    let decision = decision.map(|(_, decision)| decision);
+    let created = decision.and_then(|decision| decision.events.into_iter().next());
+    let Some(Event::LoopCreated(creation)) = created else { return Ok(false) };
+    let [task] = &creation.plan.tasks[..] else { return Ok(false) };
+    if task.id.as_str() != GOAL_TASK {
+        return Ok(false);
+    }
+    let text = reader.blob(&task.text, GOAL_LIMIT).or_broken()?;
+    Ok(String::from_utf8_lossy(&text).trim() == goal.trim())
+}
+
+/// The first words of a text, as a loop's name.
+fn slug(text: &str) -> LoopName {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' };
+    let plain: String = text.chars().map(plain).collect();
+    let words: Vec<&str> = plain.split_whitespace().take(5).collect();
+    let joined: String = words.join("-").chars().take(40).collect();
+    let trimmed = joined.trim_matches('-');
+    LoopName::new(trimmed).unwrap_or_else(|_| LoopName::new("loop").expect("a plain word is legal"))
+}
+
+fn check_tasks<'a>(asked: &Asked, known: impl Iterator<Item = &'a TaskId>) -> Result<(), AppError> {
+    let known: Vec<&TaskId> = known.collect();
+    for wanted in asked.task.iter().chain(&asked.until) {
+        if !known.contains(&wanted) {
+            let listed: Vec<&str> = known.iter().map(|id| id.as_str()).collect();
+            return Err(AppError::refused(format!("there is no task {wanted}"))
+                .hint(format!("the tasks are: {}", listed.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+fn bad_plan(error: PlanError) -> AppError {
+    let remedy = error.remedy();
+    AppError::refused(error).hint(remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_becomes_a_plain_name() {
+        assert_eq!(slug("Make the tests pass, please and more").as_str(), "make-the-tests-pass-please");
+        assert_eq!(slug("…").as_str(), "loop");
+        assert_eq!(slug("my repo").as_str(), "my-repo");
+    }
+
+    #[test]
+    fn a_word_is_a_name_and_a_sentence_a_goal() {
+        assert_eq!(RunTarget::of_words(None), RunTarget::Only);
+        assert_eq!(RunTarget::of_words(Some("demo")), RunTarget::Named("demo".to_owned()));
+        assert_eq!(RunTarget::of_words(Some("fix it")), RunTarget::Goal("fix it".to_owned()));
+    }
+}

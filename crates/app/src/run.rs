@@ -1,0 +1,47 @@
+//! A drive of a loop that is on record.
+
+use windlass_core::id::LoopName;
+use windlass_core::input::Asked;
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::view::{Status, View};
+use windlass_driver::drive_loop::{self, SiteWorlds};
+use windlass_driver::machine::Observer;
+use windlass_driver::{Ended, Interrupts};
+
+use crate::{AppError, ErrorKind, OpenProject};
+
+/// What a drive is to do, who watches it, and how it is told to stop.
+pub struct RunStart<'o> {
+    pub asked: Asked,
+    pub observer: &'o mut dyn Observer,
+    pub interrupts: Interrupts,
+}
+
+impl OpenProject {
+    /// Drives a loop until it rests.
+    pub fn run(&self, name: &LoopName, start: RunStart<'_>) -> Result<Ended, AppError> {
+        self.refuse_inside_attempt()?;
+        let mut worlds = SiteWorlds::new(self.site(name), start.interrupts, start.observer);
+        drive_loop::drive(&self.store()?, name, start.asked, &mut worlds).map_err(|error| {
+            let kind = if error.is_disk_full() { ErrorKind::NeedsOperator } else { ErrorKind::Broken };
+            AppError::new(kind, &error).with_hints(error.hints())
+        })
+    }
+
+    pub(crate) fn refuse_inside_attempt(&self) -> Result<(), AppError> {
+        if self.caller.is_inside_attempt {
+            return Err(AppError::refused("`windlass run` inside an attempt of a loop is refused")
+                .hint("an attempt does its task; it starts no loops"));
+        }
+        Ok(())
+    }
+}
+
+/// A loop that ended or is paused is not driven, but for one that was stopped where the operator asked.
+pub(crate) fn rests(view: &View) -> bool {
+    match view.status {
+        Status::Ended => view.outcome.as_ref().is_some_and(|outcome| outcome.kind != OutcomeKind::Stopped),
+        Status::Paused => true,
+        Status::Idle | Status::Running | Status::Waiting | Status::Interrupted => false,
+    }
+}
