@@ -9,18 +9,25 @@
 //! Neighbours: `cli` calls it; `driver` drives, `store` remembers, `config` and
 //! `plan` read what the operator wrote.
 
+mod agents;
 mod caller;
 mod command;
 mod create;
+mod doctor;
 mod error;
+mod init;
 mod policy;
 mod project;
+mod result;
 mod run;
 
+pub use agents::{agents, probe};
 pub use caller::Caller;
 pub use command::{CommandReport, CommandResult};
 pub use create::{RunProposal, RunRequest, RunTarget};
+pub use doctor::{DoctorReport, doctor};
 pub use error::{AppError, ErrorKind};
+pub use init::{InitReport, InitRequest, init, make_repository};
 pub use policy::{PolicyArguments, policy_format};
 pub use project::{OpenProject, StoredLoop};
 pub use run::RunStart;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use windlass_agent::registry;
 use windlass_config::{AgentNames, PolicyFormat, Resolved, Sources, Styling};
-use windlass_driver::registry;
 
 use crate::{AppError, Caller};
 

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use windlass_app::PolicyArguments;
-use windlass_core::policy::{AgentPolicy, Policy};
-use windlass_driver::agents::{Login, Seen, look, probe};
-use windlass_driver::registry;
+use windlass_driver::agents::{Login, Seen};
 
 use crate::args::AgentsArgs;
 use crate::exit::Exit;
@@ -21,7 +18,7 @@ pub fn agents(locations: &Locations, asked: &AgentsArgs) -> Result<Exit, Failure
         return try_one(locations, name, asked.json);
     }
     let scratch = tempfile::tempdir().or_error()?;
-    let seen = look(&locations.caller()?.surroundings(&locations.directory()?), scratch.path());
+    let seen = windlass_app::agents(&locations.directory()?, &locations.caller()?, scratch.path());
     if asked.json {
         print_json::print(&seen.iter().map(row).collect::<Vec<_>>());
         return Ok(Exit::Done);
@@ -62,26 +59,9 @@ fn row(agent: &Seen) -> serde_json::Value {
     })
 }
 
-/// With the keys of `[agent]` where that is the one asked for.
 fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Failure> {
-    if registry::named(name).is_none() {
-        let known = registry::names().collect::<Vec<_>>().join(", ");
-        return Err(
-            Failure::usage(format!("windlass knows no agent {name:?}")).hint(format!("it knows {known}"))
-        );
-    }
-    let policy = match locations.open_project() {
-        Ok(place) => place.policy(&PolicyArguments::default())?.policy,
-        Err(_) => Policy::default(),
-    };
-    let named = [&policy.agent].into_iter().chain(policy.roles.values()).find(|agent| agent.adapter == name);
-    let plain = AgentPolicy { adapter: name.to_owned(), ..AgentPolicy::default() };
-    let agent = named.cloned().unwrap_or(plain);
     let scratch = tempfile::tempdir().or_error()?;
-    let directory = locations.directory()?;
-    let told =
-        probe(&agent, &policy, (&locations.caller()?.surroundings(&directory), scratch.path()), &|_| {})
-            .map_err(Failure::error)?;
+    let told = windlass_app::probe(&locations.directory()?, &locations.caller()?, name, scratch.path())?;
     let well = told.end == windlass_core::input::AttemptEnd::Normal;
     if as_json {
         print_json::print(&json!({

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use windlass_app::OpenProject;
 use windlass_core::event::{Event, IterationResult, Novelty};
 use windlass_core::id::Seq;
-use windlass_driver::setup;
 
 use super::run;
 use crate::args::{DemoArgs, RunArgs};
@@ -81,7 +80,7 @@ fn lay_out(project: &Path, locations: &Locations) -> Result<(), Failure> {
         std::fs::create_dir_all(dir).or_error()?;
         std::fs::write(&file, text).or_error()?;
     }
-    setup::make_repository(&locations.caller()?.surroundings(project), project).or_error()
+    Ok(windlass_app::make_repository(project, &locations.caller()?)?)
 }
 
 /// Each lie, from the log: the claim beside the evidence.

@@ -1,10 +1,10 @@
 //! `windlass take`: the loop's branch into the operator's checkout.
 
-use windlass_driver::setup::{self, Taken};
+use windlass_driver::setup::Taken;
 
 use crate::args::ExactLoopArgs;
 use crate::exit::Exit;
-use crate::failure::{Failure, OrFail};
+use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::json;
 use crate::show::out::say;
@@ -13,12 +13,7 @@ pub fn take(locations: &Locations, asked: &ExactLoopArgs) -> Result<Exit, Failur
     let place = locations.open_project()?;
     let row = place.exact(asked.name.as_deref())?;
     let (name, view) = (&row.name, row.view()?);
-    if view.commit.is_none() {
-        return Err(
-            Failure::usage(format!("{name} has landed nothing yet")).hint(format!("windlass status {name}"))
-        );
-    }
-    let taken = setup::take(&place.surroundings(), &view.branch).or_error()?;
+    let taken = place.take(&view)?;
     if asked.json {
         let (done, command) = match &taken {
             Taken::Done { .. } => (true, None),

@@ -1,0 +1,116 @@
+//! A windlass.toml for a repository, and a first task.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use windlass_config::{PROJECT_FILE, detect, project_file};
+use windlass_driver::agents::{self, Login, Seen};
+use windlass_driver::{project, setup};
+
+use crate::error::Classify as _;
+use crate::{AppError, Caller};
+
+const FIRST_TASK: &str = "tasks/001-first.md";
+
+pub struct InitRequest<'a> {
+    /// The goal; it becomes the first task.
+    pub prompt: Option<String>,
+    /// Make a repository where there is none.
+    pub make_repository: bool,
+    /// Asked before a windlass.toml that is there is replaced.
+    pub may_overwrite: &'a dyn Fn(&Path) -> bool,
+}
+
+/// What was made.
+pub struct InitReport {
+    /// The directory of a repository that was not there before.
+    pub new_repository: Option<PathBuf>,
+    pub written: Vec<PathBuf>,
+    /// The agent that windlass.toml names.
+    pub agent: Option<Seen>,
+}
+
+/// Nothing is changed if it is refused. Agents say their versions below `scratch`.
+pub fn init(
+    directory: &Path,
+    caller: &Caller,
+    request: &InitRequest<'_>,
+    scratch: &Path,
+) -> Result<InitReport, AppError> {
+    let (top, new_repository) = match project::locate(directory) {
+        Ok(project) => (project.top, None),
+        Err(_) if request.make_repository => (directory.to_owned(), Some(directory.to_owned())),
+        Err(error) => {
+            return Err(AppError::refused(error).hint("`windlass init --git` makes a repository here"));
+        }
+    };
+    let file = top.join(PROJECT_FILE);
+    if file.exists() && !(request.may_overwrite)(&file) {
+        return Err(AppError::refused(format!("{} is there already; nothing was changed", file.display()))
+            .hint("`windlass init --force` replaces it"));
+    }
+    if new_repository.is_some() {
+        make_repository(&top, caller)?;
+    }
+    let proposal = detect(&top).or_broken()?;
+    let agent = best(agents::look(&caller.surroundings(&top), scratch));
+    write(&file, &project_file(&proposal, agent.as_ref().map(|agent| agent.name)))?;
+    let mut written = vec![file];
+    if !top.join("tasks").exists() {
+        let task = top.join(FIRST_TASK);
+        write(&task, &first_task(request.prompt.as_deref()))?;
+        written.push(task);
+    }
+    Ok(InitReport { new_repository, written, agent })
+}
+
+/// Makes a repository with a first commit of whatever is there.
+pub fn make_repository(directory: &Path, caller: &Caller) -> Result<(), AppError> {
+    setup::make_repository(&caller.surroundings(directory), directory).or_broken()
+}
+
+fn first_task(prompt: Option<&str>) -> String {
+    match prompt {
+        Some(prompt) => format!("# {}\n\n{prompt}\n", prompt.lines().next().unwrap_or_default()),
+        None => "# Say in one line what is to be done\n\nSay here what done means.\n".to_owned(),
+    }
+}
+
+/// One that is signed in before one that is not.
+fn best(found: Vec<Seen>) -> Option<Seen> {
+    let mut installed: Vec<Seen> = found.into_iter().filter(|agent| agent.program.is_some()).collect();
+    installed.sort_by_key(|agent| agent.login == Login::None);
+    installed.into_iter().next()
+}
+
+/// Never half a file: written beside, then renamed.
+fn write(file: &Path, text: &str) -> Result<(), AppError> {
+    let failed = |error| AppError::broken(format!("{}: {error}", file.display()));
+    let dir = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    let mut temporary = tempfile::NamedTempFile::new_in(dir).map_err(failed)?;
+    temporary.write_all(text.as_bytes()).map_err(failed)?;
+    let readable = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    temporary.as_file().set_permissions(readable).map_err(failed)?;
+    temporary.persist(file).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn a_refusal_to_overwrite_makes_no_repository() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join(PROJECT_FILE);
+        std::fs::write(&file, "# mine\n").unwrap();
+        let request = InitRequest { prompt: None, make_repository: true, may_overwrite: &|_| false };
+        let refused = init(temp.path(), &Caller::default(), &request, temp.path()).err().unwrap();
+        assert_eq!(refused.kind, ErrorKind::Refused);
+        assert!(refused.message.ends_with("is there already; nothing was changed"), "{refused}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "# mine\n");
+        assert!(!temp.path().join(".git").exists());
+    }
+}
