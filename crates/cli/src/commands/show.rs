@@ -44,7 +44,7 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     }
-    let seen = place.view(&row)?;
+    let seen = row.view()?;
     let task = seen.tasks.iter().find(|task| task.id.as_str() == item).ok_or_else(|| {
         Failure::usage(format!("{} has no task, finding, attempt or check {item}", row.name))
             .hint("try a task id, a finding such as F1, attempt:1 or check:1")
