@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use windlass_core::input::{AgentFinished, AttemptEnd, Report};
+use windlass_core::input::{AgentFinished, AttemptEnd, AttemptResult, Report};
 use windlass_core::policy::Role;
 use windlass_core::time::Millis;
 use windlass_process::{Canceller, Capture, Finished, Program, ProgramLimits, RunningProgram};
@@ -129,12 +129,16 @@ pub fn result(finished: Finished, report: ParsedReport, end: AttemptEnd) -> Turn
     TurnResult {
         finished: AgentFinished {
             report: report.report,
-            usage: report.usage,
-            message,
-            duration_ms: Millis(u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX)),
-            strays: finished.stray_count,
-            notes: trips.into_iter().chain(refused).chain(stalled).collect(),
-            ..AgentFinished::ended(end)
+            result: AttemptResult {
+                usage: report.usage,
+                message,
+                duration_ms: Millis(u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX)),
+                strays: finished.stray_count,
+                notes: trips.into_iter().chain(refused).chain(stalled).collect(),
+                ..AttemptResult::ended(end)
+            },
+            tree_changed: false,
+            left: Vec::new(),
         },
         unread: report.unread,
         stdout: Some(finished.stdout),

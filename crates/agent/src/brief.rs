@@ -203,7 +203,7 @@ impl Page {
             findings: size.list(spec.findings.iter().map(|found| finding(found, size)), 8, 32),
             pending: size.list(spec.pending.iter().map(item), 2, 8),
             base_tree: spec.base_tree.to_string(),
-            tree: spec.tree.as_ref().map(ToString::to_string).unwrap_or_default(),
+            tree: spec.tree_under_review.as_ref().map(ToString::to_string).unwrap_or_default(),
             diff: change(texts.diff, size),
             checks: size.list(spec.checks.iter().map(|check| code(check)), 2, 4),
             protected: size.list(spec.protected.iter().map(|glob| code(glob)), 1, 4),
@@ -295,7 +295,7 @@ fn files(change: &Change, size: Size) -> Vec<Files> {
 fn failing(checks: &[FailingCheck], size: Size) -> Vec<Failing> {
     let shown = |(index, check): (usize, &FailingCheck)| Failing {
         name: code(bound::head(&check.check, 100)),
-        ending: bound::line(&indented(&plain(&check.ending)), 200),
+        ending: bound::line(&indented(&plain(&check.reason.words())), 200),
         excerpt: match (index, plain(&check.excerpt).trim()) {
             (_, "") => String::new(),
             (0..8, text) => fenced(&bound::block_end(text, size.bytes(4))),

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use windlass_core::input::{AgentFinished, AttemptEnd};
+use windlass_core::input::{AttemptEnd, AttemptResult};
 use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::usage::{self, Session};
@@ -67,16 +67,16 @@ impl Agent for CliAgent {
                     (attempt::not_started(call.role, what), false)
                 }
             };
-            result.finished.notes.push(note);
+            result.finished.result.notes.push(note);
         }
-        self.name(&mut result.finished, call, &program);
+        self.name(&mut result.finished.result, call, &program);
         result
     }
 }
 
 impl CliAgent {
     /// With its version, which is asked for afterwards: a turn does not wait for it, nor does who interrupts one.
-    fn name(&self, finished: &mut AgentFinished, call: &TurnRequest<'_>, program: &Path) {
+    fn name(&self, finished: &mut AttemptResult, call: &TurnRequest<'_>, program: &Path) {
         if finished.end == AttemptEnd::Interrupted {
             self.0.name.clone_into(&mut finished.agent);
             return;
@@ -264,12 +264,12 @@ pub fn run_and_read(
     let gone = ending.session_is_gone;
     ending.notes.splice(..0, notes);
     let mut result = attempt::result(finished, report, ending.end.clone());
-    complete(&mut result.finished, ending);
+    complete(&mut result.finished.result, ending);
     (result, gone)
 }
 
 /// Adds what the program's own output says of the turn.
-fn complete(finished: &mut AgentFinished, ending: TurnEnding) {
+fn complete(finished: &mut AttemptResult, ending: TurnEnding) {
     if !ending.usage_is_whole && !ending.usage.is_empty() {
         finished.notes.push("it told its tokens in part: it used at least those".to_owned());
     }

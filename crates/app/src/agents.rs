@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use windlass_agent::registry;
-use windlass_core::input::AgentFinished;
+use windlass_core::input::AttemptResult;
 use windlass_core::policy::{AgentPolicy, Policy};
 use windlass_driver::agents::{self, Seen};
 
@@ -21,7 +21,7 @@ pub fn probe(
     caller: &Caller,
     name: &str,
     scratch: &Path,
-) -> Result<AgentFinished, AppError> {
+) -> Result<AttemptResult, AppError> {
     if registry::named(name).is_none() {
         let known = registry::names().collect::<Vec<_>>().join(", ");
         return Err(

@@ -10,7 +10,9 @@ use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
 use windlass_core::gate::CheckResult;
 use windlass_core::id::{BlobId, CommitId, LoopName, Nonce, Seq, TaskId, TreeId};
-use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Change, Creation, Input, Snapshotted, Stamped};
+use windlass_core::input::{
+    AgentFinished, Asked, AttemptEnd, AttemptResult, Change, Creation, Input, Snapshotted, Stamped,
+};
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy};
 use windlass_core::state::State;
 use windlass_core::step::{create, step};
@@ -77,10 +79,13 @@ fn answer(effect: &Effect, n: usize) -> Input {
     match effect {
         Effect::PrepareWorkspace { .. } => Input::WorkspaceReady,
         Effect::CallAgent { .. } => Input::AgentFinished(Box::new(AgentFinished {
-            message: "The function is written and its tests pass.".to_owned(),
-            transcript: Some(BlobId::new("d".repeat(64))),
-            brief: Some(BlobId::new("e".repeat(64))),
-            duration_ms: Millis(900),
+            result: AttemptResult {
+                message: "The function is written and its tests pass.".to_owned(),
+                transcript: Some(BlobId::new("d".repeat(64))),
+                brief: Some(BlobId::new("e".repeat(64))),
+                duration_ms: Millis(900),
+                ..AttemptResult::ended(AttemptEnd::Normal)
+            },
             ..AgentFinished::ended(AttemptEnd::Normal)
         })),
         Effect::Snapshot(_) => Input::Snapshotted(Box::new(Snapshotted {

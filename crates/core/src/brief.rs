@@ -39,9 +39,10 @@ pub struct BriefSpec {
     /// What the attempt before this one did wrong, if it did not end by itself.
     pub last_end: String,
     pub steering: Vec<String>,
-    /// What a reviewer compares.
+    /// What a reviewer compares the tree under review with.
     pub base_tree: TreeId,
-    pub tree: Option<TreeId>,
+    /// None for all but a reviewer.
+    pub tree_under_review: Option<TreeId>,
     pub finish_prompt: String,
     /// A skill of the agent that the finisher is to use; empty for none.
     pub finish_skill: String,
@@ -72,7 +73,7 @@ impl BriefSpec {
     pub fn of(state: &State, role: Role) -> Self {
         let creation = &state.creation;
         let policy = state.policy();
-        let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+        let task = state.current_task();
         let work = state.current_work();
         let checks = state.checks_for(task);
         let gate = &policy.gate;
@@ -102,7 +103,7 @@ impl BriefSpec {
             last_end: last_end(state),
             steering: last(&state.steering),
             base_tree: base_tree(state, role),
-            tree: tree(state),
+            tree_under_review: state.tree_under_review().filter(|_| role == Role::Reviewer).cloned(),
             finish_prompt: policy.finish.prompt.clone(),
             finish_skill: policy.finish.skill.clone(),
             short: state.short_brief,
@@ -125,13 +126,6 @@ fn base_tree(state: &State, role: Role) -> TreeId {
     let whole = role == Role::Reviewer && state.phase == Some(Phase::FinalReview);
     let base = state.current_work().base.as_ref().filter(|_| !whole);
     base.map_or(&state.creation.base_tree, |base| &base.tree).clone()
-}
-
-fn tree(state: &State) -> Option<TreeId> {
-    match state.phase {
-        Some(Phase::FinalReview | Phase::Finish) => Some(state.head.tree.clone()),
-        Some(_) | None => state.recorded.as_ref().map(|recorded| recorded.tree.clone()),
-    }
 }
 
 fn open_findings<'a>(state: &'a State, task: Option<&TaskId>) -> impl Iterator<Item = &'a Finding> {

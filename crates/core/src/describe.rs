@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::event::{AttemptFinished, Event, Novelty, ReviewRecorded, TreeRecorded};
 use crate::finding::Finding;
-use crate::gate::Purpose;
+use crate::gate::{CheckResult, Purpose};
 use crate::id::TaskId;
 use crate::input::AttemptEnd;
 use crate::policy::ProvenSandbox;
@@ -31,7 +31,7 @@ impl fmt::Display for Event {
             Self::AttemptFinished(finished) => attempt_finished(f, finished),
             Self::AgentReplaced { role, by, why } => write!(f, "{role} is {by} from now on: {why}"),
             Self::TreeRecorded(recorded) => tree_recorded(f, recorded),
-            Self::CheckFinished { .. } => check_finished(f, self),
+            Self::CheckFinished(run) => check_finished(f, &run.result),
             Self::GatePassed { purpose, flaky, .. } => gate_passed(f, *purpose, flaky),
             Self::GateFailed { purpose, failing, .. } => {
                 let names: Vec<&str> = failing.iter().map(|failing| failing.check.as_str()).collect();
@@ -56,9 +56,7 @@ impl fmt::Display for Event {
                 write!(f, "iteration {iteration} closed: {}", result.words())
             }
             Self::Landed { commit, .. } => write!(f, "landed {}", short(commit.as_str())),
-            Self::AgentFailureCounted { .. } => write!(f, "agent failure counted"),
-            Self::StallCounted { .. } => write!(f, "stall counted"),
-            Self::TransientCounted { .. } => write!(f, "passing failure counted"),
+            Self::FailureCounted { limit, .. } => write!(f, "{} counted", limit.words()),
             Self::BriefShortened => write!(f, "next brief shortened"),
             Self::WaitStarted { until, why } => write!(f, "waiting until {until} ({})", why.name()),
             Self::WaitEnded => write!(f, "wait over"),
@@ -111,7 +109,7 @@ impl fmt::Display for AttemptEnd {
 }
 
 fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> fmt::Result {
-    write!(f, "attempt {} {}", finished.attempt, finished.end)?;
+    write!(f, "attempt {} {}", finished.attempt, finished.result.end)?;
     if let Some(claim) = &finished.claim {
         let status = match claim.status {
             crate::verdict::ClaimStatus::Complete => "complete",
@@ -120,31 +118,28 @@ fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> f
         };
         write!(f, ", claims {status}")?;
     }
-    match finished.strays {
+    match finished.result.strays {
         0 => Ok(()),
         1 => write!(f, ", left a process behind (ended)"),
         strays => write!(f, ", left {strays} processes behind (ended)"),
     }?;
-    finished.notes.iter().try_for_each(|note| write!(f, "; {note}"))
+    finished.result.notes.iter().try_for_each(|note| write!(f, "; {note}"))
 }
 
-fn check_finished(f: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
-    let Event::CheckFinished { check, exit_code, timed_out, duration_ms, again, tally, control, .. } = event
-    else {
-        return Ok(());
-    };
-    let how = match (timed_out, exit_code) {
+fn check_finished(f: &mut fmt::Formatter<'_>, result: &CheckResult) -> fmt::Result {
+    let how = match (result.timed_out, result.exit_code) {
         (true, _) => "timed out".to_owned(),
         (false, Some(code)) => format!("exit {code}"),
         (false, None) => "no exit code".to_owned(),
     };
-    write!(f, "check {check}{}: {how}, {duration_ms}", if *again { " again" } else { "" })?;
-    match tally.as_deref() {
+    let again = if result.again { " again" } else { "" };
+    write!(f, "check {}{again}: {how}, {}", result.check, result.duration_ms)?;
+    match &result.tally {
         Some(Tally::Counted(counts)) => write!(f, ", {} tests, {} skipped", counts.tests, counts.skipped)?,
         Some(Tally::Unreadable { .. }) => write!(f, ", tests not counted")?,
         None => {}
     }
-    match control {
+    match &result.control {
         Some(control) if control.is_sensitive() => write!(f, ", control fails as it must"),
         Some(_) => write!(f, ", control does not fail"),
         None => Ok(()),

@@ -5,16 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::effect::Issued;
 use crate::finding::Finding;
-use crate::gate::{CheckResult, Control, FailingCheck, Purpose};
-use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, TaskId, TreeId};
-use crate::input::{Asked, AttemptEnd, Change, Creation};
+use crate::gate::{CheckRun, FailingCheck, Purpose};
+use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, TaskId, TreeId};
+use crate::input::{Asked, AttemptResult, Change, Creation};
+use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
 use crate::revision::{PlanRevision, PolicyRevision, Revision};
-use crate::summary::Summary;
-use crate::tally::Tally;
 use crate::time::{Millis, Timestamp};
-use crate::usage::{ModelUsage, Session, Usage};
 use crate::verdict::{Claim, NoVerdict, Verdict};
 
 /// One decision: stored whole, as one record, before any of it is acted on.
@@ -37,6 +35,7 @@ pub enum CommandAnswer {
 
 impl Decision {
     /// What this decision answers to a command; nothing if it did not take it.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "one event is a refusal")]
     pub fn answer_to(&self, command: CommandId) -> Option<CommandAnswer> {
         let is_it =
             |event: &Event| matches!(event, Event::CommandTaken { command: id, .. } if *id == command);
@@ -159,25 +158,7 @@ pub enum Event {
         why: String,
     },
     TreeRecorded(Box<TreeRecorded>),
-    CheckFinished {
-        purpose: Purpose,
-        tree: TreeId,
-        check: String,
-        exit_code: Option<i32>,
-        signal: Option<i32>,
-        timed_out: bool,
-        duration_ms: Millis,
-        output: BlobId,
-        excerpt: String,
-        strays: u32,
-        /// The second run of a check that was red.
-        #[serde(default)]
-        again: bool,
-        #[serde(default)]
-        tally: Option<Box<Tally>>,
-        #[serde(default)]
-        control: Option<Box<Control>>,
-    },
+    CheckFinished(Box<CheckRun>),
     GatePassed {
         purpose: Purpose,
         tree: TreeId,
@@ -243,13 +224,9 @@ pub enum Event {
         commit: CommitId,
         tree: TreeId,
     },
-    AgentFailureCounted {
-        attempt: AttemptId,
-    },
-    StallCounted {
-        attempt: AttemptId,
-    },
-    TransientCounted {
+    /// An attempt that failed counts towards this limit.
+    FailureCounted {
+        limit: Limit,
         attempt: AttemptId,
     },
     /// The brief of the next attempt is to be smaller.
@@ -304,25 +281,8 @@ pub enum Event {
 pub struct AttemptFinished {
     pub attempt: AttemptId,
     pub role: Role,
-    pub end: AttemptEnd,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub agent: String,
     pub claim: Option<Claim>,
-    pub usage: Option<Usage>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub models: Vec<ModelUsage>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<Session>,
-    #[serde(default, skip_serializing_if = "Summary::is_empty")]
-    pub summary: Summary,
-    pub message: String,
-    pub transcript: Option<BlobId>,
-    pub brief: Option<BlobId>,
-    pub duration_ms: Millis,
-    pub strays: u32,
-    /// What windlass saw of it: limits that were reached, connections that were refused.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
+    pub result: AttemptResult,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -347,26 +307,6 @@ pub struct ReviewRecorded {
     pub pending: Vec<String>,
     /// Set when there was no verdict to act on, which is a reject.
     pub failure: Option<NoVerdict>,
-}
-
-impl Event {
-    pub fn check_finished(purpose: Purpose, tree: &TreeId, result: &CheckResult) -> Self {
-        Self::CheckFinished {
-            purpose,
-            tree: tree.clone(),
-            check: result.check.clone(),
-            exit_code: result.exit_code,
-            signal: result.signal,
-            timed_out: result.timed_out,
-            duration_ms: result.duration_ms,
-            output: result.output.clone(),
-            excerpt: result.excerpt.clone(),
-            strays: result.strays,
-            again: result.again,
-            tally: result.tally.clone().map(Box::new),
-            control: result.control.clone().map(Box::new),
-        }
-    }
 }
 
 #[cfg(test)]

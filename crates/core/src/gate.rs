@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::finding::{Evidence, Rule};
 use crate::id::{BlobId, TreeId};
 use crate::policy::{CheckPolicy, GatePolicy};
-use crate::tally::{Shortfall, Tally};
+use crate::red::RedReason;
+use crate::tally::Tally;
 use crate::time::Millis;
 
 /// What a run of the gate is for.
@@ -29,7 +30,7 @@ impl Purpose {
     }
 }
 
-/// One check, run once.
+/// How one run of a check went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckResult {
     pub check: String,
@@ -54,6 +55,14 @@ pub struct CheckResult {
     pub control: Option<Control>,
 }
 
+/// One check, run once on this tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckRun {
+    pub purpose: Purpose,
+    pub tree: TreeId,
+    pub result: CheckResult,
+}
+
 /// A command that must fail where its check passes, run once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Control {
@@ -74,27 +83,24 @@ impl CheckResult {
 
     /// Why the check, without its control, is red. Fails closed: what the
     /// policy wants counted and was not is red.
-    pub fn shortfall(&self, asked: &CheckPolicy) -> Option<Shortfall> {
+    pub fn red_without_control(&self, asked: &CheckPolicy) -> Option<RedReason> {
         if !self.exited_well() {
-            return Some(Shortfall { words: self.ending(), rule: None });
+            return Some(RedReason::CommandFailed { how: self.ending() });
         }
         match &self.tally {
             _ if asked.junit.is_empty() => None,
-            Some(tally) => tally.shortfall(),
-            None => Some(Shortfall {
-                words: format!("{}its tests were not counted", Shortfall::AFTER),
-                rule: None,
-            }),
+            Some(tally) => tally.red_reason(),
+            None => Some(RedReason::TestsFailed { how: "its tests were not counted".to_owned() }),
         }
     }
 
-    fn whole_shortfall(&self, asked: &CheckPolicy) -> Option<Shortfall> {
-        let insensitive = || match &self.control {
+    fn red_reason(&self, asked: &CheckPolicy) -> Option<RedReason> {
+        let by_control = || match &self.control {
             _ if asked.control.is_empty() => None,
-            Some(control) => control.shortfall(),
-            None => Some(Shortfall { words: "its control was not run".to_owned(), rule: None }),
+            Some(control) => control.red_reason(),
+            None => Some(RedReason::ControlNotRun),
         };
-        self.shortfall(asked).or_else(insensitive)
+        self.red_without_control(asked).or_else(by_control)
     }
 
     pub fn ending(&self) -> String {
@@ -116,8 +122,8 @@ impl Control {
             && !self.timed_out
     }
 
-    fn shortfall(&self) -> Option<Shortfall> {
-        let words = match (self.timed_out, self.exit_code, self.signal) {
+    fn red_reason(&self) -> Option<RedReason> {
+        let how = match (self.timed_out, self.exit_code, self.signal) {
             _ if self.is_sensitive() => return None,
             (true, _, _) => format!("its control proves nothing: timed out after {}", self.duration_ms),
             (false, Some(0), _) => {
@@ -127,7 +133,7 @@ impl Control {
             (false, None, Some(signal)) => format!("its control proves nothing: ended by signal {signal}"),
             (false, None, None) => "its control did not start".to_owned(),
         };
-        Some(Shortfall { words, rule: Some(Rule::GateNotSensitive) })
+        Some(RedReason::NotSensitive { how })
     }
 }
 
@@ -146,22 +152,14 @@ pub struct GateSummary {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailingCheck {
     pub check: String,
-    pub ending: String,
+    pub reason: RedReason,
     pub excerpt: String,
-    /// The finding it is, where the check itself exited with 0.
-    #[serde(default)]
-    pub rule: Option<Rule>,
 }
 
 impl FailingCheck {
-    /// Whether its exit code alone would have made it green.
-    pub fn is_red_all_the_same(&self) -> bool {
-        self.rule.is_some() || self.ending.starts_with(Shortfall::AFTER)
-    }
-
     pub fn evidence(&self) -> Option<Evidence> {
-        let detail = self.ending.strip_prefix(Shortfall::AFTER).unwrap_or(&self.ending).to_owned();
-        Some(Evidence { detail, diff: self.excerpt.clone(), ..Evidence::new(self.rule?, self.check.clone()) })
+        let seen = Evidence::new(self.reason.rule()?, self.check.clone());
+        Some(Evidence { detail: self.reason.detail(), diff: self.excerpt.clone(), ..seen })
     }
 }
 
@@ -171,28 +169,20 @@ impl GateSummary {
     pub fn of(gate: &GatePolicy, checks: &[String], results: &[CheckResult]) -> Self {
         let mut failing: Vec<FailingCheck> = counted(gate, results)
             .filter_map(|result| {
-                let short = match gate.check(&result.check) {
-                    Some(asked) => shortfall_among(results, result, asked)?,
-                    None => Shortfall { words: "is no check of this gate".to_owned(), rule: None },
+                let reason = match gate.check(&result.check) {
+                    Some(asked) => reason_among(results, result, asked)?,
+                    None => RedReason::NotInGate,
                 };
-                Some(FailingCheck {
-                    check: result.check.clone(),
-                    ending: short.words,
-                    excerpt: excerpt(result, short.rule),
-                    rule: short.rule,
-                })
+                let excerpt = excerpt(result, &reason);
+                Some(FailingCheck { check: result.check.clone(), reason, excerpt })
             })
             .collect();
         if failing.is_empty() {
             let missing = checks.iter().filter_map(|check| {
-                let ran = results.iter().filter(|result| result.check == *check).count();
-                let wanted = gate.check(check).map_or(1, |asked| asked.repeat.max(1) as usize);
-                let ending = match ran {
-                    0 => "was not run".to_owned(),
-                    ran if ran < wanted => format!("was run {ran} of {wanted} times"),
-                    _ => return None,
-                };
-                Some(FailingCheck { check: check.clone(), ending, excerpt: String::new(), rule: None })
+                let runs = results.iter().filter(|result| result.check == *check).count() as u32;
+                let of = gate.check(check).map_or(1, |asked| asked.repeat.max(1));
+                let reason = RedReason::NotRun { runs, of };
+                (runs < of).then(|| FailingCheck { check: check.clone(), reason, excerpt: String::new() })
             });
             failing.extend(missing);
         }
@@ -216,20 +206,18 @@ impl GateSummary {
 
 /// Why one run of a check is red. Of a check that is repeated only the last run
 /// has a control, and red after green is a check that cannot be relied on.
-fn shortfall_among(results: &[CheckResult], result: &CheckResult, asked: &CheckPolicy) -> Option<Shortfall> {
+fn reason_among(results: &[CheckResult], result: &CheckResult, asked: &CheckPolicy) -> Option<RedReason> {
     if asked.repeat < 2 {
-        return result.whole_shortfall(asked);
+        return result.red_reason(asked);
     }
     let runs: Vec<&CheckResult> = results.iter().filter(|other| other.check == result.check).collect();
     let at = runs.iter().position(|run| std::ptr::eq(*run, result))?;
     let is_last = at + 1 == runs.len();
-    let short = if is_last { result.whole_shortfall(asked) } else { result.shortfall(asked) }?;
-    if !runs[..at].iter().any(|run| run.shortfall(asked).is_none()) || short.rule.is_some() {
-        return Some(short);
+    let reason = if is_last { result.red_reason(asked) } else { result.red_without_control(asked) }?;
+    if !runs[..at].iter().any(|run| run.red_without_control(asked).is_none()) || reason.rule().is_some() {
+        return Some(reason);
     }
-    let words =
-        format!("{} at run {} of {}, green before on the same tree", short.words, at + 1, asked.repeat);
-    Some(Shortfall { words, rule: Some(Rule::FlakyCheck) })
+    Some(RedReason::Flaky { red: Box::new(reason), run: at as u32 + 1, of: asked.repeat })
 }
 
 /// A second run speaks for its check only where the policy allows one.
@@ -242,8 +230,8 @@ fn counted<'r>(gate: &'r GatePolicy, results: &'r [CheckResult]) -> impl Iterato
 }
 
 /// Of a check that is not sensitive, what its control said.
-fn excerpt(result: &CheckResult, rule: Option<Rule>) -> String {
-    match (&result.control, rule) {
+fn excerpt(result: &CheckResult, reason: &RedReason) -> String {
+    match (&result.control, reason.rule()) {
         (Some(control), Some(Rule::GateNotSensitive)) => control.excerpt.clone(),
         (_, _) => result.excerpt.clone(),
     }

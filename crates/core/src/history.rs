@@ -367,7 +367,7 @@ impl History {
                     of.tree = Some(recorded.tree.clone());
                 }
             }
-            Event::CheckFinished { .. } if self.gates.keep != Keep::NOTHING => {
+            Event::CheckFinished(_) if self.gates.keep != Keep::NOTHING => {
                 self.unjudged.extend(CheckRecord::of(moment, event));
             }
             Event::GatePassed { .. } | Event::GateFailed { .. } => self.gate_ended(moment, event),
@@ -477,54 +477,25 @@ impl AttemptRecord {
     }
 
     fn finish(&mut self, at: Timestamp, finished: &AttemptFinished) {
-        self.agent.clone_from(&finished.agent);
+        let result = &finished.result;
+        self.agent.clone_from(&result.agent);
         self.ended_at = Some(at);
-        self.end = finished.end.to_string();
-        self.duration_ms = finished.duration_ms;
-        self.usage = finished.usage;
-        self.models.clone_from(&finished.models);
-        self.summary.clone_from(&finished.summary);
-        self.notes.clone_from(&finished.notes);
-        self.brief.clone_from(&finished.brief);
-        self.transcript.clone_from(&finished.transcript);
+        self.end = result.end.to_string();
+        self.duration_ms = result.duration_ms;
+        self.usage = result.usage;
+        self.models.clone_from(&result.models);
+        self.summary.clone_from(&result.summary);
+        self.notes.clone_from(&result.notes);
+        self.brief.clone_from(&result.brief);
+        self.transcript.clone_from(&result.transcript);
     }
 }
 
 impl CheckRecord {
     fn of(moment: Moment, event: &Event) -> Option<Self> {
-        let Event::CheckFinished {
-            purpose,
-            tree,
-            check,
-            exit_code,
-            signal,
-            timed_out,
-            duration_ms,
-            output,
-            excerpt,
-            strays,
-            again,
-            tally,
-            control,
-        } = event
-        else {
-            return None;
-        };
-        let result = CheckResult {
-            check: check.clone(),
-            exit_code: *exit_code,
-            signal: *signal,
-            timed_out: *timed_out,
-            duration_ms: *duration_ms,
-            output: output.clone(),
-            excerpt: excerpt.clone(),
-            strays: *strays,
-            again: *again,
-            tally: tally.as_deref().cloned(),
-            control: control.as_deref().cloned(),
-        };
+        let Event::CheckFinished(run) = event else { return None };
         let Moment { event: number, at } = moment;
-        let (purpose, tree) = (*purpose, tree.clone());
+        let (purpose, tree, result) = (run.purpose, run.tree.clone(), run.result.clone());
         Some(Self { event: number, at, purpose, tree, result, line: event.to_string() })
     }
 }
@@ -578,8 +549,8 @@ impl FindingRecords {
 
 impl UsageTables {
     fn record(&mut self, at: Timestamp, task: Option<TaskId>, finished: &AttemptFinished) {
-        let used = finished.usage.as_ref();
-        self.ledger.record(finished.role, used, &finished.models);
+        let used = finished.result.usage.as_ref();
+        self.ledger.record(finished.role, used, &finished.result.models);
         match task {
             Some(task) => self.by_task.entry(task).or_default().add(used),
             None => self.whole.add(used),

@@ -86,19 +86,33 @@ pub struct Asked {
     pub sandbox: ProvenSandbox,
 }
 
-/// How an attempt ended, as its adapter saw it.
+/// An attempt ended: the adapter's record of it, and what only a decision needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentFinished {
-    pub end: AttemptEnd,
+    pub result: AttemptResult,
     pub report: Report,
+    /// Whether the workspace differs from what a reviewer was given.
+    pub tree_changed: bool,
+    /// How it differs.
+    pub left: Vec<Evidence>,
+}
+
+/// How an attempt went, as its adapter saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptResult {
+    pub end: AttemptEnd,
     /// The program and its version, where they are known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub agent: String,
     /// None when the agent did not say.
     pub usage: Option<Usage>,
     /// The same by model, where the agent said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<ModelUsage>,
     /// The conversation that a later attempt may go on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
+    #[serde(default, skip_serializing_if = "Summary::is_empty")]
     pub summary: Summary,
     /// The agent's last words, bounded.
     pub message: String,
@@ -108,19 +122,27 @@ pub struct AgentFinished {
     /// Processes it left behind, ended by windlass.
     pub strays: u32,
     /// What windlass saw of the attempt: limits that were reached, connections that were refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Whether the workspace differs from what a reviewer was given.
-    pub tree_changed: bool,
-    /// How it differs.
-    pub left: Vec<Evidence>,
 }
 
 impl AgentFinished {
     /// An attempt of which nothing is known but how it ended.
     pub fn ended(end: AttemptEnd) -> Self {
         Self {
-            end,
+            result: AttemptResult::ended(end),
             report: Report::None,
+            tree_changed: false,
+            left: Vec::new(),
+        }
+    }
+}
+
+impl AttemptResult {
+    /// Of an attempt of which nothing else is known.
+    pub fn ended(end: AttemptEnd) -> Self {
+        Self {
+            end,
             agent: String::new(),
             usage: None,
             models: Vec::new(),
@@ -132,8 +154,6 @@ impl AgentFinished {
             duration_ms: Millis(0),
             strays: 0,
             notes: Vec::new(),
-            tree_changed: false,
-            left: Vec::new(),
         }
     }
 }

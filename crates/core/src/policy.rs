@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::outcome::Reason;
 use crate::time::Millis;
-use crate::usage::Price;
+use crate::usage::{Price, Usage};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
@@ -42,6 +43,12 @@ impl Policy {
     /// How the agent of a role is called.
     pub fn agent_for(&self, role: Role) -> &AgentPolicy {
         self.roles.get(&role).unwrap_or(&self.agent)
+    }
+
+    /// What a model used, with its cost where its agent did not say and the policy does.
+    pub fn priced(&self, model: &str, used: &Usage) -> Usage {
+        let price = || self.prices.get(model).map(|price| price.of(used));
+        Usage { cost_micro_usd: used.cost_micro_usd.or_else(price), ..*used }
     }
 
     /// The roles whose agents a loop under this policy calls.
@@ -124,6 +131,20 @@ pub struct Budget {
     /// Millionths of a dollar, so that sums are exact.
     pub cost_micro_usd: u64,
     pub tokens: u64,
+}
+
+impl Budget {
+    /// What of the budget for agents is spent when they have used so much; time is counted apart.
+    pub fn spent(&self, used: &Usage) -> Option<(Reason, String)> {
+        if self.tokens != 0 && used.tokens() >= self.tokens {
+            return Some((Reason::Tokens, format!("{} of {} tokens", used.tokens(), self.tokens)));
+        }
+        if self.cost_micro_usd != 0 && used.cost_micro_usd.unwrap_or(0) >= self.cost_micro_usd {
+            let all = self.cost_micro_usd as f64 / 1e6;
+            return Some((Reason::Cost, format!("{:.2} of {all:.2} USD", used.cost_usd())));
+        }
+        None
+    }
 }
 
 /// Section `[agent]` or `[role.<name>]`.
@@ -662,6 +683,25 @@ mod tests {
         assert_eq!(policy.needed_roles(), [Role::Author]);
         policy.finish.prompt = "write the changelog".to_owned();
         assert_eq!(policy.needed_roles(), [Role::Author, Role::Finisher]);
+    }
+
+    #[test]
+    fn a_budget_is_spent_by_tokens_or_by_cost_and_0_is_no_budget() {
+        let price = Price { input: 2_000_000, ..Price::default() };
+        let policy = Policy { prices: [("m".to_owned(), price)].into(), ..Policy::default() };
+        let used = Usage { input_tokens: 1_000_000, ..Usage::default() };
+        assert_eq!(policy.priced("other", &used).cost_micro_usd, None);
+        let said = Usage { cost_micro_usd: Some(1), ..used };
+        assert_eq!(policy.priced("m", &said), said, "what the agent says holds");
+        let priced = policy.priced("m", &used);
+        assert_eq!(policy.budget.spent(&priced), None);
+        let cost = Budget { cost_micro_usd: 2_000_000, ..Budget::default() };
+        assert_eq!(cost.spent(&used), None, "nobody said what it cost");
+        assert_eq!(cost.spent(&priced), Some((Reason::Cost, "2.00 of 2.00 USD".to_owned())));
+        let tokens = Budget { tokens: 1_000_001, ..cost };
+        assert_eq!(tokens.spent(&used), None);
+        let tokens = Budget { tokens: 1_000_000, ..tokens };
+        assert_eq!(tokens.spent(&priced), Some((Reason::Tokens, "1000000 of 1000000 tokens".to_owned())));
     }
 
     #[test]

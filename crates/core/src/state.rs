@@ -285,10 +285,23 @@ impl State {
         self.tasks.iter().find(|task| task.task.id == *id)
     }
 
+    /// The task of the open iteration; none for the whole, and between iterations.
+    pub fn current_task(&self) -> Option<&TaskId> {
+        self.current.as_ref().and_then(|current| current.task.as_ref())
+    }
+
     /// The work the open iteration belongs to.
     pub fn current_work(&self) -> &Work {
-        let task = self.current.as_ref().and_then(|current| current.task.as_ref());
+        let task = self.current_task();
         task.and_then(|id| self.task(id)).map_or(&self.whole, |task| &task.work)
+    }
+
+    /// The tree that a reviewer who is called now judges.
+    pub fn tree_under_review(&self) -> Option<&TreeId> {
+        match self.phase {
+            Some(Phase::FinalReview) => Some(&self.head.tree),
+            Some(_) | None => self.recorded.as_ref().map(|recorded| &recorded.tree),
+        }
     }
 
     pub fn open_bugs(&self) -> impl Iterator<Item = &Finding> {
@@ -313,7 +326,7 @@ impl State {
 
     /// The conversation that an attempt which starts now goes on with.
     pub fn session(&self, role: Role) -> Option<&Session> {
-        let task = self.current.as_ref().and_then(|current| current.task.as_ref());
+        let task = self.current_task();
         let wanted = self.agent_in_use(role).extra.resume && !self.short_brief;
         let (of, session) = self.run.sessions.get(&role)?;
         (wanted && of.as_ref() == task).then_some(session)

@@ -123,7 +123,7 @@ impl Draft {
     fn call(&mut self, role: Role) {
         let attempt = self.state.next_attempt;
         let iteration = self.state.current.as_ref().map_or(self.state.iterations, |c| c.iteration);
-        let task = self.state.current.as_ref().and_then(|current| current.task.clone());
+        let task = self.state.current_task().cloned();
         self.emit(Event::AttemptStarted { attempt, role, iteration, task });
         self.perform(Effect::CallAgent { attempt, role, nonce: self.fresh.clone() });
     }

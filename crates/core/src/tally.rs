@@ -4,9 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::finding::Rule;
 use crate::id::BlobId;
 use crate::plain::plain;
+use crate::red::RedReason;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "read", rename_all = "snake_case")]
@@ -57,49 +57,37 @@ pub struct Names {
     pub first: Vec<String>,
 }
 
-/// Why a check that exited with 0 is red all the same.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shortfall {
-    pub words: String,
-    /// The finding it is, where it is one.
-    pub rule: Option<Rule>,
-}
-
-impl Shortfall {
-    /// Stands before what the tally of a check says against it.
-    pub const AFTER: &str = "exit code 0, but ";
-}
-
 impl Tally {
-    pub fn shortfall(&self) -> Option<Shortfall> {
-        let (words, rule) = match self {
-            Self::Unreadable { why } => (why.clone(), None),
-            Self::Counted(counts) => counts.shortfall()?,
-        };
-        Some(Shortfall { words: format!("{}{words}", Shortfall::AFTER), rule })
+    /// Why a check that exited with 0 is red.
+    pub fn red_reason(&self) -> Option<RedReason> {
+        match self {
+            Self::Unreadable { why } => Some(RedReason::TestsFailed { how: why.clone() }),
+            Self::Counted(counts) => counts.red_reason(),
+        }
     }
 }
 
 impl Counts {
-    fn shortfall(&self) -> Option<(String, Option<Rule>)> {
+    fn red_reason(&self) -> Option<RedReason> {
         let broken = self.failures.saturating_add(self.errors);
         if broken > 0 {
-            return Some((format!("its report shows {}{}", failed(broken), self.failed.told()), None));
+            let how = format!("its report shows {}{}", failed(broken), self.failed.told());
+            return Some(RedReason::TestsFailed { how });
         }
         if self.skipped >= self.tests {
-            let words = match self.tests {
+            let how = match self.tests {
                 0 => "its report has no test".to_owned(),
                 tests => format!("all of its {tests} tests were skipped"),
             };
-            return Some((words, None));
+            return Some(RedReason::TestsFailed { how });
         }
-        let words = self.compared.as_ref()?.shortfall(self.tests)?;
-        Some((words, Some(Rule::TestsVanished)))
+        let how = self.compared.as_ref()?.what_is_gone(self.tests)?;
+        Some(RedReason::TestsVanished { how })
     }
 }
 
 impl Comparison {
-    fn shortfall(&self, tests: u32) -> Option<String> {
+    fn what_is_gone(&self, tests: u32) -> Option<String> {
         let then = match self.with {
             Earlier::Baseline => "the base",
             Earlier::Accepted => "what landed last",
@@ -150,6 +138,7 @@ fn failed(count: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Rule;
 
     fn counts(tests: u32, skipped: u32) -> Counts {
         Counts {
@@ -164,12 +153,12 @@ mod tests {
     }
 
     fn words(counts: Counts) -> (String, Option<Rule>) {
-        Tally::Counted(counts).shortfall().map(|short| (short.words, short.rule)).unwrap_or_default()
+        Tally::Counted(counts).red_reason().map(|red| (red.words(), red.rule())).unwrap_or_default()
     }
 
     #[test]
     fn what_falls_short_is_said() {
-        assert_eq!(Tally::Counted(counts(2, 1)).shortfall(), None);
+        assert_eq!(Tally::Counted(counts(2, 1)).red_reason(), None);
         assert_eq!(words(counts(0, 0)).0, "exit code 0, but its report has no test");
         assert_eq!(words(counts(2, 2)).0, "exit code 0, but all of its 2 tests were skipped");
         let failed = Counts { failures: 1, errors: 1, failed: Names::of(["a", "b"]), ..counts(5, 0) };
@@ -178,7 +167,7 @@ mod tests {
             ("exit code 0, but its report shows 2 failed tests: a, b".to_owned(), None)
         );
         let unreadable = Tally::Unreadable { why: "no file is out.xml".to_owned() };
-        assert_eq!(unreadable.shortfall().unwrap().words, "exit code 0, but no file is out.xml");
+        assert_eq!(unreadable.red_reason().unwrap().words(), "exit code 0, but no file is out.xml");
     }
 
     #[test]

@@ -59,7 +59,6 @@ impl Usage {
 pub struct ModelUsage {
     /// As the agent's program names it; empty when it does not.
     pub model: String,
-    #[serde(flatten)]
     pub usage: Usage,
     /// Answers of the model, where they can be counted.
     #[serde(default)]

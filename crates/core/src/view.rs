@@ -414,7 +414,7 @@ fn gate_view(gate: &GateSummary) -> GateView {
             check: check.clone(),
             passed: failing.is_none(),
             flaky: gate.flaky.contains(check),
-            ending: failing.map_or_else(|| "exit code 0".to_owned(), |failing| failing.ending.clone()),
+            ending: failing.map_or_else(|| "exit code 0".to_owned(), |failing| failing.reason.words()),
         });
     }
     GateView { passed: gate.passed, checks }

@@ -4,7 +4,7 @@
 
 use crate::finding::Evidence;
 use crate::gate::{CheckResult, Control};
-use crate::input::{AgentFinished, AttemptEnd, Change, Input, Report, Snapshotted};
+use crate::input::{AgentFinished, AttemptEnd, AttemptResult, Change, Input, Report, Snapshotted};
 use crate::outcome::Fault;
 use crate::summary::{Ran, Summary};
 use crate::tally::{Comparison, Counts, Tally};
@@ -31,10 +31,23 @@ impl Input {
 
 impl AgentFinished {
     fn visit(&mut self, visit: &mut dyn FnMut(&mut String)) {
+        let Self { result, report, tree_changed: _, left } = self;
+        left.iter_mut().for_each(|seen| visit_evidence(seen, visit));
+        result.visit(visit);
+        match report {
+            Report::None => {}
+            Report::Author(claim) => visit_claim(claim, visit),
+            Report::Review(Ok(review)) => visit_review(review, visit),
+            Report::Review(Err(none)) => visit_none(none, visit),
+        }
+    }
+}
+
+impl AttemptResult {
+    fn visit(&mut self, visit: &mut dyn FnMut(&mut String)) {
         let Self {
             end,
             agent: _,
-            report,
             usage: _,
             models,
             session: _,
@@ -45,21 +58,12 @@ impl AgentFinished {
             duration_ms: _,
             strays: _,
             notes,
-            tree_changed: _,
-            left,
         } = self;
-        left.iter_mut().for_each(|seen| visit_evidence(seen, visit));
         visit_end(end, visit);
         visit(message);
         models.iter_mut().for_each(|part| visit(&mut part.model));
         visit_summary(summary, visit);
-        notes.iter_mut().for_each(&mut *visit);
-        match report {
-            Report::None => {}
-            Report::Author(claim) => visit_claim(claim, visit),
-            Report::Review(Ok(review)) => visit_review(review, visit),
-            Report::Review(Err(none)) => visit_none(none, visit),
-        }
+        notes.iter_mut().for_each(visit);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass_agent::registry::{self, AGENTS, KnownAgent, Profile};
 use windlass_agent::{AttemptNames, InstallLookup, TurnRequest, Wall, WallSource, adapter, installed};
 use windlass_core::id::{LoopName, Nonce};
-use windlass_core::input::AgentFinished;
+use windlass_core::input::AttemptResult;
 use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Policy, Role};
 use windlass_process::Spawner;
@@ -87,7 +87,7 @@ pub fn probe(
     policy: &Policy,
     (surroundings, scratch): (&Surroundings, &Path),
     live: &(dyn Fn(Live) + Sync),
-) -> Result<AgentFinished, String> {
+) -> Result<AttemptResult, String> {
     let spawner = Spawner::new();
     let proven = prove(&policy.sandbox, &spawner, (surroundings, &scratch.join("proofs")))
         .map_err(|error| format!("{error}\n{}", error.hints().join("\n")))?;
@@ -144,7 +144,7 @@ pub fn probe(
     if let Some(home) = &home {
         home.take_back().map_err(failed)?;
     }
-    Ok(result.finished)
+    Ok(result.finished.result)
 }
 
 fn home<'a>(

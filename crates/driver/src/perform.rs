@@ -147,7 +147,7 @@ impl Job {
             | Effect::Land { .. } => None,
         };
         let brief = role.map(|role| BriefSpec::of(state, role));
-        let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+        let task = state.current_task();
         let task = task.and_then(|id| state.task(id));
         let base = state.current.as_ref().and_then(|_| state.current_work().base.as_ref());
         Self {

@@ -3,7 +3,7 @@
 
 use windlass_core::event::Phase;
 use windlass_core::finding::Severity;
-use windlass_core::input::{AgentFinished, AttemptEnd, Report};
+use windlass_core::input::{AgentFinished, AttemptEnd, AttemptResult, Report};
 use windlass_core::policy::Role;
 use windlass_core::state::State;
 use windlass_core::time::{Millis, Timestamp};
@@ -136,17 +136,19 @@ pub(crate) fn report(turn: &Turn, facts: &Facts, state: &State, chance: &mut Cha
     };
     AgentFinished {
         report: if end == AttemptEnd::Normal { report } else { Report::None },
-        end,
-        usage: known.then_some(usage),
-        message: "done".to_owned(),
-        duration_ms: turn.took,
+        result: AttemptResult {
+            usage: known.then_some(usage),
+            message: "done".to_owned(),
+            duration_ms: turn.took,
+            ..AttemptResult::ended(end)
+        },
         tree_changed: turn.role == Role::Reviewer && turn.kind == Kind::ChangesTree,
-        ..AgentFinished::ended(AttemptEnd::Normal)
+        left: Vec::new(),
     }
 }
 
 fn write(facts: &mut Facts, state: &State, kind: Kind) {
-    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let task = state.current_task();
     let task = task.map(|id| facts.terms.task_index(id));
     let tree = &mut facts.workspace;
     match kind {
@@ -239,7 +241,7 @@ fn claim(kind: Kind) -> Report {
 
 /// An honest reviewer accepts what has come as far as it may.
 fn review(kind: Kind, facts: &Facts, state: &State) -> Result<Review, NoVerdict> {
-    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let task = state.current_task();
     let task = task.map(|id| facts.terms.task_index(id));
     let far = task.is_none_or(|at| facts.workspace.work[at] >= facts.terms.full(at));
     let whole = state.phase == Some(Phase::FinalReview);

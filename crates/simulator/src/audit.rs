@@ -8,6 +8,7 @@ use windlass_core::finding::{Finding, Severity};
 use windlass_core::gate::Purpose;
 use windlass_core::id::{AttemptId, EffectId, FindingId, TaskId, TreeId};
 use windlass_core::input::{Asked, AttemptEnd, Creation};
+use windlass_core::limit::Limit;
 use windlass_core::outcome::{Outcome, OutcomeKind, Reason};
 use windlass_core::policy::{CheckWhen, Policy, Role};
 use windlass_core::revision::PlanRevision;
@@ -155,7 +156,7 @@ impl Audit {
             Event::AttemptStarted { attempt, .. } => self.attempt_started(*attempt),
             Event::AttemptFinished(finished) => self.attempt_finished(finished),
             Event::AgentReplaced { role, by, .. } => self.agent_replaced(*role, by),
-            Event::AgentFailureCounted { attempt } => self.failure_counted(*attempt),
+            Event::FailureCounted { limit: Limit::AgentFailures, attempt } => self.failure_counted(*attempt),
             Event::GatePassed { purpose, tree, checks, .. } => self.gate(*purpose, tree, checks, true),
             Event::GateFailed { purpose, tree, checks, .. } => self.gate(*purpose, tree, checks, false),
             Event::GateReused { tree, checks, passed } => {
@@ -177,11 +178,10 @@ impl Audit {
             Event::LoopCreated(_)
             | Event::RevisionKept(_)
             | Event::TreeRecorded(_)
-            | Event::CheckFinished { .. }
+            | Event::CheckFinished(_)
             | Event::FindingCarried { .. }
             | Event::FindingRemeasured { .. }
-            | Event::StallCounted { .. }
-            | Event::TransientCounted { .. }
+            | Event::FailureCounted { .. }
             | Event::BriefShortened
             | Event::WaitEnded
             | Event::Paused { .. }
@@ -331,9 +331,9 @@ impl Audit {
 
     fn attempt_finished(&mut self, finished: &AttemptFinished) -> Kept {
         if finished.role == Role::Author {
-            self.last_end = Some((finished.attempt, finished.end.clone()));
+            self.last_end = Some((finished.attempt, finished.result.end.clone()));
         }
-        match &finished.usage {
+        match &finished.result.usage {
             Some(usage) => self.used.add(usage),
             None => self.unknown += 1,
         }

@@ -298,7 +298,7 @@ impl Books {
 }
 
 fn count(reported: &mut Usage, unreported: &mut u64, finished: &AttemptFinished) {
-    match &finished.usage {
+    match &finished.result.usage {
         Some(usage) => reported.add(usage),
         None => *unreported += 1,
     }

@@ -80,8 +80,10 @@ fn same_work(calm: &Trace, crashed: &Trace, at: u32) {
     let place = format!("seed {}, crash at {at}", calm.seed);
     assert_eq!(crashed.end, calm.end, "{place}");
     assert_eq!(crashed.tree, calm.tree, "{place}");
-    let lost =
-        count(crashed, |event| matches!(event, Event::AttemptFinished(finished) if finished.usage.is_none()));
+    let lost = count(
+        crashed,
+        |event| matches!(event, Event::AttemptFinished(finished) if finished.result.usage.is_none()),
+    );
     assert_eq!(crashed.state.ledger.attempts_unknown, lost, "{place}");
     assert!(lost <= u64::from(crashed.crashes), "{place}: more was lost than there were crashes");
     let opened = count(crashed, |event| matches!(event, Event::IterationOpened { .. }));

@@ -16,7 +16,7 @@ use windlass_core::id::{
     BlobId, CommandId, CommitId, EffectId, FindingId, LoopName, Nonce, Seq, TaskId, TreeId,
 };
 use windlass_core::input::{
-    AgentFinished, Asked, AttemptEnd, Change, Creation, Input, Report, Snapshotted, Stamped,
+    AgentFinished, Asked, AttemptEnd, AttemptResult, Change, Creation, Input, Report, Snapshotted, Stamped,
 };
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, Rejected, Role};
@@ -158,15 +158,17 @@ fn finished(state: &State, role: Role, (b, c): (u8, u8)) -> AgentFinished {
     };
     let usage = Usage { input_tokens: u64::from(c), cost_micro_usd: Some(u64::from(b)), ..Usage::default() };
     AgentFinished {
-        end,
+        result: AttemptResult {
+            usage: (!c.is_multiple_of(3)).then_some(usage),
+            message: "words".to_owned(),
+            brief: Some(BlobId::new("brief")),
+            duration_ms: Millis(1),
+            strays: u32::from(c % 2),
+            ..AttemptResult::ended(end)
+        },
         report: if c.is_multiple_of(11) { Report::None } else { report },
-        usage: (!c.is_multiple_of(3)).then_some(usage),
-        message: "words".to_owned(),
-        brief: Some(BlobId::new("brief")),
-        duration_ms: Millis(1),
-        strays: u32::from(c % 2),
         tree_changed: c.is_multiple_of(13),
-        ..AgentFinished::ended(AttemptEnd::Normal)
+        left: Vec::new(),
     }
 }
 

@@ -76,7 +76,7 @@ impl After {
     /// An attempt ended this way, or for this reason.
     pub fn ends_with(&self, how: &str) -> Result<(), String> {
         let ends: Vec<String> =
-            self.events("attempt_finished").iter().map(|event| event["end"].to_string()).collect();
+            self.events("attempt_finished").iter().map(|event| event["result"]["end"].to_string()).collect();
         match ends.iter().any(|end| end.contains(how)) {
             true => Ok(()),
             false => Err(format!("the attempt ended otherwise: {ends:?}")),
@@ -86,7 +86,7 @@ impl After {
     /// The agent's tree was judged, and red: by a check that ran on it, or by what is known of an equal tree.
     pub fn check_was_red(&self) -> Result<(), String> {
         let judged = |event: &&Value| event["purpose"] != "baseline";
-        let red = |event: &Value| event["exit_code"] != 0;
+        let red = |event: &Value| event["result"]["exit_code"] != 0;
         let ran = self.events("check_finished").into_iter().filter(judged).any(red);
         let failed = self.events("gate_failed").iter().any(judged);
         let known = self.events("gate_reused").iter().any(|event| event["passed"] == false);

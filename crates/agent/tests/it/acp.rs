@@ -52,14 +52,20 @@ say '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn","_meta":{"quota":
 "#,
     );
     let told = stage.call();
-    assert_eq!(told.finished.end, AttemptEnd::Normal, "{told:?}");
+    assert_eq!(told.finished.result.end, AttemptEnd::Normal, "{told:?}");
     let Report::Author(claim) = &told.finished.report else { panic!("{told:?}") };
     assert_eq!((claim.status, claim.summary.as_str()), (ClaimStatus::Complete, "all done"));
-    assert_eq!((told.finished.agent.as_str(), told.finished.message.as_str()), ("fake 1.2.3", "It is done."));
-    assert_eq!(told.finished.usage.map(|usage| usage.tokens()), Some(14));
-    assert_eq!(told.finished.models[0].model, "m1");
     assert_eq!(
-        (told.finished.summary.commands[0].what.as_str(), told.finished.summary.commands[0].exit),
+        (told.finished.result.agent.as_str(), told.finished.result.message.as_str()),
+        ("fake 1.2.3", "It is done.")
+    );
+    assert_eq!(told.finished.result.usage.map(|usage| usage.tokens()), Some(14));
+    assert_eq!(told.finished.result.models[0].model, "m1");
+    assert_eq!(
+        (
+            told.finished.result.summary.commands[0].what.as_str(),
+            told.finished.result.summary.commands[0].exit
+        ),
         ("make all", Some(2))
     );
     let new = stage.space("new").unwrap();
@@ -90,12 +96,12 @@ fn permission_is_given_inside_the_workspace_and_refused_outside() {
         .collect();
     stage.policy.command[2] += &format!("{asks}chunk ok\nend end_turn\n");
     let told = stage.call();
-    assert_eq!(told.finished.end, AttemptEnd::Normal, "{told:?}");
+    assert_eq!(told.finished.result.end, AttemptEnd::Normal, "{told:?}");
     for (id, option) in [("p1", "yes"), ("p2", "no"), ("p3", "yes"), ("p4", "no"), ("p5", "no")] {
         let answer = stage.space(id).unwrap();
         assert!(answer.contains(&format!(r#""optionId":"{option}""#)), "{id}: {answer}");
     }
-    let refused = told.finished.summary.refused.join("\n");
+    let refused = told.finished.result.summary.refused.join("\n");
     assert!(refused.contains(&format!("edit touch it: {outside} is outside the workspace")), "{refused}");
     assert!(refused.contains("../project") && refused.contains("/etc/shadow"), "{refused}");
     assert!(!refused.contains(&inside), "{refused}");
@@ -129,7 +135,7 @@ fn files_are_served_in_the_workspace_alone() {
     .join("\n");
     stage.policy.command[2] += &script;
     let told = stage.call();
-    assert_eq!(told.finished.end, AttemptEnd::Normal, "{told:?}");
+    assert_eq!(told.finished.result.end, AttemptEnd::Normal, "{told:?}");
     assert_eq!(stage.space("deep/down/file").unwrap(), "two\nlines\n");
     assert!(stage.space("w1").unwrap().contains(r#""result":null"#));
     assert!(stage.space("r1").unwrap().contains(r#""content":"lines\n""#), "{:?}", stage.space("r1"));
@@ -139,7 +145,7 @@ fn files_are_served_in_the_workspace_alone() {
     }
     assert!(stage.space("r4").unwrap().contains("does not exist"));
     assert!(!stage.path("project/file").exists());
-    assert_eq!(told.finished.summary.refused.len(), 5, "{:?}", told.finished.summary.refused);
+    assert_eq!(told.finished.result.summary.refused.len(), 5, "{:?}", told.finished.result.summary.refused);
 }
 
 #[test]
@@ -162,7 +168,7 @@ end end_turn
 "#,
     );
     let told = stage.call();
-    assert_eq!((told.finished.end, told.finished.strays), (AttemptEnd::Normal, 0));
+    assert_eq!((told.finished.result.end, told.finished.result.strays), (AttemptEnd::Normal, 0));
     let space = stage.path("space").canonicalize().unwrap();
     for (id, said) in [
         ("t1", r#""terminalId":"terminal-1""#.to_owned()),
@@ -177,7 +183,7 @@ end end_turn
         let answer = stage.space(id).unwrap();
         assert!(answer.contains(&said), "{id}: {said} in {answer}");
     }
-    assert_eq!(told.finished.summary.refused, ["read /etc: /etc is outside the workspace"]);
+    assert_eq!(told.finished.result.summary.refused, ["read /etc: /etc is outside the workspace"]);
 }
 
 #[test]
@@ -203,7 +209,7 @@ end end_turn
     assert!(stage.space("p1").unwrap().contains(r#""optionId":"no""#));
     assert!(stage.space("p2").unwrap().contains(r#""optionId":"yes""#));
     assert!(stage.space("file").is_none());
-    let refused = told.finished.summary.refused.join("\n");
+    let refused = told.finished.result.summary.refused.join("\n");
     assert_eq!(refused.matches("a reviewer changes no file but its report").count(), 2, "{refused}");
 }
 
@@ -234,7 +240,7 @@ sleep 600
             });
         })
     });
-    assert_eq!(told.finished.end, AttemptEnd::Interrupted);
+    assert_eq!(told.finished.result.end, AttemptEnd::Interrupted);
     assert!(begun.elapsed() < Duration::from_secs(20));
     assert!(stage.space("cancel").unwrap().contains(r#""method":"session/cancel""#));
 }
@@ -248,9 +254,9 @@ fn who_lies_about_the_end_is_not_believed() {
         )
     };
     let is_protocol = |end: &AttemptEnd| matches!(end, AttemptEnd::Protocol { .. });
-    assert_eq!(stage(&said("API Error: 500 internal")).call().finished.end, AttemptEnd::Overloaded);
+    assert_eq!(stage(&said("API Error: 500 internal")).call().finished.result.end, AttemptEnd::Overloaded);
     assert_eq!(
-        stage(&said("We are currently experiencing high demand")).call().finished.end,
+        stage(&said("We are currently experiencing high demand")).call().finished.result.end,
         AttemptEnd::Overloaded
     );
     for script in [
@@ -266,23 +272,24 @@ fn who_lies_about_the_end_is_not_believed() {
         "chunk ok; end done".to_owned(),
     ] {
         let told = stage(&script).call();
-        assert!(is_protocol(&told.finished.end), "{script}: {:?}", told.finished.end);
+        assert!(is_protocol(&told.finished.result.end), "{script}: {:?}", told.finished.result.end);
     }
     let broken_off = r#"chunk "Warning: odd"; update '{"sessionUpdate":"session_info_update","_meta":{"codex":{"threadStatus":{"type":"systemError"}}}}'"#;
-    let told =
-        |words: &str| stage(&format!("{broken_off}; chunk \"{words}\"; end end_turn")).call().finished.end;
+    let told = |words: &str| {
+        stage(&format!("{broken_off}; chunk \"{words}\"; end end_turn")).call().finished.result.end
+    };
     assert_eq!(told("Your input exceeds the context window of this model."), AttemptEnd::ContextOverflow);
     let unknown = AttemptEnd::Crashed { what: "It is so.".to_owned() };
     assert_eq!(told("It is so."), unknown, "its own word, and no success");
-    assert_eq!(stage("chunk ok; end cancelled").call().finished.end, AttemptEnd::Killed);
-    assert_eq!(stage("chunk ok; end max_turn_requests").call().finished.end, AttemptEnd::TimedOut);
-    assert!(matches!(stage("chunk ok; end refusal").call().finished.end, AttemptEnd::Refused { .. }));
+    assert_eq!(stage("chunk ok; end cancelled").call().finished.result.end, AttemptEnd::Killed);
+    assert_eq!(stage("chunk ok; end max_turn_requests").call().finished.result.end, AttemptEnd::TimedOut);
+    assert!(matches!(stage("chunk ok; end refusal").call().finished.result.end, AttemptEnd::Refused { .. }));
 }
 
 #[test]
 fn failures_have_their_classes() {
     let error = |error: &str| format!(r#"say '{{"jsonrpc":"2.0","id":3,"error":{error}}}'"#);
-    let end = |script: &str| stage(script).call().finished.end;
+    let end = |script: &str| stage(script).call().finished.result.end;
     let auth = end(&error(r#"{"code":-32000,"message":"Authentication required"}"#));
     assert!(matches!(auth, AttemptEnd::Auth { .. }), "{auth:?}");
     let limited = end(&error(r#"{"code":429,"message":"slow down"}"#));
@@ -306,11 +313,11 @@ fn failures_have_their_classes() {
     other.policy.command = ["sh", "-c", r#"read -r x; echo '{"id":1,"result":{"protocolVersion":7}}'"#]
         .map(str::to_owned)
         .to_vec();
-    let AttemptEnd::Crashed { what } = other.call().finished.end else { panic!("version") };
+    let AttemptEnd::Crashed { what } = other.call().finished.result.end else { panic!("version") };
     assert!(what.contains("version 7"), "{what}");
     let mut silent = stage("chunk begun; read -r more");
     silent.policy.silence = Millis(500);
-    assert_eq!(silent.call().finished.end, AttemptEnd::Stalled);
+    assert_eq!(silent.call().finished.result.end, AttemptEnd::Stalled);
 }
 
 /// A session that offers a mode and models, behind a login by a key.
@@ -332,14 +339,14 @@ fn a_key_logs_in_and_a_model_is_chosen_from_what_is_offered() {
     choosy.policy.adapter = "acp".to_owned();
     choosy.policy.model = "small".to_owned();
     let told = choosy.call();
-    assert_eq!(told.finished.end, AttemptEnd::Normal, "{told:?}");
+    assert_eq!(told.finished.result.end, AttemptEnd::Normal, "{told:?}");
     let asked = choosy.space("asked").unwrap();
     assert!(asked.contains(r#""methodId":"key""#) && !asked.contains("browser"), "{asked}");
     assert!(asked.contains("session/set_model") && asked.contains(r#""modelId":"small""#), "{asked}");
     assert!(!asked.contains("set_mode\""), "unconfined, its own sandbox stays: {asked}");
 
     choosy.policy.model = "huge".to_owned();
-    let AttemptEnd::ModelNotFound { what } = choosy.call().finished.end else {
+    let AttemptEnd::ModelNotFound { what } = choosy.call().finished.result.end else {
         panic!("there is no such model")
     };
     assert!(what.contains("it has no model \"huge\"; it offers big, small"), "{what}");
@@ -371,8 +378,8 @@ fn an_effort_is_chosen_from_what_the_model_has() {
         stage.policy.model = "small".to_owned();
         stage.policy.effort = effort.to_owned();
         let told = stage.call();
-        assert_eq!(told.finished.end, AttemptEnd::Normal, "{told:?}");
-        (stage.space("asked").unwrap(), told.finished.notes.join("\n"))
+        assert_eq!(told.finished.result.end, AttemptEnd::Normal, "{told:?}");
+        (stage.space("asked").unwrap(), told.finished.result.notes.join("\n"))
     };
     let (asked, notes) = call("high");
     let set: Vec<&str> = asked.lines().filter(|line| line.contains("set_config_option")).collect();
@@ -388,7 +395,7 @@ fn an_effort_is_chosen_from_what_the_model_has() {
     plain.policy.effort = "high".to_owned();
     let told = plain.call();
     assert_eq!(
-        (told.finished.end, told.finished.notes.join("\n").as_str()),
+        (told.finished.result.end, told.finished.result.notes.join("\n").as_str()),
         (AttemptEnd::Normal, "it offers no choice of effort: it uses its own")
     );
 }
@@ -426,31 +433,40 @@ fn resumed(session: &str, loads: &str, script: &str) -> (TurnResult, String) {
 #[test]
 fn a_conversation_is_loaded_and_what_is_told_again_is_not_this_turn() {
     let (told, asked) = resumed("old", "true", "chunk 'It is done.'");
-    assert_eq!((told.finished.end, told.finished.message.as_str()), (AttemptEnd::Normal, "It is done."));
-    assert!(told.finished.summary.commands.is_empty(), "{:?}", told.finished.summary);
-    assert_eq!(told.finished.session.map(|session| session.id).as_deref(), Some("old"));
+    assert_eq!(
+        (told.finished.result.end, told.finished.result.message.as_str()),
+        (AttemptEnd::Normal, "It is done.")
+    );
+    assert!(told.finished.result.summary.commands.is_empty(), "{:?}", told.finished.result.summary);
+    assert_eq!(told.finished.result.session.map(|session| session.id).as_deref(), Some("old"));
     assert!(!asked.contains("session/new") && asked.contains("session/load"), "{asked}");
-    assert_eq!(told.finished.notes, [""; 0]);
+    assert_eq!(told.finished.result.notes, [""; 0]);
     let (told, _) = resumed("old", "true", ":");
     assert!(
-        matches!(told.finished.end, AttemptEnd::Protocol { .. }),
+        matches!(told.finished.result.end, AttemptEnd::Protocol { .. }),
         "it did nothing itself: {:?}",
-        told.finished.end
+        told.finished.result.end
     );
 }
 
 #[test]
 fn a_conversation_that_is_gone_begins_afresh_and_says_so() {
     let (told, asked) = resumed("lost", "true", "chunk 'It is done.'");
-    assert_eq!((told.finished.end, told.finished.message.as_str()), (AttemptEnd::Normal, "It is done."));
-    assert_eq!(told.finished.session.map(|session| session.id).as_deref(), Some("fresh"));
+    assert_eq!(
+        (told.finished.result.end, told.finished.result.message.as_str()),
+        (AttemptEnd::Normal, "It is done.")
+    );
+    assert_eq!(told.finished.result.session.map(|session| session.id).as_deref(), Some("fresh"));
     assert!(asked.contains("session/load") && asked.contains("session/new"), "{asked}");
-    assert_eq!(told.finished.notes, ["the conversation it was to go on with is gone: it began afresh"]);
+    assert_eq!(
+        told.finished.result.notes,
+        ["the conversation it was to go on with is gone: it began afresh"]
+    );
 
     let (told, asked) = resumed("old", "false", "chunk 'It is done.'");
-    assert_eq!(told.finished.end, AttemptEnd::Normal);
+    assert_eq!(told.finished.result.end, AttemptEnd::Normal);
     assert!(!asked.contains("session/load"), "it says that it cannot: {asked}");
-    assert_eq!(told.finished.notes, ["it cannot go on with a conversation: it began afresh"]);
+    assert_eq!(told.finished.result.notes, ["it cannot go on with a conversation: it began afresh"]);
 }
 
 #[test]
@@ -464,19 +480,19 @@ fn who_tries_over_and_over_is_ended() {
         stage(&format!("{}{then}", tell.repeat(times)))
     };
     let came_through = script(http, 2, "chunk ok; end end_turn").call();
-    assert_eq!(came_through.finished.end, AttemptEnd::Normal, "{came_through:?}");
+    assert_eq!(came_through.finished.result.end, AttemptEnd::Normal, "{came_through:?}");
     for (line, end) in [
         (http, AttemptEnd::Overloaded),
         (log, AttemptEnd::Overloaded),
         (quota, AttemptEnd::RateLimited { retry_at: None }),
     ] {
         let begun = Instant::now();
-        assert_eq!(script(line, 3, "read -r more").call().finished.end, end, "{line}");
+        assert_eq!(script(line, 3, "read -r more").call().finished.result.end, end, "{line}");
         assert!(begun.elapsed() < Duration::from_secs(20));
         // Silence between two tries has a reason that was told.
         let mut silent = script(line, 1, "read -r more");
         silent.policy.silence = Millis(500);
-        assert_eq!(silent.call().finished.end, end, "{line}");
+        assert_eq!(silent.call().finished.result.end, end, "{line}");
     }
 }
 
@@ -492,10 +508,10 @@ end end_turn
 "#,
     );
     let told = stage.call_heard(&|event| heard.lock().unwrap().push(event));
-    assert_eq!(told.finished.end, AttemptEnd::Normal);
+    assert_eq!(told.finished.result.end, AttemptEnd::Normal);
     let heard = heard.into_inner().unwrap();
     assert!(matches!(&heard[0], Live::ToolStarted(tool) if tool.what == "Write"), "{heard:?}");
     assert!(heard.iter().any(|event| matches!(event, Live::ToolFinished { ok: true, .. })), "{heard:?}");
     assert!(heard.iter().any(|event| matches!(event, Live::Text { text } if text == "said")), "{heard:?}");
-    assert_eq!(told.finished.summary.created, ["a.rs"]);
+    assert_eq!(told.finished.result.summary.created, ["a.rs"]);
 }

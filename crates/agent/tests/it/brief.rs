@@ -10,6 +10,7 @@ use windlass_core::gate::FailingCheck;
 use windlass_core::id::{BlobId, FindingId, LoopName, Nonce, TaskId, TreeId};
 use windlass_core::input::Change;
 use windlass_core::policy::{BriefPart, BriefPolicy, OwnText, Role};
+use windlass_core::red::RedReason;
 use windlass_core::summary::{Ran, Summary};
 
 const TASK: &str =
@@ -33,9 +34,8 @@ fn a_second_attempt_reads_everything_known() {
         },
         failing: vec![FailingCheck {
             check: "test".to_owned(),
-            ending: "exit code 1".to_owned(),
+            reason: RedReason::CommandFailed { how: "exit code 1".to_owned() },
             excerpt: "test minus ... FAILED\n```\n\u{1b}[31mleft: 1, right: -1\u{1b}[0m".to_owned(),
-            rule: None,
         }],
         findings: vec![
             reviewers("F1", "src/parse.rs", 12, "`+-1` is read as 1"),
@@ -70,9 +70,8 @@ fn a_fix_reads_what_the_whole_failed_at() {
         max_iterations: 0,
         failing: vec![FailingCheck {
             check: "lint".to_owned(),
-            ending: "timed out after 5 min 00 s".to_owned(),
+            reason: RedReason::CommandFailed { how: "timed out after 5 min 00 s".to_owned() },
             excerpt: String::new(),
-            rule: None,
         }],
         ..spec(Role::Author, Mode::Fix)
     };
@@ -83,7 +82,7 @@ fn a_fix_reads_what_the_whole_failed_at() {
 fn a_reviewer_reads_the_change_and_how_to_answer() {
     let spec = BriefSpec {
         findings: vec![reviewers("F1", "src/parse.rs", 12, "`+-1` is read as 1")],
-        tree: Some(TreeId::new("2222222222222222222222222222222222222222")),
+        tree_under_review: Some(TreeId::new("2222222222222222222222222222222222222222")),
         ..spec(Role::Reviewer, Mode::ReviewTask)
     };
     compare("review_task.md", &spec, TASK, DIFF);
@@ -211,7 +210,7 @@ proptest! {
             pending: vec![text.clone()],
             protected: vec![file.clone()],
             findings: vec![Finding { diff: text.clone(), ..reviewers("F1", &file, 1, &text) }],
-            failing: vec![FailingCheck { check: file, ending: text.clone(), excerpt: text.clone(), rule: None }],
+            failing: vec![FailingCheck { check: file, reason: RedReason::CommandFailed { how: text.clone() }, excerpt: text.clone() }],
             ..spec(Role::Reviewer, Mode::ReviewTask)
         };
         let brief = render(&spec, &BriefTexts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &BriefPolicy::default() }).unwrap();
@@ -261,7 +260,7 @@ fn spec(role: Role, mode: Mode) -> BriefSpec {
         last_end: String::new(),
         steering: vec![],
         base_tree: TreeId::new("1111111111111111111111111111111111111111"),
-        tree: None,
+        tree_under_review: None,
         finish_prompt: String::new(),
         finish_skill: String::new(),
         short: false,
@@ -285,7 +284,14 @@ fn huge(short: bool) -> BriefSpec {
             edited: many(),
             deleted: vec![String::new(); 100_000],
         },
-        failing: vec![FailingCheck { check: text(), ending: text(), excerpt: text(), rule: None }; 30],
+        failing: vec![
+            FailingCheck {
+                check: text(),
+                reason: RedReason::CommandFailed { how: text() },
+                excerpt: text()
+            };
+            30
+        ],
         findings: vec![Finding { diff: text(), ..reviewers("F1", &text(), 1, &text()) }; 30],
         plan: many(),
         checks: many(),

@@ -27,7 +27,7 @@ fn the_contract_of_a_command_is_kept() {
     stage.env.push(("GIVEN".into(), "yes".into()));
     stage.env.push(("WINDLASS_ROLE".into(), "king".into()));
     let told = stage.call();
-    assert_eq!(told.finished.end, AttemptEnd::Normal);
+    assert_eq!(told.finished.result.end, AttemptEnd::Normal);
     assert_eq!(stage.space("brief").unwrap(), "nonce: 5ec7e7\n\n# Do it\n");
     assert_eq!(stage.space("cwd").unwrap().trim(), stage.path("space").to_str().unwrap());
     let env = stage.space("env").unwrap();
@@ -60,11 +60,11 @@ fn an_author_is_heard_with_its_usage() {
     );
     let mut stage = Stage::shell(&script);
     let told = stage.call();
-    assert_eq!(told.finished.end, crashed("exit code 7"));
+    assert_eq!(told.finished.result.end, crashed("exit code 7"));
     let Report::Author(claim) = &told.finished.report else { panic!("{told:?}") };
     assert_eq!((claim.status, claim.summary.as_str()), (ClaimStatus::Complete, "all done"));
-    assert_eq!(told.finished.usage, Some(Usage { input_tokens: 3, ..Usage::default() }));
-    assert_eq!(told.finished.message, "all done");
+    assert_eq!(told.finished.result.usage, Some(Usage { input_tokens: 3, ..Usage::default() }));
+    assert_eq!(told.finished.result.message, "all done");
     assert_eq!(fs::read_to_string(&told.stdout.unwrap().path).unwrap(), "noise\n");
 }
 
@@ -74,15 +74,15 @@ fn without_a_report_the_last_words_are_those_on_stdout() {
         Stage::shell("head -c 100000 /dev/zero | tr '\\0' x; printf '\\n\\033[1mSTATUS: COMPLETE\\n\\n'")
             .call();
     assert_eq!(
-        (told.finished.end, told.finished.report, told.finished.usage),
+        (told.finished.result.end, told.finished.report, told.finished.result.usage),
         (AttemptEnd::Normal, Report::None, None)
     );
     assert!(
-        told.finished.message.ends_with("x\nSTATUS: COMPLETE"),
+        told.finished.result.message.ends_with("x\nSTATUS: COMPLETE"),
         "{}",
-        &told.finished.message[told.finished.message.len() - 40..]
+        &told.finished.result.message[told.finished.result.message.len() - 40..]
     );
-    assert_eq!(told.finished.message.len(), 16 * 1024);
+    assert_eq!(told.finished.result.message.len(), 16 * 1024);
 }
 
 #[test]
@@ -113,31 +113,32 @@ fn a_reviewer_speaks_only_through_its_report() {
 
 #[test]
 fn every_end_has_its_class() {
-    assert_eq!(Stage::shell("kill -9 $$").call().finished.end, AttemptEnd::Killed);
-    assert_eq!(Stage::shell("kill -TERM $$").call().finished.end, AttemptEnd::Killed);
-    assert_eq!(Stage::shell("kill -SEGV $$").call().finished.end, crashed("ended by SIGSEGV"));
+    assert_eq!(Stage::shell("kill -9 $$").call().finished.result.end, AttemptEnd::Killed);
+    assert_eq!(Stage::shell("kill -TERM $$").call().finished.result.end, AttemptEnd::Killed);
+    assert_eq!(Stage::shell("kill -SEGV $$").call().finished.result.end, crashed("ended by SIGSEGV"));
     let told = Stage::command(&["/no/such/agent"]).call();
-    let AttemptEnd::Crashed { what } = told.finished.end else { panic!("{told:?}") };
+    let AttemptEnd::Crashed { what } = told.finished.result.end else { panic!("{told:?}") };
     assert!(what.contains("cannot run /no/such/agent"), "{what}");
     let mut lost = Stage::shell("exit 0");
     fs::remove_dir(lost.path("space")).unwrap();
-    assert!(matches!(lost.call().finished.end, AttemptEnd::Crashed { .. }));
+    assert!(matches!(lost.call().finished.result.end, AttemptEnd::Crashed { .. }));
 }
 
 #[test]
 fn a_turn_ends_at_its_limits() {
     let mut slow = Stage::shell("while :; do echo .; sleep 0.05; done");
     slow.wall.limit = Duration::from_millis(300);
-    assert_eq!(slow.call().finished.end, AttemptEnd::TimedOut);
+    assert_eq!(slow.call().finished.result.end, AttemptEnd::TimedOut);
     slow.wall = Wall { source: WallSource::Budget, ..slow.wall };
-    assert_eq!(slow.call().finished.end, AttemptEnd::Budget);
+    assert_eq!(slow.call().finished.result.end, AttemptEnd::Budget);
 
     let mut silent = Stage::shell("echo once; sleep 600");
     silent.policy.silence = Millis(300);
     let told = silent.call();
-    assert_eq!(told.finished.end, AttemptEnd::Stalled);
+    assert_eq!(told.finished.result.end, AttemptEnd::Stalled);
     assert!(
-        told.finished.notes[0].starts_with("no output for ") && told.finished.notes[0].contains(", CPU "),
+        told.finished.result.notes[0].starts_with("no output for ")
+            && told.finished.result.notes[0].contains(", CPU "),
         "{told:?}"
     );
 }
@@ -147,14 +148,14 @@ fn a_cancelled_turn_is_interrupted_and_its_tree_dead() {
     let begun = Instant::now();
     let told =
         Stage::shell("trap '' TERM; sleep 600 & sleep 600").call_with(&mut |canceller| canceller.cancel());
-    assert_eq!(told.finished.end, AttemptEnd::Interrupted);
+    assert_eq!(told.finished.result.end, AttemptEnd::Interrupted);
     assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
 fn what_is_left_behind_is_counted() {
     let told = Stage::shell("setsid sleep 600 >/dev/null 2>&1 & exit 0").call();
-    assert_eq!((told.finished.end, told.finished.strays), (AttemptEnd::Normal, 1));
+    assert_eq!((told.finished.result.end, told.finished.result.strays), (AttemptEnd::Normal, 1));
 }
 
 #[test]

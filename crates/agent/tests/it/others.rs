@@ -63,14 +63,20 @@ fn a_program_that_windlass_does_not_know_is_heard_and_not_believed() {
             let mut stage = mini(name, exit, place);
             stage.role = role;
             let told = stage.call();
-            assert_eq!(class_name(&told.finished.end), class, "{name}: {:?}", told.finished.end);
+            assert_eq!(
+                class_name(&told.finished.result.end),
+                class,
+                "{name}: {:?}",
+                told.finished.result.end
+            );
             assert!(!matches!(told.finished.report, Report::Author(_)), "its own file is no report of ours");
             assert!(!matches!(told.finished.report, Report::Review(Ok(_))), "and no verdict");
-            assert_eq!(told.finished.usage, None, "unknown is not zero");
+            assert_eq!(told.finished.result.usage, None, "unknown is not zero");
             writeln!(shown, "# {name} as {role}, its file in {place}").unwrap();
-            writeln!(shown, "end: {:?}\nreport: {:?}", told.finished.end, told.finished.report).unwrap();
-            told.finished.notes.iter().for_each(|note| writeln!(shown, "note: {note}").unwrap());
-            let lines: Vec<&str> = told.finished.message.lines().collect();
+            writeln!(shown, "end: {:?}\nreport: {:?}", told.finished.result.end, told.finished.report)
+                .unwrap();
+            told.finished.result.notes.iter().for_each(|note| writeln!(shown, "note: {note}").unwrap());
+            let lines: Vec<&str> = told.finished.result.message.lines().collect();
             let (count, last) = (lines.len(), lines[lines.len().saturating_sub(4)..].join("\n"));
             writeln!(shown, "message of {count} lines, the last ones:\n{last}\n").unwrap();
         }

@@ -65,14 +65,14 @@ fn stage() -> Stage {
 fn an_author_does_what_its_script_says() {
     let mut stage = stage();
     let told = stage.call();
-    assert_eq!(told.finished.end, AttemptEnd::Normal, "{told:?}");
+    assert_eq!(told.finished.result.end, AttemptEnd::Normal, "{told:?}");
     assert_eq!(stage.space("src/deep/a.txt").unwrap(), "one\ntwo\n");
     assert_eq!(stage.space("lines").unwrap(), "2\n");
     assert_eq!(stage.space("old"), None);
     assert_eq!(fs::read_to_string(told.stdout.unwrap().path).unwrap(), "hello\n");
     let Report::Author(claim) = told.finished.report else { panic!("a claim") };
     assert_eq!((claim.status, claim.summary.as_str()), (ClaimStatus::Complete, "done"));
-    assert_eq!(told.finished.usage.unwrap().input_tokens, 2);
+    assert_eq!(told.finished.result.usage.unwrap().input_tokens, 2);
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn a_daemon_of_a_script_is_ended_like_anyones() {
     let mut stage = stage();
     stage.nth = 2;
     let told = stage.call();
-    assert_eq!(told.finished.end, AttemptEnd::Crashed { what: "exit code 5".to_owned() });
-    assert_eq!((told.finished.strays, told.finished.message.as_str()), (1, ""));
+    assert_eq!(told.finished.result.end, AttemptEnd::Crashed { what: "exit code 5".to_owned() });
+    assert_eq!((told.finished.result.strays, told.finished.result.message.as_str()), (1, ""));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_reviewer_of_a_script_rejects_or_lies() {
     let mut stage = stage();
     stage.role = Role::Reviewer;
     let told = stage.call();
-    assert_eq!(told.finished.end, AttemptEnd::Crashed { what: "exit code 3".to_owned() });
+    assert_eq!(told.finished.result.end, AttemptEnd::Crashed { what: "exit code 3".to_owned() });
     let Report::Review(Ok(review)) = told.finished.report else { panic!("a review") };
     assert_eq!((review.verdict, review.findings.len()), (Verdict::Reject, 1));
     stage.task = None;
@@ -103,7 +103,7 @@ fn a_turn_that_is_not_written_or_leaves_the_workspace_fails() {
     {
         stage.task = Some(TaskId::new(task));
         let told = stage.call();
-        assert_eq!(told.finished.end, AttemptEnd::Crashed { what: "exit code 2".to_owned() });
+        assert_eq!(told.finished.result.end, AttemptEnd::Crashed { what: "exit code 2".to_owned() });
         let words = fs::read_to_string(told.stderr.unwrap().path).unwrap();
         assert!(words.contains(said), "{words}");
     }

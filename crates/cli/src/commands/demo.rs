@@ -94,7 +94,7 @@ fn caught(place: &OpenProject) -> Result<Vec<String>, Failure> {
         for event in decision.events {
             match event {
                 Event::IterationOpened { iteration: n, .. } => (iteration, strays, seen) = (n, 0, Vec::new()),
-                Event::AttemptFinished(finished) => strays = finished.strays,
+                Event::AttemptFinished(finished) => strays = finished.result.strays,
                 Event::TreeRecorded(tree) if tree.novelty == Some(Novelty::Unchanged) => {
                     seen.push("no file changed".to_owned());
                 }

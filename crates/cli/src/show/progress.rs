@@ -157,14 +157,13 @@ fn told(event: &Event) -> Option<(String, Colour)> {
             Some(Novelty::New) | None => return None,
             Some(Novelty::Unchanged | Novelty::Seen) => (format!("  {event}"), Colour::Busy),
         },
-        Event::CheckFinished { exit_code, timed_out, .. } => {
-            let good = *exit_code == Some(0) && !timed_out;
-            (format!("  {event}"), if good { Colour::Good } else { Colour::Bad })
+        Event::CheckFinished(run) => {
+            (format!("  {event}"), if run.result.exited_well() { Colour::Good } else { Colour::Bad })
         }
         Event::GateFailed { failing, .. } => {
-            let odd = failing.iter().filter(|failing| failing.is_red_all_the_same());
+            let odd = failing.iter().filter(|failing| failing.reason.is_despite_exit_code());
             let lines: Vec<String> =
-                odd.map(|failing| format!("  check {}: {}", failing.check, failing.ending)).collect();
+                odd.map(|failing| format!("  check {}: {}", failing.check, failing.reason.words())).collect();
             if lines.is_empty() {
                 return None;
             }

@@ -43,7 +43,7 @@ fn what_it_may_not_is_refused_and_the_work_lands() {
     for name in ["by-terminal", "by-file", "by-tool"] {
         assert!(!elsewhere.path().join(name).exists(), "{name}\n{}", seen.log);
     }
-    let end = &seen.log.of("attempt_finished")[0];
+    let end = &seen.log.of("attempt_finished")[0]["result"];
     assert_eq!(end["agent"], "fake 1", "{end}");
     let refused = end["summary"]["refused"].to_string();
     assert!(refused.contains("by-file") && refused.contains("by-tool"), "{end}");

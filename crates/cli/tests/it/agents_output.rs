@@ -74,7 +74,7 @@ fn a_report_that_is_not_utf8_is_no_claim() {
     seen.completed();
     let finished = seen.log.of("attempt_finished")[0];
     assert!(finished["claim"].is_null(), "{}", seen.log);
-    let note = finished["notes"][0].as_str().unwrap_or_default();
+    let note = finished["result"]["notes"][0].as_str().unwrap_or_default();
     assert!(note.starts_with("its report was not taken: "), "and that is said: {finished}");
 }
 

@@ -15,12 +15,12 @@ fn hanging_in_silence_is_stalled() {
     let begun = Instant::now();
     let seen = case.run();
     seen.blocked("stalled");
-    assert_eq!(seen.log.count("stall_counted"), 3);
+    assert_eq!(seen.log.counted("stalls"), 3);
     let ends: Vec<_> =
-        seen.log.of("attempt_finished").iter().map(|line| line["end"]["kind"].clone()).collect();
+        seen.log.of("attempt_finished").iter().map(|line| line["result"]["end"]["kind"].clone()).collect();
     assert_eq!(ends, ["stalled", "stalled", "stalled"]);
     for finished in seen.log.of("attempt_finished") {
-        let note = finished["notes"][0].as_str().unwrap_or_default();
+        let note = finished["result"]["notes"][0].as_str().unwrap_or_default();
         assert!(note.starts_with("no output for ") && note.ends_with(" %, no file written"), "{finished}");
     }
     assert_eq!(seen.log.count("iteration_opened"), 1, "the phase is tried again in the same iteration");
@@ -33,7 +33,7 @@ fn five_stalls_are_the_default() {
         Setup::new("while :; do sleep 1; done").agent_keys("silence = \"300ms\"\ngrace = \"100ms\"").ready();
     let seen = case.run();
     seen.blocked("stalled");
-    assert_eq!(seen.log.count("stall_counted"), 5);
+    assert_eq!(seen.log.counted("stalls"), 5);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_spinner_is_stalled_when_its_time_is_up() {
     let seen = case.run();
     seen.blocked("stalled");
     let ends: Vec<_> =
-        seen.log.of("attempt_finished").iter().map(|line| line["end"]["kind"].clone()).collect();
+        seen.log.of("attempt_finished").iter().map(|line| line["result"]["end"]["kind"].clone()).collect();
     assert_eq!(ends, ["timed_out", "timed_out"]);
     assert!(begun.elapsed() < Duration::from_secs(20), "within the limits: {:?}", begun.elapsed());
 }
@@ -62,8 +62,8 @@ fn a_spinner_and_a_heartbeat_are_silence() {
     let seen = case.run();
     seen.blocked("stalled");
     for finished in seen.log.of("attempt_finished") {
-        assert_eq!(finished["end"]["kind"], "stalled", "{finished}");
-        let note = finished["notes"][0].as_str().unwrap_or_default();
+        assert_eq!(finished["result"]["end"]["kind"], "stalled", "{finished}");
+        let note = finished["result"]["notes"][0].as_str().unwrap_or_default();
         assert!(note.starts_with("no new output for "), "{finished}");
     }
 }
@@ -75,7 +75,7 @@ fn working_without_a_word_is_never_a_stall() {
                   echo 42 >answer.txt\ncomplete";
     let seen = Setup::new(script).agent_keys("silence = \"1200ms\"").ready().run();
     seen.completed();
-    assert_eq!(seen.log.count("stall_counted"), 0);
+    assert_eq!(seen.log.counted("stalls"), 0);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn slow_but_active_is_never_a_stall() {
     let script = format!("for i in {words}; do echo $i; sleep 0.3; done\necho 42 >answer.txt\ncomplete");
     let seen = Setup::new(&script).agent_keys("silence = \"1500ms\"").ready().run();
     seen.completed();
-    assert_eq!(seen.log.count("stall_counted"), 0);
+    assert_eq!(seen.log.counted("stalls"), 0);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_child_that_ignores_sigterm_is_dead_before_the_snapshot() {
     let case = Setup::new(script).agent_keys("grace = \"300ms\"").ready();
     let seen = case.run();
     seen.completed();
-    assert!(seen.log.of("attempt_finished")[0]["strays"].as_u64() >= Some(1), "{}", seen.log);
+    assert!(seen.log.of("attempt_finished")[0]["result"]["strays"].as_u64() >= Some(1), "{}", seen.log);
 }
 
 #[test]
@@ -148,7 +148,7 @@ complete"#;
     let case = Setup::new(script).agent_keys("grace = \"300ms\"").ready();
     let seen = case.run();
     seen.completed();
-    assert!(seen.log.of("attempt_finished")[0]["strays"].as_u64() >= Some(1), "{}", seen.log);
+    assert!(seen.log.of("attempt_finished")[0]["result"]["strays"].as_u64() >= Some(1), "{}", seen.log);
     let left = windlass_testkit::alive::carrying(&case.side().join("daemon.sh").display().to_string());
     assert!(left.is_empty(), "{left:?}");
     let noise = std::fs::read_to_string(seen.view["workspace"].as_str().unwrap().to_owned() + "/noise.txt");
@@ -189,8 +189,8 @@ fn a_check_past_its_timeout_is_red_and_dead() {
     let seen = case.run();
     seen.blocked("failing");
     let check = *seen.log.of("check_finished").last().unwrap();
-    assert_eq!(check["timed_out"], true, "{check}");
-    assert!(check["duration_ms"].as_u64() >= Some(1000), "{check}");
+    assert_eq!(check["result"]["timed_out"], true, "{check}");
+    assert!(check["result"]["duration_ms"].as_u64() >= Some(1000), "{check}");
 }
 
 #[test]

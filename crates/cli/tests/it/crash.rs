@@ -92,8 +92,9 @@ pub fn ends_the_same(case: &Case, how: &str) {
     assert_eq!(case.repo.git(["rev-list", "--count", &format!("HEAD..windlass/{LOOP}")]), "3", "{}", why());
     assert_eq!(case.left("violations"), "", "never a second agent beside a first: {}", why());
     for line in seen.log.of("attempt_finished") {
-        let used = line["usage"]["input_tokens"].as_u64();
-        let lost = line["end"]["kind"] == "lost" || line["end"]["kind"] == "interrupted";
+        let used = line["result"]["usage"]["input_tokens"].as_u64();
+        let end = &line["result"]["end"]["kind"];
+        let lost = end == "lost" || end == "interrupted";
         assert_eq!(used, (!lost).then_some(7), "a report is counted once, a lost one as unknown: {}", why());
     }
     if was_over {

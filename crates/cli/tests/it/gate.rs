@@ -11,7 +11,11 @@ fn each_run_of_a_check_begins_clean_and_nothing_of_it_lands() {
     let case = Setup::new(HONEST).file("test.sh", test).ready();
     let seen = case.run();
     seen.completed();
-    assert!(seen.log.of("check_finished").iter().all(|line| line["exit_code"] != 9), "{}", seen.log);
+    assert!(
+        seen.log.of("check_finished").iter().all(|line| line["result"]["exit_code"] != 9),
+        "{}",
+        seen.log
+    );
     assert_eq!(case.repo.git(["diff", "--name-only", "HEAD", &format!("windlass/{LOOP}")]), "answer.txt");
 }
 
@@ -34,7 +38,10 @@ fn checks_run_in_order_and_all_are_told() {
     seen.blocked("failing");
     let told: Vec<_> =
         seen.log.of("check_finished").into_iter().filter(|line| line["purpose"] == "task").collect();
-    let told: Vec<_> = told.iter().map(|line| (line["check"].as_str(), line["exit_code"].as_i64())).collect();
+    let told: Vec<_> = told
+        .iter()
+        .map(|line| (line["result"]["check"].as_str(), line["result"]["exit_code"].as_i64()))
+        .collect();
     assert_eq!(told, [(Some("first"), Some(3)), (Some("second"), Some(1))]);
 }
 
@@ -76,7 +83,7 @@ fn a_check_that_does_not_start_is_red() {
     let seen = case.run();
     seen.blocked("failing");
     let check = seen.log.of("check_finished").pop().unwrap();
-    assert_eq!(check["exit_code"], 127, "{check}");
+    assert_eq!(check["result"]["exit_code"], 127, "{check}");
 }
 
 #[test]

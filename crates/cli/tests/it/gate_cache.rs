@@ -93,7 +93,7 @@ fn a_cache_never_makes_a_broken_tree_green() {
         .of("check_finished")
         .iter()
         .filter(|check| check["purpose"] == "task")
-        .map(|check| check["exit_code"].as_i64().unwrap())
+        .map(|check| check["result"]["exit_code"].as_i64().unwrap())
         .collect();
     assert_eq!(exits, [101, 101, 101, 0], "{}", seen.log);
 }

@@ -42,6 +42,11 @@ impl History {
         self.of(kind).len()
     }
 
+    /// How many attempts counted towards a limit.
+    pub fn counted(&self, limit: &str) -> usize {
+        self.of("failure_counted").iter().filter(|line| line["limit"] == limit).count()
+    }
+
     pub fn len(&self) -> usize {
         self.lines.len()
     }
@@ -102,10 +107,11 @@ impl History {
     #[track_caller]
     fn checks_say_how_they_went(&self) {
         for line in self.of("check_finished") {
-            let code = &line["exit_code"];
+            let result = &line["result"];
+            let code = &result["exit_code"];
             assert!(code.is_i64() || code.is_null(), "{line}");
-            assert!(line["timed_out"].is_boolean(), "{line}");
-            assert!(line["duration_ms"].is_u64(), "{line}");
+            assert!(result["timed_out"].is_boolean(), "{line}");
+            assert!(result["duration_ms"].is_u64(), "{line}");
         }
     }
 
@@ -249,14 +255,15 @@ impl History {
     #[track_caller]
     fn usage_is_the_sum(&self, view: &Value) {
         let finished = self.of("attempt_finished");
-        let sum =
-            |bucket: &str| finished.iter().filter_map(|line| line["usage"][bucket].as_u64()).sum::<u64>();
+        let sum = |bucket: &str| {
+            finished.iter().filter_map(|line| line["result"]["usage"][bucket].as_u64()).sum::<u64>()
+        };
         for bucket in
             ["input_tokens", "output_tokens", "reasoning_tokens", "cache_read_tokens", "cache_write_tokens"]
         {
             assert_eq!(view["usage"][bucket].as_u64(), Some(sum(bucket)), "I12: {bucket}\n{self}");
         }
-        let unknown = finished.iter().filter(|line| line["usage"].is_null()).count();
+        let unknown = finished.iter().filter(|line| line["result"]["usage"].is_null()).count();
         assert_eq!(view["usage"]["attempts_unknown"].as_u64(), Some(unknown as u64), "I12: unknown\n{self}");
     }
 }
@@ -290,6 +297,20 @@ struct Waivers {
     red: BTreeMap<String, Vec<Option<String>>>,
 }
 
+/// What a finding says of a red check, where it is one that can be waived.
+fn detail_of_a_finding(reason: &Value) -> Option<String> {
+    match reason["kind"].as_str() {
+        Some("tests_vanished" | "not_sensitive") => Some(text(reason, "how")),
+        Some("flaky") => Some(format!(
+            "{} at run {} of {}, green before on the same tree",
+            text(&reason["red"], "how"),
+            reason["run"],
+            reason["of"]
+        )),
+        _ => None,
+    }
+}
+
 impl Waivers {
     fn note(&mut self, line: &Value) {
         match line["event"].as_str() {
@@ -302,8 +323,8 @@ impl Waivers {
             Some("finding_waived") => self.waived.extend(self.found.get(&text(line, "finding")).cloned()),
             Some("gate_failed") => {
                 let said = |failing: &Value| {
-                    let words = text(failing, "ending").replace("exit code 0, but ", "");
-                    (!failing["rule"].is_null()).then(|| format!("{}: {words}", text(failing, "check")))
+                    let detail = detail_of_a_finding(&failing["reason"])?;
+                    Some(format!("{}: {detail}", text(failing, "check")))
                 };
                 self.red.insert(text(line, "tree"), list(&line["failing"]).iter().map(said).collect());
             }

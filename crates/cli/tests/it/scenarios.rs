@@ -45,7 +45,7 @@ fn an_agent_killed_from_outside_is_tried_again_after_a_pause() {
     assert!(case.status()["waiting"]["until"].is_string());
     let seen = case.look(running.finish(LONG));
     seen.completed();
-    assert_eq!(seen.log.count("agent_failure_counted"), 0, "{}", seen.log);
+    assert_eq!(seen.log.counted("agent_failures"), 0, "{}", seen.log);
     assert_eq!((seen.log.count("wait_started"), seen.log.count("wait_ended")), (1, 1), "{}", seen.log);
     assert_eq!(seen.task("answer")["failures"], 0);
 }
@@ -137,7 +137,7 @@ fn a_task_may_choose_its_checks_and_the_whole_faces_all() {
     let checked = |purpose: &str| {
         let finished = seen.log.of("check_finished").into_iter();
         let of_it = finished.filter(|line| line["purpose"] == purpose);
-        of_it.map(|line| line["check"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        of_it.map(|line| line["result"]["check"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(checked("task"), ["one", "two"]);
     assert_eq!(checked("final"), ["one", "two"]);

@@ -121,7 +121,9 @@ fn a_secret_is_in_no_record_and_no_trail() {
     }
     let excerpt = seen.log.of("check_finished");
     assert!(
-        excerpt.iter().any(|event| event["excerpt"].as_str().is_some_and(|text| text.contains(mark))),
+        excerpt
+            .iter()
+            .any(|event| event["result"]["excerpt"].as_str().is_some_and(|text| text.contains(mark))),
         "{log}"
     );
     for brief in ["author-2.brief", "author-3.brief"] {

@@ -137,6 +137,7 @@ fn without_a_layer_the_gate_judges_alike() {
         .log
         .of("check_finished")
         .iter()
+        .map(|run| &run["result"])
         .filter(|check| check["check"] == "build")
         .map(|check| {
             let tally = &check["tally"];

@@ -100,8 +100,11 @@ fn three_tasks(name: &'static str, told: Told, review: &str) {
         assert!(!play.asked("add again").is_empty(), "the finding was in the brief of the next iteration");
     }
     for end in seen.log.of("attempt_finished") {
-        assert_eq!(end["end"]["kind"], "normal", "{end}");
-        assert!(end["agent"].as_str().is_some_and(|agent| agent.contains(' ')), "with its version: {end}");
+        assert_eq!(end["result"]["end"]["kind"], "normal", "{end}");
+        assert!(
+            end["result"]["agent"].as_str().is_some_and(|agent| agent.contains(' ')),
+            "with its version: {end}"
+        );
     }
     counted(&play, &seen, told);
 }
@@ -121,7 +124,7 @@ fn counted(play: &Play, seen: &Seen, told: Told) {
         ["input_tokens", "output_tokens", "reasoning_tokens", "cache_read_tokens", "cache_write_tokens"];
     let sum: u64 = sum.iter().map(|name| of(name)).sum();
     let handed: u64 = play.server.tokens().values().map(all).sum();
-    let in_part = |end: &Value| end["notes"].to_string().contains("it used at least those");
+    let in_part = |end: &Value| end["result"]["notes"].to_string().contains("it used at least those");
     eprintln!("measured: tokens {sum} of {handed}");
     match told {
         Told::Exactly => play.usage_is_the_servers(),
@@ -154,7 +157,10 @@ fn lies(name: &'static str, deed: &str, reason: &str) {
     assert_eq!(seen.log.count("task_done"), 0, "{}", seen.log);
     assert!(seen.view["commit"].is_null(), "nothing landed: {:#}", seen.view);
     for end in seen.log.of("attempt_finished") {
-        assert_eq!((&end["end"]["kind"], &end["claim"]["status"]), (&"normal".into(), &"complete".into()));
+        assert_eq!(
+            (&end["result"]["end"]["kind"], &end["claim"]["status"]),
+            (&"normal".into(), &"complete".into())
+        );
     }
 }
 

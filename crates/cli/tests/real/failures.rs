@@ -39,7 +39,8 @@ fn fails(name: &'static str, turn: &str, wanted: &Wanted) {
     let begun = Instant::now();
     let seen = play.run();
     let took = begun.elapsed();
-    let ends: Vec<_> = seen.log.of("attempt_finished").iter().map(|event| event["end"].clone()).collect();
+    let ends: Vec<_> =
+        seen.log.of("attempt_finished").iter().map(|event| event["result"]["end"].clone()).collect();
     let requests = play.model_requests();
     eprintln!("measured: {name} {turn}: {} after {requests} requests, {took:?}", ends[0]);
     assert!(ends.iter().all(|end| end["kind"] == wanted.class), "{ends:?}\n{}\n{}", seen.ran, seen.log);
@@ -214,7 +215,7 @@ fn hears_nobody(name: &'static str) {
     drop(server);
     let begun = Instant::now();
     let seen = case.run();
-    let end = &seen.log.of("attempt_finished")[0]["end"];
+    let end = &seen.log.of("attempt_finished")[0]["result"]["end"];
     eprintln!("measured: {name} hears nobody: {end}, {:?}", begun.elapsed());
     assert_eq!(end["kind"], "network", "{}\n{}", seen.ran, seen.log);
     assert_eq!(seen.ran.code(), 6, "{}", seen.ran);

@@ -86,7 +86,7 @@ fn three_tasks(author: &'static str, reviewer: &'static str) {
     assert!(play.case.landed("add.sh").contains("the sum of two numbers"));
     assert!(!play.asked("add again").is_empty(), "the finding was in the brief of the next iteration");
     let versions: Vec<_> =
-        seen.log.of("attempt_finished").iter().map(|end| end["agent"].to_string()).collect();
+        seen.log.of("attempt_finished").iter().map(|end| end["result"]["agent"].to_string()).collect();
     for agent in [&author, &reviewer] {
         assert!(versions.iter().any(|version| version.contains(agent.called())), "{versions:?}");
     }

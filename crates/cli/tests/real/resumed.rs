@@ -71,7 +71,7 @@ pub fn second_begins_afresh(play: &Play, kept: &str) {
     play.case.windlass(&["run", "--name", LOOP]).expect_code(0);
     play.case.windlass(&["prove", LOOP]).expect_code(0);
     assert!(!second_knows_the_first(play), "it knows what is gone");
-    let notes = play.case.log().of("attempt_finished")[1]["notes"].to_string();
+    let notes = play.case.log().of("attempt_finished")[1]["result"]["notes"].to_string();
     assert!(notes.contains("began afresh"), "{notes}");
 }
 

@@ -67,7 +67,7 @@ fn a_limit_of_codex_that_ends_soon_is_waited_out_and_the_same_iteration_goes_on(
     waited_out(&play, &zone_with_a_minute_that_ends_in(20));
     let asked: Vec<i64> =
         play.server.requests().iter().filter(|seen| seen.api.is_some()).map(|seen| millis(seen.at)).collect();
-    let reset_at = play.case.log().of("attempt_finished")[0]["end"]["reset_at"].clone();
+    let reset_at = play.case.log().of("attempt_finished")[0]["result"]["end"]["reset_at"].clone();
     let reset_at: Timestamp = reset_at.as_str().unwrap().parse().unwrap();
     // The server counts in whole seconds from the moment it was asked.
     let truly = Timestamp((begun + asked[0]) / 1000 * 1000 + 3000);
@@ -111,7 +111,7 @@ fn waited_out(play: &Play, zone: &str) {
     assert_eq!(asked, 1, "nothing is asked while it waits");
     assert_eq!(seen.log.count("iteration_opened"), 1, "{}", seen.log);
     assert_eq!(seen.task("001-add")["failures"], 0);
-    let end = &seen.log.of("attempt_finished")[0]["end"];
+    let end = &seen.log.of("attempt_finished")[0]["result"]["end"];
     let time = |value: &Value| value.as_str().unwrap().parse::<Timestamp>().unwrap();
     let late = time(&first["waiting"]["until"]).0 - time(&end["reset_at"]).0;
     assert!((0..30_000).contains(&late), "{late} ms after {end}");
@@ -146,7 +146,7 @@ fn shows_its_end(name: &str, play: Option<Play>) {
     let mut running = play.case.start();
     let view = waiting(&play, &mut running);
     assert_eq!(view["waiting"]["why"], "usage_limit", "{view:#}");
-    let end = &play.case.log().of("attempt_finished")[0]["end"].clone();
+    let end = &play.case.log().of("attempt_finished")[0]["result"]["end"].clone();
     eprintln!("measured: {name} limit of hours: {end} after {} requests", play.model_requests());
     assert_eq!(end["kind"], "usage_limit", "{end}");
     let until = view["waiting"]["until"].as_str().unwrap();

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::event::{AttemptFinished, Decision, Event, IterationResult, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::Life;
-use crate::gate::{FailingCheck, GateKey, GateSummary, Purpose};
-use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
+use crate::gate::{CheckRun, FailingCheck, GateKey, GateSummary, Purpose};
+use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{AttemptEnd, Creation};
+use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
 use crate::revision::{PlanRevision, PolicyRevision, Revision};
@@ -61,11 +62,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         Event::AgentReplaced { role, .. } => agent_replaced(state, *role),
         Event::AttemptFinished(finished) => attempt_finished(state, finished),
         Event::TreeRecorded(recorded) => tree_recorded(state, recorded),
-        Event::CheckFinished { purpose, tree, check, tally, .. } => {
-            if let Some(Tally::Counted(counts)) = tally.as_deref() {
-                counted(state, (*purpose, tree), check, &counts.names);
-            }
-        }
+        Event::CheckFinished(run) => check_finished(state, run),
         Event::GatePassed { purpose, tree, checks, flaky } => {
             gate_passed(state, *purpose, (tree, checks), flaky);
         }
@@ -96,9 +93,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
         }
         Event::IterationClosed { task, result, .. } => iteration_closed(state, task.as_ref(), *result),
         Event::Landed { commit, tree } => landed(state, commit, tree),
-        Event::AgentFailureCounted { .. } => state.run.agent_failures += 1,
-        Event::StallCounted { .. } => state.run.stalls += 1,
-        Event::TransientCounted { .. } => state.run.transient += 1,
+        Event::FailureCounted { limit, .. } => failure_counted(state, *limit),
         Event::BriefShortened => state.short_brief = true,
         Event::WaitStarted { until, why } => state.waiting = Some(Wait { until: *until, why: *why }),
         Event::WaitEnded => state.waiting = None,
@@ -311,8 +306,9 @@ fn attempt_started(state: &mut State, id: AttemptId, role: Role, task: Option<&T
 }
 
 fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
-    state.ledger.record(finished.role, finished.usage.as_ref(), &finished.models);
-    match finished.end {
+    let result = &finished.result;
+    state.ledger.record(finished.role, result.usage.as_ref(), &result.models);
+    match result.end {
         AttemptEnd::Normal => {
             state.run.agent_failures = 0;
             state.run.stalls = 0;
@@ -339,17 +335,33 @@ fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
     }
     let task = state.attempt.as_ref().and_then(|attempt| attempt.task.clone());
     // A turn that went wrong is no place to go on from.
-    match finished.session.clone().filter(|_| finished.end == AttemptEnd::Normal) {
+    match result.session.clone().filter(|_| result.end == AttemptEnd::Normal) {
         Some(session) => drop(state.run.sessions.insert(finished.role, (task.clone(), session))),
         None => drop(state.run.sessions.remove(&finished.role)),
     }
     if finished.role == Role::Author {
-        state.work_mut(task.as_ref()).summary = Arc::new(finished.summary.clone());
+        state.work_mut(task.as_ref()).summary = Arc::new(result.summary.clone());
     }
     if let Some(attempt) = state.attempt.as_mut().map(Arc::make_mut) {
-        attempt.end = Some(finished.end.clone());
+        attempt.end = Some(result.end.clone());
         attempt.claim.clone_from(&finished.claim);
-        attempt.message.clone_from(&finished.message);
+        attempt.message.clone_from(&result.message);
+    }
+}
+
+/// The other limits count what other events tell.
+fn failure_counted(state: &mut State, limit: Limit) {
+    match limit {
+        Limit::AgentFailures => state.run.agent_failures += 1,
+        Limit::Stalls => state.run.stalls += 1,
+        Limit::Transient => state.run.transient += 1,
+        Limit::Iterations
+        | Limit::TaskFailures
+        | Limit::GateFailures
+        | Limit::NoProgress
+        | Limit::Rejections
+        | Limit::ReviewFailures
+        | Limit::FinalFixes => {}
     }
 }
 
@@ -361,7 +373,7 @@ fn agent_replaced(state: &mut State, role: Role) {
 
 fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
     state.recorded = Some(Arc::new(recorded.clone()));
-    let task = state.current.as_ref().and_then(|current| current.task.clone());
+    let task = state.current_task().cloned();
     let work = state.work_mut(task.as_ref());
     work.tree = Some(recorded.gate_tree.clone());
     work.change = recorded.change.clone();
@@ -370,13 +382,14 @@ fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
     }
 }
 
-fn counted(state: &mut State, (purpose, tree): (Purpose, &TreeId), check: &str, names: &BlobId) {
+fn check_finished(state: &mut State, run: &CheckRun) {
+    let Some(Tally::Counted(counts)) = &run.result.tally else { return };
     let tallies = Arc::make_mut(&mut state.tallies);
-    let of = match purpose {
+    let of = match run.purpose {
         Purpose::Baseline => &mut tallies.baseline,
-        Purpose::Task | Purpose::Final => tallies.judged.entry(tree.clone()).or_default(),
+        Purpose::Task | Purpose::Final => tallies.judged.entry(run.tree.clone()).or_default(),
     };
-    of.insert(check.to_owned(), names.clone());
+    of.insert(run.result.check.clone(), counts.names.clone());
 }
 
 fn landed(state: &mut State, commit: &CommitId, tree: &TreeId) {
@@ -426,7 +439,7 @@ fn gate_reused(state: &mut State, tree: &TreeId, checks: &[String]) {
 
 fn task_gate(state: &mut State, summary: Arc<GateSummary>) {
     state.run.gate_failures = if summary.passed { 0 } else { state.run.gate_failures + 1 };
-    let task = state.current.as_ref().and_then(|current| current.task.clone());
+    let task = state.current_task().cloned();
     let work = state.work_mut(task.as_ref());
     work.previous_gate = work.gate.replace(summary);
 }
@@ -434,7 +447,7 @@ fn task_gate(state: &mut State, summary: Arc<GateSummary>) {
 fn review_recorded(state: &mut State, review: &ReviewRecorded) {
     state.reviews += 1;
     state.pending.clone_from(&review.pending);
-    let task = state.current.as_ref().and_then(|current| current.task.clone());
+    let task = state.current_task().cloned();
     let work = state.work_mut(task.as_ref());
     work.pending.clone_from(&review.pending);
     work.objection = match review.verdict {

@@ -4,7 +4,8 @@
 use super::{Draft, execute, last, limit, review, run};
 use crate::event::{AttemptFinished, Event, IterationResult, Phase};
 use crate::id::AttemptId;
-use crate::input::{AgentFinished, AttemptEnd, Report};
+use crate::input::{AgentFinished, AttemptEnd, AttemptResult, Report};
+use crate::limit::Limit;
 use crate::outcome::{Fault, OutcomeKind, Reason};
 use crate::policy::Role;
 use crate::time::{Millis, Timestamp};
@@ -22,8 +23,8 @@ pub(super) fn finished(draft: &mut Draft, (attempt, role): (AttemptId, Role), to
         Role::Finisher => last::finisher_finished(draft, told),
         Role::Reviewer if draft.state.cancelling => run::end_cancelled(draft),
         Role::Reviewer if execute::waived(&draft.state) => run::give_up(draft),
-        Role::Reviewer if told.end == AttemptEnd::Normal => review::finished(draft, attempt, told),
-        Role::Reviewer => go_on(draft, &told.end),
+        Role::Reviewer if told.result.end == AttemptEnd::Normal => review::finished(draft, attempt, told),
+        Role::Reviewer => go_on(draft, &told.result.end),
     }
 }
 
@@ -46,25 +47,13 @@ fn record(draft: &mut Draft, (attempt, role): (AttemptId, Role), told: &AgentFin
         Report::Author(claim) => Some(claim.clone()),
         Report::None | Report::Review(_) => None,
     };
-    let models = priced(draft, &told.models);
-    let usage = usage::sum(&models).or(told.usage);
-    draft.emit(Event::AttemptFinished(Box::new(AttemptFinished {
-        attempt,
-        role,
-        agent: told.agent.clone(),
-        end: told.end.clone(),
-        claim,
-        usage,
-        models,
-        session: told.session.clone(),
-        summary: told.summary.clone(),
-        message: told.message.clone(),
-        transcript: told.transcript.clone(),
-        brief: told.brief.clone(),
-        duration_ms: told.duration_ms,
-        strays: told.strays,
-        notes: told.notes.clone(),
-    })));
+    let policy = draft.state.policy();
+    let priced =
+        |part: &ModelUsage| ModelUsage { usage: policy.priced(&part.model, &part.usage), ..part.clone() };
+    let models: Vec<ModelUsage> = told.result.models.iter().map(priced).collect();
+    let usage = usage::sum(&models).or(told.result.usage);
+    let result = AttemptResult { usage, models, ..told.result.clone() };
+    draft.emit(Event::AttemptFinished(Box::new(AttemptFinished { attempt, role, claim, result })));
 }
 
 /// After an attempt that did not end by itself.
@@ -105,7 +94,7 @@ pub(super) fn go_on(draft: &mut Draft, end: &AttemptEnd) {
 /// begins from what is proven.
 pub(super) fn again(draft: &mut Draft) {
     let tree = match draft.state.phase {
-        Some(Phase::Review | Phase::FinalReview) => review::tree_under_review(&draft.state),
+        Some(Phase::Review | Phase::FinalReview) => draft.state.tree_under_review().cloned(),
         Some(Phase::Finish) => None,
         Some(_) | None => draft.state.current_work().tree.clone(),
     };
@@ -114,12 +103,8 @@ pub(super) fn again(draft: &mut Draft) {
 }
 
 fn failed(draft: &mut Draft) {
-    let attempt = draft.state.attempt.as_ref().map_or(AttemptId(0), |attempt| attempt.id);
-    draft.emit(Event::AgentFailureCounted { attempt });
-    let limits = &draft.state.policy().limits;
-    if limit::reached(draft.state.run.agent_failures, limits.max_agent_failures) {
-        let words = words_of(draft);
-        return end_blocked(draft, Reason::AgentFailed, words);
+    if let Some(reached) = limit::count(draft, Limit::AgentFailures) {
+        return limit::enforce(draft, reached);
     }
     match draft.state.phase {
         Some(Phase::Review | Phase::FinalReview) => again(draft),
@@ -131,14 +116,10 @@ fn failed(draft: &mut Draft) {
 }
 
 fn stalled(draft: &mut Draft) {
-    let attempt = draft.state.attempt.as_ref().map_or(AttemptId(0), |attempt| attempt.id);
-    draft.emit(Event::StallCounted { attempt });
-    let limits = &draft.state.policy().limits;
-    if limit::reached(draft.state.run.stalls, limits.max_stalls) {
-        let words = format!("{} attempts in a row hung", draft.state.run.stalls);
-        return end_blocked(draft, Reason::Stalled, words);
+    match limit::count(draft, Limit::Stalls) {
+        Some(reached) => limit::enforce(draft, reached),
+        None => again(draft),
     }
-    again(draft);
 }
 
 /// Once more with a smaller brief; the second time it is a failure.
@@ -151,14 +132,12 @@ fn overflowed(draft: &mut Draft) {
 }
 
 fn transient(draft: &mut Draft, retry_at: Option<Timestamp>) {
-    let attempt = draft.state.attempt.as_ref().map_or(AttemptId(0), |attempt| attempt.id);
-    draft.emit(Event::TransientCounted { attempt });
-    let count = draft.state.run.transient;
-    if limit::reached(count, draft.state.policy().limits.max_transient) {
-        draft.pause(Reason::Transient, format!("{count} attempts in a row failed for a passing reason"));
+    if let Some(reached) = limit::count(draft, Limit::Transient) {
+        limit::enforce(draft, reached);
     } else {
         let told = retry_at.filter(|until| *until > draft.at);
-        let until = told.unwrap_or_else(|| draft.at.plus(backoff(count, draft.fresh.as_str())));
+        let backoff = backoff(draft.state.run.transient, draft.fresh.as_str());
+        let until = told.unwrap_or_else(|| draft.at.plus(backoff));
         draft.emit(Event::WaitStarted { until, why: Reason::Backoff });
     }
     again(draft);
@@ -175,17 +154,6 @@ fn unusable(draft: &mut Draft, reason: Reason, what: &str) {
     again(draft);
 }
 
-/// What a model costs where its agent did not say and the policy does.
-fn priced(draft: &Draft, models: &[ModelUsage]) -> Vec<ModelUsage> {
-    let prices = &draft.state.policy().prices;
-    let cost = |part: &ModelUsage| prices.get(&part.model).map(|price| price.of(&part.usage));
-    let mut models = models.to_vec();
-    for part in models.iter_mut().filter(|part| part.usage.cost_micro_usd.is_none()) {
-        part.usage.cost_micro_usd = cost(part);
-    }
-    models
-}
-
 /// Doubles with every failure in a row, and up to a quarter more.
 fn backoff(count: u32, fresh: &str) -> Millis {
     let doubled = FIRST_BACKOFF.0.saturating_mul(1 << count.saturating_sub(1).min(16));
@@ -197,17 +165,4 @@ fn backoff(count: u32, fresh: &str) -> Millis {
 fn jitter(longest: Millis, fresh: &str) -> Millis {
     let draw = fresh.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
     Millis(draw % longest.0.max(1))
-}
-
-fn end_blocked(draft: &mut Draft, reason: Reason, words: String) {
-    run::block_task(draft, reason, words.clone());
-    run::close_iteration(draft, IterationResult::AgentFailed);
-    draft.end(OutcomeKind::Blocked, reason, words);
-}
-
-fn words_of(draft: &Draft) -> String {
-    let count = draft.state.run.agent_failures;
-    let end = draft.state.attempt.as_ref().and_then(|attempt| attempt.end.as_ref());
-    let how = end.map_or_else(|| "unknown".to_owned(), AttemptEnd::to_string);
-    format!("{count} attempts in a row failed; the last: {how}")
 }

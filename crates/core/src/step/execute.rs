@@ -45,12 +45,7 @@ pub(super) fn record_tree(draft: &mut Draft) {
     let Some(attempt) = &state.attempt else { return };
     let current = state.current.as_ref();
     let base = current.and_then(|_| state.current_work().base.clone()).unwrap_or_else(|| state.head.clone());
-    let task = current.and_then(|current| current.task.clone());
-    let title = match &task {
-        Some(id) => state.task(id).map_or_else(String::new, |task| task.task.title.clone()),
-        None if current.is_some() => "Fix what the final phases found".to_owned(),
-        None => "Finish".to_owned(),
-    };
+    let (task, title) = (state.current_task().cloned(), commit_title(state));
     draft.perform(Effect::Snapshot(Snapshot {
         attempt: attempt.id,
         task,
@@ -60,6 +55,15 @@ pub(super) fn record_tree(draft: &mut Draft) {
         title,
         date: draft.at.0.div_euclid(1000),
     }));
+}
+
+/// The title of the commit that the work in hand becomes.
+pub(super) fn commit_title(state: &State) -> String {
+    match state.current_task() {
+        Some(id) => state.task(id).map_or_else(String::new, |task| task.task.title.clone()),
+        None if state.current.is_some() => "Fix what the final phases found".to_owned(),
+        None => "Finish".to_owned(),
+    }
 }
 
 pub(super) fn snapshotted(draft: &mut Draft, taken: &Snapshotted) {
@@ -110,7 +114,7 @@ pub(super) fn snapshotted(draft: &mut Draft, taken: &Snapshotted) {
 
 /// Whether the operator waived the task while it was being worked on.
 pub(super) fn waived(state: &State) -> bool {
-    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let task = state.current_task();
     task.and_then(|id| state.task(id)).is_some_and(|task| task.status == crate::state::TaskStatus::Waived)
 }
 

@@ -141,7 +141,7 @@ fn open(draft: &mut Draft, found: Found) {
 }
 
 fn task_of(draft: &Draft) -> Option<TaskId> {
-    draft.state.current.as_ref().and_then(|current| current.task.clone())
+    draft.state.current_task().cloned()
 }
 
 fn open_of_task(draft: &Draft) -> impl Iterator<Item = &Finding> {

@@ -7,6 +7,7 @@ use crate::finding::{Finding, Origin};
 use crate::gate::{GateSummary, Purpose};
 use crate::id::FindingId;
 use crate::input::{AgentFinished, AttemptEnd};
+use crate::limit::LimitCheck;
 use crate::outcome::{OutcomeKind, Reason};
 use crate::state::{State, TaskStatus};
 use crate::verdict::Verdict;
@@ -124,18 +125,15 @@ pub(super) fn fix(draft: &mut Draft) {
     if !draft.state.revision.is_empty() {
         return run::choose(draft);
     }
-    if let Some((reason, detail)) = limit::run_spent(&draft.state) {
-        return draft.end(OutcomeKind::Blocked, reason, detail);
+    if !limit::allows(draft, LimitCheck::Choosing) {
+        return;
     }
     if let Some(done) = run::enough(&draft.state) {
         return draft.end(OutcomeKind::Stopped, Reason::Asked, done);
     }
-    let limits = &draft.state.policy().limits;
-    if limit::reached(draft.state.run.final_fixes, limits.max_final_fixes) {
-        let detail = format!("{} fixes, and the whole does not hold", draft.state.run.final_fixes);
-        return draft.end(OutcomeKind::Blocked, Reason::FinalFixes, detail);
+    if limit::allows(draft, LimitCheck::BeforeFix) {
+        run::open_iteration(draft, None);
     }
-    run::open_iteration(draft, None);
 }
 
 fn finish(draft: &mut Draft) {
@@ -153,8 +151,8 @@ fn finish(draft: &mut Draft) {
 }
 
 pub(super) fn finisher_finished(draft: &mut Draft, told: &AgentFinished) {
-    if told.end == AttemptEnd::Normal {
-        draft.emit(Event::FinishRecorded { summary: told.message.clone() });
+    if told.result.end == AttemptEnd::Normal {
+        draft.emit(Event::FinishRecorded { summary: told.result.message.clone() });
     }
     execute::record_tree(draft);
 }
@@ -206,7 +204,8 @@ fn judge_finish(draft: &mut Draft, green: &Green) {
         return drop_finish(draft, "the gate judged another tree");
     }
     let expected = Some(draft.state.head.commit.clone());
-    draft.perform(Effect::Land { commit: recorded.commit.clone(), expected, title: "Finish".to_owned() });
+    let title = execute::commit_title(&draft.state);
+    draft.perform(Effect::Land { commit: recorded.commit.clone(), expected, title });
 }
 
 pub(super) fn drop_finish(draft: &mut Draft, why: &str) {

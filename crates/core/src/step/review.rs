@@ -2,10 +2,9 @@
 
 use super::{Draft, execute, finding, last, verify};
 use crate::event::{Event, IterationResult, Phase, ReviewRecorded};
-use crate::id::{AttemptId, TreeId};
+use crate::id::AttemptId;
 use crate::input::{AgentFinished, Report};
 use crate::policy::Role;
-use crate::state::State;
 use crate::verdict::{NoVerdict, Review, Verdict};
 
 pub(super) fn begin(draft: &mut Draft) {
@@ -13,16 +12,8 @@ pub(super) fn begin(draft: &mut Draft) {
     execute::launch(draft, Role::Reviewer);
 }
 
-/// The tree a reviewer's verdict is about.
-pub(super) fn tree_under_review(state: &State) -> Option<TreeId> {
-    match state.phase {
-        Some(Phase::FinalReview) => Some(state.head.tree.clone()),
-        Some(_) | None => state.recorded.as_ref().map(|recorded| recorded.tree.clone()),
-    }
-}
-
 pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinished) {
-    let Some(tree) = tree_under_review(&draft.state) else { return };
+    let Some(tree) = draft.state.tree_under_review().cloned() else { return };
     let iteration = draft.state.iterations;
     finding::left_by_reviewer(draft, &told.left);
     let review = match usable(told) {

@@ -6,6 +6,7 @@ use crate::event::{Event, IterationResult};
 use crate::gate::Purpose;
 use crate::id::{CommitId, TaskId, TreeId};
 use crate::input::{Asked, Input};
+use crate::limit::{LimitCheck, is_reached};
 use crate::outcome::{OutcomeKind, Reason};
 use crate::policy::Rejected;
 use crate::state::{Lifecycle, State, TaskState, TaskStatus};
@@ -75,8 +76,8 @@ pub(super) fn choose(draft: &mut Draft) {
     if let Some(done) = fulfilled(&draft.state) {
         return draft.end(OutcomeKind::Stopped, Reason::Asked, done);
     }
-    if let Some((reason, detail)) = limit::run_spent(&draft.state) {
-        return draft.end(OutcomeKind::Blocked, reason, detail);
+    if !limit::allows(draft, LimitCheck::Choosing) {
+        return;
     }
     if run_baseline(draft) {
         return;
@@ -89,13 +90,16 @@ pub(super) fn choose(draft: &mut Draft) {
 }
 
 pub(super) fn open_iteration(draft: &mut Draft, task: Option<TaskId>) {
-    if let Some((reason, detail)) = limit::before_iteration(&draft.state) {
+    if !limit::allows(draft, LimitCheck::BeforeIteration) {
+        return;
+    }
+    if let Some((reason, detail)) = limit::budget_spent(&draft.state) {
         return draft.end(OutcomeKind::Limit, reason, detail);
     }
     let tree = start_tree(&draft.state, task.as_ref());
     let iteration = draft.state.iterations + 1;
     draft.emit(Event::IterationOpened { iteration, task, tree: tree.clone() });
-    draft.enter(match draft.state.current.as_ref().and_then(|current| current.task.as_ref()) {
+    draft.enter(match draft.state.current_task() {
         Some(_) => crate::event::Phase::Execute,
         None => crate::event::Phase::Fix,
     });
@@ -120,7 +124,7 @@ pub(super) fn close_iteration(draft: &mut Draft, result: IterationResult) {
 
 /// The open iteration's task is blocked; the loop goes on with its siblings.
 pub(super) fn block_task(draft: &mut Draft, reason: Reason, words: String) {
-    let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
+    let task = draft.state.current_task().cloned();
     if let Some(task) = task {
         draft.emit(Event::TaskBlocked { task, reason, words });
     }
@@ -138,7 +142,7 @@ pub(super) fn landed(draft: &mut Draft, commit: &CommitId) {
         Some(_) | None => draft.state.head.tree.clone(),
     };
     draft.emit(Event::Landed { commit: commit.clone(), tree });
-    let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
+    let task = draft.state.current_task().cloned();
     let Some(task) = task else { return last::landed(draft) };
     let reviewed = accepted(&draft.state);
     let checked = !draft.state.checks_for(Some(&task)).is_empty();
@@ -213,7 +217,7 @@ fn fulfilled(state: &State) -> Option<String> {
 /// Whether this drive has made as many iterations as it was asked for.
 pub(super) fn enough(state: &State) -> Option<String> {
     let max = state.run.asked.max;
-    limit::reached(state.run.drive_iterations, max).then(|| format!("{max} iterations, as asked"))
+    is_reached(state.run.drive_iterations, max).then(|| format!("{max} iterations, as asked"))
 }
 
 /// Whether this drive was asked for another task than the open iteration's.

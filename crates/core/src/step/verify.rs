@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use super::{Draft, execute, finding, last, limit, review, run};
+use super::{Draft, execute, finding, last, review, run};
 use crate::effect::Effect;
 use crate::event::{Event, IterationResult, Novelty, Phase, TreeRecorded};
 use crate::finding::{Finding, Life, Origin};
-use crate::gate::{CheckResult, FailingCheck, GateKey, GateSummary, Purpose};
+use crate::gate::{CheckResult, CheckRun, FailingCheck, GateKey, GateSummary, Purpose};
 use crate::id::TreeId;
+use crate::limit::{self, LimitCheck, LimitReached};
 use crate::outcome::Reason;
 use crate::state::State;
 
@@ -20,7 +21,7 @@ pub(super) struct Ran {
 
 /// The same bytes under the same checks are not judged twice.
 pub(super) fn begin(draft: &mut Draft) {
-    let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
+    let task = draft.state.current_task().cloned();
     if task.is_none() {
         return last::verify_fix(draft);
     }
@@ -49,7 +50,8 @@ pub(super) fn begin(draft: &mut Draft) {
 pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
     let summary = GateSummary::of(&draft.state.policy().gate, &ran.checks, results);
     for result in results {
-        draft.emit(Event::check_finished(ran.purpose, &ran.tree, result));
+        let run = CheckRun { purpose: ran.purpose, tree: ran.tree.clone(), result: result.clone() };
+        draft.emit(Event::CheckFinished(Box::new(run)));
     }
     let (purpose, tree, checks) = (ran.purpose, ran.tree, ran.checks);
     draft.emit(if summary.passed {
@@ -79,7 +81,7 @@ pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
 /// otherwise a red gate or a measured bug as a failure.
 fn judge(draft: &mut Draft, gate: Option<Arc<GateSummary>>) {
     let Some(recorded) = draft.state.recorded.clone() else { return };
-    let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
+    let task = draft.state.current_task().cloned();
     let green = gate.as_ref().is_none_or(|summary| holds(&draft.state, summary));
     let bug = draft.state.open_bugs().any(|finding| finding.task == task && measured(finding));
     if green && !bug {
@@ -91,7 +93,7 @@ fn judge(draft: &mut Draft, gate: Option<Arc<GateSummary>>) {
 
 /// Green, or red only by findings that the operator has waived.
 pub(super) fn holds(state: &State, summary: &GateSummary) -> bool {
-    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let task = state.current_task();
     let waived = |failing: &FailingCheck| {
         let Some(seen) = failing.evidence() else { return false };
         let same =
@@ -148,7 +150,7 @@ pub(super) fn set_aside(draft: &mut Draft, reason: Reason, words: String, result
 
 /// A bug that a reviewer found stays open until a review says otherwise.
 fn unsettled(state: &State) -> Option<String> {
-    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let task = state.current_task();
     let bug = state.open_bugs().find(|finding| finding.task.as_ref() == task)?;
     Some(bug.needs_review())
 }
@@ -159,13 +161,7 @@ pub(super) fn land(draft: &mut Draft) {
         return fall_short(draft, IterationResult::Failed);
     }
     let head = draft.state.head.clone();
-    let title = draft
-        .state
-        .current
-        .as_ref()
-        .and_then(|current| current.task.as_ref())
-        .and_then(|id| draft.state.task(id))
-        .map_or_else(|| "Fix what the final phases found".to_owned(), |task| task.task.title.clone());
+    let title = execute::commit_title(&draft.state);
     draft.enter(Phase::Land);
     let commit = if recorded.tree == head.tree { head.commit.clone() } else { recorded.commit.clone() };
     let expected = head.landed.then_some(head.commit);
@@ -174,7 +170,7 @@ pub(super) fn land(draft: &mut Draft) {
 
 /// Closes the iteration, and the task with it when a limit of its own trips.
 pub(super) fn fall_short(draft: &mut Draft, result: IterationResult) {
-    let task = draft.state.current.as_ref().and_then(|current| current.task.clone());
+    let task = draft.state.current_task().cloned();
     run::close_iteration(draft, result);
     let spent = task.as_ref().and_then(|id| draft.state.task(id)).and_then(|task| spent(&draft.state, task));
     if let (Some(task), Some((reason, words))) = (task, spent) {
@@ -184,9 +180,10 @@ pub(super) fn fall_short(draft: &mut Draft, result: IterationResult) {
 }
 
 fn spent(state: &State, task: &crate::state::TaskState) -> Option<(Reason, String)> {
-    let (reason, words) = limit::task_spent(state, task)?;
+    let LimitReached { reason, words, .. } = limit::reached(state, LimitCheck::TaskUnsettled, Some(task))?;
     let failing = task.work.gate.as_ref().and_then(|gate| gate.failing.first());
-    let red = failing.map(|failing| format!("; {}: {}", failing.check, failing.ending)).unwrap_or_default();
+    let red =
+        failing.map(|failing| format!("; {}: {}", failing.check, failing.reason.words())).unwrap_or_default();
     let bug = state.open_bugs().find(|finding| finding.task.as_ref() == Some(&task.task.id));
     let bug = bug.map(|bug| format!("; {}: {}", bug.file, bug.description)).unwrap_or_default();
     Some((reason, words + &red + &bug))
@@ -199,7 +196,7 @@ fn previous_gate(state: &State) -> Option<Arc<GateSummary>> {
         return work.previous_gate.clone();
     }
     let base = work.base.as_ref().map(|base| base.tree.clone())?;
-    let task = state.current.as_ref().and_then(|current| current.task.as_ref());
+    let task = state.current_task();
     let checks = state.checks_for(task);
     let on_base = base == state.creation.base_tree;
     let key = GateKey { tree: base, checks: checks.clone() };

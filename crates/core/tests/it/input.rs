@@ -66,7 +66,10 @@ pub fn agent(words: &[&str], now: Timestamp) -> Input {
         ["says", message] => (*message).to_owned(),
         _ => String::new(),
     };
-    Input::AgentFinished(Box::new(AgentFinished { report, usage, message, ..finished(end) }))
+    let mut told = AgentFinished { report, ..finished(end) };
+    told.result.usage = usage;
+    told.result.message = message;
+    Input::AgentFinished(Box::new(told))
 }
 
 fn end(words: &[&str], now: Timestamp) -> AttemptEnd {
@@ -356,5 +359,7 @@ pub fn fault(name: &str, detail: &str) -> Input {
 }
 
 fn finished(end: AttemptEnd) -> AgentFinished {
-    AgentFinished { duration_ms: Millis(1000), ..AgentFinished::ended(end) }
+    let mut told = AgentFinished::ended(end);
+    told.result.duration_ms = Millis(1000);
+    told
 }

@@ -1,5 +1,6 @@
-//! Logs as earlier versions wrote them. Each is kept for ever, and must fold to
-//! the view beside it.
+//! Logs as earlier versions wrote them. Each must fold to the view beside it, and
+//! is kept for ever from the first format that is released; until then records
+//! that change their shape change here, too.
 
 use std::path::Path;
 

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use windlass_core::brief::BriefSpec;
 use windlass_core::effect::Effect;
 use windlass_core::id::CommitId;
-use windlass_core::policy::Role;
 use windlass_core::state::State;
 use windlass_core::time::Timestamp;
 use windlass_core::view::{TaskView, View};
@@ -39,11 +38,11 @@ fn told(brief: &BriefSpec) -> String {
             write!(told, "\n         {what}: {value}").expect("a string takes it");
         }
     };
-    if let (Role::Reviewer, Some(tree)) = (brief.role, &brief.tree) {
+    if let Some(tree) = &brief.tree_under_review {
         add("compare", &format!("{} with {tree}", brief.base_tree));
     }
     for failing in &brief.failing {
-        add("failing", &format!("{}, {}: {}", failing.check, failing.ending, failing.excerpt));
+        add("failing", &format!("{}, {}: {}", failing.check, failing.reason.words(), failing.excerpt));
     }
     for finding in &brief.findings {
         add("finding", &format!("{} {}: {}", finding.id, finding.file, finding.description));

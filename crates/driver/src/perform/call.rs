@@ -62,9 +62,9 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     let transcript = transcript(shop, &result)?;
     let unread = result.unread.map(|why| format!("its report was not taken: {why}"));
     let mut finished = result.finished;
-    finished.notes.extend(unread.into_iter().chain(renewed));
-    finished.transcript = Some(transcript);
-    finished.brief = Some(brief);
+    finished.result.notes.extend(unread.into_iter().chain(renewed));
+    finished.result.transcript = Some(transcript);
+    finished.result.brief = Some(brief);
     finished.tree_changed = left.is_some();
     finished.left = left.unwrap_or_default();
     clear(&dir)?;
@@ -74,9 +74,9 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
 fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<String, Fault> {
     let answers = adapter(agent_of(job)?).is_ok_and(|agent| agent.answers());
     let task = spec.task.as_ref().map(|task| shop.blobs.text(&task.text, TEXT_LIMIT)).transpose()?;
-    let diff = match under_review(job, spec) {
+    let diff = match &spec.tree_under_review {
         Some(tree) => {
-            let text = shop.vault.diff_text(&spec.base_tree, &tree, DIFF_BYTES).map_err(|e| fault(&e))?;
+            let text = shop.vault.diff_text(&spec.base_tree, tree, DIFF_BYTES).map_err(|e| fault(&e))?;
             String::from_utf8_lossy(&text.bytes).into_owned()
         }
         None => String::new(),
@@ -85,16 +85,6 @@ fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<
     let task = task.as_deref().unwrap_or("");
     let texts = BriefTexts { nonce: who.nonce, task, diff: &diff, answers, own };
     render(spec, &texts).map_err(|error| broken(&error.to_string()))
-}
-
-fn under_review(job: &Job, spec: &BriefSpec) -> Option<windlass_core::id::TreeId> {
-    match spec.mode {
-        windlass_core::brief::Mode::ReviewWhole => Some(job.base_tree.clone()),
-        windlass_core::brief::Mode::ReviewTask => spec.tree.clone(),
-        windlass_core::brief::Mode::Implement
-        | windlass_core::brief::Mode::Fix
-        | windlass_core::brief::Mode::Finish => None,
-    }
 }
 
 fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -> Result<TurnResult, Fault> {
@@ -204,13 +194,11 @@ fn is_known(policy: &AgentPolicy) -> bool {
 
 /// Whether the loop's budget ends with what this attempt has used so far.
 fn is_spent(job: &Job, used: &Usage) -> bool {
-    let (budget, prices) = (&job.policy.budget, &job.policy.prices);
-    let price = job.agent.as_ref().and_then(|agent| prices.get(&agent.model));
-    let cost = used.cost_micro_usd.or_else(|| price.map(|price| price.of(used)));
+    let policy = &job.policy;
+    let model = job.agent.as_ref().map_or("", |agent| agent.model.as_str());
     let mut total = job.spent;
-    total.add(&Usage { cost_micro_usd: cost, ..*used });
-    let tokens = budget.tokens != 0 && total.tokens() >= budget.tokens;
-    tokens || (budget.cost_micro_usd != 0 && total.cost_micro_usd.unwrap_or(0) >= budget.cost_micro_usd)
+    total.add(&policy.priced(model, used));
+    policy.budget.spent(&total).is_some()
 }
 
 /// None where agents have the operator's own, or need nothing of it.
@@ -240,7 +228,7 @@ fn take_back(shop: &Workshop, job: &Job, who: &Who<'_>) -> Result<Vec<String>, F
 /// What a reviewer changed; none where the workspace is still the tree it was
 /// given.
 fn left(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<Option<Vec<Evidence>>, Fault> {
-    let Some(tree) = under_review(job, spec) else { return Ok(None) };
+    let Some(tree) = spec.tree_under_review.clone() else { return Ok(None) };
     let mut desk = lock(&shop.space);
     let rules = rules(shop, &job.base_tree, &job.policy.brought());
     let text = CommitText { message: String::new(), author: shop.repository.identity.clone(), date_ms: 0 };

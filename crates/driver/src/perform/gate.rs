@@ -72,7 +72,7 @@ fn run_chain(
         let replaced = results[at + 1..].iter().any(|other| other.check == result.check);
         let check = chain.iter().find(|check| check.name == result.check);
         let wanted = |check: &&&CheckPolicy| {
-            !check.control.is_empty() && !replaced && result.shortfall(check).is_none()
+            !check.control.is_empty() && !replaced && result.red_without_control(check).is_none()
         };
         let Some(check) = check.filter(wanted) else { continue };
         let Some(control) = bench.control(check)? else { return Ok(false) };
@@ -92,7 +92,7 @@ fn run_check(
     for run in 0..check.repeat.max(1) {
         let begin = if run == 0 { begin } else { Begin::Clean };
         let Some(result) = bench.check(check, begin)? else { return Ok(false) };
-        red = result.shortfall(check).is_some();
+        red = result.red_without_control(check).is_some();
         results.push(result);
         if red {
             break;

@@ -44,7 +44,7 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
     let excused = |failing: &FailingCheck| {
         excuse(history, failing, task)
             .map(|finding| (failing.check.clone(), finding))
-            .ok_or_else(|| format!("check {} on tree {tree}: {}", failing.check, failing.ending))
+            .ok_or_else(|| format!("check {} on tree {tree}: {}", failing.check, failing.reason.words()))
     };
     let waived = summary.failing.iter().map(excused).collect::<Result<Vec<_>, String>>()?;
     Ok(Judged { run, waived })
@@ -116,7 +116,7 @@ pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&Tas
             }),
             tally: last.result.tally.clone(),
             control: last.result.control.clone(),
-            red: failing.map_or_else(String::new, |failing| failing.ending.clone()),
+            red: failing.map_or_else(String::new, |failing| failing.reason.words()),
             waived: waived.map(|finding| finding.id.clone()),
         })
     };

@@ -70,7 +70,7 @@ fn compared(history: &RecordedLoop, record: &Record, results: &[CheckResult]) ->
             exit_code: result.exit_code,
             timed_out: result.timed_out,
             duration_ms: result.duration_ms,
-            red: red.map_or_else(String::new, |failing| failing.ending.clone()),
+            red: red.map_or_else(String::new, |failing| failing.reason.words()),
         })
     };
     record.gate.checks.iter().filter_map(of).collect()

@@ -60,7 +60,7 @@ fn a_suite_that_fails_outside_of_its_tests_has_failed() {
     let text = r#"<testsuite name="s" tests="1" errors="1" failures="0"><testcase name="a"/></testsuite>"#;
     let counts = counts(text.as_bytes());
     assert_eq!(numbers(&counts), [1, 0, 1, 0]);
-    assert!(Tally::Counted(counts).shortfall().is_some());
+    assert!(Tally::Counted(counts).red_reason().is_some());
 }
 
 #[test]

@@ -145,7 +145,8 @@ fn nothing_was_done(after: &After) -> Result<(), String> {
     let recorded = after.events("tree_recorded");
     let [recorded] = recorded[..] else { return Err(format!("not one tree: {recorded:?}")) };
     let red = |event: &&serde_json::Value| {
-        event["tree"] == recorded["gate_tree"] && event["exit_code"] == 1 && event["output"].is_string()
+        let result = &event["result"];
+        event["tree"] == recorded["gate_tree"] && result["exit_code"] == 1 && result["output"].is_string()
     };
     let evidence = after.events("check_finished").iter().any(red);
     let closed = after.events("iteration_closed").iter().any(|event| event["result"] == "no_progress");

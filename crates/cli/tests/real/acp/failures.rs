@@ -31,7 +31,8 @@ fn fails(name: &'static str, turn: &str, wanted: &Wanted) {
     let begun = Instant::now();
     let seen = play.case.run();
     let took = begun.elapsed();
-    let ends: Vec<_> = seen.log.of("attempt_finished").iter().map(|event| event["end"].clone()).collect();
+    let ends: Vec<_> =
+        seen.log.of("attempt_finished").iter().map(|event| event["result"]["end"].clone()).collect();
     let requests = play.model_requests();
     eprintln!("measured: {name} {turn}: {} after {requests} requests, {took:?}", ends[0]);
     assert!(ends.iter().all(|end| end["kind"] == wanted.class), "{ends:?}\n{}\n{}", seen.ran, seen.log);

@@ -38,7 +38,7 @@ fn goes_on(name: &str) {
     assert_eq!(seen.task("001-add")["attempts"], 2);
     assert!(second_knows_the_first(&play), "it began afresh");
     let second = &seen.log.of("attempt_finished")[1];
-    let summary = second["summary"].to_string();
+    let summary = second["result"]["summary"].to_string();
     assert!(
         !summary.contains("$1 - $2"),
         "what the first did is told again, and is not the second's: {second}"
