@@ -28,7 +28,7 @@ use crate::machine::{Machine, Observer};
 use crate::perform::{BlobStage, Litter, SpaceDesk, Stop, Workshop};
 use crate::project::Project;
 use crate::surroundings::{NoShell, Surroundings};
-use crate::trail::Keeper;
+use crate::trail::TrailWriter;
 use crate::weaken::Defence;
 use crate::world::{Stamp, World, Worlds};
 
@@ -136,8 +136,8 @@ pub struct SiteWorlds<'o> {
 impl<'o> SiteWorlds<'o> {
     /// What is decided is shown to `observer` and written to the trail.
     pub fn new(site: LoopSite, interrupts: Interrupts, observer: &'o mut dyn Observer) -> Self {
-        let keeper = Keeper::open(&site.project.top, &site.name);
-        Self { site, interrupts, observer: WithTrail { keeper, observer }, clock: Clock::new() }
+        let writer = TrailWriter::open(&site.project.top, &site.name);
+        Self { site, interrupts, observer: WithTrail { writer, observer }, clock: Clock::new() }
     }
 }
 
@@ -149,10 +149,10 @@ impl Worlds for SiteWorlds<'_> {
     fn open(&mut self, store: &Arc<dyn Store>, state: &State) -> Result<Box<dyn World + '_>, DriveLoopError> {
         let site = &self.site;
         windlass_process::end_leftovers(&site.vault.attempts(&site.name), LEFTOVERS_PATIENCE)?;
-        self.observer.keeper.catch_up(&**store, &site.name);
+        self.observer.writer.catch_up(&**store, &site.name);
         // More than anybody can read between two looks; what does not fit is in the transcript.
         let (to, live) = std::sync::mpsc::sync_channel(1000);
-        let outlets = Outlets { trail: self.observer.keeper.directory(), live: to };
+        let outlets = Outlets { trail: self.observer.writer.directory(), live: to };
         let workshop = workshop(site, store, state.policy(), outlets)?;
         Ok(Box::new(Machine::new(workshop, live, &self.interrupts, &mut self.observer)?))
     }
@@ -218,21 +218,21 @@ pub(crate) fn workshop(
 
 /// What is decided goes to the trail and to whoever watches.
 struct WithTrail<'o> {
-    keeper: Keeper,
+    writer: TrailWriter,
     observer: &'o mut dyn Observer,
 }
 
 impl Observer for WithTrail<'_> {
     fn decided(&mut self, view: &View, decision: &Decision) {
-        self.keeper.write(view, decision);
-        if let Some(warning) = self.keeper.warning() {
+        self.writer.write(view, decision);
+        if let Some(warning) = self.writer.warning() {
             self.observer.warned(&warning);
         }
         self.observer.decided(view, decision);
     }
 
     fn ticked(&mut self) {
-        self.keeper.ticked();
+        self.writer.ticked();
         self.observer.ticked();
     }
 

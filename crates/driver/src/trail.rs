@@ -63,18 +63,18 @@ const TOLD: HistoryLimits = HistoryLimits {
 };
 
 /// Turns decisions into pages, in order.
-pub struct Scribe {
+pub struct TrailRenderer {
     past: History,
     last_status: String,
 }
 
-impl Default for Scribe {
+impl Default for TrailRenderer {
     fn default() -> Self {
         Self { past: History::new(TOLD), last_status: String::new() }
     }
 }
 
-impl Scribe {
+impl TrailRenderer {
     /// `view` is of the loop after the decision.
     pub fn write(&mut self, view: &View, decision: &Decision) -> Pages {
         let mut pages = Pages::default();
@@ -247,9 +247,9 @@ pub enum ExportError {
 
 /// Writes the whole trail of a loop below a directory; says where.
 pub fn rebuild(log: &dyn ReadLog, name: &LoopName, below: &Path) -> Result<PathBuf, ExportError> {
-    let mut keeper = Keeper::new(Trail::open(below, name)?);
-    keeper.rebuild(log, name)?;
-    Ok(keeper.directory().to_owned())
+    let mut writer = TrailWriter::new(Trail::open(below, name)?);
+    writer.rebuild(log, name)?;
+    Ok(writer.directory().to_owned())
 }
 
 /// Brings a trail to where the log is when nobody drives the loop. A long
@@ -264,10 +264,10 @@ pub fn refresh(log: &dyn ReadLog, name: &LoopName, project: &Path) -> Result<(),
 
 /// Keeps the trail in step with the log while a loop is driven. A trail that
 /// cannot be written is told once and never stops a drive.
-pub struct Keeper {
+pub struct TrailWriter {
     trail: Option<Trail>,
     directory: PathBuf,
-    scribe: Scribe,
+    renderer: TrailRenderer,
     lengths: BTreeMap<&'static str, u64>,
     /// What the standing files hold.
     written: BTreeMap<String, String>,
@@ -278,15 +278,15 @@ pub struct Keeper {
     untold: Option<String>,
 }
 
-impl Keeper {
+impl TrailWriter {
     pub fn open(project: &Path, name: &LoopName) -> Self {
         match Trail::open(project, name) {
             Ok(trail) => Self::new(trail),
             Err(error) => {
                 let directory = project.join(".windlass/loops").join(name.as_str());
-                let mut keeper = Self::at(None, directory);
-                keeper.give_up(&error);
-                keeper
+                let mut writer = Self::at(None, directory);
+                writer.give_up(&error);
+                writer
             }
         }
     }
@@ -300,7 +300,7 @@ impl Keeper {
         Self {
             trail,
             directory,
-            scribe: Scribe::default(),
+            renderer: TrailRenderer::default(),
             lengths: BTreeMap::new(),
             written: BTreeMap::new(),
             held: BTreeMap::new(),
@@ -321,7 +321,7 @@ impl Keeper {
     /// Brings the trail to where the log is.
     pub fn catch_up(&mut self, log: &dyn ReadLog, name: &LoopName) {
         let caught_up = match log.head(name) {
-            Ok(Some(head)) if head.events > REBUILT_EVENTS => self.scribe.read(log, name),
+            Ok(Some(head)) if head.events > REBUILT_EVENTS => self.renderer.read(log, name),
             Ok(_) => self.rebuild(log, name),
             Err(error) => Err(error.into()),
         };
@@ -331,7 +331,7 @@ impl Keeper {
     }
 
     pub fn write(&mut self, view: &View, decision: &Decision) {
-        let pages = self.scribe.write(view, decision);
+        let pages = self.renderer.write(view, decision);
         if let Err(error) = self.put(pages) {
             self.give_up(&error);
         }
@@ -387,9 +387,9 @@ impl Keeper {
         let mut whole: BTreeMap<&'static str, String> =
             LINE_FILES.iter().map(|name| (*name, String::new())).collect();
         let mut files: BTreeMap<String, String> = BTreeMap::new();
-        let scribe = &mut self.scribe;
+        let renderer = &mut self.renderer;
         let state = fold_with(log, name, |state, _, decision| {
-            let pages = scribe.write(&View::of(state), decision);
+            let pages = renderer.write(&View::of(state), decision);
             for (name, lines) in joined(pages.lines) {
                 whole.entry(name).or_default().push_str(&lines);
             }
@@ -397,7 +397,7 @@ impl Keeper {
             files.extend(pages.standing);
         })?;
         let mut pages = Pages::default();
-        self.scribe.rewrite(&mut pages, &View::of(&state));
+        self.renderer.rewrite(&mut pages, &View::of(&state));
         files.extend(pages.files);
         files.extend(pages.standing);
         for (name, text) in whole {
