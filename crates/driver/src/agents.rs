@@ -13,13 +13,13 @@ use windlass_core::policy::{AgentPolicy, Policy, Role};
 use windlass_process::Spawner;
 
 use crate::clock;
-use crate::confine::{Confine, Own, prove};
+use crate::confine::{Confine, PrivateDirs, ProgramAccess, prove};
 use crate::home::Home;
 use crate::surroundings::Surroundings;
 
 /// One agent, as far as can be told without calling it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct AgentStatus {
     pub name: &'static str,
     /// None when it is not installed.
     pub program: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub enum Login {
 /// Every agent that windlass knows, the best first.
 ///
 /// Their versions are asked for below `scratch`.
-pub fn look(surroundings: &Surroundings, scratch: &Path) -> Vec<Seen> {
+pub fn installed_agents(surroundings: &Surroundings, scratch: &Path) -> Vec<AgentStatus> {
     let path = surroundings.clean_path();
     let spawner = Spawner::new();
     let look = &|agent: &'static KnownAgent| {
@@ -49,7 +49,7 @@ pub fn look(surroundings: &Surroundings, scratch: &Path) -> Vec<Seen> {
             &policy,
             InstallLookup { project: &surroundings.project, path: &path, spawner: &spawner, scratch },
         );
-        Seen {
+        AgentStatus {
             name: agent.name,
             login: login(&agent.profile, surroundings),
             program: found.as_ref().map(|found| found.program.clone()),
@@ -80,18 +80,23 @@ const BRIEF: &str = "nonce: probe\n\nThis only shows that you can be called. Use
 Answer at once: your report has the nonce `probe`, the status `complete` and the summary `ready`. \
 Where you are given no form for it, answer with the one line `STATUS: complete`.\n";
 
+/// Which agent is called to see whether it answers, and where.
+#[derive(Clone, Copy)]
+pub struct Probe<'a> {
+    pub agent: &'a AgentPolicy,
+    pub policy: &'a Policy,
+    pub surroundings: &'a Surroundings,
+    pub scratch: &'a Path,
+}
+
 /// Calls the agent once, in an empty directory below `scratch`, confined as the
 /// policy asks.
-pub fn probe(
-    agent: &AgentPolicy,
-    policy: &Policy,
-    (surroundings, scratch): (&Surroundings, &Path),
-    live: &(dyn Fn(Live) + Sync),
-) -> Result<AttemptResult, String> {
+pub fn probe(probe: &Probe<'_>, live: &(dyn Fn(Live) + Sync)) -> Result<AttemptResult, String> {
+    let Probe { agent, policy, surroundings, scratch } = *probe;
     let spawner = Spawner::new();
-    let proven = prove(&policy.sandbox, &spawner, (surroundings, &scratch.join("proofs")))
+    let choice = prove(&policy.sandbox, &spawner, surroundings, &scratch.join("proofs"))
         .map_err(|error| format!("{error}\n{}", error.hints().join("\n")))?;
-    let confine = Confine::new(&proven, &policy.sandbox, surroundings);
+    let confine = Confine::new(&choice, &policy.sandbox, surroundings);
     let called = adapter(agent).map_err(|error| error.to_string())?;
     called.check(agent, &surroundings.project, &confine.path).map_err(|error| error.to_string())?;
     let failed = |error: std::io::Error| format!("{}: {error}", scratch.display());
@@ -99,10 +104,10 @@ pub fn probe(
     for made in [&space, &dir] {
         std::fs::create_dir_all(made).map_err(failed)?;
     }
-    let mut own = Own::made(scratch.join("own")).map_err(failed)?;
-    own.read = surroundings.beside_a_program(called.files(agent, &surroundings.project, &confine.path));
-    own.write.extend([space.clone(), dir.join("report")]);
-    let home = home(agent, (surroundings, scratch), &own);
+    let mut private = PrivateDirs::empty(scratch.join("own")).map_err(failed)?;
+    private.read = surroundings.beside_a_program(called.files(agent, &surroundings.project, &confine.path));
+    private.write.extend([space.clone(), dir.join("report")]);
+    let home = home(agent, surroundings, scratch, &private);
     if let Some(home) = &home {
         home.seed().map_err(failed)?;
     }
@@ -125,13 +130,16 @@ pub fn probe(
             project: &surroundings.project,
             trail: &space,
             dir: &dir,
-            home: &own.home(),
+            home: &private.home(),
             path: &confine.path,
             is_confined: confine.is_on(),
             resume: None,
             marker: &format!("probe/{}", std::process::id()),
-            env: &confine.lend(surroundings, (&named, &agent.network), &own),
-            confinement: &confine.confinement(&agent.network, &own),
+            env: &confine.environment(
+                surroundings,
+                &ProgramAccess { variables: &named, network: &agent.network, private: &private },
+            ),
+            confinement: &confine.confinement(&agent.network, &private),
             resources: confine.resources,
             spawner: &spawner,
             redactor: &surroundings.redactor(policy),
@@ -149,11 +157,12 @@ pub fn probe(
 
 fn home<'a>(
     agent: &AgentPolicy,
-    (surroundings, scratch): (&'a Surroundings, &Path),
-    own: &Own,
+    surroundings: &'a Surroundings,
+    scratch: &Path,
+    private: &PrivateDirs,
 ) -> Option<Home<'a>> {
     let operator = Path::new(surroundings.var("HOME")?);
-    let (dir, seeded, locks) = (own.home(), own.seeded(), scratch.join("accounts"));
+    let (dir, seeded, locks) = (private.home(), private.seeded(), scratch.join("accounts"));
     let own_config = agent.extra.own_config;
     let profile = &registry::behind(agent)?.profile;
     Some(Home { dir, seeded, operator, profile, own_config, locks })

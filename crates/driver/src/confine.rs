@@ -16,13 +16,13 @@ use windlass_process::{
     remove_tree,
 };
 
-use crate::engine::{self, Found, NoEngine};
-use crate::setup::Found as Looked;
+use crate::engine::{self, NoEngine, UsableImage};
+use crate::setup::DoctorRow;
 use crate::surroundings::Surroundings;
 
 /// A machine that cannot do what the policy asks for.
 #[derive(Debug, thiserror::Error)]
-pub enum Unproven {
+pub enum SandboxUnavailable {
     #[error("this machine does not reach {asked}; nothing was started")]
     Levels {
         /// The key and its value.
@@ -34,7 +34,7 @@ pub enum Unproven {
     Engine(#[from] NoEngine),
 }
 
-impl Unproven {
+impl SandboxUnavailable {
     /// What to do, for each level that would have been enough.
     pub fn hints(&self) -> Vec<String> {
         match self {
@@ -44,8 +44,8 @@ impl Unproven {
     }
 }
 
-/// What a machine was shown to do, and what it takes to do it.
-pub struct Standing {
+/// The level a machine was shown to provide, and what it takes to provide it.
+pub struct SandboxChoice {
     pub proven: ProvenSandbox,
     image: Option<Image>,
 }
@@ -53,13 +53,13 @@ pub struct Standing {
 /// A policy under which agents could write what windlass believes.
 #[derive(Debug, thiserror::Error)]
 #[error("`sandbox.extra_write` names {named:?}, by which agents could change windlass's own records in {}", state.display())]
-pub struct Exposed {
+pub struct RecordsExposed {
     /// As the policy has it.
     pub named: String,
     pub state: PathBuf,
 }
 
-impl Exposed {
+impl RecordsExposed {
     pub fn hints(&self) -> Vec<String> {
         vec![
             "name only the directories that agents need, none with the records in it or below them"
@@ -70,14 +70,14 @@ impl Exposed {
 }
 
 /// Looks through symbolic links: it is the same directory by any name.
-pub fn check_records(policy: &SandboxPolicy, surroundings: &Surroundings) -> Result<(), Exposed> {
+pub fn check_records(policy: &SandboxPolicy, surroundings: &Surroundings) -> Result<(), RecordsExposed> {
     let state = resolved(&surroundings.state);
     let overlaps = |named: &&String| {
         let place = resolved(&surroundings.project.join(expand(named, surroundings)));
         state.starts_with(&place) || place.starts_with(&state)
     };
     match policy.extra_write.iter().find(overlaps) {
-        Some(named) => Err(Exposed { named: named.clone(), state: surroundings.state.clone() }),
+        Some(named) => Err(RecordsExposed { named: named.clone(), state: surroundings.state.clone() }),
         None => Ok(()),
     }
 }
@@ -95,10 +95,11 @@ fn resolved(path: &Path) -> PathBuf {
 pub fn prove(
     policy: &SandboxPolicy,
     spawner: &Spawner,
-    (surroundings, proofs): (&Surroundings, &Path),
-) -> Result<Standing, Unproven> {
+    surroundings: &Surroundings,
+    proofs: &Path,
+) -> Result<SandboxChoice, SandboxUnavailable> {
     if policy.level == WantedLevel::Container {
-        return prove_container(policy, spawner, (surroundings, proofs));
+        return prove_container(policy, spawner, surroundings, proofs);
     }
     let exactly = policy.level.exactly();
     let wanted = match exactly {
@@ -109,12 +110,12 @@ pub fn prove(
     for level in wanted.into_iter().filter(|level| *level >= policy.minimum) {
         if level == SandboxLevel::None {
             let proven = ProvenSandbox { missed: missed(&failed), ..ProvenSandbox::default() };
-            return Ok(Standing { proven, image: None });
+            return Ok(SandboxChoice { proven, image: None });
         }
         let proof = test(level, spawner, proofs);
         if proof.held {
             let proven = ProvenSandbox { missed: missed(&failed), ..proven(level, proof) };
-            return Ok(Standing { proven, image: None });
+            return Ok(SandboxChoice { proven, image: None });
         }
         failed.push(proof);
     }
@@ -122,25 +123,26 @@ pub fn prove(
         Some(level) => format!("sandbox.level = {:?}", level.name()),
         None => format!("sandbox.minimum = {:?}", policy.minimum.name()),
     };
-    Err(Unproven::Levels { asked, failed })
+    Err(SandboxUnavailable::Levels { asked, failed })
 }
 
 /// Each time anew: an engine and its settings may change while a machine runs.
 fn prove_container(
     policy: &SandboxPolicy,
     spawner: &Spawner,
-    (surroundings, proofs): (&Surroundings, &Path),
-) -> Result<Standing, Unproven> {
-    let Found { image, words } = engine::find(policy, surroundings)?;
+    surroundings: &Surroundings,
+    proofs: &Path,
+) -> Result<SandboxChoice, SandboxUnavailable> {
+    let UsableImage { image, words } = engine::find(policy, surroundings)?;
     let proof = spawner.prove_container(&image, scratch(proofs));
     if !proof.held {
-        return Err(Unproven::Levels {
+        return Err(SandboxUnavailable::Levels {
             asked: "sandbox.level = \"container\"".to_owned(),
             failed: vec![proof],
         });
     }
     let proven = ProvenSandbox { engine: words, ..proven(SandboxLevel::Container, proof) };
-    Ok(Standing { proven, image: Some(image) })
+    Ok(SandboxChoice { proven, image: Some(image) })
 }
 
 fn proven(level: SandboxLevel, proof: SandboxProof) -> ProvenSandbox {
@@ -153,16 +155,17 @@ fn missed(failed: &[SandboxProof]) -> Vec<MissedLevel> {
 }
 
 /// What each level comes to on this machine. One of windlass's own is needed, unless a policy says otherwise.
-pub fn examine(
+pub fn sandbox_rows(
     policy: &SandboxPolicy,
     spawner: &Spawner,
-    (surroundings, scratch): (&Surroundings, &Path),
-) -> Vec<Looked> {
+    surroundings: &Surroundings,
+    scratch: &Path,
+) -> Vec<DoctorRow> {
     let proofs =
         [SandboxLevel::Namespaces, SandboxLevel::Landlock].map(|level| spawner.prove(level, scratch));
     let none_held = proofs.iter().all(|proof| !proof.held);
     let in_container = policy.level == WantedLevel::Container;
-    let row = |proof: &SandboxProof| Looked {
+    let row = |proof: &SandboxProof| DoctorRow {
         what: format!("sandbox {}", proof.level.name()),
         ok: proof.held,
         needed: none_held && !in_container,
@@ -171,19 +174,20 @@ pub fn examine(
             false => remedy(proof),
         },
     };
-    let mut rows: Vec<Looked> = proofs.iter().map(row).collect();
-    rows.push(examine_container(policy, spawner, (surroundings, scratch)));
+    let mut rows: Vec<DoctorRow> = proofs.iter().map(row).collect();
+    rows.push(container_row(policy, spawner, surroundings, scratch));
     rows
 }
 
-fn examine_container(
+fn container_row(
     policy: &SandboxPolicy,
     spawner: &Spawner,
-    (surroundings, scratch): (&Surroundings, &Path),
-) -> Looked {
+    surroundings: &Surroundings,
+    scratch: &Path,
+) -> DoctorRow {
     let needed = policy.level == WantedLevel::Container;
     let (ok, detail) = match engine::find(policy, surroundings) {
-        Ok(Found { image, words }) => match spawner.prove_container(&image, scratch) {
+        Ok(UsableImage { image, words }) => match spawner.prove_container(&image, scratch) {
             proof if proof.held => {
                 (true, format!("{words}: {} attacks tried, all stopped", proof.attempts.len()))
             }
@@ -191,7 +195,7 @@ fn examine_container(
         },
         Err(missing) => (false, format!("{missing}\n{}", missing.hints().join("\n"))),
     };
-    Looked { what: "sandbox container".to_owned(), ok, needed, detail }
+    DoctorRow { what: "sandbox container".to_owned(), ok, needed, detail }
 }
 
 /// Remembered where there is a state directory already: asking must not make one.
@@ -222,9 +226,16 @@ pub struct Confine {
     variables: Vec<String>,
 }
 
+/// What one program is given: variables by name, a network, and its own directories.
+pub struct ProgramAccess<'a> {
+    pub variables: &'a [String],
+    pub network: &'a NetworkPolicy,
+    pub private: &'a PrivateDirs,
+}
+
 /// What one program may use beside what all may.
 #[derive(Clone, Debug, Default)]
-pub struct Own {
+pub struct PrivateDirs {
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
     pub tree: Option<ThrowawayTree>,
@@ -232,30 +243,30 @@ pub struct Own {
     dir: PathBuf,
 }
 
-impl Own {
+impl PrivateDirs {
     pub fn at(dir: PathBuf) -> Self {
         Self { dir, ..Self::default() }
     }
 
     /// Where nothing is confined there is nothing to prepare.
-    pub fn fresh(confine: &Confine, dir: PathBuf) -> io::Result<Self> {
-        if confine.is_on() { Self::made(dir) } else { Ok(Self::at(dir)) }
+    pub fn empty_if_confined(confine: &Confine, dir: PathBuf) -> io::Result<Self> {
+        if confine.is_on() { Self::empty(dir) } else { Ok(Self::at(dir)) }
     }
 
     /// Empty, also where nothing is confined.
-    pub fn made(dir: PathBuf) -> io::Result<Self> {
-        let own = Self::at(dir);
-        untouched::clear(&own.dir, &[own.home(), own.scratch()])?;
-        Ok(own)
+    pub fn empty(dir: PathBuf) -> io::Result<Self> {
+        let dirs = Self::at(dir);
+        untouched::clear(&dirs.dir, &[dirs.home(), dirs.scratch()])?;
+        Ok(dirs)
     }
 
     /// With the home as it was left; temporary files are not kept.
-    pub fn lasting(dir: PathBuf) -> io::Result<Self> {
-        let own = Self::at(dir);
-        remove_tree(&own.seeded())?;
-        untouched::make(&own.home())?;
-        untouched::renew(&own.scratch())?;
-        Ok(own)
+    pub fn with_kept_home(dir: PathBuf) -> io::Result<Self> {
+        let dirs = Self::at(dir);
+        remove_tree(&dirs.seeded())?;
+        untouched::make(&dirs.home())?;
+        untouched::renew(&dirs.scratch())?;
+        Ok(dirs)
     }
 
     pub fn home(&self) -> PathBuf {
@@ -273,11 +284,11 @@ impl Own {
 }
 
 impl Confine {
-    pub fn new(standing: &Standing, policy: &SandboxPolicy, surroundings: &Surroundings) -> Self {
-        let level = standing.proven.level;
+    pub fn new(choice: &SandboxChoice, policy: &SandboxPolicy, surroundings: &Surroundings) -> Self {
+        let level = choice.proven.level;
         let mut confine = Self {
             level,
-            image: standing.image.clone(),
+            image: choice.image.clone(),
             reach: Reach::default(),
             env: Vec::new(),
             path: OsString::new(),
@@ -287,7 +298,7 @@ impl Confine {
         // An image has a system and toolchains of its own, and its own PATH.
         if level != SandboxLevel::Container {
             confine.reach = Reach::system();
-            confine.lend_toolchains(surroundings);
+            confine.add_toolchains(surroundings);
         }
         let absolute = |path: &String| surroundings.project.join(expand(path, surroundings));
         confine.reach.read.extend(policy.extra_read.iter().map(absolute));
@@ -295,7 +306,7 @@ impl Confine {
         confine
     }
 
-    fn lend_toolchains(&mut self, surroundings: &Surroundings) {
+    fn add_toolchains(&mut self, surroundings: &Surroundings) {
         let toolchains = surroundings.toolchains();
         self.path = surroundings.clean_path();
         let reach = &mut self.reach;
@@ -315,15 +326,15 @@ impl Confine {
         !matches!(self.level, SandboxLevel::Landlock | SandboxLevel::Container)
     }
 
-    pub fn confinement(&self, network: &NetworkPolicy, own: &Own) -> Confinement {
+    pub fn confinement(&self, network: &NetworkPolicy, private: &PrivateDirs) -> Confinement {
         if !self.is_on() {
-            return Confinement::none_with(own.tree.clone());
+            return Confinement::none_with(private.tree.clone());
         }
         let mut reach = self.reach.clone();
-        reach.read.extend(own.read.iter().cloned());
-        reach.write.extend(own.write.iter().cloned());
-        reach.write.push(own.home());
-        reach.scratch = Some(own.scratch());
+        reach.read.extend(private.read.iter().cloned());
+        reach.write.extend(private.write.iter().cloned());
+        reach.write.push(private.home());
+        reach.scratch = Some(private.scratch());
         if self.level == SandboxLevel::Landlock {
             // What may be written may be read, and this level cannot take a part of that back.
             let writable = reach.write.clone();
@@ -340,20 +351,19 @@ impl Confine {
             level: self.level,
             reach,
             network: network.clone(),
-            tree: own.tree.clone(),
+            tree: private.tree.clone(),
             image: self.image.clone(),
         }
     }
 
     /// The environment of a program: the operator's own home is not in it.
-    pub fn lend(
+    pub fn environment(
         &self,
         surroundings: &Surroundings,
-        (named, network): (&[String], &NetworkPolicy),
-        own: &Own,
+        access: &ProgramAccess<'_>,
     ) -> Vec<(OsString, OsString)> {
-        let named: Vec<String> = named.iter().chain(&self.variables).cloned().collect();
-        let mut env = surroundings.lend(&named, &self.path);
+        let named: Vec<String> = access.variables.iter().chain(&self.variables).cloned().collect();
+        let mut env = surroundings.environment(&named, &self.path);
         if self.is_on() {
             env.retain(|(name, _)| !OF_THE_HOME.iter().any(|own| name == own));
             env.retain(|(name, _)| !self.env.iter().any(|(set, _)| set == name));
@@ -361,9 +371,9 @@ impl Confine {
             if self.level == SandboxLevel::Container {
                 env.retain(|(variable, _)| !is_of_the_host(variable, &named));
             }
-            env.push(("HOME".into(), own.home().into()));
-            env.push(("TMPDIR".into(), own.scratch().into()));
-            if network.meant() == NetworkKind::Allow {
+            env.push(("HOME".into(), access.private.home().into()));
+            env.push(("TMPDIR".into(), access.private.scratch().into()));
+            if access.network.meant() == NetworkKind::Allow {
                 env.extend(proxy_environment());
             }
         }

@@ -19,14 +19,14 @@ use windlass_store::{LeaseError, Store, StoreError, VaultDir};
 use windlass_workspace::{Checkout, Space};
 
 use crate::clock::Clock;
-use crate::confine::{Confine, Exposed, Unproven, check_records, prove};
+use crate::confine::{Confine, RecordsExposed, SandboxUnavailable, check_records, prove};
 use crate::drive::{Drive, DriveError, Ended};
-use crate::ground::{Ground, GroundError};
 use crate::interrupt::Interrupts;
 use crate::journal::{Journal, JournalError};
-use crate::machine::{Machine, Observer};
-use crate::perform::{BlobStage, Litter, SpaceDesk, Stop, Workshop};
+use crate::local_world::{LocalWorld, Observer};
+use crate::perform::{BackgroundRemoval, BlobStage, EffectResources, Stop, WorkspaceState};
 use crate::project::Project;
+use crate::repositories::{Repositories, RepositoriesError};
 use crate::surroundings::{NoShell, Surroundings};
 use crate::trail::TrailWriter;
 use crate::weaken::Defence;
@@ -57,15 +57,15 @@ pub enum DriveLoopError {
     #[error(transparent)]
     Shell(#[from] NoShell),
     #[error(transparent)]
-    Ground(#[from] GroundError),
+    Repositories(#[from] RepositoriesError),
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{path}: {source}")]
     File { path: String, source: std::io::Error },
     #[error(transparent)]
-    Exposed(#[from] Exposed),
+    Exposed(#[from] RecordsExposed),
     #[error(transparent)]
-    Sandbox(#[from] Unproven),
+    Sandbox(#[from] SandboxUnavailable),
     #[error("the disk is full; everything acknowledged is saved ({0})")]
     DiskFull(String),
 }
@@ -82,7 +82,7 @@ impl DriveLoopError {
                 vec!["`windlass status` shows what it does".to_owned()]
             }
             Self::Exposed(exposed) => exposed.hints(),
-            Self::Sandbox(unproven) => unproven.hints(),
+            Self::Sandbox(unavailable) => unavailable.hints(),
             Self::DiskFull(_) => {
                 vec!["free some space, then `windlass resume` and `windlass run`".to_owned()]
             }
@@ -152,31 +152,32 @@ impl Worlds for SiteWorlds<'_> {
         self.observer.writer.catch_up(&**store, &site.name);
         // More than anybody can read between two looks; what does not fit is in the transcript.
         let (to, live) = std::sync::mpsc::sync_channel(1000);
-        let outlets = Outlets { trail: self.observer.writer.directory(), live: to };
-        let workshop = workshop(site, store, state.policy(), outlets)?;
-        Ok(Box::new(Machine::new(workshop, live, &self.interrupts, &mut self.observer)?))
+        let outputs = DriveOutputs { trail: self.observer.writer.directory(), live: to };
+        let resources = effect_resources(site, store, state.policy(), outputs)?;
+        Ok(Box::new(LocalWorld::new(resources, live, &self.interrupts, &mut self.observer)?))
     }
 }
 
-/// Where a workshop puts what is not part of the record.
-pub(crate) struct Outlets<'a> {
+/// Where the effects of a drive put what is not part of the record.
+pub(crate) struct DriveOutputs<'a> {
     /// The directory of the loop's trail, which agents may read.
     pub trail: &'a Path,
     pub live: SyncSender<Live>,
 }
 
-pub(crate) fn workshop(
+pub(crate) fn effect_resources(
     site: &LoopSite,
     store: &Arc<dyn Store>,
     policy: &Policy,
-    outlets: Outlets<'_>,
-) -> Result<Workshop, DriveLoopError> {
+    outputs: DriveOutputs<'_>,
+) -> Result<EffectResources, DriveLoopError> {
     let surroundings = Surroundings { state: site.vault.state().to_owned(), ..site.surroundings.clone() };
     let shell = surroundings.shell()?;
-    let Ground { git, repository, vault } = Ground::open(&surroundings, &site.project, &site.vault)?;
+    let Repositories { git, repository, vault } =
+        Repositories::open(&surroundings, &site.project, &site.vault)?;
     let attempts = site.vault.attempts(&site.name);
     let checkout = site.vault.checkout(&site.name);
-    // Nothing of an old attempt is alive, so what is left of it is litter.
+    // Nothing of an old attempt is alive, so what is left of it can be removed.
     windlass_process::remove_tree(&attempts)
         .map_err(|source| DriveLoopError::File { path: attempts.display().to_string(), source })?;
     for dir in [&attempts, &checkout] {
@@ -186,16 +187,16 @@ pub(crate) fn workshop(
     let space = Space::new(&site.vault.space(&site.name), &site.vault.cache_file(&site.name, "stat"));
     let spawner = Spawner::new();
     check_records(&policy.sandbox, &surroundings)?;
-    let standing = prove(&policy.sandbox, &spawner, (&surroundings, &site.vault.proofs()))?;
-    let confine = Confine::new(&standing, &policy.sandbox, &surroundings);
+    let choice = prove(&policy.sandbox, &spawner, &surroundings, &site.vault.proofs())?;
+    let confine = Confine::new(&choice, &policy.sandbox, &surroundings);
     let redactor = surroundings.redactor(policy);
     let overlay =
         confine.may_have_tree() && spawner.probe(&checkout).overlay && !surroundings.is_weak(Defence::Layer);
-    Ok(Workshop {
+    Ok(EffectResources {
         name: site.name.clone(),
         store: Arc::clone(store),
         dirs: site.vault.clone(),
-        trail: outlets.trail.to_owned(),
+        trail: outputs.trail.to_owned(),
         git,
         repository,
         vault,
@@ -206,13 +207,13 @@ pub(crate) fn workshop(
         surroundings,
         shell,
         confine,
-        proven: standing.proven,
-        space: Mutex::new(SpaceDesk { space, touched: true }),
+        proven: choice.proven,
+        workspace: Mutex::new(WorkspaceState { space, touched: true }),
         checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),
         protection: Mutex::new(None),
         stop: Mutex::new(Stop::default()),
-        litter: Litter::default(),
-        live: outlets.live,
+        removal: BackgroundRemoval::default(),
+        live: outputs.live,
     })
 }
 

@@ -29,7 +29,7 @@ const OF_CLIENTS: [&str; 13] = [
 ];
 
 /// An image that can be used.
-pub struct Found {
+pub struct UsableImage {
     pub image: Image,
     /// The engine, its version and the image.
     pub words: String,
@@ -72,7 +72,7 @@ impl NoEngine {
 }
 
 /// The first engine that answers, and the image it has.
-pub fn find(policy: &SandboxPolicy, surroundings: &Surroundings) -> Result<Found, NoEngine> {
+pub fn find(policy: &SandboxPolicy, surroundings: &Surroundings) -> Result<UsableImage, NoEngine> {
     if policy.image.is_empty() {
         return Err(NoEngine::Unnamed);
     }
@@ -95,10 +95,10 @@ pub fn find(policy: &SandboxPolicy, surroundings: &Surroundings) -> Result<Found
     Err(NoEngine::Silent { said })
 }
 
-fn with_image(client: Client, version: &str, image: &str) -> Result<Found, NoEngine> {
+fn with_image(client: Client, version: &str, image: &str) -> Result<UsableImage, NoEngine> {
     let id = client.image(image, PATIENCE).map_err(NoEngine::NoImage)?;
     let words = format!("{} {version}, image {image} ({id})", client.engine.name());
-    Ok(Found { image: Image { client, id }, words })
+    Ok(UsableImage { image: Image { client, id }, words })
 }
 
 /// Looked for where no agent can put a program.

@@ -3,7 +3,7 @@
 //! it does the same from the log alone.
 //!
 //! `drive` is the loop itself and knows nothing of processes or files: those
-//! are behind `World`, of which `Machine` is the real one and the simulator
+//! are behind `World`, of which `LocalWorld` is the real one and the simulator
 //! has its own. It deliberately decides nothing: every rule is in `core`.
 //!
 //! Neighbours: `store` remembers, `workspace`, `agent` and `gate` do the work
@@ -16,16 +16,16 @@ pub mod confine;
 pub mod drive;
 pub mod drive_loop;
 mod engine;
-mod ground;
 mod home;
 pub mod interrupt;
 pub mod journal;
-pub mod machine;
+pub mod local_world;
 pub mod operate;
+pub mod orphaned_data;
 pub mod perform;
 pub mod project;
 pub mod prove;
-pub mod remains;
+mod repositories;
 pub mod setup;
 pub mod surroundings;
 pub mod trail;
@@ -33,9 +33,9 @@ pub mod weaken;
 pub mod world;
 
 pub use drive::{Drive, DriveError, Ended};
-pub use ground::GroundError;
 pub use interrupt::Interrupts;
 pub use journal::{Journal, JournalError};
+pub use repositories::RepositoriesError;
 pub use windlass_agent::registry;
 pub use windlass_agent::{ACP_ARG, SCRIPTED_ARG, acp_main, scripted_main};
 pub use windlass_process::{WARDEN_ARG, warden_main};

@@ -1,11 +1,11 @@
 //! Performs effects: each has a file below. A performer never decides; it
 //! returns what happened, and what it could not do, as an input.
 
+mod background_removal;
 mod call;
 mod gate;
 mod inject;
 mod land;
-mod litter;
 mod prepare;
 mod snapshot;
 
@@ -36,10 +36,10 @@ use windlass_workspace::{Checkout, Git, Repository, Space, Vault};
 use crate::confine::Confine;
 use crate::surroundings::Surroundings;
 use crate::weaken::Defence;
-pub use litter::Litter;
+pub use background_removal::BackgroundRemoval;
 
 /// Everything an effect may need, shared with the thread that performs it.
-pub struct Workshop {
+pub struct EffectResources {
     pub name: LoopName,
     pub store: Arc<dyn Store>,
     pub dirs: VaultDir,
@@ -58,17 +58,17 @@ pub struct Workshop {
     pub proven: ProvenSandbox,
     /// What reads the commands of the gate.
     pub shell: PathBuf,
-    pub space: Mutex<SpaceDesk>,
+    pub workspace: Mutex<WorkspaceState>,
     pub checkout: Mutex<Checkout>,
-    pub protection: Mutex<Option<Guard>>,
+    pub protection: Mutex<Option<CachedProtection>>,
     pub stop: Mutex<Stop>,
-    pub litter: Litter,
+    pub removal: BackgroundRemoval,
     /// Where what is heard of an attempt goes, while it runs.
     pub live: SyncSender<Live>,
 }
 
 /// What was protected last: its patterns take longer to compile than to use.
-pub struct Guard {
+pub struct CachedProtection {
     pub allow: Vec<String>,
     pub protection: Protection,
 }
@@ -100,7 +100,7 @@ impl BlobStage {
 }
 
 /// The workspace, and whether anything ran in it since it was last looked at.
-pub struct SpaceDesk {
+pub struct WorkspaceState {
     pub space: Space,
     pub touched: bool,
 }
@@ -112,7 +112,7 @@ pub struct Stop {
 }
 
 /// One effect with what its performer needs of the state.
-pub struct Job {
+pub struct EffectRequest {
     effect: Effect,
     creation: Arc<Creation>,
     policy: Arc<Policy>,
@@ -133,7 +133,7 @@ pub struct Job {
     earlier: BTreeMap<String, (Earlier, BlobId)>,
 }
 
-impl Job {
+impl EffectRequest {
     pub fn effect(&self) -> &Effect {
         &self.effect
     }
@@ -183,7 +183,7 @@ fn earlier(effect: &Effect, state: &State) -> BTreeMap<String, (Earlier, BlobId)
 
 type Performed = Result<Input, Fault>;
 
-impl Workshop {
+impl EffectResources {
     /// A new effect begins: whatever was asked of the last one is forgotten.
     pub fn begin(&self) {
         *lock(&self.stop) = Stop::default();
@@ -198,19 +198,19 @@ impl Workshop {
         }
     }
 
-    pub fn perform(&self, job: Job) -> Input {
-        test_point(job.effect.name());
-        let performed = match &job.effect {
-            Effect::PrepareWorkspace { tree } => prepare::prepare(self, &job, tree),
+    pub fn perform(&self, request: EffectRequest) -> Input {
+        test_point(request.effect.name());
+        let performed = match &request.effect {
+            Effect::PrepareWorkspace { tree } => prepare::prepare(self, &request, tree),
             Effect::CallAgent { attempt, role, nonce } => {
-                call::call(self, &job, call::Who { attempt: *attempt, role: *role, nonce })
+                call::call(self, &request, call::Attempt { id: *attempt, role: *role, nonce })
             }
-            Effect::Snapshot(snapshot) => snapshot::snapshot(self, &job, snapshot),
+            Effect::Snapshot(snapshot) => snapshot::snapshot(self, &request, snapshot),
             Effect::RunGate { tree, checks, purpose } => {
-                gate::gate(self, &job, gate::On { tree, checks, purpose: *purpose })
+                gate::gate(self, &request, gate::GateTarget { tree, checks, purpose: *purpose })
             }
             Effect::Land { commit, expected, title } => {
-                land::land(self, &job, land::What { commit, expected: expected.as_ref(), title })
+                land::land(self, &request, land::Landing { commit, expected: expected.as_ref(), title })
             }
         };
         let mut input = performed.unwrap_or_else(Input::EffectFailed);

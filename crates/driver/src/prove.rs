@@ -23,8 +23,8 @@ use windlass_core::verdict::Verdict;
 use windlass_store::{ReadStore, VaultDir};
 use windlass_workspace::{Repository, Vault};
 
-use crate::ground::{Ground, GroundError};
 use crate::project::Project;
+use crate::repositories::{Repositories, RepositoriesError};
 use crate::surroundings::Surroundings;
 use history::RecordedLoop;
 
@@ -42,9 +42,9 @@ pub struct Proof {
     /// What was looked at, in order; a step that does not hold says why.
     pub steps: Vec<Step>,
     /// What the log says. None when the log cannot be read.
-    pub record: Option<Record>,
+    pub record: Option<CompletionRecord>,
     /// The gate's results now, when it was run again.
-    pub rerun: Option<Vec<Again>>,
+    pub rerun: Option<Vec<RerunCheck>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -104,7 +104,7 @@ impl StepName {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Record {
+pub struct CompletionRecord {
     pub records: u64,
     pub events: u64,
     /// The hash of the last record, which covers all before it.
@@ -117,12 +117,12 @@ pub struct Record {
     pub gate: Gate,
     /// The last results of the final checks, on the landed tree.
     pub checks: Vec<Check>,
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<TaskProof>,
     pub protected: Protected,
     /// The least that agents and checks were confined by, and what its self-test by attack showed.
     pub sandbox: ProvenSandbox,
     /// Every review on record, in order.
-    pub reviews: Vec<Review>,
+    pub reviews: Vec<ReviewProof>,
     /// Those still open.
     pub findings: Vec<OpenFinding>,
     /// Those that the operator decided to do without.
@@ -178,7 +178,7 @@ pub struct Try {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Task {
+pub struct TaskProof {
     pub id: TaskId,
     pub title: String,
     pub status: TaskStatus,
@@ -207,7 +207,7 @@ pub struct ProtectedFile {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Review {
+pub struct ReviewProof {
     pub attempt: AttemptId,
     pub iteration: u32,
     pub tree: TreeId,
@@ -235,7 +235,7 @@ pub struct WaivedFinding {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Again {
+pub struct RerunCheck {
     pub check: String,
     pub recorded: Option<i32>,
     pub exit_code: Option<i32>,
@@ -246,7 +246,7 @@ pub struct Again {
 }
 
 /// Whose proof, and where everything is.
-pub struct Asked {
+pub struct ProofRequest {
     pub name: LoopName,
     pub project: Project,
     pub vault: VaultDir,
@@ -263,13 +263,13 @@ pub enum Rerun {
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
     #[error(transparent)]
-    Ground(#[from] GroundError),
+    Repositories(#[from] RepositoriesError),
     #[error("{} is gone: the loop's commits can no longer be looked at", path.display())]
     NoVault { path: PathBuf },
 }
 
 /// What the steps look at.
-struct Scene<'a> {
+struct ProofSources<'a> {
     history: &'a RecordedLoop,
     reader: &'a dyn ReadStore,
     vault: &'a Vault,
@@ -277,23 +277,24 @@ struct Scene<'a> {
 }
 
 /// Fails only where nothing could be looked at; what does not hold is in the proof.
-pub fn prove(reader: &dyn ReadStore, asked: &Asked) -> Result<Proof, ProveError> {
-    let history = match RecordedLoop::read(reader, &asked.name) {
+pub fn prove(reader: &dyn ReadStore, request: &ProofRequest) -> Result<Proof, ProveError> {
+    let history = match RecordedLoop::read(reader, &request.name) {
         Ok(history) => history,
-        Err(why) => return Ok(unreadable(asked.name.clone(), why)),
+        Err(why) => return Ok(unreadable(request.name.clone(), why)),
     };
-    let path = asked.vault.vault_git();
+    let path = request.vault.vault_git();
     if !path.join("HEAD").is_file() {
         return Err(ProveError::NoVault { path });
     }
-    let Ground { repository, vault, .. } = Ground::open(&asked.surroundings, &asked.project, &asked.vault)?;
-    let scene = Scene { history: &history, reader, vault: &vault, repository: &repository };
-    let protected = steps::protected_files(&scene);
-    let mut steps = steps::look(&scene, protected.as_ref().map_err(String::as_str));
+    let Repositories { repository, vault, .. } =
+        Repositories::open(&request.surroundings, &request.project, &request.vault)?;
+    let sources = ProofSources { history: &history, reader, vault: &vault, repository: &repository };
+    let protected = steps::protected_files(&sources);
+    let mut steps = steps::check_all(&sources, protected.as_ref().map_err(String::as_str));
     let record = history.record(&vault, protected.unwrap_or_default());
-    let rerun = match asked.rerun {
+    let rerun = match request.rerun {
         Rerun::Yes => {
-            let (step, again) = rerun::rerun(asked, &history, &record);
+            let (step, again) = rerun::rerun(request, &history, &record);
             steps.push(step);
             Some(again)
         }
@@ -301,7 +302,7 @@ pub fn prove(reader: &dyn ReadStore, asked: &Asked) -> Result<Proof, ProveError>
     };
     Ok(Proof {
         schema: SCHEMA.to_owned(),
-        name: asked.name.clone(),
+        name: request.name.clone(),
         holds: steps.iter().all(|step| step.holds),
         steps,
         record: Some(record),

@@ -4,13 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Serialize;
 use windlass_agent::{Unusable, adapter, registry};
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::Creation;
 use windlass_core::policy::{
     AgentPolicy, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel, SandboxPolicy, WantedLevel,
 };
-use windlass_core::step::create;
+use windlass_core::step;
 use windlass_core::task::Plan;
 use windlass_gate::{BadGlob, JunitFiles, MissingFile, Protection, missing_files};
 use windlass_plan::Planned;
@@ -22,12 +23,12 @@ use windlass_workspace::{
 
 use crate::briefs::{self, BadBrief};
 use crate::clock;
-use crate::confine::{self, Exposed, Unproven, check_records, prove};
+use crate::confine::{self, RecordsExposed, SandboxUnavailable, check_records, prove};
 use crate::journal::{Journal, JournalError};
 use crate::surroundings::{NoShell, Surroundings};
 
 /// What a new loop is to be made of.
-pub struct Founding {
+pub struct NewLoop {
     pub name: LoopName,
     /// A revision; HEAD when none is given.
     pub base: Option<String>,
@@ -37,7 +38,7 @@ pub struct Founding {
     pub vault: VaultDir,
 }
 
-/// A founding that was looked at and found possible. Nothing is written yet.
+/// A new loop that was checked and is possible. Nothing is written yet.
 pub struct Proposed {
     pub name: LoopName,
     pub base: CommitId,
@@ -78,9 +79,9 @@ pub enum SetupError {
     )]
     AllowList,
     #[error(transparent)]
-    Exposed(#[from] Exposed),
+    Exposed(#[from] RecordsExposed),
     #[error(transparent)]
-    Sandbox(#[from] Unproven),
+    Sandbox(#[from] SandboxUnavailable),
     #[error("the base {base} cannot be brought into the vault: {source}")]
     Import { base: CommitId, source: VaultError },
     #[error(transparent)]
@@ -151,7 +152,7 @@ impl SetupError {
                 "or take sandbox.level out: the best level this machine has is used".to_owned(),
             ],
             Self::Exposed(exposed) => exposed.hints(),
-            Self::Sandbox(unproven) => unproven.hints(),
+            Self::Sandbox(unavailable) => unavailable.hints(),
             Self::NoImage => vec![
                 "set sandbox.image in windlass.toml to an image that has what your agents and checks need"
                     .to_owned(),
@@ -172,8 +173,8 @@ impl SetupError {
 }
 
 /// Looks at everything a loop will need; reads only.
-pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
-    let Founding { name, base, mut policy, planned, surroundings, vault } = founding;
+pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
+    let NewLoop { name, base, mut policy, planned, surroundings, vault } = new_loop;
     let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings };
     surroundings.shell()?;
     let git = locate_git(&surroundings)?;
@@ -195,12 +196,12 @@ pub fn propose(founding: Founding) -> Result<Proposed, SetupError> {
         JunitFiles::new(&check.junit)?;
     }
     let sandbox = check_sandbox(&policy, &vault, &surroundings)?;
-    let warnings = warnings(&repository, &policy, (&base, sandbox.level))?;
+    let warnings = warnings(&repository, &policy, &base, sandbox.level)?;
     Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, vault })
 }
 
 /// Writes the loop's first record, with its base safe in the vault.
-pub fn found(store: &Arc<dyn Store>, proposed: Proposed) -> Result<(), SetupError> {
+pub fn create(store: &Arc<dyn Store>, proposed: Proposed) -> Result<(), SetupError> {
     let vault = Vault::open_or_create(&proposed.git, &proposed.vault.vault_git())?;
     let depth = Depth::Commits(proposed.policy.workspace.history);
     vault
@@ -222,7 +223,7 @@ pub fn found(store: &Arc<dyn Store>, proposed: Proposed) -> Result<(), SetupErro
         base: proposed.base,
         base_tree,
     };
-    let decision = create(clock::wall(), creation);
+    let decision = step::create(clock::wall(), creation);
     Journal::create(Arc::clone(store), &decision)?;
     Ok(())
 }
@@ -242,47 +243,50 @@ pub fn make_repository(surroundings: &Surroundings, dir: &Path) -> Result<(), Gi
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum TakeOutcome {
     Done { commit: CommitId },
     ByHand { why: String, command: String },
 }
 
 /// Brings a loop's branch into the operator's checkout, if that is plain.
-pub fn take(surroundings: &Surroundings, branch: &str) -> Result<Taken, SetupError> {
-    use windlass_workspace::{NotTaken, TakeResult as Got};
+pub fn take(surroundings: &Surroundings, branch: &str) -> Result<TakeOutcome, SetupError> {
+    use windlass_workspace::{NotTaken, TakeResult};
     let git = locate_git(surroundings)?;
     let repository = Repository::discover(&git, &surroundings.project)?;
     let full = format!("refs/heads/{branch}");
     Ok(match windlass_workspace::take(&repository, &full)? {
-        Got::FastForwarded { to, .. } => Taken::Done { commit: to },
-        Got::Already => Taken::Done { commit: repository.head },
-        Got::ByHand { why, command } => {
+        TakeResult::FastForwarded { to, .. } => TakeOutcome::Done { commit: to },
+        TakeResult::Already => TakeOutcome::Done { commit: repository.head },
+        TakeResult::ByHand { why, command } => {
             let why = match why {
                 NotTaken::Dirty { files } => format!("your checkout has {files} changed files"),
                 NotTaken::Diverged => format!("your branch and {branch} have diverged"),
             };
-            Taken::ByHand { why, command }
+            TakeOutcome::ByHand { why, command }
         }
     })
 }
 
 /// One thing `doctor` looked at.
-pub struct Found {
+#[derive(Clone, Debug, Serialize)]
+pub struct DoctorRow {
     pub what: String,
     pub ok: bool,
+    /// Whether a loop cannot run without it.
     pub needed: bool,
     pub detail: String,
 }
 
-pub fn examine(policy: &SandboxPolicy, surroundings: &Surroundings, scratch: &Path) -> Vec<Found> {
+/// What this machine has of what a loop needs.
+pub fn doctor(policy: &SandboxPolicy, surroundings: &Surroundings, scratch: &Path) -> Vec<DoctorRow> {
     let git = locate_git(surroundings);
     let detail = match &git {
         Ok(git) => format!("{} {}.{}", git.program().display(), git.version().0, git.version().1),
         Err(error) => error.to_string(),
     };
-    let git = Found { what: "git".into(), ok: git.is_ok(), needed: true, detail };
+    let git = DoctorRow { what: "git".into(), ok: git.is_ok(), needed: true, detail };
     let spawner = Spawner::new();
-    let levels = confine::examine(policy, &spawner, (surroundings, scratch));
+    let levels = confine::sandbox_rows(policy, &spawner, surroundings, scratch);
     let can = spawner.probe(scratch);
     let namespace = if can.pid_namespace {
         "an attempt's processes cannot outlive it".to_owned()
@@ -294,13 +298,13 @@ pub fn examine(policy: &SandboxPolicy, surroundings: &Surroundings, scratch: &Pa
     } else {
         "not available: the clean tree is compared and rewritten before each check".to_owned()
     };
-    let mut found = vec![
+    let mut rows = vec![
         git,
-        Found { what: "pid namespace".into(), ok: can.pid_namespace, needed: false, detail: namespace },
-        Found { what: "overlay".into(), ok: can.overlay, needed: false, detail: overlay },
+        DoctorRow { what: "pid namespace".into(), ok: can.pid_namespace, needed: false, detail: namespace },
+        DoctorRow { what: "overlay".into(), ok: can.overlay, needed: false, detail: overlay },
     ];
-    found.extend(levels);
-    found
+    rows.extend(levels);
+    rows
 }
 
 fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
@@ -371,7 +375,7 @@ fn check_sandbox(
     if policy.level == WantedLevel::Container {
         check_container(whole)?;
     }
-    Ok(prove(policy, &Spawner::new(), (surroundings, &vault.proofs()))?.proven)
+    Ok(prove(policy, &Spawner::new(), surroundings, &vault.proofs())?.proven)
 }
 
 /// What no machine can do about it.
@@ -390,7 +394,8 @@ fn check_container(policy: &Policy) -> Result<(), SetupError> {
 fn warnings(
     repository: &Repository,
     policy: &Policy,
-    (base, level): (&CommitId, SandboxLevel),
+    base: &CommitId,
+    level: SandboxLevel,
 ) -> Result<Vec<String>, SetupError> {
     let mut warnings = Vec::new();
     if level == SandboxLevel::None {

@@ -12,7 +12,7 @@ use windlass_redact::known::secrets;
 use crate::weaken::Defence;
 
 /// Variables every program gets when the operator has them.
-const LENT: &[&str] = &[
+const ALLOWED: &[&str] = &[
     "HOME",
     "USER",
     "LOGNAME",
@@ -92,10 +92,12 @@ impl Surroundings {
 
     /// What a program may see: the allow-list, `LC_*`, a clean PATH, and what
     /// the policy names.
-    pub fn lend(&self, named: &[String], path: &OsStr) -> Vec<(OsString, OsString)> {
+    pub fn environment(&self, named: &[String], path: &OsStr) -> Vec<(OsString, OsString)> {
         let allowed = |name: &OsStr| {
             name.to_str().is_some_and(|name| {
-                LENT.contains(&name) || name.starts_with("LC_") || named.iter().any(|wanted| wanted == name)
+                ALLOWED.contains(&name)
+                    || name.starts_with("LC_")
+                    || named.iter().any(|wanted| wanted == name)
             })
         };
         let lent = self.vars.iter().filter(|(name, _)| allowed(name));
@@ -212,7 +214,7 @@ mod tests {
             ("LC_ALL", "C"),
             ("PATH", "/usr/bin:.:/p/node_modules/.bin:rel:/usr/bin"),
         ]);
-        let lent = around.lend(&["MY_KEY".to_owned()], &around.clean_path());
+        let lent = around.environment(&["MY_KEY".to_owned()], &around.clean_path());
         let names: Vec<_> = lent.iter().map(|(name, _)| name.to_str().unwrap_or_default()).collect();
         assert_eq!(names, ["HOME", "LC_ALL", "MY_KEY", "PATH"]);
         assert_eq!(lent.last().map(|(_, value)| value.clone()), Some("/usr/bin".into()));

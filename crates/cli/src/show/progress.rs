@@ -8,7 +8,7 @@ use windlass_core::event::{Decision, Event, IterationResult, Novelty};
 use windlass_core::live::Live;
 use windlass_core::view::View;
 use windlass_driver::clock;
-use windlass_driver::machine::Observer;
+use windlass_driver::local_world::Observer;
 
 use super::out::{self, say};
 use super::text::{self, Colour, fit, paint, width};

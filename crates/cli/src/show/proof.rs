@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use windlass_core::state::TaskStatus;
 use windlass_core::tally::{Comparison, Counts, Earlier, Tally};
 use windlass_core::verdict::Verdict;
-use windlass_driver::prove::{Check, Proof, Record, Review, Step, Task, WaivedFinding};
+use windlass_driver::prove::{Check, CompletionRecord, Proof, ReviewProof, Step, TaskProof, WaivedFinding};
 
 use super::text::{Colour, clean, fit, paint, width};
 
@@ -33,7 +33,7 @@ pub fn page(proof: &Proof) -> String {
     page
 }
 
-fn facts(record: &Record) -> Vec<(&'static str, String)> {
+fn facts(record: &CompletionRecord) -> Vec<(&'static str, String)> {
     let landed = |part: fn(&windlass_driver::prove::Point) -> &str| {
         record.landed.as_ref().map_or_else(|| "nothing".to_owned(), |at| part(at).to_owned())
     };
@@ -61,7 +61,7 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn evidence(page: &mut String, record: &Record) {
+fn evidence(page: &mut String, record: &CompletionRecord) {
     let width = width();
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
@@ -162,7 +162,7 @@ fn reason(why: &str) -> Option<String> {
     (!why.is_empty()).then(|| below(&format!("waived: {why}")))
 }
 
-fn task(task: &Task) -> Vec<String> {
+fn task(task: &TaskProof) -> Vec<String> {
     let status = match task.status {
         TaskStatus::Pending => "pending",
         TaskStatus::Active => "active",
@@ -184,7 +184,7 @@ fn task(task: &Task) -> Vec<String> {
     std::iter::once(line).chain(reason(&task.why)).chain(task.checks.iter().flat_map(special)).collect()
 }
 
-fn review(review: &Review) -> String {
+fn review(review: &ReviewProof) -> String {
     let verdict = match (&review.verdict, review.failure.as_str()) {
         (Verdict::Accept, _) => "accept",
         (Verdict::Reject, "") => "reject",

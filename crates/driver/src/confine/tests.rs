@@ -18,12 +18,16 @@ fn confine(policy: &SandboxPolicy) -> Confine {
     let client = Client { engine: Engine::Docker, program: "/usr/bin/docker".into(), env: Vec::new() };
     let image = Some(Image { client, id: "sha256:ab12".to_owned() });
     let proven = ProvenSandbox { level: SandboxLevel::Container, ..ProvenSandbox::default() };
-    Confine::new(&Standing { proven, image }, policy, &surroundings())
+    Confine::new(&SandboxChoice { proven, image }, policy, &surroundings())
 }
 
 /// What the engine is asked for, from its network to its working directory.
-fn asked(confine: &Confine, network: NetworkPolicy, own: &Own) -> Result<Vec<String>, ContainerError> {
-    let confinement = confine.confinement(&network, own);
+fn asked(
+    confine: &Confine,
+    network: NetworkPolicy,
+    private: &PrivateDirs,
+) -> Result<Vec<String>, ContainerError> {
+    let confinement = confine.confinement(&network, private);
     let program = Program {
         argv: vec!["sh".into()],
         cwd: "/state/space".into(),
@@ -48,9 +52,9 @@ fn asked(confine: &Confine, network: NetworkPolicy, own: &Own) -> Result<Vec<Str
     Ok(words.filter(|word| kept.iter().any(|flag| word.starts_with(flag))).collect())
 }
 
-fn own(read: &[&str], write: &[&str]) -> Own {
+fn private(read: &[&str], write: &[&str]) -> PrivateDirs {
     let all = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
-    Own { read: all(read), write: all(write), ..Own::at("/state/own".into()) }
+    PrivateDirs { read: all(read), write: all(write), ..PrivateDirs::at("/state/own".into()) }
 }
 
 fn network(kind: NetworkKind) -> NetworkPolicy {
@@ -69,9 +73,9 @@ fn an_author_may_change_its_workspace_within_its_limits() {
     let policy =
         SandboxPolicy { resources, extra_read: vec!["~/models".to_owned()], ..SandboxPolicy::default() };
     // A program of this machine is left out: an image has its own.
-    let own = own(&["/usr/bin/env", "/home/ada/agent.sh"], &["/state/report", "/state/space"]);
+    let private = private(&["/usr/bin/env", "/home/ada/agent.sh"], &["/state/report", "/state/space"]);
     assert_eq!(
-        asked(&confine(&policy), network(NetworkKind::Open), &own).unwrap(),
+        asked(&confine(&policy), network(NetworkKind::Open), &private).unwrap(),
         [
             "--ulimit=core=0:0",
             "--memory=1073741824",
@@ -92,9 +96,9 @@ fn an_author_may_change_its_workspace_within_its_limits() {
 
 #[test]
 fn a_reviewer_may_only_read_it() {
-    let own = own(&["/state/space"], &["/state/report"]);
+    let private = private(&["/state/space"], &["/state/report"]);
     assert_eq!(
-        asked(&confine(&SandboxPolicy::default()), network(NetworkKind::None), &own).unwrap(),
+        asked(&confine(&SandboxPolicy::default()), network(NetworkKind::None), &private).unwrap(),
         [
             "--network=none",
             "--ulimit=core=0:0",
@@ -111,9 +115,9 @@ fn a_reviewer_may_only_read_it() {
 fn a_gate_has_its_checkout_and_no_layer() {
     let confine = confine(&SandboxPolicy::default());
     assert!(!confine.may_have_tree());
-    let own = own(&[], &["/state/checkout/clean"]);
+    let private = private(&[], &["/state/checkout/clean"]);
     assert_eq!(
-        asked(&confine, network(NetworkKind::Loopback), &own).unwrap(),
+        asked(&confine, network(NetworkKind::Loopback), &private).unwrap(),
         [
             "--network=none",
             "--ulimit=core=0:0",
@@ -128,14 +132,17 @@ fn a_gate_has_its_checkout_and_no_layer() {
 #[test]
 fn a_list_of_hosts_is_refused() {
     let allow = NetworkPolicy { kind: NetworkKind::Open, allow: vec!["a.org:443".to_owned()] };
-    let refused = asked(&confine(&SandboxPolicy::default()), allow, &own(&[], &[]));
+    let refused = asked(&confine(&SandboxPolicy::default()), allow, &private(&[], &[]));
     assert_eq!(refused, Err(ContainerError::AllowList));
 }
 
 #[test]
 fn nothing_that_leads_to_a_place_of_the_host_is_lent_to_an_image() {
     let policy = SandboxPolicy { env: vec!["KEY".to_owned()], ..SandboxPolicy::default() };
-    let lent = confine(&policy).lend(&surroundings(), (&[], &network(NetworkKind::Open)), &own(&[], &[]));
+    let lent = confine(&policy).environment(
+        &surroundings(),
+        &ProgramAccess { variables: &[], network: &network(NetworkKind::Open), private: &private(&[], &[]) },
+    );
     let lent: Vec<_> = lent.iter().map(|(name, value)| (name.to_str(), Path::new(value))).collect();
     assert_eq!(
         lent,

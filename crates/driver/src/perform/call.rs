@@ -21,9 +21,9 @@ use windlass_workspace::{CommitText, ReadFiles, SnapshotRequest};
 use super::inject;
 use super::prepare::rules;
 use super::snapshot::{excerpt, shown, touch};
-use super::{Job, Performed, Workshop, fault, file_fault, lock};
+use super::{EffectRequest, EffectResources, Performed, fault, file_fault, lock};
 use crate::clock;
-use crate::confine::Own;
+use crate::confine::{PrivateDirs, ProgramAccess};
 use crate::home::Home;
 
 /// How much of the change a reviewer is shown in the brief itself.
@@ -33,33 +33,33 @@ const TEXT_LIMIT: u64 = 2 << 20;
 /// How many paths that a reviewer changed are told.
 const LEFT: usize = 5;
 
-pub(super) struct Who<'a> {
-    pub attempt: AttemptId,
+pub(super) struct Attempt<'a> {
+    pub id: AttemptId,
     pub role: Role,
     pub nonce: &'a Nonce,
 }
 
-pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
-    let spec = job.brief.as_ref().ok_or_else(|| broken("an attempt without a brief"))?;
-    let mut brief = brief(shop, job, &who, spec)?;
-    shop.hide(&mut brief);
-    let dir = shop.dirs.attempts(&job.creation.name).join(who.role.name());
+pub(super) fn call(resources: &EffectResources, request: &EffectRequest, attempt: Attempt<'_>) -> Performed {
+    let spec = request.brief.as_ref().ok_or_else(|| broken("an attempt without a brief"))?;
+    let mut brief = brief(resources, request, &attempt, spec)?;
+    resources.hide(&mut brief);
+    let dir = attempt_dir(resources, request, &attempt);
     clear(&dir)?;
-    lock(&shop.space).touched = true;
-    let space = shop.dirs.space(&job.creation.name);
-    let injected = &agent_of(job)?.extra.inject;
+    lock(&resources.workspace).touched = true;
+    let space = resources.dirs.space(&request.creation.name);
+    let injected = &agent_of(request)?.extra.inject;
     let unusable = |error: std::io::Error| file_fault(&space, &error);
-    inject::put(&space, &shop.surroundings.project, injected).map_err(unusable)?;
-    let result = run(shop, job, &who, (&brief, &dir))?;
+    inject::put(&space, &resources.surroundings.project, injected).map_err(unusable)?;
+    let result = run(resources, request, &attempt, &brief)?;
     super::test_point("called");
     inject::take_away(&space, injected).map_err(unusable)?;
     if result.survivors > 0 {
         return Err(broken(&format!("{} processes of the attempt cannot be ended", result.survivors)));
     }
-    let renewed = take_back(shop, job, &who)?;
-    let left = if who.role == Role::Reviewer { left(shop, job, spec)? } else { None };
-    let brief = shop.blobs.put(brief.into_bytes())?;
-    let transcript = transcript(shop, &result)?;
+    let renewed = take_back(resources, request, &attempt)?;
+    let left = if attempt.role == Role::Reviewer { left(resources, request, spec)? } else { None };
+    let brief = resources.blobs.put(brief.into_bytes())?;
+    let transcript = transcript(resources, &result)?;
     let unread = result.unread.map(|why| format!("its report was not taken: {why}"));
     let mut finished = result.finished;
     finished.result.notes.extend(unread.into_iter().chain(renewed));
@@ -71,120 +71,141 @@ pub(super) fn call(shop: &Workshop, job: &Job, who: Who<'_>) -> Performed {
     Ok(Input::AgentFinished(Box::new(finished)))
 }
 
-fn brief(shop: &Workshop, job: &Job, who: &Who<'_>, spec: &BriefSpec) -> Result<String, Fault> {
-    let answers = adapter(agent_of(job)?).is_ok_and(|agent| agent.answers());
-    let task = spec.task.as_ref().map(|task| shop.blobs.text(&task.text, TEXT_LIMIT)).transpose()?;
+fn brief(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    attempt: &Attempt<'_>,
+    spec: &BriefSpec,
+) -> Result<String, Fault> {
+    let answers = adapter(agent_of(request)?).is_ok_and(|agent| agent.answers());
+    let task = spec.task.as_ref().map(|task| resources.blobs.text(&task.text, TEXT_LIMIT)).transpose()?;
     let diff = match &spec.tree_under_review {
         Some(tree) => {
-            let text = shop.vault.diff_text(&spec.base_tree, tree, DIFF_BYTES).map_err(|e| fault(&e))?;
+            let text =
+                resources.vault.diff_text(&spec.base_tree, tree, DIFF_BYTES).map_err(|e| fault(&e))?;
             String::from_utf8_lossy(&text.bytes).into_owned()
         }
         None => String::new(),
     };
-    let own = &job.policy.brief;
+    let own = &request.policy.brief;
     let task = task.as_deref().unwrap_or("");
-    let texts = BriefTexts { nonce: who.nonce, task, diff: &diff, answers, own };
+    let texts = BriefTexts { nonce: attempt.nonce, task, diff: &diff, answers, own };
     render(spec, &texts).map_err(|error| broken(&error.to_string()))
 }
 
-fn run(shop: &Workshop, job: &Job, who: &Who<'_>, (brief, dir): (&str, &Path)) -> Result<TurnResult, Fault> {
-    let policy = agent_of(job)?;
+fn attempt_dir(resources: &EffectResources, request: &EffectRequest, attempt: &Attempt<'_>) -> PathBuf {
+    resources.dirs.attempts(&request.creation.name).join(attempt.role.name())
+}
+
+fn run(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    attempt: &Attempt<'_>,
+    brief: &str,
+) -> Result<TurnResult, Fault> {
+    let policy = agent_of(request)?;
     let agent = adapter(policy).map_err(|error| broken(&error.to_string()))?;
-    let wall = match job.wall_left {
+    let wall = match request.wall_left {
         Some(left) if left < policy.timeout || policy.timeout.is_zero() => {
             Wall { limit: span(left), source: WallSource::Budget }
         }
         Some(_) | None => Wall { limit: span(policy.timeout), source: WallSource::Agent },
     };
-    let space = shop.dirs.space(&job.creation.name);
-    let own = own(shop, job, who, agent.as_ref(), (dir, &space))?;
+    let space = resources.dirs.space(&request.creation.name);
+    let dir = attempt_dir(resources, request, attempt);
+    let private = private_dirs(resources, request, attempt, agent.as_ref())?;
     let known = registry::behind(policy).map_or(&[][..], |known| known.profile.variables);
     let named: Vec<String> =
         policy.env.iter().cloned().chain(known.iter().map(|name| (*name).to_owned())).collect();
-    let env = shop.confine.lend(&shop.surroundings, (&named, &policy.network), &own);
-    let confinement = shop.confine.confinement(&policy.network, &own);
+    let env = resources.confine.environment(
+        &resources.surroundings,
+        &ProgramAccess { variables: &named, network: &policy.network, private: &private },
+    );
+    let confinement = resources.confine.confinement(&policy.network, &private);
     let call = TurnRequest {
-        role: who.role,
-        nonce: who.nonce,
+        role: attempt.role,
+        nonce: attempt.nonce,
         brief,
         workspace: &space,
-        dir,
-        project: &shop.surroundings.project,
+        dir: &dir,
+        project: &resources.surroundings.project,
         env: &env,
         policy,
         names: AttemptNames {
-            name: &job.creation.name,
-            task: job.brief.as_ref().and_then(|spec| spec.task.as_ref()).map(|task| &task.id),
-            iteration: job.iteration,
-            nth: job.nth,
+            name: &request.creation.name,
+            task: request.brief.as_ref().and_then(|spec| spec.task.as_ref()).map(|task| &task.id),
+            iteration: request.iteration,
+            nth: request.nth,
         },
         confinement: &confinement,
-        resources: shop.confine.resources,
-        trail: &shop.trail,
+        resources: resources.confine.resources,
+        trail: &resources.trail,
         wall,
-        marker: &format!("{}/{}/{}", shop.dirs.key(), job.creation.name, who.attempt),
-        spawner: &shop.spawner,
-        redactor: &shop.redactor,
-        home: &own.home(),
-        path: &shop.confine.path,
-        is_confined: shop.confine.is_on(),
-        resume: job.resume.as_ref(),
+        marker: &format!("{}/{}/{}", resources.dirs.key(), request.creation.name, attempt.id),
+        spawner: &resources.spawner,
+        redactor: &resources.redactor,
+        home: &private.home(),
+        path: &resources.confine.path,
+        is_confined: resources.confine.is_on(),
+        resume: request.resume.as_ref(),
         clock: clock::wall,
-        is_spent: &|used| is_spent(job, used),
+        is_spent: &|used| is_spent(request, used),
         // What nobody takes in time is in the transcript all the same.
-        live: &|live| drop(shop.live.try_send(live)),
+        live: &|live| drop(resources.live.try_send(live)),
     };
-    Ok(agent.call(&call, &mut |canceller| shop.started(canceller)))
+    Ok(agent.call(&call, &mut |canceller| resources.started(canceller)))
 }
 
 /// A reviewer reads the workspace; everyone else may change it.
-fn own(
-    shop: &Workshop,
-    job: &Job,
-    who: &Who<'_>,
+fn private_dirs(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    attempt: &Attempt<'_>,
     agent: &dyn Agent,
-    (dir, space): (&Path, &Path),
-) -> Result<Own, Fault> {
-    let place = own_dir(shop, job, who);
+) -> Result<PrivateDirs, Fault> {
+    let place = private_dir(resources, request, attempt);
     let unusable = |error: std::io::Error| file_fault(&place, &error);
     // What an attempt left whose windlass was killed.
-    take_back(shop, job, who)?;
-    let policy = agent_of(job)?;
-    let mut own = match (keeps_its_home(shop, policy), is_known(policy)) {
-        (true, _) => Own::lasting(place.clone()).map_err(unusable)?,
-        (_, true) => Own::made(place.clone()).map_err(unusable)?,
-        (_, false) => Own::fresh(&shop.confine, place.clone()).map_err(unusable)?,
+    take_back(resources, request, attempt)?;
+    let policy = agent_of(request)?;
+    let mut private = match (keeps_its_home(resources, policy), is_known(policy)) {
+        (true, _) => PrivateDirs::with_kept_home(place.clone()).map_err(unusable)?,
+        (_, true) => PrivateDirs::empty(place.clone()).map_err(unusable)?,
+        (_, false) => PrivateDirs::empty_if_confined(&resources.confine, place.clone()).map_err(unusable)?,
     };
-    if let Some(home) = home(shop, job, who).as_ref() {
+    if let Some(home) = home(resources, request, attempt).as_ref() {
         home.seed().map_err(unusable)?;
     }
-    let files = agent.files(policy, &shop.surroundings.project, &shop.confine.path);
-    own.read = shop.surroundings.beside_a_program(files);
-    own.read.push(shop.trail.clone());
-    own.write.extend(dir.join(REPORT_PATH).parent().map(Path::to_path_buf));
-    match who.role {
-        Role::Reviewer => own.read.push(space.to_owned()),
-        Role::Author | Role::Planner | Role::Finisher => own.write.push(space.to_owned()),
+    let files = agent.files(policy, &resources.surroundings.project, &resources.confine.path);
+    private.read = resources.surroundings.beside_a_program(files);
+    private.read.push(resources.trail.clone());
+    private
+        .write
+        .extend(attempt_dir(resources, request, attempt).join(REPORT_PATH).parent().map(Path::to_path_buf));
+    let space = resources.dirs.space(&request.creation.name);
+    match attempt.role {
+        Role::Reviewer => private.read.push(space),
+        Role::Author | Role::Planner | Role::Finisher => private.write.push(space),
     }
-    Ok(own)
+    Ok(private)
 }
 
-fn own_dir(shop: &Workshop, job: &Job, who: &Who<'_>) -> PathBuf {
-    let name = format!("own-{}", who.role.name());
-    match job.agent.as_ref().is_some_and(|agent| keeps_its_home(shop, agent)) {
+fn private_dir(resources: &EffectResources, request: &EffectRequest, attempt: &Attempt<'_>) -> PathBuf {
+    let name = format!("own-{}", attempt.role.name());
+    match request.agent.as_ref().is_some_and(|agent| keeps_its_home(resources, agent)) {
         // A conversation lies in the home it was had in.
-        true => shop.dirs.homes(&job.creation.name).join(name),
-        false => shop.dirs.attempts(&job.creation.name).join(name),
+        true => resources.dirs.homes(&request.creation.name).join(name),
+        false => resources.dirs.attempts(&request.creation.name).join(name),
     }
 }
 
-fn agent_of(job: &Job) -> Result<&AgentPolicy, Fault> {
-    job.agent.as_ref().ok_or_else(|| broken("an attempt without an agent"))
+fn agent_of(request: &EffectRequest) -> Result<&AgentPolicy, Fault> {
+    request.agent.as_ref().ok_or_else(|| broken("an attempt without an agent"))
 }
 
 /// Between the attempts of a loop. One that is not confined and not known has its operator's.
-fn keeps_its_home(shop: &Workshop, policy: &AgentPolicy) -> bool {
-    let has_one = is_known(policy) || policy.adapter == "acp" && shop.confine.is_on();
+fn keeps_its_home(resources: &EffectResources, policy: &AgentPolicy) -> bool {
+    let has_one = is_known(policy) || policy.adapter == "acp" && resources.confine.is_on();
     policy.extra.resume && has_one
 }
 
@@ -193,24 +214,29 @@ fn is_known(policy: &AgentPolicy) -> bool {
 }
 
 /// Whether the loop's budget ends with what this attempt has used so far.
-fn is_spent(job: &Job, used: &Usage) -> bool {
-    let policy = &job.policy;
-    let model = job.agent.as_ref().map_or("", |agent| agent.model.as_str());
-    let mut total = job.spent;
+fn is_spent(request: &EffectRequest, used: &Usage) -> bool {
+    let policy = &request.policy;
+    let model = request.agent.as_ref().map_or("", |agent| agent.model.as_str());
+    let mut total = request.spent;
     total.add(&policy.priced(model, used));
     policy.budget.spent(&total).is_some()
 }
 
 /// None where agents have the operator's own, or need nothing of it.
-fn home<'a>(shop: &'a Workshop, job: &Job, who: &Who<'_>) -> Option<Home<'a>> {
-    let policy = job.agent.as_ref()?;
-    let operator = shop.surroundings.var("HOME").filter(|_| shop.confine.is_on() || is_known(policy))?;
+fn home<'a>(
+    resources: &'a EffectResources,
+    request: &EffectRequest,
+    attempt: &Attempt<'_>,
+) -> Option<Home<'a>> {
+    let policy = request.agent.as_ref()?;
+    let operator =
+        resources.surroundings.var("HOME").filter(|_| resources.confine.is_on() || is_known(policy))?;
     let profile = &registry::behind(policy)?.profile;
-    let own = Own::at(own_dir(shop, job, who));
-    let locks = shop.dirs.state().join("accounts");
+    let private = PrivateDirs::at(private_dir(resources, request, attempt));
+    let locks = resources.dirs.state().join("accounts");
     Some(Home {
-        dir: own.home(),
-        seeded: own.seeded(),
+        dir: private.home(),
+        seeded: private.seeded(),
         operator: Path::new(operator),
         own_config: policy.extra.own_config,
         profile,
@@ -219,21 +245,31 @@ fn home<'a>(shop: &'a Workshop, job: &Job, who: &Who<'_>) -> Option<Home<'a>> {
 }
 
 /// A login that the agent's program renewed is the operator's from now on.
-fn take_back(shop: &Workshop, job: &Job, who: &Who<'_>) -> Result<Vec<String>, Fault> {
-    let Some(home) = home(shop, job, who) else { return Ok(Vec::new()) };
+fn take_back(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    attempt: &Attempt<'_>,
+) -> Result<Vec<String>, Fault> {
+    let Some(home) = home(resources, request, attempt) else { return Ok(Vec::new()) };
     let taken = home.take_back().map_err(|error| file_fault(&home.dir, &error))?;
     Ok(taken.into_iter().map(|name| format!("its login was renewed (~/{name})")).collect())
 }
 
 /// What a reviewer changed; none where the workspace is still the tree it was
 /// given.
-fn left(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<Option<Vec<Evidence>>, Fault> {
+fn left(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    spec: &BriefSpec,
+) -> Result<Option<Vec<Evidence>>, Fault> {
     let Some(tree) = spec.tree_under_review.clone() else { return Ok(None) };
-    let mut desk = lock(&shop.space);
-    let rules = rules(shop, &job.base_tree, &job.policy.brought());
-    let text = CommitText { message: String::new(), author: shop.repository.identity.clone(), date_ms: 0 };
-    let request = SnapshotRequest { rules: &rules, parents: &[], text: &text, reading: ReadFiles::Changed };
-    let now = match desk.space.snapshot(&shop.vault, &request) {
+    let mut workspace = lock(&resources.workspace);
+    let rules = rules(resources, &request.base_tree, &request.policy.brought());
+    let text =
+        CommitText { message: String::new(), author: resources.repository.identity.clone(), date_ms: 0 };
+    let snapshot_request =
+        SnapshotRequest { rules: &rules, parents: &[], text: &text, reading: ReadFiles::Changed };
+    let now = match workspace.space.snapshot(&resources.vault, &snapshot_request) {
         Ok(now) if now.tree == tree => return Ok(None),
         Ok(now) => now.tree,
         Err(windlass_workspace::SpaceError::Gone { .. }) => {
@@ -241,27 +277,27 @@ fn left(shop: &Workshop, job: &Job, spec: &BriefSpec) -> Result<Option<Vec<Evide
         }
         Err(error) => return Err(fault(&error)),
     };
-    let changes = shop.vault.diff(&tree, &now).map_err(|error| fault(&error))?;
-    let told = |change: &windlass_workspace::TreeChange| {
-        let evidence = Evidence::new(Rule::ReviewerChangedTree, shown(&change.path));
+    let changes = resources.vault.diff(&tree, &now).map_err(|error| fault(&error))?;
+    let evidence = |change: &windlass_workspace::TreeChange| {
+        let changed = Evidence::new(Rule::ReviewerChangedTree, shown(&change.path));
         Ok(Evidence {
             touch: Some(touch(change)),
-            diff: excerpt(shop, (&tree, &now), &change.path)?,
-            ..evidence
+            diff: excerpt(resources, &tree, &now, &change.path)?,
+            ..changed
         })
     };
-    changes.iter().take(LEFT).map(told).collect::<Result<_, Fault>>().map(Some)
+    changes.iter().take(LEFT).map(evidence).collect::<Result<_, Fault>>().map(Some)
 }
 
 /// Both streams, as they were captured.
-fn transcript(shop: &Workshop, result: &TurnResult) -> Result<BlobId, Fault> {
+fn transcript(resources: &EffectResources, result: &TurnResult) -> Result<BlobId, Fault> {
     let mut text = captured(result.stdout.as_ref())?;
     let errors = captured(result.stderr.as_ref())?;
     if !errors.is_empty() {
         text.extend_from_slice(b"\n---- stderr ----\n");
         text.extend_from_slice(&errors);
     }
-    shop.blobs.put(text)
+    resources.blobs.put(text)
 }
 
 /// What was kept of one stream; a stream that could not be kept is a full disk.

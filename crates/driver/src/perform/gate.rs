@@ -2,8 +2,8 @@
 //! that is thrown away. A chain of checks shares one layer; a control and a
 //! second run have one of their own.
 
-mod bench;
-mod place;
+mod dirs;
+mod runner;
 mod tally;
 
 use windlass_core::gate::{CheckResult, Purpose};
@@ -12,26 +12,30 @@ use windlass_core::input::Input;
 use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
 
-use self::bench::{Begin, Bench};
-use super::{Job, Performed, Workshop, lock};
+use self::runner::{GateRunner, Start};
+use super::{EffectRequest, EffectResources, Performed, lock};
 
-pub(super) struct On<'a> {
+pub(super) struct GateTarget<'a> {
     pub purpose: Purpose,
     pub tree: &'a TreeId,
     pub checks: &'a [String],
 }
 
-pub(super) fn gate(shop: &Workshop, job: &Job, on: On<'_>) -> Performed {
-    let mut checkout = lock(&shop.checkout);
-    let chains = chains(&job.policy.gate.checks, on.checks);
+pub(super) fn gate(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    target: GateTarget<'_>,
+) -> Performed {
+    let mut checkout = lock(&resources.checkout);
+    let chains = chains(&request.policy.gate.checks, target.checks);
     let mut results = Vec::new();
-    let mut bench = Bench::new(shop, job, on, &mut checkout)?;
+    let mut runner = GateRunner::new(resources, request, target, &mut checkout)?;
     for chain in chains {
-        if !run_chain(&mut bench, &chain, &mut results)? {
+        if !run_chain(&mut runner, &chain, &mut results)? {
             return Ok(Input::EffectDropped);
         }
     }
-    bench.finish()?;
+    runner.finish()?;
     Ok(Input::GateReported(results))
 }
 
@@ -55,18 +59,18 @@ fn chains<'c>(checks: &'c [CheckPolicy], due: &[String]) -> Vec<Vec<&'c CheckPol
 /// False: it was cancelled. The controls come last, since each begins with a
 /// tree of its own and takes the place of the chain's.
 fn run_chain(
-    bench: &mut Bench<'_>,
+    runner: &mut GateRunner<'_>,
     chain: &[&CheckPolicy],
     results: &mut Vec<CheckResult>,
 ) -> Result<bool, Fault> {
     let first = results.len();
     for (index, check) in chain.iter().enumerate() {
-        let begin = if index == 0 { Begin::Clean } else { Begin::Left };
-        if !run_check(bench, check, begin, results)? {
+        let start = if index == 0 { Start::Clean } else { Start::FromPrevious };
+        if !run_check(runner, check, start, results)? {
             return Ok(false);
         }
     }
-    bench.keep_cache()?;
+    runner.keep_cache()?;
     for at in first..results.len() {
         let result = &results[at];
         let replaced = results[at + 1..].iter().any(|other| other.check == result.check);
@@ -75,31 +79,31 @@ fn run_chain(
             !check.control.is_empty() && !replaced && result.red_without_control(check).is_none()
         };
         let Some(check) = check.filter(wanted) else { continue };
-        let Some(control) = bench.control(check)? else { return Ok(false) };
+        let Some(control) = runner.control(check)? else { return Ok(false) };
         results[at].control = Some(control);
     }
     Ok(true)
 }
 
 fn run_check(
-    bench: &mut Bench<'_>,
+    runner: &mut GateRunner<'_>,
     check: &CheckPolicy,
-    begin: Begin,
+    start: Start,
     results: &mut Vec<CheckResult>,
 ) -> Result<bool, Fault> {
     let mut red = false;
     // The first red run of a repeated check decides.
     for run in 0..check.repeat.max(1) {
-        let begin = if run == 0 { begin } else { Begin::Clean };
-        let Some(result) = bench.check(check, begin)? else { return Ok(false) };
+        let start = if run == 0 { start } else { Start::Clean };
+        let Some(result) = runner.check(check, start)? else { return Ok(false) };
         red = result.red_without_control(check).is_some();
         results.push(result);
         if red {
             break;
         }
     }
-    if red && bench.may_retry(check, begin) {
-        let Some(result) = bench.check(check, Begin::Clean)? else { return Ok(false) };
+    if red && runner.may_retry(check, start) {
+        let Some(result) = runner.check(check, Start::Clean)? else { return Ok(false) };
         results.push(CheckResult { again: true, ..result });
     }
     Ok(true)

@@ -5,23 +5,23 @@ use windlass_core::input::Input;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_workspace::{LandError, LandRequest, land as put};
 
-use super::{Job, Performed, Workshop, fault};
+use super::{EffectRequest, EffectResources, Performed, fault};
 
-pub(super) struct What<'a> {
+pub(super) struct Landing<'a> {
     pub commit: &'a CommitId,
     pub expected: Option<&'a CommitId>,
     pub title: &'a str,
 }
 
-pub(super) fn land(shop: &Workshop, job: &Job, what: What<'_>) -> Performed {
-    let request = LandRequest {
-        branch: &format!("refs/heads/{}", job.creation.branch),
-        commit: what.commit,
-        expected: what.expected,
-        reflog: &format!("windlass: {}", what.title.replace(['\n', '\r'], " ")),
-        identity: &shop.repository.identity,
+pub(super) fn land(resources: &EffectResources, request: &EffectRequest, landing: Landing<'_>) -> Performed {
+    let landing_request = LandRequest {
+        branch: &format!("refs/heads/{}", request.creation.branch),
+        commit: landing.commit,
+        expected: landing.expected,
+        reflog: &format!("windlass: {}", landing.title.replace(['\n', '\r'], " ")),
+        identity: &resources.repository.identity,
     };
-    match put(&shop.repository, &shop.vault, &request) {
+    match put(&resources.repository, &resources.vault, &landing_request) {
         Ok(_) => Ok(Input::Landed),
         Err(
             error @ (LandError::CheckedOut { .. } | LandError::Moved { .. } | LandError::NameConflict { .. }),

@@ -7,40 +7,49 @@ use windlass_core::policy::{CheckPolicy, CheckWhen};
 use windlass_gate::GateRun;
 use windlass_workspace::{Ensured, Since, SnapshotRules};
 
-use super::{Job, Performed, SpaceDesk, Workshop, fault, file_fault, lock};
-use crate::confine::Own;
+use super::{EffectRequest, EffectResources, Performed, WorkspaceState, fault, file_fault, lock};
+use crate::confine::{PrivateDirs, ProgramAccess};
 
-pub(super) fn prepare(shop: &Workshop, job: &Job, tree: &TreeId) -> Performed {
-    let mut desk = lock(&shop.space);
-    ready(shop, job, &mut desk, tree)?;
-    shop.vault.maintain().map_err(|error| fault(&error))?;
+pub(super) fn prepare(resources: &EffectResources, request: &EffectRequest, tree: &TreeId) -> Performed {
+    let mut workspace = lock(&resources.workspace);
+    ready(resources, request, &mut workspace, tree)?;
+    resources.vault.maintain().map_err(|error| fault(&error))?;
     Ok(Input::WorkspaceReady)
 }
 
 /// Whatever an agent did to the workspace, afterwards it is this tree.
-pub(super) fn ready(shop: &Workshop, job: &Job, desk: &mut SpaceDesk, tree: &TreeId) -> Result<(), Fault> {
-    let ensured = desk.space.ensure(&shop.vault, &job.head, &shop.repository.identity);
+pub(super) fn ready(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    workspace: &mut WorkspaceState,
+    tree: &TreeId,
+) -> Result<(), Fault> {
+    let ensured = workspace.space.ensure(&resources.vault, &request.head, &resources.repository.identity);
     let ensured = ensured.map_err(|error| fault(&error))?;
-    let since = match (ensured, desk.touched) {
+    let since = match (ensured, workspace.touched) {
         (Ensured::Rebuilt, _) | (Ensured::Sound, false) => Since::Untouched,
         (Ensured::GitRebuilt, _) | (Ensured::Sound, true) => Since::Unknown,
     };
-    let rules = rules(shop, &job.base_tree, &job.policy.brought());
-    desk.space.reset(&shop.vault, tree, &rules, since).map_err(|error| fault(&error))?;
-    desk.touched = false;
+    let rules = rules(resources, &request.base_tree, &request.policy.brought());
+    workspace.space.reset(&resources.vault, tree, &rules, since).map_err(|error| fault(&error))?;
+    workspace.touched = false;
     if ensured == Ensured::Rebuilt {
-        furnish(shop, job, desk)?;
+        populate(resources, request, workspace)?;
     }
     Ok(())
 }
 
 /// What the operator gives a fresh workspace beyond the tree. No agent has
 /// touched it yet, so nothing in it can lead elsewhere.
-fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault> {
-    let policy = &job.policy.workspace;
-    let root = desk.space.root().to_owned();
+fn populate(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    workspace: &mut WorkspaceState,
+) -> Result<(), Fault> {
+    let policy = &request.policy.workspace;
+    let root = workspace.space.root().to_owned();
     for file in &policy.copy {
-        let (from, to) = (shop.surroundings.project.join(file), root.join(file));
+        let (from, to) = (resources.surroundings.project.join(file), root.join(file));
         let dir = to.parent().unwrap_or(&root);
         std::fs::create_dir_all(dir)
             .and_then(|()| std::fs::copy(&from, &to).map(|_| ()))
@@ -49,33 +58,37 @@ fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault
     if policy.setup.is_empty() {
         return Ok(());
     }
-    desk.touched = true;
+    workspace.touched = true;
     let step = |(index, run): (usize, &String)| CheckPolicy {
         name: format!("setup {}", index + 1),
         run: run.clone(),
         when: CheckWhen::Both,
-        timeout: job.policy.gate.timeout,
+        timeout: request.policy.gate.timeout,
         ..CheckPolicy::default()
     };
     let steps: Vec<CheckPolicy> = policy.setup.iter().enumerate().map(step).collect();
-    let attempts = shop.dirs.attempts(&job.creation.name);
+    let attempts = resources.dirs.attempts(&request.creation.name);
     let place = attempts.join("own-setup");
-    let mut own = Own::fresh(&shop.confine, place.clone()).map_err(|error| file_fault(&place, &error))?;
-    own.write.push(root.clone());
-    let network = &job.policy.agent.network;
+    let mut private = PrivateDirs::empty_if_confined(&resources.confine, place.clone())
+        .map_err(|error| file_fault(&place, &error))?;
+    private.write.push(root.clone());
+    let network = &request.policy.agent.network;
     let run = GateRun {
         checks: &steps,
         cwd: &root,
-        env: &shop.confine.lend(&shop.surroundings, (&[], network), &own),
-        confinement: &shop.confine.confinement(network, &own),
-        resources: shop.confine.resources,
+        env: &resources.confine.environment(
+            &resources.surroundings,
+            &ProgramAccess { variables: &[], network, private: &private },
+        ),
+        confinement: &resources.confine.confinement(network, &private),
+        resources: resources.confine.resources,
         attempts: &attempts,
         name: "setup",
-        spawner: &shop.spawner,
-        redactor: &shop.redactor,
-        shell: &shop.shell,
+        spawner: &resources.spawner,
+        redactor: &resources.redactor,
+        shell: &resources.shell,
     };
-    let done = windlass_gate::run(&run, &mut |canceller| shop.started(canceller)).unwrap_or_default();
+    let done = windlass_gate::run(&run, &mut |canceller| resources.started(canceller)).unwrap_or_default();
     match done.iter().find(|step| step.exit_code != Some(0)) {
         Some(step) => Err(Fault {
             reason: Reason::EffectFailed,
@@ -86,9 +99,9 @@ fn furnish(shop: &Workshop, job: &Job, desk: &mut SpaceDesk) -> Result<(), Fault
 }
 
 /// `copied` is what windlass brings along and no snapshot takes.
-pub(super) fn rules(shop: &Workshop, base: &TreeId, copied: &[String]) -> SnapshotRules {
+pub(super) fn rules(resources: &EffectResources, base: &TreeId, copied: &[String]) -> SnapshotRules {
     let mut rules = SnapshotRules::new(base.clone());
-    rules.global_excludes.clone_from(&shop.repository.global_excludes);
+    rules.global_excludes.clone_from(&resources.repository.global_excludes);
     rules.never = copied.iter().map(|file| file.as_str().into()).collect();
     rules
 }

@@ -8,11 +8,11 @@ use windlass_core::outcome::Fault;
 use windlass_gate::{Protection, watched};
 use windlass_workspace::{
     BString, ChangeKind, CommitText, ReadFiles, SnapshotRequest, SpaceError, StoredSnapshot, TreeChange,
-    WorkspaceEvidence as Seen,
+    WorkspaceEvidence,
 };
 
 use super::prepare::{ready, rules};
-use super::{Guard, Job, Performed, SpaceDesk, Workshop, fault, lock};
+use super::{CachedProtection, EffectRequest, EffectResources, Performed, WorkspaceState, fault, lock};
 use crate::weaken::Defence;
 
 /// How many paths of a kind are told, and findings opened, at once.
@@ -21,72 +21,80 @@ const FINDINGS: usize = 25;
 /// How much of a diff a finding carries.
 const DIFF_BYTES: usize = 2 << 10;
 
-pub(super) fn snapshot(shop: &Workshop, job: &Job, wanted: &effect::Snapshot) -> Performed {
-    let mut desk = lock(&shop.space);
-    let taken = match record(shop, job, &mut desk, wanted) {
+pub(super) fn snapshot(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    wanted: &effect::Snapshot,
+) -> Performed {
+    let mut workspace = lock(&resources.workspace);
+    let taken = match record(resources, request, &mut workspace, wanted) {
         Err(SpaceError::Gone { .. }) => {
-            ready(shop, job, &mut desk, &wanted.from)?;
-            record(shop, job, &mut desk, wanted)
+            ready(resources, request, &mut workspace, &wanted.from)?;
+            record(resources, request, &mut workspace, wanted)
         }
         taken => taken,
     };
     let taken = taken.map_err(|error| fault(&error))?;
-    desk.touched = false;
-    drop(desk);
-    let name = format!("refs/windlass/{}/{:06}", job.creation.name, wanted.attempt.0);
-    shop.vault.set_ref(&name, &taken.commit).map_err(|error| fault(&error))?;
-    let told = measure(shop, job, wanted, taken)?;
-    Ok(Input::Snapshotted(Box::new(told)))
+    workspace.touched = false;
+    drop(workspace);
+    let name = format!("refs/windlass/{}/{:06}", request.creation.name, wanted.attempt.0);
+    resources.vault.set_ref(&name, &taken.commit).map_err(|error| fault(&error))?;
+    let measured = measure(resources, request, wanted, taken)?;
+    Ok(Input::Snapshotted(Box::new(measured)))
 }
 
 fn record(
-    shop: &Workshop,
-    job: &Job,
-    desk: &mut SpaceDesk,
+    resources: &EffectResources,
+    request: &EffectRequest,
+    workspace: &mut WorkspaceState,
     wanted: &effect::Snapshot,
 ) -> Result<StoredSnapshot, SpaceError> {
     let text = CommitText {
-        message: message(job, wanted),
-        author: shop.repository.identity.clone(),
+        message: message(request, wanted),
+        author: resources.repository.identity.clone(),
         date_ms: wanted.date * 1000,
     };
-    let rules = rules(shop, &wanted.base, &job.policy.brought());
+    let rules = rules(resources, &wanted.base, &request.policy.brought());
     let parents = [wanted.parent.clone()];
-    let request =
+    let snapshot_request =
         SnapshotRequest { rules: &rules, parents: &parents, text: &text, reading: ReadFiles::Changed };
-    desk.space.snapshot(&shop.vault, &request)
+    workspace.space.snapshot(&resources.vault, &snapshot_request)
 }
 
-fn message(job: &Job, wanted: &effect::Snapshot) -> String {
+fn message(request: &EffectRequest, wanted: &effect::Snapshot) -> String {
     let task = wanted.task.as_ref().map_or_else(String::new, |task| format!("Windlass-Task: {task}\n"));
-    format!("{}\n\nWindlass-Loop: {}\n{task}", wanted.title, job.creation.name)
+    format!("{}\n\nWindlass-Loop: {}\n{task}", wanted.title, request.creation.name)
 }
 
 /// The change against the task's base, what of it is protected, and the tree
 /// with that put back.
 fn measure(
-    shop: &Workshop,
-    job: &Job,
+    resources: &EffectResources,
+    request: &EffectRequest,
     wanted: &effect::Snapshot,
     taken: StoredSnapshot,
 ) -> Result<Snapshotted, Fault> {
-    let changes = shop.vault.diff(&wanted.base, &taken.tree).map_err(|error| fault(&error))?;
-    let protection = protection(shop, job, &wanted.base)?;
-    let touched = match shop.is_weak(Defence::Protect) {
+    let changes = resources.vault.diff(&wanted.base, &taken.tree).map_err(|error| fault(&error))?;
+    let diff = TreeDiff { base: &wanted.base, tree: &taken.tree, changes: &changes };
+    let protection = protection(resources, request, &wanted.base)?;
+    let touched = match resources.is_weak(Defence::Protect) {
         true => Vec::new(),
-        false => protected(shop, &protection, &wanted.base, (&taken.tree, &changes))?,
+        false => protected(resources, &protection, &diff)?,
     };
     let gate_tree = if touched.is_empty() {
         taken.tree.clone()
     } else {
-        shop.vault.graft(&taken.tree, &wanted.base, &touched).map_err(|error| fault(&error))?
+        resources.vault.graft(&taken.tree, &wanted.base, &touched).map_err(|error| fault(&error))?
     };
     let unlike = wanted.from != taken.tree;
-    let whitespace_only =
-        unlike && shop.vault.whitespace_only(&wanted.from, &taken.tree).map_err(|error| fault(&error))?;
-    let evidence = match shop.is_weak(Defence::Evidence) {
+    let whitespace_only = unlike
+        && resources.vault.whitespace_only(&wanted.from, &taken.tree).map_err(|error| fault(&error))?;
+    let evidence = match resources.is_weak(Defence::Evidence) {
         true => Vec::new(),
-        false => evidence(shop, (&wanted.base, &taken), &changes, (&protection, &touched))?,
+        false => {
+            let broken = broken_rules(&diff, &taken.evidence, &protection, &touched);
+            evidence(resources, &diff, broken)?
+        }
     };
     Ok(Snapshotted {
         commit: taken.commit,
@@ -98,53 +106,86 @@ fn measure(
     })
 }
 
-fn protection(shop: &Workshop, job: &Job, base: &TreeId) -> Result<Protection, Fault> {
-    let in_base = |path: &str| matches!(shop.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
-    let gate = &job.policy.gate;
-    let mut last = lock(&shop.protection);
-    if let Some(last) = last.as_ref().filter(|last| last.allow == job.allow) {
+fn protection(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    base: &TreeId,
+) -> Result<Protection, Fault> {
+    let in_base = |path: &str| matches!(resources.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
+    let gate = &request.policy.gate;
+    let mut last = lock(&resources.protection);
+    if let Some(last) = last.as_ref().filter(|last| last.allow == request.allow) {
         return Ok(last.protection.rebased(gate, &in_base));
     }
-    let protection = Protection::new(gate, &job.allow, &in_base).map_err(|error| fault(&error))?;
-    *last = Some(Guard { allow: job.allow.clone(), protection: protection.clone() });
+    let protection = Protection::new(gate, &request.allow, &in_base).map_err(|error| fault(&error))?;
+    *last = Some(CachedProtection { allow: request.allow.clone(), protection: protection.clone() });
     Ok(protection)
 }
 
-/// Every rule that the change breaks, each with the beginning of what shows it.
-fn evidence(
-    shop: &Workshop,
-    (base, taken): (&TreeId, &StoredSnapshot),
-    changes: &[TreeChange],
-    (protection, touched): (&Protection, &[BString]),
-) -> Result<Vec<Evidence>, Fault> {
-    let mut found: Vec<(Rule, BString, String)> = Vec::new();
-    found.extend(touched.iter().map(|path| (Rule::ProtectedChanged, path.clone(), String::new())));
-    found.extend(taken.evidence.iter().map(seen));
-    for change in changes.iter().filter(|change| !touched.contains(&change.path)) {
+/// Two trees, and the paths in which they differ.
+struct TreeDiff<'a> {
+    base: &'a TreeId,
+    tree: &'a TreeId,
+    changes: &'a [TreeChange],
+}
+
+struct BrokenRule {
+    rule: Rule,
+    path: BString,
+    /// What no diff can show.
+    facts: String,
+}
+
+impl BrokenRule {
+    fn new(rule: Rule, path: &BString) -> Self {
+        Self { rule, path: path.clone(), facts: String::new() }
+    }
+}
+
+fn broken_rules(
+    diff: &TreeDiff<'_>,
+    workspace: &[WorkspaceEvidence],
+    protection: &Protection,
+    touched: &[BString],
+) -> Vec<BrokenRule> {
+    let mut found: Vec<BrokenRule> = Vec::new();
+    found.extend(touched.iter().map(|path| BrokenRule::new(Rule::ProtectedChanged, path)));
+    found.extend(workspace.iter().map(broken_in_workspace));
+    for change in diff.changes.iter().filter(|change| !touched.contains(&change.path)) {
         let path: &[u8] = change.path.as_ref();
         let rule = watched(path).filter(|_| !protection.is_allowed(path));
-        found.extend(rule.map(|rule| (rule, change.path.clone(), String::new())));
+        found.extend(rule.map(|rule| BrokenRule::new(rule, &change.path)));
     }
     found.truncate(FINDINGS);
-    let told = |(rule, path, facts): (Rule, BString, String)| {
-        let change = changes.iter().find(|change| change.path == path);
-        let diff = match change {
-            Some(_) => excerpt(shop, (base, &taken.tree), &path)?,
+    found
+}
+
+/// Each broken rule with the beginning of what shows it.
+fn evidence(
+    resources: &EffectResources,
+    diff: &TreeDiff<'_>,
+    broken: Vec<BrokenRule>,
+) -> Result<Vec<Evidence>, Fault> {
+    let with_diff = |BrokenRule { rule, path, facts }: BrokenRule| {
+        let change = diff.changes.iter().find(|change| change.path == path);
+        let text = match change {
+            Some(_) => excerpt(resources, diff.base, diff.tree, &path)?,
             None => String::new(),
         };
-        let diff = [facts, diff].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+        let diff = [facts, text].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
         Ok(Evidence { touch: change.map(touch), diff, ..Evidence::new(rule, shown(&path)) })
     };
-    found.into_iter().map(told).collect()
+    broken.into_iter().map(with_diff).collect()
 }
 
 /// The beginning of the diff of one path, as text.
 pub(super) fn excerpt(
-    shop: &Workshop,
-    (old, new): (&TreeId, &TreeId),
+    resources: &EffectResources,
+    old: &TreeId,
+    new: &TreeId,
     path: &BString,
 ) -> Result<String, Fault> {
-    let text = shop.vault.diff_text_of(old, new, path, DIFF_BYTES).map_err(|error| fault(&error))?;
+    let text = resources.vault.diff_text_of(old, new, path, DIFF_BYTES).map_err(|error| fault(&error))?;
     let cut = if text.truncated { "\n… cut here" } else { "" };
     Ok(format!("{}{cut}", String::from_utf8_lossy(&text.bytes).trim_end()))
 }
@@ -158,17 +199,16 @@ pub(super) fn touch(change: &TreeChange) -> Touch {
 }
 
 fn protected(
-    shop: &Workshop,
+    resources: &EffectResources,
     protection: &Protection,
-    base: &TreeId,
-    (tree, changes): (&TreeId, &[TreeChange]),
+    diff: &TreeDiff<'_>,
 ) -> Result<Vec<BString>, Fault> {
     let mut touched = Vec::new();
-    for change in changes {
+    for change in diff.changes {
         let path: &[u8] = change.path.as_ref();
         let changed_scripts = protection.guards_scripts_of(path) && {
-            let read = |tree| shop.vault.read_blob(tree, path).map_err(|error| fault(&error));
-            windlass_gate::npm_scripts_changed(read(base)?.as_deref(), read(tree)?.as_deref())
+            let read = |tree| resources.vault.read_blob(tree, path).map_err(|error| fault(&error));
+            windlass_gate::npm_scripts_changed(read(diff.base)?.as_deref(), read(diff.tree)?.as_deref())
         };
         if protection.is_protected(path) || changed_scripts {
             touched.push(change.path.clone());
@@ -190,22 +230,23 @@ fn summary(changes: &[TreeChange]) -> Change {
     }
 }
 
-/// The rule, the path, and what no diff can show.
-fn seen(seen: &Seen) -> (Rule, BString, String) {
+fn broken_in_workspace(seen: &WorkspaceEvidence) -> BrokenRule {
     let none = String::new();
     let (rule, path, facts) = match seen {
-        Seen::EscapingSymlink { path, target } => {
+        WorkspaceEvidence::EscapingSymlink { path, target } => {
             (Rule::EscapingSymlink, path, format!("-> {}", shown(target)))
         }
-        Seen::FilteredPathChanged { path } => (Rule::FilteredPathChanged, path, none),
-        Seen::GitlinkChanged { path } => (Rule::GitlinkChanged, path, none),
-        Seen::TooLarge { path, bytes } => (Rule::FileTooLarge, path, format!("{bytes} bytes")),
-        Seen::SpecialFile { path } => (Rule::SpecialFile, path, none),
-        Seen::UnsafeName { path } | Seen::TooDeep { path } => (Rule::UnsafeName, path, none),
-        Seen::CollisionAttack { path, .. } => (Rule::CollisionAttack, path, none),
-        Seen::Unreadable { path, error } => (Rule::Unreadable, path, error.clone()),
+        WorkspaceEvidence::FilteredPathChanged { path } => (Rule::FilteredPathChanged, path, none),
+        WorkspaceEvidence::GitlinkChanged { path } => (Rule::GitlinkChanged, path, none),
+        WorkspaceEvidence::TooLarge { path, bytes } => (Rule::FileTooLarge, path, format!("{bytes} bytes")),
+        WorkspaceEvidence::SpecialFile { path } => (Rule::SpecialFile, path, none),
+        WorkspaceEvidence::UnsafeName { path } | WorkspaceEvidence::TooDeep { path } => {
+            (Rule::UnsafeName, path, none)
+        }
+        WorkspaceEvidence::CollisionAttack { path, .. } => (Rule::CollisionAttack, path, none),
+        WorkspaceEvidence::Unreadable { path, error } => (Rule::Unreadable, path, error.clone()),
     };
-    (rule, path.clone(), facts)
+    BrokenRule { facts, ..BrokenRule::new(rule, path) }
 }
 
 pub(super) fn shown(path: &BString) -> String {

@@ -12,7 +12,9 @@ use windlass_store::{ReadLog, fold_with};
 use windlass_workspace::Vault;
 
 use super::judged::{self, Wanted};
-use super::{Check, Gate, OpenFinding, Point, Protected, Record, Review, Task, WaivedFinding};
+use super::{
+    Check, CompletionRecord, Gate, OpenFinding, Point, Protected, ReviewProof, TaskProof, WaivedFinding,
+};
 
 /// A proof rests on every run, gate, review, finding and landing there was.
 const NEEDED: HistoryLimits = HistoryLimits {
@@ -88,7 +90,7 @@ impl RecordedLoop {
         task.commit.as_ref().and_then(|commit| vault.tree_of(commit).ok())
     }
 
-    pub fn record(&self, vault: &Vault, protected: Protected) -> Record {
+    pub fn record(&self, vault: &Vault, protected: Protected) -> CompletionRecord {
         let state = &self.state;
         let creation = &state.creation;
         let landed = self.landed_point();
@@ -97,7 +99,7 @@ impl RecordedLoop {
         let checks = landed
             .as_ref()
             .map_or_else(Vec::new, |at| self.proofs(Wanted { tree: &at.tree, checks: &whole, task: None }));
-        Record {
+        CompletionRecord {
             records: self.records,
             events: state.events,
             head: self.head.clone(),
@@ -125,11 +127,11 @@ impl RecordedLoop {
         }
     }
 
-    fn task(&self, vault: &Vault, task: &TaskState) -> Task {
+    fn task(&self, vault: &Vault, task: &TaskState) -> TaskProof {
         let tree = Self::task_tree(vault, task);
         let id: &TaskId = &task.task.id;
         let checks = self.state.checks_for(Some(id));
-        Task {
+        TaskProof {
             id: id.clone(),
             title: task.task.title.clone(),
             status: task.status,
@@ -173,8 +175,8 @@ fn waived_finding(of: &FindingRecord) -> WaivedFinding {
     }
 }
 
-fn review(ReviewRecord { review, .. }: &ReviewRecord) -> Review {
-    Review {
+fn review(ReviewRecord { review, .. }: &ReviewRecord) -> ReviewProof {
+    ReviewProof {
         attempt: review.attempt,
         iteration: review.iteration,
         tree: review.tree.clone(),

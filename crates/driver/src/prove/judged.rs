@@ -37,8 +37,8 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
         return Err(format!(
             "the gate of event {} is on record as {}, but its results are {}",
             run.event,
-            told(run.passed, &run.flaky),
-            told(summary.passed, &summary.flaky)
+            colour(run.passed, &run.flaky),
+            colour(summary.passed, &summary.flaky)
         ));
     }
     let excused = |failing: &FailingCheck| {
@@ -50,7 +50,7 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
     Ok(Judged { run, waived })
 }
 
-fn told(passed: bool, flaky: &[String]) -> String {
+fn colour(passed: bool, flaky: &[String]) -> String {
     match (passed, flaky) {
         (false, _) => "red".to_owned(),
         (true, []) => "green".to_owned(),

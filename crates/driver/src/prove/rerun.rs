@@ -9,47 +9,60 @@ use windlass_core::input::Input;
 
 use super::history::RecordedLoop;
 use super::judged::excuse;
-use super::{Again, Asked, Record, Step, StepName};
+use super::{CompletionRecord, ProofRequest, RerunCheck, Step, StepName};
 use crate::clock;
-use crate::drive_loop::{LEFTOVERS_PATIENCE, LoopSite, Outlets, workshop};
-use crate::perform::Job;
+use crate::drive_loop::{DriveOutputs, LEFTOVERS_PATIENCE, LoopSite, effect_resources};
+use crate::perform::EffectRequest;
 
-pub(super) fn rerun(asked: &Asked, history: &RecordedLoop, record: &Record) -> (Step, Vec<Again>) {
-    let looked = run(asked, history, record).map(|results| {
-        let again = compared(history, record, &results);
+pub(super) fn rerun(
+    request: &ProofRequest,
+    history: &RecordedLoop,
+    record: &CompletionRecord,
+) -> (Step, Vec<RerunCheck>) {
+    let compared = run(request, history, record).map(|results| {
+        let again = compare(history, record, &results);
         (verdict(record, &again), again)
     });
-    let (told, again) = looked.unwrap_or_else(|why| (Err(why), Vec::new()));
-    let holds = told.is_ok();
-    (Step { step: StepName::Rerun, holds, detail: told.unwrap_or_else(|why| why) }, again)
+    let (result, again) = compared.unwrap_or_else(|why| (Err(why), Vec::new()));
+    let holds = result.is_ok();
+    (Step { step: StepName::Rerun, holds, detail: result.unwrap_or_else(|why| why) }, again)
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "a gate has one answer, and a fault")]
-fn run(asked: &Asked, history: &RecordedLoop, record: &Record) -> Result<Vec<CheckResult>, String> {
+fn run(
+    request: &ProofRequest,
+    history: &RecordedLoop,
+    record: &CompletionRecord,
+) -> Result<Vec<CheckResult>, String> {
     let landed = record.landed.as_ref().ok_or("nothing has landed, so there is nothing to judge again")?;
     let checks = record.gate.checks.clone();
     if checks.is_empty() {
         return Ok(Vec::new());
     }
-    let store = windlass_store::open(&asked.vault).map_err(|error| error.to_string())?;
+    let store = windlass_store::open(&request.vault).map_err(|error| error.to_string())?;
     let _lease = store
-        .lease(&asked.name, clock::wall())
+        .lease(&request.name, clock::wall())
         .map_err(|error| format!("the gate cannot run while the loop is driven: {error}"))?;
-    windlass_process::end_leftovers(&asked.vault.attempts(&asked.name), LEFTOVERS_PATIENCE)
+    windlass_process::end_leftovers(&request.vault.attempts(&request.name), LEFTOVERS_PATIENCE)
         .map_err(|error| error.to_string())?;
     let site = LoopSite {
-        name: asked.name.clone(),
-        project: asked.project.clone(),
-        vault: asked.vault.clone(),
-        surroundings: asked.surroundings.clone(),
+        name: request.name.clone(),
+        project: request.project.clone(),
+        vault: request.vault.clone(),
+        surroundings: request.surroundings.clone(),
     };
     let state = &history.state;
-    let trail = asked.project.top.join(".windlass/loops").join(asked.name.as_str());
-    let shop = workshop(&site, &store, state.policy(), Outlets { trail: &trail, live: sync_channel(1).0 })
-        .map_err(|error| error.to_string())?;
+    let trail = request.project.top.join(".windlass/loops").join(request.name.as_str());
+    let resources = effect_resources(
+        &site,
+        &store,
+        state.policy(),
+        DriveOutputs { trail: &trail, live: sync_channel(1).0 },
+    )
+    .map_err(|error| error.to_string())?;
     let effect = Effect::RunGate { purpose: Purpose::Final, tree: landed.tree.clone(), checks };
-    shop.begin();
-    match shop.perform(Job::new(&effect, state)) {
+    resources.begin();
+    match resources.perform(EffectRequest::new(&effect, state)) {
         Input::GateReported(results) => Ok(results),
         Input::EffectFailed(fault) => Err(format!("the gate could not be run: {}", fault.detail)),
         other => Err(format!("the gate could not be run: {}", other.name())),
@@ -57,14 +70,14 @@ fn run(asked: &Asked, history: &RecordedLoop, record: &Record) -> Result<Vec<Che
 }
 
 /// Each check's last run now, beside the recorded one, with all that is judged of it.
-fn compared(history: &RecordedLoop, record: &Record, results: &[CheckResult]) -> Vec<Again> {
+fn compare(history: &RecordedLoop, record: &CompletionRecord, results: &[CheckResult]) -> Vec<RerunCheck> {
     let summary = GateSummary::of(&history.state.policy().gate, &record.gate.checks, results);
     let of = |check: &String| {
         let result = results.iter().rev().find(|result| result.check == *check)?;
         let recorded = record.checks.iter().find(|done| done.check == *check);
         let failing = summary.failing.iter().find(|failing| failing.check == *check);
         let red = failing.filter(|failing| excuse(history, failing, None).is_none());
-        Some(Again {
+        Some(RerunCheck {
             check: check.clone(),
             recorded: recorded.and_then(|done| done.exit_code),
             exit_code: result.exit_code,
@@ -76,7 +89,7 @@ fn compared(history: &RecordedLoop, record: &Record, results: &[CheckResult]) ->
     record.gate.checks.iter().filter_map(of).collect()
 }
 
-fn verdict(record: &Record, again: &[Again]) -> Result<String, String> {
+fn verdict(record: &CompletionRecord, again: &[RerunCheck]) -> Result<String, String> {
     for check in &record.gate.checks {
         let Some(now) = again.iter().find(|now| now.check == *check) else {
             return Err(format!("check {check} was not run again"));

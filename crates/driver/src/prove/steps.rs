@@ -16,30 +16,30 @@ use windlass_workspace::{DiscoverError, Item, ItemKind};
 
 use super::history::RecordedLoop;
 use super::judged::{Judged, Wanted, judge};
-use super::{Point, Protected, ProtectedFile, Scene, Step, StepName};
+use super::{Point, ProofSources, Protected, ProtectedFile, Step, StepName};
 
 /// No output is larger: a check's two streams are capped far below.
 const OUTPUT_LIMIT: u64 = 64 << 20;
 
-type Looked = Result<String, String>;
+type StepResult = Result<String, String>;
 
-pub(super) fn look(scene: &Scene<'_>, protected: Result<&Protected, &str>) -> Vec<Step> {
-    let landed = scene.history.landed_point();
-    let on_landed = |step: fn(&Scene<'_>, &Point) -> Looked| match &landed {
-        Some(landed) => step(scene, landed),
+pub(super) fn check_all(sources: &ProofSources<'_>, protected: Result<&Protected, &str>) -> Vec<Step> {
+    let landed = sources.history.landed_point();
+    let on_landed = |step: fn(&ProofSources<'_>, &Point) -> StepResult| match &landed {
+        Some(landed) => step(sources, landed),
         None => Err("nothing has landed".to_owned()),
     };
     [
-        (StepName::Log, log(scene)),
-        (StepName::Outcome, outcome(scene)),
-        (StepName::Base, base(scene)),
+        (StepName::Log, log(sources)),
+        (StepName::Outcome, outcome(sources)),
+        (StepName::Base, base(sources)),
         (StepName::Commits, on_landed(commits)),
         (StepName::Branch, on_landed(branch)),
         (StepName::Gate, on_landed(gate)),
-        (StepName::Outputs, outputs(scene)),
-        (StepName::Tasks, tasks(scene)),
-        (StepName::Protected, protected.map_err(str::to_owned).and_then(|files| unchanged(scene, files))),
-        (StepName::Findings, findings(scene)),
+        (StepName::Outputs, outputs(sources)),
+        (StepName::Tasks, tasks(sources)),
+        (StepName::Protected, protected.map_err(str::to_owned).and_then(|files| unchanged(sources, files))),
+        (StepName::Findings, findings(sources)),
         (StepName::Reviews, on_landed(reviews)),
     ]
     .into_iter()
@@ -50,13 +50,13 @@ pub(super) fn look(scene: &Scene<'_>, protected: Result<&Protected, &str>) -> Ve
     .collect()
 }
 
-fn log(scene: &Scene<'_>) -> Looked {
-    let history = scene.history;
+fn log(sources: &ProofSources<'_>) -> StepResult {
+    let history = sources.history;
     Ok(format!("{} records, {} events, one chain", history.records, history.state.events))
 }
 
-fn outcome(scene: &Scene<'_>) -> Looked {
-    match scene.history.state.outcome() {
+fn outcome(sources: &ProofSources<'_>) -> StepResult {
+    match sources.history.state.outcome() {
         Some(outcome) if outcome.kind == OutcomeKind::Completed => {
             Ok(format!("completed ({})", outcome.reason.name()))
         }
@@ -67,12 +67,12 @@ fn outcome(scene: &Scene<'_>) -> Looked {
     }
 }
 
-fn base(scene: &Scene<'_>) -> Looked {
-    let creation = &scene.history.state.creation;
+fn base(sources: &ProofSources<'_>) -> StepResult {
+    let creation = &sources.history.state.creation;
     let found =
-        scene.vault.tree_of(&creation.base).map_err(|error| format!("the base in the vault: {error}"))?;
+        sources.vault.tree_of(&creation.base).map_err(|error| format!("the base in the vault: {error}"))?;
     same_tree("the base in the vault", &found, &creation.base_tree)?;
-    let found = scene
+    let found = sources
         .repository
         .tree_of(&creation.base)
         .map_err(|error| format!("the base in the repository: {error}"))?;
@@ -80,15 +80,15 @@ fn base(scene: &Scene<'_>) -> Looked {
     Ok("in the vault and in the repository, with the recorded tree".to_owned())
 }
 
-fn commits(scene: &Scene<'_>, landed: &Point) -> Looked {
+fn commits(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
     let in_vault = |error: windlass_workspace::VaultError| format!("the landed commit in the vault: {error}");
-    let tree = scene.vault.tree_of(&landed.commit).map_err(in_vault)?;
+    let tree = sources.vault.tree_of(&landed.commit).map_err(in_vault)?;
     same_tree("the landed commit in the vault", &tree, &landed.tree)?;
-    let base = &scene.history.state.creation.base;
-    let way = scene.vault.lineage(base, &landed.commit).map_err(in_vault)?;
+    let base = &sources.history.state.creation.base;
+    let way = sources.vault.lineage(base, &landed.commit).map_err(in_vault)?;
     let way = way.ok_or_else(|| format!("commit {} does not lead back to the base {base}", landed.commit))?;
     let on_the_way: BTreeSet<&CommitId> = way.iter().collect();
-    let tasks = scene.history.state.tasks.iter().filter(|task| task.status == TaskStatus::Done);
+    let tasks = sources.history.state.tasks.iter().filter(|task| task.status == TaskStatus::Done);
     for task in tasks {
         match &task.commit {
             Some(commit) if on_the_way.contains(commit) => {}
@@ -101,13 +101,13 @@ fn commits(scene: &Scene<'_>, landed: &Point) -> Looked {
             None => return Err(format!("task {} is done without a commit", task.task.id)),
         }
     }
-    let objects = scene.vault.rehash(&landed.commit).map_err(in_vault)?;
+    let objects = sources.vault.rehash(&landed.commit).map_err(in_vault)?;
     Ok(format!("{} commits after the base; {objects} objects hashed anew", way.len() - 1))
 }
 
-fn branch(scene: &Scene<'_>, landed: &Point) -> Looked {
-    let name = &scene.history.state.creation.branch;
-    let head = match scene.repository.resolve(&format!("refs/heads/{name}")) {
+fn branch(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
+    let name = &sources.history.state.creation.branch;
+    let head = match sources.repository.resolve(&format!("refs/heads/{name}")) {
         Ok(head) => head,
         Err(DiscoverError::UnknownRevision { .. }) => {
             return Err(format!("the branch {name} is not in the repository"));
@@ -118,35 +118,35 @@ fn branch(scene: &Scene<'_>, landed: &Point) -> Looked {
         return Err(format!("the branch {name} is at {head}, not at the landed {}", landed.commit));
     }
     let in_repository = |error: DiscoverError| format!("the landed commit in the repository: {error}");
-    let tree = scene.repository.tree_of(&head).map_err(in_repository)?;
+    let tree = sources.repository.tree_of(&head).map_err(in_repository)?;
     same_tree("the landed commit in the repository", &tree, &landed.tree)?;
-    match scene.repository.missing_objects(&head).map_err(in_repository)? {
+    match sources.repository.missing_objects(&head).map_err(in_repository)? {
         0 => Ok(format!("{name} is the landed commit, whole")),
         missing => Err(format!("{missing} objects of {name} are missing in the repository")),
     }
 }
 
-fn gate(scene: &Scene<'_>, landed: &Point) -> Looked {
-    let checks = scene.history.state.checks_for(None);
+fn gate(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
+    let checks = sources.history.state.checks_for(None);
     if checks.is_empty() {
         return Ok("unchecked: no final check exists".to_owned());
     }
-    let judged = judge(scene.history, Wanted { tree: &landed.tree, checks: &checks, task: None })?;
+    let judged = judge(sources.history, Wanted { tree: &landed.tree, checks: &checks, task: None })?;
     let green = format!("{} green on exactly the landed tree", counted(judged.green(), "check"));
     Ok([vec![green], judged.words()].concat().join(", "))
 }
 
 /// What the checks and their controls printed, and the tests they were counted by.
-fn outputs(scene: &Scene<'_>) -> Looked {
+fn outputs(sources: &ProofSources<'_>) -> StepResult {
     let mut hashed = 0;
-    for CheckRecord { event, result, .. } in scene.history.past.checks() {
+    for CheckRecord { event, result, .. } in sources.history.past.checks() {
         let control = result.control.as_ref().map(|control| ("the output of the control", &control.output));
         let names = match &result.tally {
             Some(Tally::Counted(counts)) => Some(("the tests", &counts.names)),
             Some(Tally::Unreadable { .. }) | None => None,
         };
         for (what, blob) in [Some(("the output", &result.output)), control, names].into_iter().flatten() {
-            scene
+            sources
                 .reader
                 .blob(blob, OUTPUT_LIMIT)
                 .map_err(|error| format!("{what} of check {} (event {event}): {error}", result.check))?;
@@ -156,14 +156,14 @@ fn outputs(scene: &Scene<'_>) -> Looked {
     Ok(format!("{} hashed anew", counted(hashed, "output")))
 }
 
-fn tasks(scene: &Scene<'_>) -> Looked {
-    let state = &scene.history.state;
+fn tasks(sources: &ProofSources<'_>) -> StepResult {
+    let state = &sources.history.state;
     let (mut checked, mut unchecked) = (0, 0);
     let (mut excused, mut waived) = (Vec::new(), Vec::new());
     for task in state.tasks.iter() {
         match task.status {
             TaskStatus::Done if !task.checked => unchecked += 1,
-            TaskStatus::Done => match proven(scene, task)?.waived.as_slice() {
+            TaskStatus::Done => match proven(sources, task)?.waived.as_slice() {
                 [] => checked += 1,
                 [(_, finding), ..] => excused.push(format!("{} by {}", task.task.id, finding.id)),
             },
@@ -185,21 +185,21 @@ fn tasks(scene: &Scene<'_>) -> Looked {
     Ok(words)
 }
 
-fn proven<'s>(scene: &Scene<'s>, task: &TaskState) -> Result<Judged<'s>, String> {
+fn proven<'s>(sources: &ProofSources<'s>, task: &TaskState) -> Result<Judged<'s>, String> {
     let id = &task.task.id;
-    let tree = RecordedLoop::task_tree(scene.vault, task);
+    let tree = RecordedLoop::task_tree(sources.vault, task);
     let tree = tree.ok_or_else(|| format!("task {id}: its commit cannot be read in the vault"))?;
-    let checks = scene.history.state.checks_for(Some(id));
-    judge(scene.history, Wanted { tree: &tree, checks: &checks, task: Some(id) })
+    let checks = sources.history.state.checks_for(Some(id));
+    judge(sources.history, Wanted { tree: &tree, checks: &checks, task: Some(id) })
         .map_err(|why| format!("task {id}: {why}"))
 }
 
 /// The base's files that nobody may change.
-pub(super) fn protected_files(scene: &Scene<'_>) -> Result<Protected, String> {
-    let creation = &scene.history.state.creation;
-    let protection = protection(scene)?;
+pub(super) fn protected_files(sources: &ProofSources<'_>) -> Result<Protected, String> {
+    let creation = &sources.history.state.creation;
+    let protection = protection(sources)?;
     let listed =
-        scene.vault.list_paths(&creation.base_tree).map_err(|error| format!("the base's tree: {error}"))?;
+        sources.vault.list_paths(&creation.base_tree).map_err(|error| format!("the base's tree: {error}"))?;
     let guarded = listed.into_iter().filter(|(path, _)| protection.is_protected(path.as_ref()));
     let files: Vec<ProtectedFile> = guarded.map(|(path, item)| file(path.as_ref(), item)).collect();
     let lines: String =
@@ -222,24 +222,24 @@ fn file(path: &[u8], item: Item) -> ProtectedFile {
 }
 
 /// What a done task was allowed to change is not protected.
-fn protection(scene: &Scene<'_>) -> Result<Protection, String> {
-    let creation = &scene.history.state.creation;
-    let done = scene.history.state.tasks.iter().filter(|task| task.status == TaskStatus::Done);
+fn protection(sources: &ProofSources<'_>) -> Result<Protection, String> {
+    let creation = &sources.history.state.creation;
+    let done = sources.history.state.tasks.iter().filter(|task| task.status == TaskStatus::Done);
     let allow: Vec<String> = done.flat_map(|task| task.task.allow.clone()).collect();
     let in_base =
-        |path: &str| matches!(scene.vault.read_blob(&creation.base_tree, path.as_bytes()), Ok(Some(_)));
+        |path: &str| matches!(sources.vault.read_blob(&creation.base_tree, path.as_bytes()), Ok(Some(_)));
     Protection::new(&creation.policy.gate, &allow, &in_base).map_err(|error| error.to_string())
 }
 
-fn unchanged(scene: &Scene<'_>, protected: &Protected) -> Looked {
-    let landed = scene.history.landed_point().ok_or_else(|| "nothing has landed".to_owned())?;
-    let base = &scene.history.state.creation.base_tree;
-    let protection = protection(scene)?;
+fn unchanged(sources: &ProofSources<'_>, protected: &Protected) -> StepResult {
+    let landed = sources.history.landed_point().ok_or_else(|| "nothing has landed".to_owned())?;
+    let base = &sources.history.state.creation.base_tree;
+    let protection = protection(sources)?;
     let unread = |error: windlass_workspace::VaultError| format!("the landed tree: {error}");
-    for change in scene.vault.diff(base, &landed.tree).map_err(unread)? {
+    for change in sources.vault.diff(base, &landed.tree).map_err(unread)? {
         let path: &[u8] = change.path.as_ref();
         let scripts = protection.guards_scripts_of(path) && {
-            let read = |tree| scene.vault.read_blob(tree, path).map_err(unread);
+            let read = |tree| sources.vault.read_blob(tree, path).map_err(unread);
             npm_scripts_changed(read(base)?.as_deref(), read(&landed.tree)?.as_deref())
         };
         if protection.is_protected(path) || scripts {
@@ -252,13 +252,13 @@ fn unchanged(scene: &Scene<'_>, protected: &Protected) -> Looked {
     Ok(format!("{} as in the base", counted(protected.files.len(), "file")))
 }
 
-fn findings(scene: &Scene<'_>) -> Looked {
-    let open = scene.history.state.findings.values().filter(|finding| finding.is_open());
+fn findings(sources: &ProofSources<'_>) -> StepResult {
+    let open = sources.history.state.findings.values().filter(|finding| finding.is_open());
     let (bugs, warnings): (Vec<_>, Vec<_>) = open.partition(|finding| finding.severity == Severity::Bug);
     match bugs.first() {
         Some(bug) => Err(format!("finding {} is an open bug: {}", bug.id, bug.description)),
         None => {
-            let waived: Vec<&str> = scene.history.waived().map(|finding| finding.id.as_str()).collect();
+            let waived: Vec<&str> = sources.history.waived().map(|finding| finding.id.as_str()).collect();
             let open = format!("no open bugs, {}", counted(warnings.len(), "open warning"));
             Ok(match waived.as_slice() {
                 [] => open,
@@ -268,11 +268,11 @@ fn findings(scene: &Scene<'_>) -> Looked {
     }
 }
 
-fn reviews(scene: &Scene<'_>, landed: &Point) -> Looked {
-    let state = &scene.history.state;
+fn reviews(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
+    let state = &sources.history.state;
     for task in state.tasks.iter().filter(|task| task.status == TaskStatus::Done && task.reviewed) {
-        let tree = RecordedLoop::task_tree(scene.vault, task);
-        if !tree.as_ref().is_some_and(|tree| accepted(scene, tree)) {
+        let tree = RecordedLoop::task_tree(sources.vault, task);
+        if !tree.as_ref().is_some_and(|tree| accepted(sources, tree)) {
             return Err(format!(
                 "task {} is called reviewed, but no accept of its tree is on record",
                 task.task.id
@@ -282,11 +282,11 @@ fn reviews(scene: &Scene<'_>, landed: &Point) -> Looked {
     let unreviewed =
         state.tasks.iter().filter(|task| task.status == TaskStatus::Done && !task.reviewed).count();
     let whole = state.policy().review.whole && !state.run.asked.no_review;
-    let before_finish = scene.history.past.landings.iter().rev().nth(1);
-    let before_finish = before_finish.filter(|_| scene.history.finished_by_agent);
+    let before_finish = sources.history.past.landings.iter().rev().nth(1);
+    let before_finish = before_finish.filter(|_| sources.history.finished_by_agent);
     let words = match (whole, unreviewed) {
-        (true, _) if accepted(scene, &landed.tree) => "the landed tree was accepted as a whole".to_owned(),
-        (true, _) if before_finish.is_some_and(|landing| accepted(scene, &landing.tree)) => {
+        (true, _) if accepted(sources, &landed.tree) => "the landed tree was accepted as a whole".to_owned(),
+        (true, _) if before_finish.is_some_and(|landing| accepted(sources, &landing.tree)) => {
             "the whole was accepted before the finisher's last commit, which only checks judged".to_owned()
         }
         (true, _) => return Err(format!("no accept of the landed tree {} is on record", landed.tree)),
@@ -296,11 +296,10 @@ fn reviews(scene: &Scene<'_>, landed: &Point) -> Looked {
     Ok(if unreviewed == 0 { words } else { format!("{words}; {} not reviewed", counted(unreviewed, "task")) })
 }
 
-fn accepted(scene: &Scene<'_>, tree: &TreeId) -> bool {
     let accepts = |ReviewRecord { review, .. }: &ReviewRecord| {
         review.tree == *tree && review.verdict == Verdict::Accept && review.failure.is_none()
     };
-    scene.history.past.reviews.iter().any(accepts)
+    sources.history.past.reviews.iter().any(accepts)
 }
 
 fn same_tree(whose: &str, found: &TreeId, recorded: &TreeId) -> Result<(), String> {

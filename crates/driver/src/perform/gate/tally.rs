@@ -7,19 +7,19 @@ use windlass_core::policy::CheckPolicy;
 use windlass_core::tally::{Counts, Earlier, Names, Tally};
 use windlass_gate::{Before, Counted, JunitFiles};
 
-use crate::perform::{Job, Workshop, fault};
+use crate::perform::{EffectRequest, EffectResources, fault};
 use crate::weaken::Defence;
 
 /// Above what a tally of the largest files can be.
 const NAMES_LIMIT: u64 = 80 << 20;
 
 /// What a check's tests are read with; none where the policy names no files.
-pub struct Watch {
+pub struct TestCounter {
     files: JunitFiles,
     before: Before,
 }
 
-impl Watch {
+impl TestCounter {
     /// Looks at what is there before the check runs.
     pub fn begin(check: &CheckPolicy, written: &Path) -> Result<Option<Self>, Fault> {
         if check.junit.is_empty() {
@@ -30,32 +30,45 @@ impl Watch {
         Ok(Some(Self { files, before }))
     }
 
-    pub fn tally(&self, shop: &Workshop, job: &Job, seen: (&str, &Path)) -> Result<Tally, Fault> {
-        let (check, written) = seen;
-        if shop.is_weak(Defence::Junit) {
-            return unjudged(shop);
+    /// Counts what the check wrote, and compares it with an earlier tree's tests.
+    pub fn tally(
+        &self,
+        resources: &EffectResources,
+        written: &Path,
+        earlier: Option<&EarlierTests>,
+    ) -> Result<Tally, Fault> {
+        if resources.is_weak(Defence::Junit) {
+            return unjudged(resources);
         }
         let counted = self.files.read(written, &self.before).and_then(|files| Counted::of(&files));
         let counted = match counted {
             Ok(counted) => counted,
             Err(why) => return Ok(Tally::Unreadable { why }),
         };
-        let names = shop.blobs.put(counted.names().into_bytes())?;
-        let earlier = earlier(shop, job, check)?;
-        let earlier = earlier.as_ref().map(|(with, text)| (*with, text.as_str()));
+        let names = resources.blobs.put(counted.names().into_bytes())?;
+        let earlier = earlier.map(|earlier| (earlier.tree, earlier.names.as_str()));
         Ok(Tally::Counted(counted.counts(names, earlier)))
     }
 }
 
-/// The names of an earlier tree's tests of this check.
-fn earlier(shop: &Workshop, job: &Job, check: &str) -> Result<Option<(Earlier, String)>, Fault> {
-    let Some((with, names)) = job.earlier.get(check) else { return Ok(None) };
-    Ok(Some((*with, shop.blobs.text(names, NAMES_LIMIT)?)))
+/// The names of an earlier tree's tests of one check.
+pub struct EarlierTests {
+    tree: Earlier,
+    names: String,
+}
+
+pub fn earlier_tests(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    check: &str,
+) -> Result<Option<EarlierTests>, Fault> {
+    let Some((tree, names)) = request.earlier.get(check) else { return Ok(None) };
+    Ok(Some(EarlierTests { tree: *tree, names: resources.blobs.text(names, NAMES_LIMIT)? }))
 }
 
 /// One test that passed: what a gate that does not count would believe.
-fn unjudged(shop: &Workshop) -> Result<Tally, Fault> {
-    let names = shop.blobs.put(Vec::new())?;
+fn unjudged(resources: &EffectResources) -> Result<Tally, Fault> {
+    let names = resources.blobs.put(Vec::new())?;
     Ok(Tally::Counted(Counts {
         tests: 1,
         failures: 0,

@@ -21,7 +21,7 @@ const STATE_LIMIT: u64 = 16 << 20;
 
 /// The names of loops that left something.
 #[derive(Debug)]
-pub struct Remains<'a> {
+pub struct OrphanedData<'a> {
     vault: &'a VaultDir,
     refs: PathBuf,
     loops: PathBuf,
@@ -29,17 +29,17 @@ pub struct Remains<'a> {
     trails: BTreeSet<LoopName>,
 }
 
-impl<'a> Remains<'a> {
+impl<'a> OrphanedData<'a> {
     /// To be called before the records are read: what is found later may be of
     /// a loop that was created in between.
-    pub fn look(project: &Path, vault: &'a VaultDir) -> Self {
+    pub fn scan(project: &Path, vault: &'a VaultDir) -> Self {
         let refs = vault.vault_git().join("refs/windlass");
         let loops = project.join(".windlass/loops");
         Self { vault, snapshots: names(&refs).collect(), trails: names(&loops).collect(), refs, loops }
     }
 
     /// The first loop that is not among those on record.
-    pub fn unrecorded(&self, known: &[LoopName]) -> Option<Refusal> {
+    pub fn unknown_loop(&self, known: &[LoopName]) -> Option<Refusal> {
         let lost = |name: &&LoopName| !known.contains(name);
         let found = self.snapshots.union(&self.trails).filter(lost).map(|name| (name, self.left_by(name)));
         let (name, left) = found.into_iter().find(|(_, left)| !left.is_empty())?;
@@ -88,7 +88,7 @@ fn holds_snapshots(dir: &Path) -> bool {
 /// be read says nothing.
 fn is_of(trail: &Path, vault: &VaultDir, name: &LoopName) -> bool {
     #[derive(serde::Deserialize)]
-    struct Told {
+    struct TrailState {
         workspace: String,
     }
     // Neither a link is followed nor a pipe waited for: the project is not ours alone.
@@ -99,8 +99,8 @@ fn is_of(trail: &Path, vault: &VaultDir, name: &LoopName) -> bool {
     let mut bytes = Vec::new();
     let read = file.metadata().is_ok_and(|metadata| metadata.is_file())
         && file.take(STATE_LIMIT).read_to_end(&mut bytes).is_ok();
-    let told = serde_json::from_slice::<Told>(&bytes);
-    read && told.is_ok_and(|told| told.workspace == vault.space(name).display().to_string())
+    let state = serde_json::from_slice::<TrailState>(&bytes);
+    read && state.is_ok_and(|state| state.workspace == vault.space(name).display().to_string())
 }
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn where_nothing_was_nothing_is_missed() {
         let (_temp, project, vault) = place();
-        assert_eq!(Remains::look(&project, &vault).unrecorded(&[]), None);
+        assert_eq!(OrphanedData::scan(&project, &vault).unknown_loop(&[]), None);
     }
 
     #[test]
@@ -143,15 +143,19 @@ mod tests {
         let (_temp, project, vault) = place();
         let refs = vault.vault_git().join("refs/windlass");
         write(&refs.join(format!("base/{}", "1".repeat(40))), "");
-        assert_eq!(Remains::look(&project, &vault).unrecorded(&[]), None, "a base is there before its loop");
+        assert_eq!(
+            OrphanedData::scan(&project, &vault).unknown_loop(&[]),
+            None,
+            "a base is there before its loop"
+        );
         write(&refs.join("base/000001"), "");
         write(&refs.join("demo/000012"), "");
-        let remains = Remains::look(&project, &vault);
-        assert_eq!(remains.unrecorded(&[name("base"), name("demo"), name("other")]), None);
-        let refusal = remains.unrecorded(&[name("base")]).unwrap();
+        let orphaned = OrphanedData::scan(&project, &vault);
+        assert_eq!(orphaned.unknown_loop(&[name("base"), name("demo"), name("other")]), None);
+        let refusal = orphaned.unknown_loop(&[name("base")]).unwrap();
         assert_eq!(refusal.path, refs.join("demo"));
         assert!(refusal.remedy.contains(&format!("restore {}", vault.root().display())), "{refusal}");
-        assert!(remains.unrecorded(&[name("demo")]).unwrap().path.ends_with("base"));
+        assert!(orphaned.unknown_loop(&[name("demo")]).unwrap().path.ends_with("base"));
     }
 
     #[test]
@@ -163,16 +167,16 @@ mod tests {
         trail(&project, &moved, "copied");
         write(&project.join(".windlass/loops/torn/state.json"), "{\"works");
         std::os::unix::fs::symlink("demo", project.join(".windlass/loops/link")).unwrap();
-        assert_eq!(Remains::look(&project, &vault).unrecorded(&[]), None);
+        assert_eq!(OrphanedData::scan(&project, &vault).unknown_loop(&[]), None);
         trail(&project, &vault, "demo");
-        let remains = Remains::look(&project, &vault);
-        assert_eq!(remains.unrecorded(&[name("demo")]), None);
-        let refusal = remains.unrecorded(&[name("other")]).unwrap();
+        let orphaned = OrphanedData::scan(&project, &vault);
+        assert_eq!(orphaned.unknown_loop(&[name("demo")]), None);
+        let refusal = orphaned.unknown_loop(&[name("other")]).unwrap();
         assert_eq!(refusal.path, project.join(".windlass/loops/demo"));
         let away = format!("move {} away", refusal.path.display());
         assert!(refusal.remedy.contains(&away), "{refusal}");
         write(&vault.vault_git().join("refs/windlass/demo/000001"), "");
-        let both = Remains::look(&project, &vault).unrecorded(&[]).unwrap();
+        let both = OrphanedData::scan(&project, &vault).unknown_loop(&[]).unwrap();
         assert!(both.path.ends_with("refs/windlass/demo"), "{both}");
         assert!(both.remedy.contains(&format!(" and {} away", refusal.path.display())), "{both}");
     }

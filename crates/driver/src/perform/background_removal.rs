@@ -7,14 +7,14 @@ use windlass_process::ThrowawayTree;
 
 /// One removal at a time, waited for before the place is used again and before the drive ends.
 #[derive(Default)]
-pub struct Litter(Mutex<Option<JoinHandle<()>>>);
+pub struct BackgroundRemoval(Mutex<Option<JoinHandle<()>>>);
 
-impl Litter {
+impl BackgroundRemoval {
     /// What cannot be removed is found, and told, by whoever needs the place next.
     pub fn remove(&self, tree: ThrowawayTree) {
         self.wait();
         let left = tree.clone();
-        let started = thread::Builder::new().name("litter".to_owned()).spawn(move || drop(left.discard()));
+        let started = thread::Builder::new().name("removal".to_owned()).spawn(move || drop(left.discard()));
         match started {
             Ok(removal) => *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(removal),
             Err(_) => drop(tree.discard()),
@@ -31,7 +31,7 @@ impl Litter {
     }
 }
 
-impl Drop for Litter {
+impl Drop for BackgroundRemoval {
     fn drop(&mut self) {
         self.wait();
     }
@@ -52,20 +52,20 @@ mod tests {
             upper: upper.clone(),
             hide: Vec::new(),
         };
-        let litter = Litter::default();
+        let removal = BackgroundRemoval::default();
         for wait in [true, true, false] {
             for n in 0..50 {
                 let below = tree.changes().join(format!("d{n}"));
                 fs::create_dir_all(&below).unwrap();
                 fs::write(below.join("file"), "x").unwrap();
             }
-            litter.remove(tree.clone());
+            removal.remove(tree.clone());
             if wait {
-                litter.wait();
+                removal.wait();
                 assert_eq!(fs::read_dir(&upper).unwrap().count(), 0);
             }
         }
-        drop(litter);
+        drop(removal);
         assert_eq!(fs::read_dir(&upper).unwrap().count(), 0);
     }
 }

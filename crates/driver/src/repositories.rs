@@ -8,14 +8,14 @@ use crate::project::Project;
 use crate::setup::locate_git;
 use crate::surroundings::Surroundings;
 
-pub(crate) struct Ground {
+pub(crate) struct Repositories {
     pub git: Git,
     pub repository: Repository,
     pub vault: Vault,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum GroundError {
+pub enum RepositoriesError {
     #[error(transparent)]
     Git(#[from] GitError),
     #[error(transparent)]
@@ -24,12 +24,12 @@ pub enum GroundError {
     Vault(#[from] VaultError),
 }
 
-impl Ground {
+impl Repositories {
     pub fn open(
         surroundings: &Surroundings,
         project: &Project,
         vault: &VaultDir,
-    ) -> Result<Self, GroundError> {
+    ) -> Result<Self, RepositoriesError> {
         let git = locate_git(surroundings)?;
         let repository = Repository::discover(&git, &project.top)?;
         let vault = Vault::open_or_create(&git, &vault.vault_git())?;

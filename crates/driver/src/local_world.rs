@@ -22,7 +22,7 @@ use windlass_store::{Followed, StoreError, Subscription};
 use crate::clock::{self, Clock};
 use crate::drive_loop::LEFTOVERS_PATIENCE;
 use crate::interrupt::{Interrupts, Listening};
-use crate::perform::{Job, Workshop};
+use crate::perform::{EffectRequest, EffectResources};
 use crate::world::{Closed, Happening, Stamp, World};
 
 /// How often whoever watches is given the chance to show that time passes.
@@ -46,8 +46,8 @@ impl Observer for Unwatched {
     fn decided(&mut self, _: &View, _: &Decision) {}
 }
 
-pub struct Machine<'o> {
-    workshop: Arc<Workshop>,
+pub struct LocalWorld<'o> {
+    resources: Arc<EffectResources>,
     observer: &'o mut dyn Observer,
     clock: Clock,
     to: SyncSender<Happening>,
@@ -60,42 +60,42 @@ pub struct Machine<'o> {
 
 /// The thread that performs effects, one after the other: to start one for each would take longer than some effects.
 struct Performer {
-    jobs: Option<SyncSender<(EffectId, Job)>>,
+    requests: Option<SyncSender<(EffectId, EffectRequest)>>,
     thread: Option<JoinHandle<()>>,
     /// Given an effect, and not heard of since.
     busy: bool,
 }
 
 impl Performer {
-    fn start(workshop: Arc<Workshop>, to: SyncSender<Happening>) -> std::io::Result<Self> {
-        let (jobs, given) = sync_channel::<(EffectId, Job)>(1);
+    fn start(resources: Arc<EffectResources>, to: SyncSender<Happening>) -> std::io::Result<Self> {
+        let (requests, given) = sync_channel::<(EffectId, EffectRequest)>(1);
         let work = move || {
-            for (effect, job) in given {
-                let input = contained(&workshop, job);
+            for (effect, request) in given {
+                let input = contained(&resources, request);
                 // The drive may be gone already; then nobody waits for this.
                 let _ = to.send(Happening::Closed(Closed { effect, input }));
             }
         };
         let thread = std::thread::Builder::new().name("perform".to_owned()).spawn(work)?;
-        Ok(Self { jobs: Some(jobs), thread: Some(thread), busy: false })
+        Ok(Self { requests: Some(requests), thread: Some(thread), busy: false })
     }
 
-    fn perform(&mut self, id: EffectId, job: Job) -> bool {
-        self.busy = self.jobs.as_ref().is_some_and(|jobs| jobs.send((id, job)).is_ok());
+    fn perform(&mut self, id: EffectId, request: EffectRequest) -> bool {
+        self.busy = self.requests.as_ref().is_some_and(|requests| requests.send((id, request)).is_ok());
         self.busy
     }
 }
 
 /// A panic ends its effect, not the drive: nothing of it is left alive, and the
 /// loop pauses with what happened.
-fn contained(workshop: &Workshop, job: Job) -> Input {
-    let what = job.effect().name();
-    let performed = std::panic::catch_unwind(AssertUnwindSafe(|| workshop.perform(job)));
+fn contained(resources: &EffectResources, request: EffectRequest) -> Input {
+    let what = request.effect().name();
+    let performed = std::panic::catch_unwind(AssertUnwindSafe(|| resources.perform(request)));
     performed.unwrap_or_else(|panic| {
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
         let left =
-            windlass_process::end_leftovers(&workshop.dirs.attempts(&workshop.name), LEFTOVERS_PATIENCE);
+            windlass_process::end_leftovers(&resources.dirs.attempts(&resources.name), LEFTOVERS_PATIENCE);
         let left = left.err().map(|error| format!("; {error}")).unwrap_or_default();
         let detail = format!("windlass has a defect, please report it: {what}: {said}{left}");
         Input::EffectFailed(Fault { reason: Reason::InternalError, detail })
@@ -105,7 +105,7 @@ fn contained(workshop: &Workshop, job: Job) -> Input {
 impl Drop for Performer {
     /// Without waiting for an effect that nobody wants any more.
     fn drop(&mut self) {
-        drop(self.jobs.take());
+        drop(self.requests.take());
         if let Some(thread) = self.thread.take().filter(|_| !self.busy) {
             let ended = thread.join();
             debug_assert!(ended.is_ok(), "a performer does not panic");
@@ -113,9 +113,9 @@ impl Drop for Performer {
     }
 }
 
-impl<'o> Machine<'o> {
+impl<'o> LocalWorld<'o> {
     pub fn new(
-        workshop: Workshop,
+        resources: EffectResources,
         live: Receiver<Live>,
         interrupts: &Interrupts,
         observer: &'o mut dyn Observer,
@@ -128,11 +128,11 @@ impl<'o> Machine<'o> {
         let wakes = to.clone();
         // One that finds no room is one of many: the drive looks again anyway.
         let woken = Arc::new(move || drop(wakes.try_send(Happening::Woken)));
-        let commands = workshop.store.follow(&workshop.name, Followed::Commands, woken)?;
+        let commands = resources.store.follow(&resources.name, Followed::Commands, woken)?;
         // What was sent before is waiting.
         drop(to.try_send(Happening::Woken));
         Ok(Self {
-            workshop: Arc::new(workshop),
+            resources: Arc::new(resources),
             observer,
             clock: Clock::new(),
             to,
@@ -144,38 +144,38 @@ impl<'o> Machine<'o> {
         })
     }
 
-    fn perform(&mut self, id: EffectId, job: Job) -> Result<(), String> {
+    fn perform(&mut self, id: EffectId, request: EffectRequest) -> Result<(), String> {
         let performer = match self.performer.take() {
             Some(performer) => performer,
-            None => Performer::start(Arc::clone(&self.workshop), self.to.clone())
+            None => Performer::start(Arc::clone(&self.resources), self.to.clone())
                 .map_err(|error| format!("cannot start a thread: {error}"))?,
         };
-        match self.performer.insert(performer).perform(id, job) {
+        match self.performer.insert(performer).perform(id, request) {
             true => Ok(()),
             false => Err("the thread that performs effects has ended".to_owned()),
         }
     }
 }
 
-impl World for Machine<'_> {
+impl World for LocalWorld<'_> {
     fn stamp(&mut self) -> Stamp {
         self.clock.stamp()
     }
 
     fn sandbox(&self) -> ProvenSandbox {
-        self.workshop.proven.clone()
+        self.resources.proven.clone()
     }
 
     fn start(&mut self, id: EffectId, effect: &Effect, state: &State) {
-        self.workshop.begin();
-        let job = Job::new(effect, state);
-        if let Err(why) = self.perform(id, job) {
+        self.resources.begin();
+        let request = EffectRequest::new(effect, state);
+        if let Err(why) = self.perform(id, request) {
             let _ = self.to.send(Happening::Broken { why });
         }
     }
 
     fn stop(&mut self) {
-        self.workshop.stop();
+        self.resources.stop();
     }
 
     fn wait(&mut self, deadline: Option<Timestamp>) -> Happening {

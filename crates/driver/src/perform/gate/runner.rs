@@ -9,11 +9,12 @@ use windlass_core::policy::CheckPolicy;
 use windlass_gate::{Cache, CheckCommand, Checked, GateRun, Lend, run_command};
 use windlass_workspace::Checkout;
 
-use super::On;
-use super::place::{NAME, Place, quoted};
-use super::tally::Watch;
+use super::GateTarget;
+use super::dirs::{GateDirs, NAME, quoted};
+use super::tally::{TestCounter, earlier_tests};
+use crate::confine::ProgramAccess;
 use crate::perform::call::captured;
-use crate::perform::{Job, Workshop, fault, file_fault};
+use crate::perform::{EffectRequest, EffectResources, fault, file_fault};
 use crate::weaken::Defence;
 
 /// What a shell says of a command that it could not start; no control is
@@ -22,19 +23,19 @@ const NOT_STARTED: i32 = 126;
 
 /// What a command begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
+pub enum Start {
     /// The tree, and the cache.
     Clean,
     /// What the command before it left.
-    Left,
+    FromPrevious,
 }
 
-pub struct Bench<'a> {
-    shop: &'a Workshop,
-    job: &'a Job,
-    on: On<'a>,
+pub struct GateRunner<'a> {
+    resources: &'a EffectResources,
+    request: &'a EffectRequest,
+    target: GateTarget<'a>,
     checkout: &'a mut Checkout,
-    place: Place,
+    dirs: GateDirs,
     env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     cache: Option<Cache>,
     /// The paths in which the tree differs from the base.
@@ -44,51 +45,72 @@ pub struct Bench<'a> {
     rehashed: bool,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> GateRunner<'a> {
     pub fn new(
-        shop: &'a Workshop,
-        job: &'a Job,
-        on: On<'a>,
+        resources: &'a EffectResources,
+        request: &'a EffectRequest,
+        target: GateTarget<'a>,
         checkout: &'a mut Checkout,
     ) -> Result<Self, Fault> {
-        let names = &job.policy.gate.cache;
-        let dir = shop.dirs.caches(&job.creation.name);
-        let wanted = !names.is_empty() && on.purpose != Purpose::Final;
+        let names = &request.policy.gate.cache;
+        let dir = resources.dirs.caches(&request.creation.name);
+        let wanted = !names.is_empty() && target.purpose != Purpose::Final;
         let cache = wanted.then(|| Cache::new(dir.clone(), names));
-        if let Some(cache) = cache.as_ref().filter(|_| on.purpose == Purpose::Baseline) {
+        if let Some(cache) = cache.as_ref().filter(|_| target.purpose == Purpose::Baseline) {
             cache.clear().map_err(|error| file_fault(&dir, &error))?;
         }
         let mut changed = Vec::new();
         if cache.is_some() {
-            let diff = shop.vault.diff(&job.creation.base_tree, on.tree).map_err(|error| fault(&error))?;
+            let diff = resources
+                .vault
+                .diff(&request.creation.base_tree, target.tree)
+                .map_err(|error| fault(&error))?;
             changed.extend(diff.iter().map(|change| path_of(&change.path)));
         }
-        shop.litter.wait();
-        let place = Place::new(shop, job, checkout)?;
-        let network = &job.policy.gate.network;
-        let env = shop.confine.lend(&shop.surroundings, (&[], network), &place.own);
-        Ok(Self { shop, job, on, checkout, place, env, cache, changed, number: 0, rehashed: false })
+        resources.removal.wait();
+        let dirs = GateDirs::new(resources, request, checkout)?;
+        let network = &request.policy.gate.network;
+        let env = resources.confine.environment(
+            &resources.surroundings,
+            &ProgramAccess { variables: &[], network, private: &dirs.private },
+        );
+        Ok(Self {
+            resources,
+            request,
+            target,
+            checkout,
+            dirs,
+            env,
+            cache,
+            changed,
+            number: 0,
+            rehashed: false,
+        })
     }
 
     /// A second run needs a tree of its own, and the baseline is not judged.
-    pub fn may_retry(&self, check: &CheckPolicy, begin: Begin) -> bool {
-        check.retry > 0 && begin == Begin::Clean && self.on.purpose != Purpose::Baseline
+    pub fn may_retry(&self, check: &CheckPolicy, start: Start) -> bool {
+        check.retry > 0 && start == Start::Clean && self.target.purpose != Purpose::Baseline
     }
 
     /// Runs a check once and counts its tests. `None`: it was cancelled.
-    pub fn check(&mut self, check: &CheckPolicy, begin: Begin) -> Result<Option<CheckResult>, Fault> {
-        let begin = if self.shop.is_weak(Defence::Fresh) && self.number > 0 { Begin::Left } else { begin };
-        self.begin(begin)?;
-        let watch = Watch::begin(check, &self.place.written())?;
-        let run = match begin {
-            Begin::Clean => self.after_setup(&check.run, None),
-            Begin::Left => check.run.clone(),
+    pub fn check(&mut self, check: &CheckPolicy, start: Start) -> Result<Option<CheckResult>, Fault> {
+        let start = if self.resources.is_weak(Defence::Fresh) && self.number > 0 {
+            Start::FromPrevious
+        } else {
+            start
+        };
+        self.start(start)?;
+        let counter = TestCounter::begin(check, &self.dirs.written())?;
+        let run = match start {
+            Start::Clean => self.after_setup(&check.run, None),
+            Start::FromPrevious => check.run.clone(),
         };
         let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };
         let mut result = checked.result(output);
-        if let Some(watch) = watch {
-            let seen = (check.name.as_str(), &*self.place.written());
-            result.tally = Some(watch.tally(self.shop, self.job, seen)?);
+        if let Some(counter) = counter {
+            let earlier = earlier_tests(self.resources, self.request, &check.name)?;
+            result.tally = Some(counter.tally(self.resources, &self.dirs.written(), earlier.as_ref())?);
         }
         Ok(Some(result))
     }
@@ -96,11 +118,11 @@ impl<'a> Bench<'a> {
     /// Runs the control of a green check, on a tree of its own. `None`: it was
     /// cancelled.
     pub fn control(&mut self, check: &CheckPolicy) -> Result<Option<Control>, Fault> {
-        self.begin(Begin::Clean)?;
+        self.start(Start::Clean)?;
         let run = self.after_setup(&check.control, Some(NOT_STARTED));
         let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };
         let mut control = checked.control(output);
-        if self.shop.is_weak(Defence::Control) {
+        if self.resources.is_weak(Defence::Control) {
             control.exit_code = Some(1);
         }
         Ok(Some(control))
@@ -108,29 +130,29 @@ impl<'a> Bench<'a> {
 
     /// Of what the base's own code left, the baseline keeps the caches.
     pub fn keep_cache(&self) -> Result<(), Fault> {
-        let shared = self.shop.is_weak(Defence::Cache) && self.on.purpose == Purpose::Task;
-        let Some(cache) = self.cache.as_ref().filter(|_| self.on.purpose == Purpose::Baseline || shared)
+        let shared = self.resources.is_weak(Defence::Cache) && self.target.purpose == Purpose::Task;
+        let Some(cache) = self.cache.as_ref().filter(|_| self.target.purpose == Purpose::Baseline || shared)
         else {
             return Ok(());
         };
-        let from = self.place.written();
+        let from = self.dirs.written();
         cache.keep(&from).map_err(|error| file_fault(&from, &error))
     }
 
     pub fn finish(&self) -> Result<(), Fault> {
-        self.place.leave(self.shop);
-        match self.cache.as_ref().filter(|_| self.on.purpose == Purpose::Baseline) {
+        self.dirs.leave(self.resources);
+        match self.cache.as_ref().filter(|_| self.target.purpose == Purpose::Baseline) {
             Some(cache) => cache.seal().map_err(|error| fault(&error)),
             None => Ok(()),
         }
     }
 
-    fn begin(&mut self, begin: Begin) -> Result<(), Fault> {
-        match begin {
-            Begin::Left => self.place.go_on().map(|_| ()),
-            Begin::Clean => {
+    fn start(&mut self, start: Start) -> Result<(), Fault> {
+        match start {
+            Start::FromPrevious => self.dirs.go_on().map(|_| ()),
+            Start::Clean => {
                 self.bring()?;
-                self.place.discard()?;
+                self.dirs.discard()?;
                 self.lend_cache()
             }
         }
@@ -140,9 +162,9 @@ impl<'a> Bench<'a> {
     /// tree; without one it is compared, file by file, before every check. The
     /// last look begins by hashing everything anew.
     fn bring(&mut self) -> Result<(), Fault> {
-        let (vault, tree) = (&self.shop.vault, self.on.tree);
-        let anew = self.on.purpose == Purpose::Final && !std::mem::replace(&mut self.rehashed, true);
-        let brought = match (anew, self.shop.overlay) {
+        let (vault, tree) = (&self.resources.vault, self.target.tree);
+        let anew = self.target.purpose == Purpose::Final && !std::mem::replace(&mut self.rehashed, true);
+        let brought = match (anew, self.resources.overlay) {
             (true, _) => self.checkout.rehash_and_rewrite(vault, tree),
             (false, true) => self.checkout.bring_to(vault, tree),
             (false, false) => self.checkout.verify_and_rewrite(vault, tree),
@@ -152,11 +174,11 @@ impl<'a> Bench<'a> {
 
     fn lend_cache(&self) -> Result<(), Fault> {
         let Some(cache) = &self.cache else { return Ok(()) };
-        let to = self.place.go_on()?;
-        let lend = Lend { to: &to, tree: &self.place.tree, changed: &self.changed };
-        let lent = match self.on.purpose {
+        let to = self.dirs.go_on()?;
+        let lend = Lend { to: &to, tree: &self.dirs.tree, changed: &self.changed };
+        let lent = match self.target.purpose {
             Purpose::Baseline => cache.lend_unsealed(lend),
-            Purpose::Task if self.shop.is_weak(Defence::Cache) => cache.lend_unsealed(lend),
+            Purpose::Task if self.resources.is_weak(Defence::Cache) => cache.lend_unsealed(lend),
             Purpose::Task | Purpose::Final => cache.lend(lend),
         };
         lent.map(|_| ()).map_err(|error| file_fault(&to, &error))
@@ -164,34 +186,34 @@ impl<'a> Bench<'a> {
 
     fn run(&mut self, check: &CheckPolicy, run: &str) -> Result<Option<(Checked, BlobId)>, Fault> {
         self.number += 1;
-        self.place.clear(self.shop, self.number)?;
-        let network = &self.job.policy.gate.network;
+        self.dirs.clear(self.resources, self.number)?;
+        let network = &self.request.policy.gate.network;
         let gate = GateRun {
             checks: &[],
-            cwd: &self.place.cwd,
+            cwd: &self.dirs.cwd,
             env: &self.env,
-            confinement: &self.shop.confine.confinement(network, &self.place.own),
-            resources: self.shop.confine.resources,
-            attempts: &self.place.attempts,
+            confinement: &self.resources.confine.confinement(network, &self.dirs.private),
+            resources: self.resources.confine.resources,
+            attempts: &self.dirs.attempts,
             name: NAME,
-            spawner: &self.shop.spawner,
-            redactor: &self.shop.redactor,
-            shell: &self.shop.shell,
+            spawner: &self.resources.spawner,
+            redactor: &self.resources.redactor,
+            shell: &self.resources.shell,
         };
         let order = CheckCommand { check: &check.name, run, timeout: check.timeout, number: self.number };
-        let checked = run_command(&gate, &order, &mut |canceller| self.shop.started(canceller));
-        let Some(checked) = checked.filter(|_| !self.shop.was_stopped()) else { return Ok(None) };
-        let output = output(self.shop, &checked)?;
-        self.place.clear(self.shop, self.number)?;
+        let checked = run_command(&gate, &order, &mut |canceller| self.resources.started(canceller));
+        let Some(checked) = checked.filter(|_| !self.resources.was_stopped()) else { return Ok(None) };
+        let output = output(self.resources, &checked)?;
+        self.dirs.clear(self.resources, self.number)?;
         Ok(Some((checked, output)))
     }
 
     /// A command with what the operator says must come first, in the same
     /// shell. `failing` is the exit code where that fails, if not its own.
     fn after_setup(&self, run: &str, failing: Option<i32>) -> String {
-        let policy = &self.job.policy.workspace;
+        let policy = &self.request.policy.workspace;
         let copies = policy.copy.iter().map(|file| {
-            let (from, to) = (self.shop.surroundings.project.join(file), PathBuf::from(file));
+            let (from, to) = (self.resources.surroundings.project.join(file), PathBuf::from(file));
             let dir =
                 to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
             format!("mkdir -p {} && cp -p {} {}", quoted(dir), quoted(&from), quoted(&to))
@@ -207,14 +229,14 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn output(shop: &Workshop, checked: &Checked) -> Result<BlobId, Fault> {
+fn output(resources: &EffectResources, checked: &Checked) -> Result<BlobId, Fault> {
     if checked.survivors > 0 {
         let detail = format!("{} processes of check {} cannot be ended", checked.survivors, checked.check);
         return Err(Fault { reason: Reason::EffectFailed, detail });
     }
     let mut bytes = captured(checked.stdout.as_ref())?;
     bytes.extend(captured(checked.stderr.as_ref())?);
-    shop.blobs.put(bytes)
+    resources.blobs.put(bytes)
 }
 
 fn path_of(path: &windlass_workspace::BString) -> PathBuf {
