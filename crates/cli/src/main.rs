@@ -15,7 +15,7 @@ mod signals;
 
 use std::process::ExitCode;
 
-use crate::show::out::{complain, say};
+use crate::show::out::complain;
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -27,10 +27,6 @@ fn main() -> ExitCode {
         Some(_) | None => {}
     }
     exit::reset_broken_pipe();
-    if is_version_alone() {
-        say!("windlass {}", env!("CARGO_PKG_VERSION"));
-        return ExitCode::SUCCESS;
-    }
     let args = args::Args::parse();
     #[cfg(feature = "failpoints")]
     let _points = fail::FailScenario::setup();
@@ -41,10 +37,4 @@ fn main() -> ExitCode {
             failure.exit.into()
         }
     }
-}
-
-/// The one question that needs no table of every verb and option.
-fn is_version_alone() -> bool {
-    let mut words = std::env::args_os().skip(1);
-    words.next().is_some_and(|word| word == "--version" || word == "-V") && words.next().is_none()
 }

@@ -1,10 +1,10 @@
 //! What agents and checks may reach on this machine, and how it is proven that
 //! they reach nothing else.
 
-mod untouched;
-
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_core::policy::{
@@ -256,16 +256,19 @@ impl PrivateDirs {
     /// Empty, also where nothing is confined.
     pub fn empty(dir: PathBuf) -> io::Result<Self> {
         let dirs = Self::at(dir);
-        untouched::clear(&dirs.dir, &[dirs.home(), dirs.scratch()])?;
+        remove(&dirs.dir)?;
+        create(&dirs.home())?;
+        create(&dirs.scratch())?;
         Ok(dirs)
     }
 
     /// With the home as it was left; temporary files are not kept.
     pub fn with_kept_home(dir: PathBuf) -> io::Result<Self> {
         let dirs = Self::at(dir);
-        remove_tree(&dirs.seeded())?;
-        untouched::make(&dirs.home())?;
-        untouched::renew(&dirs.scratch())?;
+        remove(&dirs.seeded())?;
+        remove(&dirs.scratch())?;
+        create(&dirs.home())?;
+        create(&dirs.scratch())?;
         Ok(dirs)
     }
 
@@ -379,6 +382,20 @@ impl Confine {
         }
         env
     }
+}
+
+/// Whatever is there: an agent may have put a file or a link in its place.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => remove_tree(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn create(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
 fn policy_names(reach: &Reach, path: &Path) -> bool {

@@ -12,8 +12,6 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use rustix::fs::{IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags};
-use rustix::io::Errno;
 use windlass_core::id::LoopName;
 
 use crate::mount;
@@ -103,13 +101,11 @@ impl StateDir {
     }
 
     fn lay_out(&self) -> io::Result<()> {
-        keep_apart(&self.0);
         for kind in KINDS {
             let dir = self.0.join(kind);
             if !dir.is_dir() {
                 create_private(&dir)?;
             }
-            keep_apart(&dir);
         }
         Ok(())
     }
@@ -254,18 +250,6 @@ fn plain_basename(name: &OsStr) -> String {
 
 pub(crate) fn create_private(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(dir)
-}
-
-/// Says that the directories in this one have nothing to do with one another. ext4 then puts each in a region of its
-/// own, where what one removes does not slow down what another makes; others have no use for it.
-fn keep_apart(dir: &Path) {
-    let flag = || {
-        let dir = rustix::fs::open(dir, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let flags = ioctl_getflags(&dir)?;
-        if flags.contains(IFlags::TOPDIR) { Ok(()) } else { ioctl_setflags(&dir, flags | IFlags::TOPDIR) }
-    };
-    // Nothing depends on it.
-    let _: Result<(), Errno> = flag();
 }
 
 fn probe_writable(dir: &Path) -> io::Result<()> {

@@ -117,25 +117,6 @@ pub(crate) struct Invocation {
     truncate: bool,
 }
 
-/// A run of git that waits for what it is told.
-pub(crate) struct Begun {
-    invocation: Invocation,
-    child: Child,
-}
-
-impl Begun {
-    /// As much as for [`Invocation::stdin`].
-    pub(crate) fn finish(self, stdin: &[u8]) -> Result<Printed, GitError> {
-        debug_assert!(stdin.len() <= 4096);
-        self.invocation.finish(self.child, stdin)
-    }
-
-    /// It is told nothing, and has done nothing.
-    pub(crate) fn give_up(mut self) {
-        end(&mut self.child);
-    }
-}
-
 /// What a run printed; `truncated` only where the caller asked for a cut.
 pub(crate) struct Printed {
     pub stdout: Vec<u8>,
@@ -221,18 +202,10 @@ impl Invocation {
 
     pub(crate) fn run(mut self) -> Result<Printed, GitError> {
         let stdin = std::mem::take(&mut self.stdin);
-        self.begin(if stdin.is_empty() { Stdio::null() } else { Stdio::piped() })?.finish(&stdin)
-    }
-
-    /// Starts it before it is known what it will be told; it waits for that.
-    pub(crate) fn start(self) -> Result<Begun, GitError> {
-        self.begin(Stdio::piped())
-    }
-
-    fn begin(mut self, stdin: Stdio) -> Result<Begun, GitError> {
-        self.command.args(&self.words).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let input = if stdin.is_empty() { Stdio::null() } else { Stdio::piped() };
+        self.command.args(&self.words).stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.command.spawn().map_err(|source| spawn_error(&self.argv(), source))?;
-        Ok(Begun { invocation: self, child })
+        self.finish(child, &stdin)
     }
 
     fn finish(self, mut child: Child, stdin: &[u8]) -> Result<Printed, GitError> {

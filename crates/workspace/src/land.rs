@@ -10,7 +10,7 @@ use gix_object::tree::EntryKind;
 use windlass_core::id::CommitId;
 
 use crate::fault::{FileFault, abort_point};
-use crate::git::{Begun, GitError};
+use crate::git::GitError;
 use crate::id::{BadId, commit_id, commit_oid, parse};
 use crate::loose;
 use crate::objects::{ObjectError, ObjectStore, Reader};
@@ -73,33 +73,26 @@ pub fn land(to: &Repository, vault: &Vault, request: &LandRequest<'_>) -> Result
     let theirs = ObjectStore::open(&objects_dir)?;
     let mut transfer = Transfer { ours: vault.reader(), theirs: theirs.reader(), missing: Vec::new() };
     transfer.history(to, commit_oid(request.commit)?)?;
-    // It takes longer to start than the objects take to be written.
-    let git = start_git(to, request)?;
-    if let Err(error) = write_objects(&objects_dir, &mut transfer) {
-        git.give_up();
-        return Err(error);
-    }
+    write_objects(&objects_dir, &mut transfer)?;
     abort_point("workspace::before_ref");
-    let moved = git.finish(ref_move(request).as_bytes());
+    let moved = move_ref(to, request);
     abort_point("workspace::after_ref");
     match moved {
-        Ok(_) => Ok(Landed::Moved),
+        Ok(()) => Ok(Landed::Moved),
         Err(error) => explain(to, request, error),
     }
 }
 
-/// Waits to be told which ref to move. If we die before, it moves none.
-fn start_git(to: &Repository, request: &LandRequest<'_>) -> Result<Begun, GitError> {
+/// From where it must be, or from nowhere.
+fn move_ref(to: &Repository, request: &LandRequest<'_>) -> Result<(), GitError> {
+    let old = request.expected.map_or_else(|| "0".repeat(40), |commit| commit.to_string());
+    let update = format!("update {}\0{}\0{old}\0", request.branch, request.commit);
     to.quiet(&["update-ref", "--create-reflog", "-m", request.reflog, "--stdin", "-z"])
         .env("GIT_COMMITTER_NAME", &request.identity.name)
         .env("GIT_COMMITTER_EMAIL", &request.identity.email)
-        .start()
-}
-
-/// From where it must be, or from nowhere.
-fn ref_move(request: &LandRequest<'_>) -> String {
-    let old = request.expected.map_or_else(|| "0".repeat(40), |commit| commit.to_string());
-    format!("update {}\0{}\0{old}\0", request.branch, request.commit)
+        .stdin(update.into_bytes())
+        .run()
+        .map(|_| ())
 }
 
 /// Why the ref did not move, asked only then: the usual case is one process.

@@ -1,3 +1,4 @@
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use windlass_core::policy::ResourcePolicy;
@@ -153,4 +154,52 @@ fn nothing_that_leads_to_a_place_of_the_host_is_lent_to_an_image() {
             (Some("TMPDIR"), Path::new("/state/own/scratch")),
         ]
     );
+}
+
+#[test]
+fn what_an_agent_did_to_its_directories_does_not_last() {
+    let deeds: [fn(&Path); 6] = [
+        |home| fs::write(home.join("planted"), "x").unwrap(),
+        |home| fs::set_permissions(home, fs::Permissions::from_mode(0o000)).unwrap(),
+        |home| fs::File::open(home).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap(),
+        |home| fs::create_dir_all(home.join("deep/below")).unwrap(),
+        |home| fs::write(home.parent().unwrap().join("seeded"), "x").unwrap(),
+        |home| {
+            fs::remove_dir(home).unwrap();
+            fs::write(home, "no directory").unwrap();
+        },
+    ];
+    for (nth, deed) in deeds.into_iter().enumerate() {
+        let root = tempfile::tempdir().unwrap();
+        let private = PrivateDirs::empty(root.path().join("own")).unwrap();
+        deed(&private.home());
+        let private = PrivateDirs::empty(root.path().join("own")).unwrap();
+        assert_eq!(fs::read_dir(private.home()).unwrap().count(), 0, "deed {nth}");
+        assert_eq!(fs::read_dir(root.path().join("own")).unwrap().count(), 2, "deed {nth}");
+        let found = fs::metadata(private.home()).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, 0o700, "deed {nth}");
+        assert!(found.modified().unwrap() > std::time::SystemTime::UNIX_EPOCH, "deed {nth}");
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_a_directory_is_replaced_and_not_followed() {
+    let root = tempfile::tempdir().unwrap();
+    let victim = root.path().join("victim");
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("kept"), "x").unwrap();
+    let private = PrivateDirs::empty(root.path().join("own")).unwrap();
+    for place in [private.home(), private.scratch()] {
+        fs::remove_dir(&place).unwrap();
+        symlink(&victim, &place).unwrap();
+    }
+    let kept = PrivateDirs::with_kept_home(root.path().join("own")).unwrap();
+    assert!(fs::symlink_metadata(kept.scratch()).unwrap().is_dir());
+    let private = PrivateDirs::empty(root.path().join("own")).unwrap();
+    assert!(fs::symlink_metadata(private.home()).unwrap().is_dir());
+    fs::remove_dir_all(root.path().join("own")).unwrap();
+    symlink(&victim, root.path().join("own")).unwrap();
+    let private = PrivateDirs::empty(root.path().join("own")).unwrap();
+    assert!(fs::symlink_metadata(private.home().parent().unwrap()).unwrap().is_dir());
+    assert!(victim.join("kept").exists());
 }
