@@ -11,6 +11,7 @@ mod snapshot;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,7 +31,7 @@ use windlass_core::usage::{Session, Usage};
 use windlass_gate::Protection;
 use windlass_process::{Canceller, Spawner};
 use windlass_redact::Redactor;
-use windlass_store::{Store, VaultDir};
+use windlass_store::{BlobError, Store, StoreError, VaultDir};
 use windlass_workspace::{Checkout, Git, Repository, Space, Vault};
 
 use crate::confine::Confine;
@@ -257,21 +258,55 @@ fn test_point(_name: &str) {
 
 /// A full disk is a pause with its own name; anything else is what it says.
 fn fault(error: &(dyn std::error::Error + 'static)) -> Fault {
-    let mut link = Some(error);
-    while let Some(cause) = link {
-        let full = cause.downcast_ref::<std::io::Error>().is_some_and(|error| {
-            matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
-        });
-        if full || cause.to_string().contains("No space left on device") {
-            return Fault { reason: Reason::DiskFull, detail: error.to_string() };
-        }
-        link = cause.source();
-    }
-    Fault { reason: Reason::EffectFailed, detail: error.to_string() }
+    let causes = std::iter::successors(Some(error), |cause| cause.source());
+    let reason = if causes.into_iter().any(is_disk_full) { Reason::DiskFull } else { Reason::EffectFailed };
+    Fault { reason, detail: error.to_string() }
+}
+
+fn is_disk_full(error: &(dyn std::error::Error + 'static)) -> bool {
+    let io = error.downcast_ref::<io::Error>().is_some_and(|error| {
+        matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    });
+    let blob = error.downcast_ref::<BlobError>().is_some_and(|error| {
+        matches!(error, BlobError::Full { .. } | BlobError::Store(StoreError::Full { .. }))
+    });
+    io || blob || matches!(error.downcast_ref(), Some(StoreError::Full { .. }))
 }
 
 fn file_fault(path: &std::path::Path, error: &std::io::Error) -> Fault {
     let mut fault = fault(error);
     fault.detail = format!("{}: {error}", path.display());
     fault
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot do it")]
+    struct Wrapped(#[source] io::Error);
+
+    #[test]
+    fn a_full_disk_is_known_by_the_kind_of_the_error() {
+        let path = PathBuf::from("/v");
+        let full: [&(dyn std::error::Error + 'static); 5] = [
+            &io::Error::from(io::ErrorKind::StorageFull),
+            &Wrapped(io::ErrorKind::QuotaExceeded.into()),
+            &BlobError::Full { path: path.clone() },
+            &BlobError::Store(StoreError::Full { path: path.clone() }),
+            &StoreError::Full { path: path.clone() },
+        ];
+        for error in full {
+            assert_eq!(fault(error).reason, Reason::DiskFull, "{error:?}");
+        }
+        let other: [&(dyn std::error::Error + 'static); 3] = [
+            &io::Error::from(io::ErrorKind::NotFound),
+            &io::Error::other("a check printed: No space left on device"),
+            &StoreError::Stopped { path },
+        ];
+        for error in other {
+            assert_eq!(fault(error).reason, Reason::EffectFailed, "{error:?}");
+        }
+    }
 }

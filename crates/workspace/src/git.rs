@@ -38,6 +38,9 @@ pub enum GitError {
     Spawn { argv: String, source: io::Error },
     #[error("{argv} ended with {status}: {stderr}")]
     Failed { argv: String, status: ExitStatus, stderr: String },
+    /// Git says so in words only; its cause is of the kind that any other full disk has.
+    #[error("{argv} ended with {status}: {stderr}")]
+    DiskFull { argv: String, status: ExitStatus, stderr: String, source: io::Error },
     #[error("{argv} did not end within {} s", limit.as_secs())]
     TimedOut { argv: String, limit: Duration },
     #[error("{argv} printed more than {limit} bytes")]
@@ -224,7 +227,10 @@ impl Invocation {
             }
             Ok(Followed { stderr, status: Some(status), .. }) => {
                 let stderr = String::from_utf8_lossy(&stderr).trim_end().to_owned();
-                Err(GitError::Failed { argv, status, stderr })
+                Err(match full_disk(&stderr) {
+                    Some(source) => GitError::DiskFull { argv, status, stderr, source },
+                    None => GitError::Failed { argv, status, stderr },
+                })
             }
             Ok(Followed { stdout, status: None, .. }) => {
                 end(&mut child);
@@ -362,6 +368,15 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
+/// The words of strerror(3) in the locale C, which every run of git has.
+fn full_disk(stderr: &str) -> Option<io::Error> {
+    const WORDS: [(&str, io::ErrorKind); 2] = [
+        ("No space left on device", io::ErrorKind::StorageFull),
+        ("Disk quota exceeded", io::ErrorKind::QuotaExceeded),
+    ];
+    WORDS.iter().find(|(words, _)| stderr.contains(words)).map(|(_, kind)| (*kind).into())
+}
+
 fn spawn_error(argv: &str, source: io::Error) -> GitError {
     GitError::Spawn { argv: argv.to_owned(), source }
 }
@@ -407,6 +422,20 @@ mod tests {
         match git.isolated(dir.path()).args(["show", "HEAD"]).run() {
             Err(GitError::Failed { argv, stderr, .. }) => {
                 assert_eq!((argv.as_str(), stderr.as_str()), ("git show HEAD", "oops"))
+            }
+            Ok(_) | Err(_) => panic!("it failed otherwise, or not at all"),
+        }
+    }
+
+    #[test]
+    fn a_full_disk_that_git_tells_of_is_an_error_of_its_own_kind() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let script = "echo 'error: unable to write file x: No space left on device' >&2; exit 128";
+        let git = pretend(dir.path(), script);
+        match git.isolated(dir.path()).args(["show", "HEAD"]).run() {
+            Err(GitError::DiskFull { source, stderr, .. }) => {
+                assert_eq!(source.kind(), io::ErrorKind::StorageFull);
+                assert!(stderr.contains("unable to write"), "{stderr}");
             }
             Ok(_) | Err(_) => panic!("it failed otherwise, or not at all"),
         }
