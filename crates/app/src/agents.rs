@@ -5,14 +5,14 @@ use std::path::Path;
 use windlass_agent::registry;
 use windlass_core::input::AttemptResult;
 use windlass_core::policy::{AgentPolicy, Policy};
-use windlass_driver::agents::{self, Seen};
+use windlass_driver::agents::{self, AgentStatus, Probe};
 
 use crate::error::Classify as _;
 use crate::{AppError, Caller, OpenProject, PolicyArguments};
 
 /// Every agent that windlass knows, the best first. They say their versions below `scratch`.
-pub fn agents(directory: &Path, caller: &Caller, scratch: &Path) -> Vec<Seen> {
-    agents::look(&caller.surroundings(directory), scratch)
+pub fn agents(directory: &Path, caller: &Caller, scratch: &Path) -> Vec<AgentStatus> {
+    agents::installed_agents(&caller.surroundings(directory), scratch)
 }
 
 /// Calls one for real, with the keys of `[agent]` where that is the one.
@@ -35,5 +35,7 @@ pub fn probe(
     let named = [&policy.agent].into_iter().chain(policy.roles.values()).find(|agent| agent.adapter == name);
     let plain = AgentPolicy { adapter: name.to_owned(), ..AgentPolicy::default() };
     let agent = named.cloned().unwrap_or(plain);
-    agents::probe(&agent, &policy, (&caller.surroundings(directory), scratch), &|_| {}).or_broken()
+    let surroundings = caller.surroundings(directory);
+    let probe = Probe { agent: &agent, policy: &policy, surroundings: &surroundings, scratch };
+    agents::probe(&probe, &|_| {}).or_broken()
 }

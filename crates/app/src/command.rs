@@ -4,7 +4,7 @@ use windlass_core::command::{Command, DoneWords, NextStep};
 use windlass_core::id::LoopName;
 use windlass_driver::Interrupts;
 use windlass_driver::drive_loop::SiteWorlds;
-use windlass_driver::machine::Unwatched;
+use windlass_driver::local_world::Unwatched;
 use windlass_driver::operate::{self, Answer};
 
 use crate::error::Classify as _;

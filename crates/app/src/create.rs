@@ -6,7 +6,7 @@ use windlass_core::id::{LoopName, Seq, TaskId};
 use windlass_core::input::Asked;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::View;
-use windlass_driver::setup::{self, Founding, Proposed};
+use windlass_driver::setup::{self, NewLoop, Proposed};
 use windlass_plan::goal::GOAL_TASK;
 use windlass_plan::{PlanError, Planned};
 use windlass_store::ReadStore;
@@ -84,7 +84,7 @@ impl OpenProject {
     pub fn create(&self, proposed: Proposed) -> Result<LoopName, AppError> {
         let name = proposed.name.clone();
         self.state.create_checked().or_refused()?;
-        setup::found(&self.store()?, proposed).map_err(|error| {
+        setup::create(&self.store()?, proposed).map_err(|error| {
             let kind = if error.is_of_the_base() { ErrorKind::Refused } else { ErrorKind::Broken };
             AppError::new(kind, &error).with_hints(error.hints())
         })?;
@@ -164,7 +164,7 @@ impl OpenProject {
         let planned = self.plan(request, &policy.plan.source)?;
         let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
         planned.check_names(&checks).map_err(bad_plan)?;
-        let founding = Founding {
+        let founding = NewLoop {
             name,
             base: request.base.clone(),
             policy,

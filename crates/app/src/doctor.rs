@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use windlass_driver::setup::{self, Found};
+use windlass_driver::setup::{self, DoctorRow};
 
 use crate::{AppError, Caller, OpenProject, PolicyArguments};
 
 /// What was looked at, in order.
 pub struct DoctorReport {
-    pub rows: Vec<Found>,
+    pub rows: Vec<DoctorRow>,
 }
 
 impl DoctorReport {
@@ -25,7 +25,7 @@ pub fn doctor(directory: &Path, caller: &Caller, scratch: &Path) -> DoctorReport
     // A policy that cannot be read is for `run` to refuse.
     let policy = caller.policy(top, &PolicyArguments::default()).map(|resolved| resolved.policy);
     let surroundings = caller.surroundings(directory);
-    let mut rows = setup::examine(&policy.unwrap_or_default().sandbox, &surroundings, scratch);
+    let mut rows = setup::doctor(&policy.unwrap_or_default().sandbox, &surroundings, scratch);
     match &opened {
         Ok(place) => rows.extend(of_project(place)),
         Err(error) => rows.push(needed("repository", Err(error.to_string()))),
@@ -33,7 +33,7 @@ pub fn doctor(directory: &Path, caller: &Caller, scratch: &Path) -> DoctorReport
     DoctorReport { rows }
 }
 
-fn of_project(place: &OpenProject) -> [Found; 3] {
+fn of_project(place: &OpenProject) -> [DoctorRow; 3] {
     let state = place.state.check().map(|()| place.state.root().display().to_string());
     [
         needed("repository", Ok(place.project.top.display().to_string())),
@@ -50,7 +50,7 @@ fn records(place: &OpenProject) -> Result<String, AppError> {
     Ok(place.vault.root().display().to_string())
 }
 
-fn needed(what: &str, looked: Result<String, String>) -> Found {
+fn needed(what: &str, looked: Result<String, String>) -> DoctorRow {
     let ok = looked.is_ok();
-    Found { what: what.to_owned(), ok, needed: true, detail: looked.unwrap_or_else(|why| why) }
+    DoctorRow { what: what.to_owned(), ok, needed: true, detail: looked.unwrap_or_else(|why| why) }
 }

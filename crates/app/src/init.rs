@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use windlass_config::{PROJECT_FILE, detect, project_file};
-use windlass_driver::agents::{self, Login, Seen};
+use windlass_driver::agents::{self, AgentStatus, Login};
 use windlass_driver::{project, setup};
 
 use crate::error::Classify as _;
@@ -27,7 +27,7 @@ pub struct InitReport {
     pub new_repository: Option<PathBuf>,
     pub written: Vec<PathBuf>,
     /// The agent that windlass.toml names.
-    pub agent: Option<Seen>,
+    pub agent: Option<AgentStatus>,
 }
 
 /// Nothing is changed if it is refused. Agents say their versions below `scratch`.
@@ -53,7 +53,7 @@ pub fn init(
         make_repository(&top, caller)?;
     }
     let proposal = detect(&top).or_broken()?;
-    let agent = best(agents::look(&caller.surroundings(&top), scratch));
+    let agent = best(agents::installed_agents(&caller.surroundings(&top), scratch));
     write(&file, &project_file(&proposal, agent.as_ref().map(|agent| agent.name)))?;
     let mut written = vec![file];
     if !top.join("tasks").exists() {
@@ -77,8 +77,8 @@ fn first_task(prompt: Option<&str>) -> String {
 }
 
 /// One that is signed in before one that is not.
-fn best(found: Vec<Seen>) -> Option<Seen> {
-    let mut installed: Vec<Seen> = found.into_iter().filter(|agent| agent.program.is_some()).collect();
+fn best(found: Vec<AgentStatus>) -> Option<AgentStatus> {
+    let mut installed: Vec<AgentStatus> = found.into_iter().filter(|agent| agent.program.is_some()).collect();
     installed.sort_by_key(|agent| agent.login == Login::None);
     installed.into_iter().next()
 }

@@ -8,8 +8,8 @@ use windlass_config::Resolved;
 use windlass_core::id::LoopName;
 use windlass_core::view::{Owner, View};
 use windlass_driver::drive_loop::LoopSite;
+use windlass_driver::orphaned_data::OrphanedData;
 use windlass_driver::project::{self, Project, ProjectError};
-use windlass_driver::remains::Remains;
 use windlass_driver::surroundings::Surroundings;
 use windlass_driver::trail;
 use windlass_store::{LogHead, LoopRow, ReadStore, StateDir, Store, VaultDir};
@@ -83,13 +83,13 @@ impl OpenProject {
     /// The records, for reading; none if windlass was never used here. A loop
     /// that left something and is not on record is a loss, and is told as one.
     pub fn reader(&self) -> Result<Option<Arc<dyn ReadStore>>, AppError> {
-        let remains = Remains::look(&self.project.top, &self.vault);
+        let remains = OrphanedData::scan(&self.project.top, &self.vault);
         let reader = windlass_store::open_read(&self.vault).or_broken()?;
         let known = match &reader {
             Some(reader) => reader.loops().or_broken()?.into_iter().map(|row| row.name).collect(),
             None => Vec::new(),
         };
-        match remains.unrecorded(&known) {
+        match remains.unknown_loop(&known) {
             Some(refusal) => Err(AppError::broken(refusal)),
             None => Ok(reader),
         }

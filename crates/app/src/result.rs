@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::view::View;
 use windlass_driver::prove::{self, Proof, Rerun};
-use windlass_driver::setup::{self, Taken};
+use windlass_driver::setup::{self, TakeOutcome};
 use windlass_driver::trail;
 
 use crate::error::Classify as _;
@@ -12,7 +12,7 @@ use crate::{AppError, OpenProject, StoredLoop};
 
 impl OpenProject {
     /// Brings a loop's branch into the operator's checkout, if that is plain.
-    pub fn take(&self, view: &View) -> Result<Taken, AppError> {
+    pub fn take(&self, view: &View) -> Result<TakeOutcome, AppError> {
         let name = &view.name;
         if view.commit.is_none() {
             return Err(AppError::refused(format!("{name} has landed nothing yet"))
@@ -27,7 +27,7 @@ impl OpenProject {
             return Err(AppError::refused("`windlass prove --rerun` inside an attempt of a loop is refused")
                 .hint("an attempt does its task; it runs no gate"));
         }
-        let asked = prove::Asked {
+        let asked = prove::ProofRequest {
             name: stored.name.clone(),
             surroundings: self.surroundings(),
             project: self.project.clone(),

@@ -5,7 +5,7 @@ use windlass_core::input::Asked;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::{Status, View};
 use windlass_driver::drive_loop::{self, SiteWorlds};
-use windlass_driver::machine::Observer;
+use windlass_driver::local_world::Observer;
 use windlass_driver::{Ended, Interrupts};
 
 use crate::{AppError, ErrorKind, OpenProject};

@@ -57,6 +57,7 @@ impl PolicyFormat {
                 origins.insert(key.name.to_owned(), value.origin);
             }
         }
+        policy.brief.forget_unwritten();
         for key in &self.agent_keys {
             if let Some(value) = values.agents.remove(&(None, key.name)) {
                 (value.change)(&mut policy.agent);

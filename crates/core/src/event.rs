@@ -35,7 +35,6 @@ pub enum CommandAnswer {
 
 impl Decision {
     /// What this decision answers to a command; nothing if it did not take it.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "one event is a refusal")]
     pub fn answer_to(&self, command: CommandId) -> Option<CommandAnswer> {
         let is_it =
             |event: &Event| matches!(event, Event::CommandTaken { command: id, .. } if *id == command);

@@ -45,12 +45,6 @@ impl Policy {
         self.roles.get(&role).unwrap_or(&self.agent)
     }
 
-    /// What a model used, with its cost where its agent did not say and the policy does.
-    pub fn priced(&self, model: &str, used: &Usage) -> Usage {
-        let price = || self.prices.get(model).map(|price| price.of(used));
-        Usage { cost_micro_usd: used.cost_micro_usd.or_else(price), ..*used }
-    }
-
     /// The roles whose agents a loop under this policy calls.
     pub fn needed_roles(&self) -> Vec<Role> {
         let reviews = self.review.tasks || self.review.whole;
@@ -417,6 +411,11 @@ impl BriefPolicy {
 
     pub fn part_mut(&mut self, part: BriefPart) -> &mut OwnText {
         self.0.entry(part).or_default()
+    }
+
+    /// An empty file is windlass's own text, as no file is.
+    pub fn forget_unwritten(&mut self) {
+        self.0.retain(|_, own| !own.file.is_empty());
     }
 
     /// Each part that the operator wrote.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::policy::Role;
+use crate::policy::{Policy, Role};
 
 /// Five token buckets that share no token, and the cost; of one attempt, or a
 /// sum of them.
@@ -138,6 +138,14 @@ pub const MODELS: usize = 32;
 
 const NOT_NAMED: &str = "not named";
 const OTHER_MODELS: &str = "other models";
+
+impl Policy {
+    /// What a model used, with its cost where its agent did not say and the policy does.
+    pub fn priced(&self, model: &str, used: &Usage) -> Usage {
+        let price = || self.prices.get(model).map(|price| price.of(used));
+        Usage { cost_micro_usd: used.cost_micro_usd.or_else(price), ..*used }
+    }
+}
 
 /// The sum of what was reported, and how many attempts reported nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -239,7 +239,7 @@ mod tests {
             ("---\ntitle: a\ndependson: b\n---", "3:1: unknown key `dependson`; did you mean `depends_on`?"),
             (
                 "---\ncolour: b\n---",
-                "2:1: unknown key `colour`; known keys: title, depends_on, priority, allow, checks, acceptance",
+                "2:1: unknown key `colour`; known keys: title, depends_on, priority, allow, checks, acceptance, done",
             ),
             (
                 "---\nThe parser.\n---",

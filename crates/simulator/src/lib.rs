@@ -24,5 +24,5 @@ mod world;
 
 pub use audit::Audit;
 pub use options::{Agents, Crash, Operator, Options};
-pub use simulation::{Broken, End, Trace, simulate};
+pub use simulation::{Broken, LoopEnd, Trace, simulate};
 pub use speed::throughput;

@@ -15,7 +15,7 @@ use windlass_store::{Inbox, NewCommand, Store};
 
 use crate::chance::Chance;
 use crate::options::Operator;
-use crate::simulation::{Books, End, loop_name};
+use crate::simulation::{Books, LoopEnd, loop_name};
 use crate::storage::locked;
 use crate::world::SimulatedWorlds;
 
@@ -47,7 +47,7 @@ impl Books {
 pub(crate) fn between_drives(
     store: &Arc<dyn Store>,
     worlds: &mut SimulatedWorlds,
-    end: Option<End>,
+    end: Option<LoopEnd>,
 ) -> Result<bool, OperateError> {
     let commands = {
         let mut books = locked(&worlds.books);
@@ -58,10 +58,10 @@ pub(crate) fn between_drives(
         books.asked = asked;
         match end {
             None => at_rest(&mut books),
-            Some(End::Paused) => paused(&mut books),
-            Some(End::Ended(OutcomeKind::Completed)) => None,
-            Some(End::Ended(OutcomeKind::Stopped)) => stopped(&mut books),
-            Some(End::Ended(_)) => restart(&mut books),
+            Some(LoopEnd::Paused) => paused(&mut books),
+            Some(LoopEnd::Ended(OutcomeKind::Completed)) => None,
+            Some(LoopEnd::Ended(OutcomeKind::Stopped)) => stopped(&mut books),
+            Some(LoopEnd::Ended(_)) => restart(&mut books),
         }
     };
     let Some(commands) = commands else { return Ok(false) };

@@ -33,7 +33,7 @@ const CRASHES: u32 = 30;
 
 /// How a simulated loop came to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum LoopEnd {
     Ended(OutcomeKind),
     Paused,
 }
@@ -41,7 +41,7 @@ pub enum End {
 #[derive(Debug)]
 pub struct Trace {
     pub seed: u64,
-    pub end: End,
+    pub end: LoopEnd,
     pub log: Vec<Decision>,
     pub state: State,
     /// What the branch holds at the end.
@@ -116,13 +116,13 @@ pub fn simulate(seed: u64, options: &Options) -> Result<Trace, Box<Broken>> {
 }
 
 /// Drives until the loop rests: ended, or paused with nobody to resume it.
-fn play(store: &Arc<dyn Store>, worlds: &mut SimulatedWorlds) -> Result<End, String> {
+fn play(store: &Arc<dyn Store>, worlds: &mut SimulatedWorlds) -> Result<LoopEnd, String> {
     loop {
         let asked = locked(&worlds.books).asked.clone();
         let end = match drive(store, &loop_name(), asked, worlds) {
             Ok(Ended::Interrupted) => None,
-            Ok(Ended::Paused(_)) => Some(End::Paused),
-            Ok(Ended::Outcome(outcome)) => Some(End::Ended(outcome.kind)),
+            Ok(Ended::Paused(_)) => Some(LoopEnd::Paused),
+            Ok(Ended::Outcome(outcome)) => Some(LoopEnd::Ended(outcome.kind)),
             Err(error) => {
                 locked(&worlds.books).came_to(&error)?;
                 None
@@ -284,13 +284,13 @@ impl Books {
     }
 
     /// What holds once a loop rests.
-    fn settled(&self, end: End) -> Result<(), String> {
+    fn settled(&self, end: LoopEnd) -> Result<(), String> {
         let ledger = &self.state.ledger;
         if (ledger.total, ledger.attempts_unknown) != (self.reported, self.unreported) {
             return Err("the ledger is not the sum of the reports that were appended".to_owned());
         }
         let head = self.state.head.landed.then_some(&self.state.head.commit);
-        if matches!(end, End::Ended(_)) && head != self.facts.branch.as_ref() {
+        if matches!(end, LoopEnd::Ended(_)) && head != self.facts.branch.as_ref() {
             return Err("the branch is not at the head".to_owned());
         }
         Ok(())

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use windlass_core::event::Event;
 use windlass_core::outcome::OutcomeKind;
-use windlass_simulator::{Crash, End, Options, Trace, simulate};
+use windlass_simulator::{Crash, LoopEnd, Options, Trace, simulate};
 
-const COMPLETED: End = End::Ended(OutcomeKind::Completed);
+const COMPLETED: LoopEnd = LoopEnd::Ended(OutcomeKind::Completed);
 
 #[test]
 fn honest_agents_complete() {

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// A longer line is not looked at: no end marker is that long.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-pub enum OutputLine {
+pub enum StreamLine {
     Blank,
     /// An object with a `type`.
     Event {
@@ -16,18 +16,18 @@ pub enum OutputLine {
     Other,
 }
 
-pub fn read(bytes: &[u8]) -> OutputLine {
+pub fn read(bytes: &[u8]) -> StreamLine {
     let bytes = bytes.trim_ascii();
     if bytes.is_empty() {
-        return OutputLine::Blank;
+        return StreamLine::Blank;
     }
     if bytes.len() > MAX_BYTES || bytes[0] != b'{' {
-        return OutputLine::Other;
+        return StreamLine::Other;
     }
-    let Ok(body) = serde_json::from_slice::<Value>(bytes) else { return OutputLine::Other };
+    let Ok(body) = serde_json::from_slice::<Value>(bytes) else { return StreamLine::Other };
     match body.get("type").and_then(Value::as_str).map(str::to_owned) {
-        Some(kind) => OutputLine::Event { kind, body },
-        None => OutputLine::Other,
+        Some(kind) => StreamLine::Event { kind, body },
+        None => StreamLine::Other,
     }
 }
 

@@ -9,7 +9,7 @@ use windlass_core::usage::{ModelUsage, Session, Usage, sum};
 use windlass_process::ProgramExit;
 
 use super::fault::{self, AgentFault, FaultReading};
-use super::line::{self, OutputLine};
+use super::line::{self, StreamLine};
 use super::story::Story;
 use super::{ProgramEnd, ReaderSetup, SessionStart, TurnEnding};
 use crate::{bound, report};
@@ -79,9 +79,9 @@ impl TurnState {
     /// The event of a line. What is no event is counted.
     pub fn event(&mut self, bytes: &[u8]) -> Option<(String, Value)> {
         match line::read(bytes) {
-            OutputLine::Blank => None,
-            OutputLine::Event { kind, body } => Some((kind, body)),
-            OutputLine::Other => {
+            StreamLine::Blank => None,
+            StreamLine::Event { kind, body } => Some((kind, body)),
+            StreamLine::Other => {
                 self.other_lines += 1;
                 None
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use windlass_driver::agents::{Login, Seen};
+use windlass_driver::agents::{AgentStatus, Login};
 
 use crate::args::AgentsArgs;
 use crate::exit::Exit;
@@ -35,7 +35,7 @@ pub fn agents(locations: &Locations, asked: &AgentsArgs) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
-fn words(agent: &Seen) -> String {
+fn words(agent: &AgentStatus) -> String {
     let Some(program) = &agent.program else { return "not in PATH".to_owned() };
     let version = agent.version.as_deref().unwrap_or("version unknown");
     let tried = if agent.tried { "" } else { " (never tried with windlass)" };
@@ -47,7 +47,7 @@ fn words(agent: &Seen) -> String {
     format!("{version}{tried}, {login}\n{:19}{}", "", program.display())
 }
 
-fn row(agent: &Seen) -> serde_json::Value {
+fn row(agent: &AgentStatus) -> serde_json::Value {
     let login = match agent.login {
         Login::Variable(name) => json!({ "variable": name }),
         Login::File(name) => json!({ "file": name }),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use windlass_app::doctor as examine;
-use windlass_driver::setup::Found;
+use windlass_driver::setup::DoctorRow;
 
 use crate::args::JsonArgs;
 use crate::exit::Exit;
@@ -17,7 +17,7 @@ pub fn doctor(locations: &Locations, asked: &JsonArgs) -> Result<Exit, Failure> 
     let report = examine(&locations.directory()?, &locations.caller()?, scratch.path());
     let sound = report.is_sound();
     if asked.json {
-        let row = |row: &Found| json!({ "what": row.what, "ok": row.ok, "needed": row.needed, "detail": row.detail });
+        let row = |row: &DoctorRow| json!({ "what": row.what, "ok": row.ok, "needed": row.needed, "detail": row.detail });
         let rows: Vec<Value> = report.rows.iter().map(row).collect();
         print_json::print(&json!({ "ok": sound, "checks": rows }));
     } else {

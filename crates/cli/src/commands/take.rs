@@ -1,6 +1,6 @@
 //! `windlass take`: the loop's branch into the operator's checkout.
 
-use windlass_driver::setup::Taken;
+use windlass_driver::setup::TakeOutcome;
 
 use crate::args::ExactLoopArgs;
 use crate::exit::Exit;
@@ -16,8 +16,8 @@ pub fn take(locations: &Locations, asked: &ExactLoopArgs) -> Result<Exit, Failur
     let taken = place.take(&view)?;
     if asked.json {
         let (done, command) = match &taken {
-            Taken::Done { .. } => (true, None),
-            Taken::ByHand { command, .. } => (false, Some(command)),
+            TakeOutcome::Done { .. } => (true, None),
+            TakeOutcome::ByHand { command, .. } => (false, Some(command)),
         };
         json::print(
             &serde_json::json!({ "loop": name, "branch": view.branch, "taken": done, "command": command }),
@@ -25,10 +25,10 @@ pub fn take(locations: &Locations, asked: &ExactLoopArgs) -> Result<Exit, Failur
         return Ok(if done { Exit::Done } else { Exit::Error });
     }
     match taken {
-        Taken::Done { commit } => {
+        TakeOutcome::Done { commit } => {
             say!("your checkout is at {} ({})", commit.as_str().get(..10).unwrap_or_default(), view.branch);
             Ok(Exit::Done)
         }
-        Taken::ByHand { why, command } => Err(Failure::error(why).hint(command)),
+        TakeOutcome::ByHand { why, command } => Err(Failure::error(why).hint(command)),
     }
 }

@@ -81,8 +81,7 @@ fn brief(
     let task = spec.task.as_ref().map(|task| resources.blobs.text(&task.text, TEXT_LIMIT)).transpose()?;
     let diff = match &spec.tree_under_review {
         Some(tree) => {
-            let text =
-                resources.vault.diff_text(&spec.base_tree, tree, DIFF_BYTES).map_err(|e| fault(&e))?;
+            let text = resources.vault.diff_text(&spec.base_tree, tree, DIFF_BYTES).map_err(|e| fault(&e))?;
             String::from_utf8_lossy(&text.bytes).into_owned()
         }
         None => String::new(),

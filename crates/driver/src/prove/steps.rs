@@ -296,6 +296,7 @@ fn reviews(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
     Ok(if unreviewed == 0 { words } else { format!("{words}; {} not reviewed", counted(unreviewed, "task")) })
 }
 
+fn accepted(sources: &ProofSources<'_>, tree: &TreeId) -> bool {
     let accepts = |ReviewRecord { review, .. }: &ReviewRecord| {
         review.tree == *tree && review.verdict == Verdict::Accept && review.failure.is_none()
     };

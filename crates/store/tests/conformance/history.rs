@@ -95,6 +95,7 @@ fn creation() -> Creation {
         allow: Vec::new(),
         checks: Vec::new(),
         acceptance: Vec::new(),
+        done_before: false,
     };
     Creation {
         name: name("demo"),

@@ -43,7 +43,12 @@ const ONLY: &[Only] = &[
     Only {
         paths: &["SystemTime::now", "time::clock_gettime", "libc::clock_gettime", "libc::time"],
         // A snapshot compares file times with the clock they are taken from, to know a racy one.
-        places: &["crates/driver/src/clock", "crates/workspace/src/dir", "crates/testkit/src"],
+        places: &[
+            "crates/driver/src/clock",
+            "crates/workspace/src/dir",
+            "crates/testkit/src",
+            "crates/simulator/src/speed",
+        ],
         why: "only driver::clock reads the time of day",
     },
     Only {
