@@ -23,7 +23,7 @@ const PACKAGES: [&str; 7] = [
     "windlass-driver",
     "windlass-process",
     "windlass-store",
-    "windlass-testkit",
+    "windlass-simulator",
     "windlass-workspace",
 ];
 

@@ -19,7 +19,7 @@ pub fn simulator(ground: &Ground) -> Result<Vec<Row>> {
     }
     rates.sort_by(f64::total_cmp);
     let rate = rates[TURNS / 2];
-    let limit = Limit::at_least(rate, 5000.0, "loops");
+    let limit = Limit::at_least(rate, 200.0, "loops");
     Ok(vec![Row::plain("simulated loops in a second of processor time", format!("{rate:.0}"), Some(limit))])
 }
 
