@@ -12,7 +12,6 @@ use windlass_plan::{PlanError, Planned};
 use windlass_store::ReadStore;
 
 use crate::error::Classify as _;
-use crate::run::rests;
 use crate::{AppError, ErrorKind, OpenProject, PolicyArguments};
 
 /// The longest goal that is compared; arguments are shorter.
@@ -67,7 +66,7 @@ impl OpenProject {
         self.state.check().or_refused()?;
         let name = self.name_of(request)?;
         match self.view(&name)? {
-            Some(view) if rests(&view) => Ok(RunProposal::Resting(Box::new(view))),
+            Some(view) if view.rests() => Ok(RunProposal::Resting(Box::new(view))),
             Some(view) => {
                 check_tasks(&request.asked, view.tasks.iter().map(|task| &task.id))?;
                 Ok(RunProposal::Existing(Box::new(view)))

@@ -2,8 +2,6 @@
 
 use windlass_core::id::LoopName;
 use windlass_core::input::Asked;
-use windlass_core::outcome::OutcomeKind;
-use windlass_core::view::{Status, View};
 use windlass_driver::drive_loop::{self, SiteWorlds};
 use windlass_driver::local_world::Observer;
 use windlass_driver::{Ended, Interrupts};
@@ -34,14 +32,5 @@ impl OpenProject {
                 .hint("an attempt does its task; it starts no loops"));
         }
         Ok(())
-    }
-}
-
-/// A loop that ended or is paused is not driven, but for one that was stopped where the operator asked.
-pub(crate) fn rests(view: &View) -> bool {
-    match view.status {
-        Status::Ended => view.outcome.as_ref().is_some_and(|outcome| outcome.kind != OutcomeKind::Stopped),
-        Status::Paused => true,
-        Status::Idle | Status::Running | Status::Waiting | Status::Interrupted => false,
     }
 }

@@ -12,6 +12,14 @@ pub struct Outcome {
     pub detail: String,
 }
 
+impl Outcome {
+    /// Whether `run` goes on after it. Only where the operator asked for a stop:
+    /// any other end wants a restart, or is the end.
+    pub fn may_be_run_on(&self) -> bool {
+        self.kind == OutcomeKind::Stopped
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {

@@ -300,6 +300,12 @@ impl View {
         }
     }
 
+    /// Whether a drive would be refused: it is paused, or its end stands.
+    pub fn rests(&self) -> bool {
+        let ended = self.outcome.as_ref().is_some_and(|outcome| !outcome.may_be_run_on());
+        ended || self.paused.is_some()
+    }
+
     /// Running and waiting need a living owner.
     pub fn seen_with(mut self, owner: Owner) -> Self {
         let needs_owner = matches!(self.status, Status::Running | Status::Waiting);

@@ -9,7 +9,7 @@ use proptest::test_runner::TestCaseError;
 use windlass_core::brief::BriefSpec;
 use windlass_core::command::Command;
 use windlass_core::effect::Effect;
-use windlass_core::event::Decision;
+use windlass_core::event::{Decision, Event};
 use windlass_core::finding::{Evidence, Rule, Severity};
 use windlass_core::gate::CheckResult;
 use windlass_core::id::{
@@ -70,8 +70,16 @@ fn played(setup: &Setup, moves: &[Move]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn refuses_a_drive(state: &State) -> bool {
+    let what = Input::RunAsked(Asked::default());
+    let (at, fresh) = (state.updated_at, Nonce::new("n"));
+    let decision = step(state, &Stamped { at, elapsed: Millis(0), fresh, closes: None, what });
+    decision.events.iter().any(|event| matches!(event, Event::InputRefused { .. }))
+}
+
 /// Whatever the state, it can be drawn, and a brief can be made from it.
 fn shown(state: &State) {
+    assert_eq!(View::of(state).rests(), refuses_a_drive(state), "a View says what the core decides");
     let view = serde_json::to_string(&View::of(state)).expect("a view is JSON");
     assert!(view.contains("windlass.view"));
     for role in Role::ALL {

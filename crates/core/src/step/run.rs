@@ -38,7 +38,7 @@ pub(super) fn asked(draft: &mut Draft, asked: &Asked) {
 }
 
 fn refusal(state: &State, asked: &Asked) -> Option<String> {
-    if let Some(outcome) = state.outcome().filter(|outcome| outcome.kind != OutcomeKind::Stopped) {
+    if let Some(outcome) = state.outcome().filter(|outcome| !outcome.may_be_run_on()) {
         return Some(format!("the run ended as {}", outcome.kind.name()));
     }
     if let Some(pause) = &state.paused {
