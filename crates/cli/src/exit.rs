@@ -66,3 +66,12 @@ pub fn reset_broken_pipe() {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
 }
+
+/// Whoever drives a loop writes to wardens, and one that has just ended must
+/// not end its supervisor.
+pub fn ignore_broken_pipe() {
+    // SAFETY: a disposition that is set once and needs no handler.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+}

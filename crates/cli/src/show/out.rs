@@ -30,28 +30,31 @@ macro_rules! complain {
 
 pub(crate) use {complain, say, say_part};
 
+// A reader that went away is no reason to stop what is being done: nothing
+// below fails, and a command that only shows is ended by the signal.
+
 pub fn line(text: &str) {
-    println!("{}", passed(text, std::io::stdout().is_terminal()));
+    let _ = writeln!(std::io::stdout(), "{}", passed(text, std::io::stdout().is_terminal()));
 }
 
 pub fn part(text: &str) {
-    print!("{}", passed(text, std::io::stdout().is_terminal()));
-    // A terminal that went away is noticed by the next line.
+    let _ = write!(std::io::stdout(), "{}", passed(text, std::io::stdout().is_terminal()));
     let _ = std::io::stdout().flush();
 }
 
 pub fn error_line(text: &str) {
-    eprintln!("{}", passed(text.trim_end_matches('\n'), std::io::stderr().is_terminal()));
+    let text = text.trim_end_matches('\n');
+    let _ = writeln!(std::io::stderr(), "{}", passed(text, std::io::stderr().is_terminal()));
 }
 
 /// JSON, or a script for a shell: text that its reader takes byte by byte.
 pub fn machine(text: &str) {
-    print!("{text}");
+    let _ = write!(std::io::stdout(), "{text}");
 }
 
 /// Puts a text in the place of the line the cursor is in.
 pub fn redraw(text: &str) {
-    print!("\r\u{1b}[K{}", passed(text, std::io::stdout().is_terminal()));
+    let _ = write!(std::io::stdout(), "\r\u{1b}[K{}", passed(text, std::io::stdout().is_terminal()));
     let _ = std::io::stdout().flush();
 }
 

@@ -44,6 +44,7 @@ mod operator;
 mod operator_at_rest;
 mod panics;
 mod person;
+mod pipes;
 mod places;
 mod prove;
 mod prove_judged;
