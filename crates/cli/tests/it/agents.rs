@@ -1,6 +1,6 @@
 //! What each kind of agent gets: the honest, the idle, and those who only talk.
 
-use windlass_testkit::repo;
+use windlass_testkit::{Scratch, repo};
 
 use crate::case::{LOOP, Setup};
 
@@ -99,8 +99,9 @@ fn an_attempt_starts_no_loops() {
     let agent = r#""$(cat "$side/binary")" run --name inner >"$side/inner" 2>&1
 echo $? >"$side/code"
 echo 42 >answer.txt"#;
-    let readable = format!("extra_read = [{:?}]\n", env!("CARGO_BIN_EXE_windlass"));
-    let case = Setup::new(agent).sandbox_keys(&readable).ready();
+    let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+    let readable = format!("extra_read = [{:?}]\n", home.binary());
+    let case = Setup::new(agent).home(home).sandbox_keys(&readable).ready();
     std::fs::write(case.side().join("binary"), case.home.binary().display().to_string()).unwrap();
     case.run().completed();
     assert_eq!(case.left("code").trim(), "2", "{}", case.left("inner"));
