@@ -1,7 +1,7 @@
 //! What a request to run means: a loop that is there, or one to be created. All
 //! that a new loop needs is looked at before anything is written.
 
-use windlass_core::event::Event;
+use windlass_core::event::{Event, LoopEvent};
 use windlass_core::id::{LoopName, Seq, TaskId};
 use windlass_core::input::Asked;
 use windlass_core::outcome::OutcomeKind;
@@ -199,7 +199,7 @@ fn is_goal_of(reader: &dyn ReadStore, name: &LoopName, goal: &str) -> Result<boo
     let decision = windlass_store::decisions(reader, name, Seq(0)).next().transpose().or_broken()?;
     let decision = decision.map(|(_, decision)| decision);
     let created = decision.and_then(|decision| decision.events.into_iter().next());
-    let Some(Event::LoopCreated(creation)) = created else { return Ok(false) };
+    let Some(Event::Loop(LoopEvent::Created(creation))) = created else { return Ok(false) };
     let [task] = &creation.plan.tasks[..] else { return Ok(false) };
     if task.id.as_str() != GOAL_TASK {
         return Ok(false);

@@ -3,7 +3,10 @@
 
 use std::fmt;
 
-use crate::event::{AttemptFinished, Event, Novelty, ReviewRecorded, TreeRecorded};
+use crate::event::{
+    AttemptEvent, AttemptFinished, Event, FindingEvent, GateEvent, IterationEvent, LandingEvent, LoopEvent,
+    Novelty, OperatorEvent, PauseEvent, ReviewRecorded, RunEvent, TaskEvent, TreeRecorded,
+};
 use crate::finding::Finding;
 use crate::gate::{CheckResult, Purpose};
 use crate::id::TaskId;
@@ -15,70 +18,150 @@ use crate::tally::Tally;
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::LoopCreated(c) => write!(f, "loop {} created: {} tasks", c.name, c.plan.tasks.len()),
-            Self::RunStarted { run, asked } => {
-                write!(f, "run {run} started, sandbox {}", sandbox(&asked.sandbox))
-            }
-            Self::RunResumed { run, asked } => resumed(f, *run, &asked.sandbox),
-            Self::RunRestarted { run } => write!(f, "run {run} opened"),
-            Self::IterationOpened { iteration, task, .. } => {
-                write!(f, "iteration {iteration} opened: {}", name(task.as_ref()))
-            }
-            Self::PhaseEntered { phase } => write!(f, "phase {}", phase.name()),
-            Self::AttemptStarted { attempt, role, .. } => {
-                write!(f, "attempt {attempt} started: {role}")
-            }
-            Self::AttemptFinished(finished) => attempt_finished(f, finished),
-            Self::AgentReplaced { role, by, why } => write!(f, "{role} is {by} from now on: {why}"),
-            Self::TreeRecorded(recorded) => tree_recorded(f, recorded),
-            Self::CheckFinished(run) => check_finished(f, &run.result),
-            Self::GatePassed { purpose, flaky, .. } => gate_passed(f, *purpose, flaky),
-            Self::GateFailed { purpose, failing, .. } => {
-                let names: Vec<&str> = failing.iter().map(|failing| failing.check.as_str()).collect();
-                write!(f, "{} gate red: {}", purpose.name(), names.join(", "))
-            }
-            Self::GateReused { passed, .. } => {
-                write!(f, "gate {} (judged before)", if *passed { "green" } else { "red" })
-            }
-            Self::ReviewRecorded(review) => review_recorded(f, review),
-            Self::FindingOpened(finding) => finding_opened(f, finding),
-            Self::FindingCarried { finding } => write!(f, "finding {finding} still open"),
-            Self::FindingRemeasured { finding, .. } => write!(f, "finding {finding} measured again"),
-            Self::FindingResolved { finding } => write!(f, "finding {finding} resolved"),
-            Self::FindingWaived { finding, .. } => write!(f, "finding {finding} waived"),
-            Self::TaskDone { task, .. } => write!(f, "task {task} done"),
-            Self::TaskBlocked { task, reason, words } => {
-                write!(f, "task {task} blocked ({}): {words}", reason.name())
-            }
-            Self::TaskUnblocked { task } => write!(f, "task {task} unblocked"),
-            Self::TaskWaived { task, .. } => write!(f, "task {task} waived"),
-            Self::IterationClosed { iteration, result, .. } => {
-                write!(f, "iteration {iteration} closed: {}", result.words())
-            }
-            Self::Landed { commit, .. } => write!(f, "landed {}", short(commit.as_str())),
-            Self::FailureCounted { limit, .. } => write!(f, "{} counted", limit.words()),
-            Self::BriefShortened => write!(f, "next brief shortened"),
-            Self::WaitStarted { until, why } => write!(f, "waiting until {until} ({})", why.name()),
-            Self::WaitEnded => write!(f, "wait over"),
-            Self::Paused { why, detail } => write!(f, "paused ({}): {detail}", why.name()),
-            Self::Resumed => write!(f, "resumed"),
-            Self::CancelAsked => write!(f, "cancel asked"),
-            Self::Steered { text } => write!(f, "steered: {text}"),
-            Self::Noted { text } => write!(f, "note: {text}"),
-            Self::Interrupted { signal } => write!(f, "interrupted by {signal}"),
-            Self::FinishRecorded { .. } => write!(f, "finish recorded"),
-            Self::FinishDropped { why } => write!(f, "finish not kept: {why}"),
+            Self::Loop(event) => event.fmt(f),
+            Self::Run(event) => event.fmt(f),
+            Self::Pause(event) => event.fmt(f),
+            Self::Iteration(event) => event.fmt(f),
+            Self::Attempt(event) => event.fmt(f),
+            Self::Gate(event) => event.fmt(f),
+            Self::Finding(event) => event.fmt(f),
+            Self::Task(event) => event.fmt(f),
+            Self::Landing(event) => event.fmt(f),
+            Self::Operator(event) => event.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for LoopEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Created(c) => write!(f, "loop {} created: {} tasks", c.name, c.plan.tasks.len()),
             Self::PlanChanged(revision) => plan_changed(f, revision),
             Self::PolicyChanged(revision) => policy_changed(f, revision),
             Self::RevisionKept(_) => {
                 write!(f, "a change of plan or policy waits for the end of the iteration")
             }
-            Self::CommandTaken { name, .. } => write!(f, "command {name}"),
-            Self::InputRefused { input, why } => write!(f, "{input} refused: {why}"),
-            Self::RunEnded { outcome } => {
+        }
+    }
+}
+
+impl fmt::Display for RunEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Started { run, asked } => {
+                write!(f, "run {run} started, sandbox {}", sandbox(&asked.sandbox))
+            }
+            Self::Resumed { run, asked } => resumed(f, *run, &asked.sandbox),
+            Self::Restarted { run } => write!(f, "run {run} opened"),
+            Self::Interrupted { signal } => write!(f, "interrupted by {signal}"),
+            Self::Ended { outcome } => {
                 let (kind, reason) = (outcome.kind.name(), outcome.reason.name());
                 write!(f, "run ended: {kind} ({reason}): {}", outcome.detail)
             }
+        }
+    }
+}
+
+impl fmt::Display for PauseEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WaitStarted { until, why } => write!(f, "waiting until {until} ({})", why.name()),
+            Self::WaitEnded => write!(f, "wait over"),
+            Self::Paused { why, detail } => write!(f, "paused ({}): {detail}", why.name()),
+            Self::Resumed => write!(f, "resumed"),
+        }
+    }
+}
+
+impl fmt::Display for IterationEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Opened { iteration, task, .. } => {
+                write!(f, "iteration {iteration} opened: {}", name(task.as_ref()))
+            }
+            Self::PhaseEntered { phase } => write!(f, "phase {}", phase.name()),
+            Self::Closed { iteration, result, .. } => {
+                write!(f, "iteration {iteration} closed: {}", result.words())
+            }
+        }
+    }
+}
+
+impl fmt::Display for AttemptEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Started { attempt, role, .. } => {
+                write!(f, "attempt {attempt} started: {role}")
+            }
+            Self::Finished(finished) => attempt_finished(f, finished),
+            Self::AgentReplaced { role, by, why } => write!(f, "{role} is {by} from now on: {why}"),
+            Self::TreeRecorded(recorded) => tree_recorded(f, recorded),
+            Self::ReviewRecorded(review) => review_recorded(f, review),
+            Self::FailureCounted { limit, .. } => write!(f, "{} counted", limit.words()),
+            Self::BriefShortened => write!(f, "next brief shortened"),
+        }
+    }
+}
+
+impl fmt::Display for GateEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CheckFinished(run) => check_finished(f, &run.result),
+            Self::Passed { purpose, flaky, .. } => gate_passed(f, *purpose, flaky),
+            Self::Failed { purpose, failing, .. } => {
+                let names: Vec<&str> = failing.iter().map(|failing| failing.check.as_str()).collect();
+                write!(f, "{} gate red: {}", purpose.name(), names.join(", "))
+            }
+            Self::Reused { passed, .. } => {
+                write!(f, "gate {} (judged before)", if *passed { "green" } else { "red" })
+            }
+        }
+    }
+}
+
+impl fmt::Display for FindingEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Opened(finding) => finding_opened(f, finding),
+            Self::Carried { finding } => write!(f, "finding {finding} still open"),
+            Self::Remeasured { finding, .. } => write!(f, "finding {finding} measured again"),
+            Self::Resolved { finding } => write!(f, "finding {finding} resolved"),
+            Self::Waived { finding, .. } => write!(f, "finding {finding} waived"),
+        }
+    }
+}
+
+impl fmt::Display for TaskEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done { task, .. } => write!(f, "task {task} done"),
+            Self::Blocked { task, reason, words } => {
+                write!(f, "task {task} blocked ({}): {words}", reason.name())
+            }
+            Self::Unblocked { task } => write!(f, "task {task} unblocked"),
+            Self::Waived { task, .. } => write!(f, "task {task} waived"),
+        }
+    }
+}
+
+impl fmt::Display for LandingEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Landed { commit, .. } => write!(f, "landed {}", short(commit.as_str())),
+            Self::FinishRecorded { .. } => write!(f, "finish recorded"),
+            Self::FinishDropped { why } => write!(f, "finish not kept: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for OperatorEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CancelAsked => write!(f, "cancel asked"),
+            Self::Steered { text } => write!(f, "steered: {text}"),
+            Self::Noted { text } => write!(f, "note: {text}"),
+            Self::CommandTaken { name, .. } => write!(f, "command {name}"),
+            Self::InputRefused { input, why } => write!(f, "{input} refused: {why}"),
         }
     }
 }

@@ -36,11 +36,14 @@ pub enum CommandAnswer {
 impl Decision {
     /// What this decision answers to a command; nothing if it did not take it.
     pub fn answer_to(&self, command: CommandId) -> Option<CommandAnswer> {
-        let is_it =
-            |event: &Event| matches!(event, Event::CommandTaken { command: id, .. } if *id == command);
+        let is_it = |event: &Event| matches!(event, Event::Operator(OperatorEvent::CommandTaken { command: id, .. }) if *id == command);
         let at = self.events.iter().position(is_it)?;
         let refusal = |event: &Event| {
-            if let Event::InputRefused { why, .. } = event { Some(why.clone()) } else { None }
+            if let Event::Operator(OperatorEvent::InputRefused { why, .. }) = event {
+                Some(why.clone())
+            } else {
+                None
+            }
         };
         let refused = self.events[at + 1..].iter().find_map(refusal);
         Some(refused.map_or(CommandAnswer::Done, |why| CommandAnswer::Refused { why }))
@@ -120,45 +123,114 @@ impl IterationResult {
     }
 }
 
+/// A fact, by what it is about. In the log it is one object with `about` and
+/// `event`; the names of events are written out here, because they stay.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[serde(tag = "about", rename_all = "snake_case")]
 pub enum Event {
-    LoopCreated(Box<Creation>),
-    RunStarted {
-        run: u32,
-        asked: Asked,
-    },
-    RunResumed {
-        run: u32,
-        asked: Asked,
-    },
-    RunRestarted {
-        run: u32,
-    },
-    IterationOpened {
-        iteration: u32,
-        task: Option<TaskId>,
-        tree: TreeId,
-    },
-    PhaseEntered {
-        phase: Phase,
-    },
-    AttemptStarted {
-        attempt: AttemptId,
-        role: Role,
-        iteration: u32,
-        task: Option<TaskId>,
-    },
-    AttemptFinished(Box<AttemptFinished>),
+    Loop(LoopEvent),
+    Run(RunEvent),
+    Pause(PauseEvent),
+    Iteration(IterationEvent),
+    Attempt(AttemptEvent),
+    Gate(GateEvent),
+    Finding(FindingEvent),
+    Task(TaskEvent),
+    Landing(LandingEvent),
+    Operator(OperatorEvent),
+}
+
+/// The loop itself: what it is to do, and by what rules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum LoopEvent {
+    #[serde(rename = "loop_created")]
+    Created(Box<Creation>),
+    /// The plan is another from here on.
+    #[serde(rename = "plan_changed")]
+    PlanChanged(Box<PlanRevision>),
+    /// The policy is another from here on.
+    #[serde(rename = "policy_changed")]
+    PolicyChanged(Box<PolicyRevision>),
+    /// A change that waits for the end of the open iteration.
+    #[serde(rename = "revision_kept")]
+    RevisionKept(Box<Revision>),
+}
+
+/// A run, from its start to its outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum RunEvent {
+    #[serde(rename = "run_started")]
+    Started { run: u32, asked: Asked },
+    /// Driven again after it was interrupted.
+    #[serde(rename = "run_resumed")]
+    Resumed { run: u32, asked: Asked },
+    #[serde(rename = "run_restarted")]
+    Restarted { run: u32 },
+    #[serde(rename = "interrupted")]
+    Interrupted { signal: String },
+    #[serde(rename = "run_ended")]
+    Ended { outcome: Outcome },
+}
+
+/// Waits for a time, and pauses for the operator's word.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum PauseEvent {
+    #[serde(rename = "wait_started")]
+    WaitStarted { until: Timestamp, why: Reason },
+    #[serde(rename = "wait_ended")]
+    WaitEnded,
+    #[serde(rename = "paused")]
+    Paused { why: Reason, detail: String },
+    #[serde(rename = "resumed")]
+    Resumed,
+}
+
+/// An iteration and its phases.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum IterationEvent {
+    #[serde(rename = "iteration_opened")]
+    Opened { iteration: u32, task: Option<TaskId>, tree: TreeId },
+    #[serde(rename = "phase_entered")]
+    PhaseEntered { phase: Phase },
+    #[serde(rename = "iteration_closed")]
+    Closed { iteration: u32, task: Option<TaskId>, result: IterationResult },
+}
+
+/// An attempt of an agent, and what it left.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum AttemptEvent {
+    #[serde(rename = "attempt_started")]
+    Started { attempt: AttemptId, role: Role, iteration: u32, task: Option<TaskId> },
+    #[serde(rename = "attempt_finished")]
+    Finished(Box<AttemptFinished>),
     /// The agent of a role cannot be used: the next of its fallbacks takes over.
-    AgentReplaced {
-        role: Role,
-        by: String,
-        why: String,
-    },
+    #[serde(rename = "agent_replaced")]
+    AgentReplaced { role: Role, by: String, why: String },
+    /// An attempt that failed counts towards this limit.
+    #[serde(rename = "failure_counted")]
+    FailureCounted { limit: Limit, attempt: AttemptId },
+    /// The brief of the next attempt is to be smaller.
+    #[serde(rename = "brief_shortened")]
+    BriefShortened,
+    #[serde(rename = "tree_recorded")]
     TreeRecorded(Box<TreeRecorded>),
+    #[serde(rename = "review_recorded")]
+    ReviewRecorded(Box<ReviewRecorded>),
+}
+
+/// What the checks said of a tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum GateEvent {
+    #[serde(rename = "check_finished")]
     CheckFinished(Box<CheckRun>),
-    GatePassed {
+    #[serde(rename = "gate_passed")]
+    Passed {
         purpose: Purpose,
         tree: TreeId,
         checks: Vec<String>,
@@ -166,7 +238,8 @@ pub enum Event {
         #[serde(default)]
         flaky: Vec<String>,
     },
-    GateFailed {
+    #[serde(rename = "gate_failed")]
+    Failed {
         purpose: Purpose,
         tree: TreeId,
         checks: Vec<String>,
@@ -174,107 +247,93 @@ pub enum Event {
         failing: Vec<FailingCheck>,
     },
     /// The same tree was judged by the same checks before.
-    GateReused {
-        tree: TreeId,
-        checks: Vec<String>,
-        passed: bool,
-    },
-    ReviewRecorded(Box<ReviewRecorded>),
-    FindingOpened(Box<Finding>),
-    FindingCarried {
-        finding: FindingId,
-    },
-    /// It still holds, and shows itself differently.
-    FindingRemeasured {
-        finding: FindingId,
-        diff: String,
-    },
-    FindingResolved {
-        finding: FindingId,
-    },
-    FindingWaived {
-        finding: FindingId,
-        why: String,
-    },
-    TaskDone {
-        task: TaskId,
-        commit: CommitId,
-        reviewed: bool,
-        checked: bool,
-    },
-    TaskBlocked {
-        task: TaskId,
-        reason: Reason,
-        words: String,
-    },
-    TaskUnblocked {
-        task: TaskId,
-    },
-    TaskWaived {
-        task: TaskId,
-        why: String,
-    },
-    IterationClosed {
-        iteration: u32,
-        task: Option<TaskId>,
-        result: IterationResult,
-    },
-    Landed {
-        commit: CommitId,
-        tree: TreeId,
-    },
-    /// An attempt that failed counts towards this limit.
-    FailureCounted {
-        limit: Limit,
-        attempt: AttemptId,
-    },
-    /// The brief of the next attempt is to be smaller.
-    BriefShortened,
-    WaitStarted {
-        until: Timestamp,
-        why: Reason,
-    },
-    WaitEnded,
-    Paused {
-        why: Reason,
-        detail: String,
-    },
-    Resumed,
-    CancelAsked,
-    Steered {
-        text: String,
-    },
-    Noted {
-        text: String,
-    },
-    Interrupted {
-        signal: String,
-    },
-    FinishRecorded {
-        summary: String,
-    },
-    /// The finisher's change was not kept.
-    FinishDropped {
-        why: String,
-    },
-    /// The plan is another from here on.
-    PlanChanged(Box<PlanRevision>),
-    /// The policy is another from here on.
-    PolicyChanged(Box<PolicyRevision>),
-    /// A change that waits for the end of the open iteration.
-    RevisionKept(Box<Revision>),
-    CommandTaken {
-        command: CommandId,
-        name: String,
-    },
-    InputRefused {
-        input: String,
-        why: String,
-    },
-    RunEnded {
-        outcome: Outcome,
-    },
+    #[serde(rename = "gate_reused")]
+    Reused { tree: TreeId, checks: Vec<String>, passed: bool },
 }
+
+/// The life of a finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum FindingEvent {
+    #[serde(rename = "finding_opened")]
+    Opened(Box<Finding>),
+    #[serde(rename = "finding_carried")]
+    Carried { finding: FindingId },
+    /// It still holds, and shows itself differently.
+    #[serde(rename = "finding_remeasured")]
+    Remeasured { finding: FindingId, diff: String },
+    #[serde(rename = "finding_resolved")]
+    Resolved { finding: FindingId },
+    #[serde(rename = "finding_waived")]
+    Waived { finding: FindingId, why: String },
+}
+
+/// What became of a task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum TaskEvent {
+    #[serde(rename = "task_done")]
+    Done { task: TaskId, commit: CommitId, reviewed: bool, checked: bool },
+    #[serde(rename = "task_blocked")]
+    Blocked { task: TaskId, reason: Reason, words: String },
+    #[serde(rename = "task_unblocked")]
+    Unblocked { task: TaskId },
+    #[serde(rename = "task_waived")]
+    Waived { task: TaskId, why: String },
+}
+
+/// What came onto the branch, and what the finisher made of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum LandingEvent {
+    #[serde(rename = "landed")]
+    Landed { commit: CommitId, tree: TreeId },
+    #[serde(rename = "finish_recorded")]
+    FinishRecorded { summary: String },
+    /// The finisher's change was not kept.
+    #[serde(rename = "finish_dropped")]
+    FinishDropped { why: String },
+}
+
+/// What the operator asked for, and what was refused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum OperatorEvent {
+    #[serde(rename = "command_taken")]
+    CommandTaken { command: CommandId, name: String },
+    #[serde(rename = "input_refused")]
+    InputRefused { input: String, why: String },
+    #[serde(rename = "cancel_asked")]
+    CancelAsked,
+    #[serde(rename = "steered")]
+    Steered { text: String },
+    #[serde(rename = "noted")]
+    Noted { text: String },
+}
+
+/// Each group of facts is a fact.
+macro_rules! facts {
+    ($($about:ident($group:ident)),* $(,)?) => {
+        $(impl From<$group> for Event {
+            fn from(event: $group) -> Self {
+                Self::$about(event)
+            }
+        })*
+    };
+}
+
+facts!(
+    Loop(LoopEvent),
+    Run(RunEvent),
+    Pause(PauseEvent),
+    Iteration(IterationEvent),
+    Attempt(AttemptEvent),
+    Gate(GateEvent),
+    Finding(FindingEvent),
+    Task(TaskEvent),
+    Landing(LandingEvent),
+    Operator(OperatorEvent),
+);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptFinished {
@@ -313,11 +372,11 @@ mod tests {
     use super::*;
 
     fn taken(id: u64) -> Event {
-        Event::CommandTaken { command: CommandId(id), name: "resume".to_owned() }
+        Event::Operator(OperatorEvent::CommandTaken { command: CommandId(id), name: "resume".to_owned() })
     }
 
     fn refused(why: &str) -> Event {
-        Event::InputRefused { input: "resume".to_owned(), why: why.to_owned() }
+        Event::Operator(OperatorEvent::InputRefused { input: "resume".to_owned(), why: why.to_owned() })
     }
 
     fn decision(events: Vec<Event>) -> Decision {
@@ -326,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_decision_answers_the_command_it_took_and_no_other() {
-        let done = decision(vec![taken(3), Event::Resumed]);
+        let done = decision(vec![taken(3), Event::Pause(PauseEvent::Resumed)]);
         assert_eq!(done.answer_to(CommandId(3)), Some(CommandAnswer::Done));
         assert_eq!(done.answer_to(CommandId(2)), None);
 

@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, VecDeque};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{AttemptFinished, Decision, Event, IterationResult, ReviewRecorded};
+use crate::event::{
+    AttemptEvent, AttemptFinished, Decision, Event, FindingEvent, GateEvent, IterationEvent, IterationResult,
+    LandingEvent, ReviewRecorded, RunEvent,
+};
 use crate::finding::{Finding, Life};
 use crate::gate::{CheckResult, Purpose};
 use crate::id::{AttemptId, BlobId, CommitId, FindingId, TaskId, TreeId};
@@ -341,57 +344,59 @@ impl History {
     #[expect(clippy::wildcard_enum_match_arm, reason = "a history lists some events; the timeline has all")]
     fn event(&mut self, moment: Moment, event: &Event) {
         match event {
-            Event::RunStarted { run, asked } | Event::RunResumed { run, asked } => {
+            Event::Run(RunEvent::Started { run, asked }) | Event::Run(RunEvent::Resumed { run, asked }) => {
                 let Moment { event: number, at } = moment;
-                let resumed = matches!(event, Event::RunResumed { .. });
+                let resumed = matches!(event, Event::Run(RunEvent::Resumed { .. }));
                 self.runs.push(RunRecord { event: number, at, run: *run, resumed, asked: asked.clone() });
             }
-            Event::RunRestarted { .. } => {
+            Event::Run(RunEvent::Restarted { .. }) => {
                 self.open = None;
                 self.running.clear();
             }
-            Event::IterationOpened { iteration, task, .. } => {
+            Event::Iteration(IterationEvent::Opened { iteration, task, .. }) => {
                 self.iteration_opened(moment, *iteration, task.as_ref());
             }
-            Event::IterationClosed { iteration, result, .. } => {
+            Event::Iteration(IterationEvent::Closed { iteration, result, .. }) => {
                 self.iteration_closed(moment, *iteration, *result);
             }
-            Event::AttemptStarted { attempt, role, iteration, task } => {
+            Event::Attempt(AttemptEvent::Started { attempt, role, iteration, task }) => {
                 self.running.insert(*attempt, task.clone());
                 self.attempts
                     .push(AttemptRecord::begin(moment, *attempt, *role).about(*iteration, task.as_ref()));
             }
-            Event::AttemptFinished(finished) => self.attempt_finished(moment, finished),
-            Event::TreeRecorded(recorded) => {
+            Event::Attempt(AttemptEvent::Finished(finished)) => self.attempt_finished(moment, finished),
+            Event::Attempt(AttemptEvent::TreeRecorded(recorded)) => {
                 if let Some(of) = self.attempts.find_last(|of| of.attempt == recorded.attempt) {
                     of.tree = Some(recorded.tree.clone());
                 }
             }
-            Event::CheckFinished(_) if self.gates.keep != Keep::NOTHING => {
+            Event::Gate(GateEvent::CheckFinished(_)) if self.gates.keep != Keep::NOTHING => {
                 self.unjudged.extend(CheckRecord::of(moment, event));
             }
-            Event::GatePassed { .. } | Event::GateFailed { .. } => self.gate_ended(moment, event),
-            Event::ReviewRecorded(review) => {
+            Event::Gate(GateEvent::Passed { .. }) | Event::Gate(GateEvent::Failed { .. }) => {
+                self.gate_ended(moment, event)
+            }
+            Event::Attempt(AttemptEvent::ReviewRecorded(review)) => {
                 let review = (**review).clone();
                 self.reviews.push(ReviewRecord { event: moment.event, at: moment.at, review });
             }
-            Event::FindingOpened(finding) => self.findings.opened(moment, finding),
-            Event::FindingCarried { finding } => {
+            Event::Finding(FindingEvent::Opened(finding)) => self.findings.opened(moment, finding),
+            Event::Finding(FindingEvent::Carried { finding }) => {
                 self.findings.changed(finding, FindingChange::at(moment, Life::Carried));
             }
-            Event::FindingRemeasured { finding, diff } => {
+            Event::Finding(FindingEvent::Remeasured { finding, diff }) => {
                 if let Some(of) = self.findings.kept.get_mut(finding) {
                     of.finding.diff.clone_from(diff);
                 }
             }
-            Event::FindingResolved { finding } => {
+            Event::Finding(FindingEvent::Resolved { finding }) => {
                 self.findings.changed(finding, FindingChange::at(moment, Life::Resolved));
             }
-            Event::FindingWaived { finding, why } => {
+            Event::Finding(FindingEvent::Waived { finding, why }) => {
                 let waived = FindingChange { why: why.clone(), ..FindingChange::at(moment, Life::Waived) };
                 self.findings.changed(finding, waived);
             }
-            Event::Landed { commit, tree } => self.landings.push(LandingRecord {
+            Event::Landing(LandingEvent::Landed { commit, tree }) => self.landings.push(LandingRecord {
                 event: moment.event,
                 at: moment.at,
                 task: self.open.as_ref().and_then(|(_, task)| task.clone()),
@@ -433,8 +438,10 @@ impl History {
     #[expect(clippy::wildcard_enum_match_arm, reason = "two events end a run of the gate")]
     fn gate_ended(&mut self, moment: Moment, event: &Event) {
         let (purpose, tree, checks, flaky) = match event {
-            Event::GatePassed { purpose, tree, checks, flaky } => (purpose, tree, checks, Some(flaky)),
-            Event::GateFailed { purpose, tree, checks, .. } => (purpose, tree, checks, None),
+            Event::Gate(GateEvent::Passed { purpose, tree, checks, flaky }) => {
+                (purpose, tree, checks, Some(flaky))
+            }
+            Event::Gate(GateEvent::Failed { purpose, tree, checks, .. }) => (purpose, tree, checks, None),
             _ => return,
         };
         self.gates.push(GateRecord {
@@ -493,7 +500,7 @@ impl AttemptRecord {
 
 impl CheckRecord {
     fn of(moment: Moment, event: &Event) -> Option<Self> {
-        let Event::CheckFinished(run) = event else { return None };
+        let Event::Gate(GateEvent::CheckFinished(run)) = event else { return None };
         let Moment { event: number, at } = moment;
         let (purpose, tree, result) = (run.purpose, run.tree.clone(), run.result.clone());
         Some(Self { event: number, at, purpose, tree, result, line: event.to_string() })

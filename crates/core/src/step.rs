@@ -3,7 +3,9 @@
 //! its own file.
 
 use crate::effect::Effect;
-use crate::event::{Decision, Event, Phase};
+use crate::event::{
+    AttemptEvent, Decision, Event, IterationEvent, LoopEvent, OperatorEvent, PauseEvent, Phase, RunEvent,
+};
 use crate::id::{EffectId, Nonce};
 use crate::input::{Creation, Input, Stamped};
 use crate::outcome::{Outcome, OutcomeKind, Reason};
@@ -25,7 +27,7 @@ mod verify;
 
 /// The decision that begins a loop's log.
 pub fn create(at: Timestamp, creation: Creation) -> Decision {
-    let events = vec![Event::LoopCreated(Box::new(creation))];
+    let events = vec![Event::Loop(LoopEvent::Created(Box::new(creation)))];
     Decision { at, elapsed: Millis(0), closes: None, events, effects: Vec::new() }
 }
 
@@ -59,7 +61,7 @@ fn closed(draft: &mut Draft, input: &Stamped<Input>) {
     match (effect, &input.what) {
         (Effect::PrepareWorkspace { .. }, Input::WorkspaceReady) => execute::workspace_ready(draft),
         (Effect::CallAgent { attempt, role, .. }, Input::AgentFinished(finished)) => {
-            attempt::finished(draft, (attempt, role), finished)
+            attempt::finished(draft, attempt, role, finished)
         }
         (Effect::Snapshot(_), Input::Snapshotted(taken)) => execute::snapshotted(draft, taken),
         (Effect::RunGate { purpose, tree, checks }, Input::GateReported(results)) => {
@@ -102,13 +104,14 @@ impl Draft {
         }
     }
 
-    fn emit(&mut self, event: Event) {
+    fn emit(&mut self, event: impl Into<Event>) {
+        let event = event.into();
         self.state.note(self.at, &event);
         self.events.push(event);
     }
 
     fn enter(&mut self, phase: Phase) {
-        self.emit(Event::PhaseEntered { phase });
+        self.emit(IterationEvent::PhaseEntered { phase });
     }
 
     fn perform(&mut self, effect: Effect) {
@@ -117,24 +120,24 @@ impl Draft {
     }
 
     fn refuse(&mut self, input: &Input, why: &str) {
-        self.emit(Event::InputRefused { input: input.name().to_owned(), why: why.to_owned() });
+        self.emit(OperatorEvent::InputRefused { input: input.name().to_owned(), why: why.to_owned() });
     }
 
     fn call(&mut self, role: Role) {
         let attempt = self.state.next_attempt;
         let iteration = self.state.current.as_ref().map_or(self.state.iterations, |c| c.iteration);
         let task = self.state.current_task().cloned();
-        self.emit(Event::AttemptStarted { attempt, role, iteration, task });
+        self.emit(AttemptEvent::Started { attempt, role, iteration, task });
         self.perform(Effect::CallAgent { attempt, role, nonce: self.fresh.clone() });
     }
 
     fn end(&mut self, kind: OutcomeKind, reason: Reason, detail: String) {
         let detail = if detail.is_empty() { reason.words().to_owned() } else { detail };
-        self.emit(Event::RunEnded { outcome: Outcome { kind, reason, detail } });
+        self.emit(RunEvent::Ended { outcome: Outcome { kind, reason, detail } });
     }
 
     fn pause(&mut self, why: Reason, detail: String) {
-        self.emit(Event::Paused { why, detail });
+        self.emit(PauseEvent::Paused { why, detail });
     }
 
     fn decide(self) -> Decision {

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use windlass_core::event::{Decision, Event};
+use windlass_core::event::{
+    AttemptEvent, Decision, Event, IterationEvent, OperatorEvent, PauseEvent, RunEvent,
+};
 use windlass_core::history::{History, HistoryLimits, Keep};
 use windlass_core::id::LoopName;
 use windlass_core::plain::{escaped, plain, plain_line};
@@ -114,12 +116,12 @@ impl TrailRenderer {
     fn event(&self, pages: &mut Pages, line: &EventLine<'_>) {
         let EventLine { seq, at, event, json } = line;
         match event {
-            Event::AttemptFinished(_) => pages.lines.push(("execution.jsonl", json.clone())),
-            Event::ReviewRecorded(review) => {
+            Event::Attempt(AttemptEvent::Finished(_)) => pages.lines.push(("execution.jsonl", json.clone())),
+            Event::Attempt(AttemptEvent::ReviewRecorded(review)) => {
                 pages.lines.push(("review.jsonl", json.clone()));
                 pages.files.push(("review.json".to_owned(), pretty(&json!(review))));
             }
-            Event::IterationClosed { iteration, task, result } => {
+            Event::Iteration(IterationEvent::Closed { iteration, task, result }) => {
                 let title = plain_line(task.as_ref().map_or("fix", |task| task.as_str()));
                 let note = format!(
                     "# Iteration {iteration}: {title}\n\n{}\n\n{}\n",
@@ -172,16 +174,16 @@ fn is_worth_a_rewrite(decision: &Decision) -> bool {
     decision.events.iter().any(|event| {
         matches!(
             event,
-            Event::RunStarted { .. }
-                | Event::RunResumed { .. }
-                | Event::RunRestarted { .. }
-                | Event::AttemptStarted { .. }
-                | Event::IterationClosed { .. }
-                | Event::Paused { .. }
-                | Event::WaitStarted { .. }
-                | Event::Interrupted { .. }
-                | Event::CommandTaken { .. }
-                | Event::RunEnded { .. }
+            Event::Run(RunEvent::Started { .. })
+                | Event::Run(RunEvent::Resumed { .. })
+                | Event::Run(RunEvent::Restarted { .. })
+                | Event::Attempt(AttemptEvent::Started { .. })
+                | Event::Iteration(IterationEvent::Closed { .. })
+                | Event::Pause(PauseEvent::Paused { .. })
+                | Event::Pause(PauseEvent::WaitStarted { .. })
+                | Event::Run(RunEvent::Interrupted { .. })
+                | Event::Operator(OperatorEvent::CommandTaken { .. })
+                | Event::Run(RunEvent::Ended { .. })
         )
     })
 }

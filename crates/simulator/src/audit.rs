@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_core::event::{AttemptFinished, Decision, Event, IterationResult, Phase, ReviewRecorded};
+use windlass_core::event::{
+    AttemptEvent, AttemptFinished, Decision, Event, FindingEvent, GateEvent, IterationEvent, IterationResult,
+    LandingEvent, LoopEvent, OperatorEvent, PauseEvent, Phase, ReviewRecorded, RunEvent, TaskEvent,
+};
 use windlass_core::finding::{Finding, Severity};
 use windlass_core::gate::Purpose;
 use windlass_core::id::{AttemptId, EffectId, FindingId, TaskId, TreeId};
@@ -143,57 +146,64 @@ impl Audit {
             return Err("it comes after the end of the run".to_owned());
         }
         match event {
-            Event::RunStarted { run, asked } => self.run_started(*run, asked),
-            Event::RunResumed { asked, .. } => self.ask(asked),
-            Event::RunRestarted { run } => self.run_restarted(*run),
-            Event::IterationOpened { iteration, task, .. } => {
+            Event::Run(RunEvent::Started { run, asked }) => self.run_started(*run, asked),
+            Event::Run(RunEvent::Resumed { asked, .. }) => self.ask(asked),
+            Event::Run(RunEvent::Restarted { run }) => self.run_restarted(*run),
+            Event::Iteration(IterationEvent::Opened { iteration, task, .. }) => {
                 self.iteration_opened(*iteration, task.as_ref())
             }
-            Event::IterationClosed { iteration, task, result } => {
+            Event::Iteration(IterationEvent::Closed { iteration, task, result }) => {
                 self.iteration_closed(*iteration, task.as_ref(), *result)
             }
-            Event::PhaseEntered { phase } => self.enter(*phase),
-            Event::AttemptStarted { attempt, .. } => self.attempt_started(*attempt),
-            Event::AttemptFinished(finished) => self.attempt_finished(finished),
-            Event::AgentReplaced { role, by, .. } => self.agent_replaced(*role, by),
-            Event::FailureCounted { limit: Limit::AgentFailures, attempt } => self.failure_counted(*attempt),
-            Event::GatePassed { purpose, tree, checks, .. } => self.gate(*purpose, tree, checks, true),
-            Event::GateFailed { purpose, tree, checks, .. } => self.gate(*purpose, tree, checks, false),
-            Event::GateReused { tree, checks, passed } => {
+            Event::Iteration(IterationEvent::PhaseEntered { phase }) => self.enter(*phase),
+            Event::Attempt(AttemptEvent::Started { attempt, .. }) => self.attempt_started(*attempt),
+            Event::Attempt(AttemptEvent::Finished(finished)) => self.attempt_finished(finished),
+            Event::Attempt(AttemptEvent::AgentReplaced { role, by, .. }) => self.agent_replaced(*role, by),
+            Event::Attempt(AttemptEvent::FailureCounted { limit: Limit::AgentFailures, attempt }) => {
+                self.failure_counted(*attempt)
+            }
+            Event::Gate(GateEvent::Passed { purpose, tree, checks, .. }) => {
+                self.gate(*purpose, tree, checks, true)
+            }
+            Event::Gate(GateEvent::Failed { purpose, tree, checks, .. }) => {
+                self.gate(*purpose, tree, checks, false)
+            }
+            Event::Gate(GateEvent::Reused { tree, checks, passed }) => {
                 let known = self.gates.get(&(tree.clone(), checks.clone())).copied();
                 same("a result used again", &Some(*passed), &known)
             }
-            Event::ReviewRecorded(review) => self.reviewed(review),
-            Event::FindingOpened(finding) => self.finding_opened(finding),
-            Event::FindingResolved { finding } | Event::FindingWaived { finding, .. } => self.settle(finding),
-            Event::Landed { tree, .. } => self.landed(tree),
-            Event::TaskDone { task, .. } => self.task_done(task),
-            Event::TaskBlocked { task, reason, .. } => self.task_blocked(task, *reason),
-            Event::TaskUnblocked { task } => self.set(task, TaskStatus::Pending),
-            Event::TaskWaived { task, .. } => self.set(task, TaskStatus::Waived),
-            Event::RunEnded { outcome } => self.run_ended(outcome),
-            Event::WaitStarted { until, .. } => later(at, *until),
-            Event::PlanChanged(revision) => self.plan_changed(revision),
-            Event::PolicyChanged(revision) => self.policy_changed(&revision.policy),
-            Event::LoopCreated(_)
-            | Event::RevisionKept(_)
-            | Event::TreeRecorded(_)
-            | Event::CheckFinished(_)
-            | Event::FindingCarried { .. }
-            | Event::FindingRemeasured { .. }
-            | Event::FailureCounted { .. }
-            | Event::BriefShortened
-            | Event::WaitEnded
-            | Event::Paused { .. }
-            | Event::Resumed
-            | Event::CancelAsked
-            | Event::Steered { .. }
-            | Event::Noted { .. }
-            | Event::Interrupted { .. }
-            | Event::FinishRecorded { .. }
-            | Event::FinishDropped { .. }
-            | Event::CommandTaken { .. }
-            | Event::InputRefused { .. } => Ok(()),
+            Event::Attempt(AttemptEvent::ReviewRecorded(review)) => self.reviewed(review),
+            Event::Finding(FindingEvent::Opened(finding)) => self.finding_opened(finding),
+            Event::Finding(FindingEvent::Resolved { finding })
+            | Event::Finding(FindingEvent::Waived { finding, .. }) => self.settle(finding),
+            Event::Landing(LandingEvent::Landed { tree, .. }) => self.landed(tree),
+            Event::Task(TaskEvent::Done { task, .. }) => self.task_done(task),
+            Event::Task(TaskEvent::Blocked { task, reason, .. }) => self.task_blocked(task, *reason),
+            Event::Task(TaskEvent::Unblocked { task }) => self.set(task, TaskStatus::Pending),
+            Event::Task(TaskEvent::Waived { task, .. }) => self.set(task, TaskStatus::Waived),
+            Event::Run(RunEvent::Ended { outcome }) => self.run_ended(outcome),
+            Event::Pause(PauseEvent::WaitStarted { until, .. }) => later(at, *until),
+            Event::Loop(LoopEvent::PlanChanged(revision)) => self.plan_changed(revision),
+            Event::Loop(LoopEvent::PolicyChanged(revision)) => self.policy_changed(&revision.policy),
+            Event::Loop(LoopEvent::Created(_))
+            | Event::Loop(LoopEvent::RevisionKept(_))
+            | Event::Attempt(AttemptEvent::TreeRecorded(_))
+            | Event::Gate(GateEvent::CheckFinished(_))
+            | Event::Finding(FindingEvent::Carried { .. })
+            | Event::Finding(FindingEvent::Remeasured { .. })
+            | Event::Attempt(AttemptEvent::FailureCounted { .. })
+            | Event::Attempt(AttemptEvent::BriefShortened)
+            | Event::Pause(PauseEvent::WaitEnded)
+            | Event::Pause(PauseEvent::Paused { .. })
+            | Event::Pause(PauseEvent::Resumed)
+            | Event::Operator(OperatorEvent::CancelAsked)
+            | Event::Operator(OperatorEvent::Steered { .. })
+            | Event::Operator(OperatorEvent::Noted { .. })
+            | Event::Run(RunEvent::Interrupted { .. })
+            | Event::Landing(LandingEvent::FinishRecorded { .. })
+            | Event::Landing(LandingEvent::FinishDropped { .. })
+            | Event::Operator(OperatorEvent::CommandTaken { .. })
+            | Event::Operator(OperatorEvent::InputRefused { .. }) => Ok(()),
         }
     }
 }
@@ -492,17 +502,17 @@ impl Audit {
 fn may_follow_the_end(event: &Event) -> bool {
     matches!(
         event,
-        Event::CommandTaken { .. }
-            | Event::InputRefused { .. }
-            | Event::Noted { .. }
-            | Event::Steered { .. }
-            | Event::TaskUnblocked { .. }
-            | Event::TaskWaived { .. }
-            | Event::FindingWaived { .. }
-            | Event::RunRestarted { .. }
-            | Event::RunStarted { .. }
-            | Event::PlanChanged(_)
-            | Event::PolicyChanged(_)
+        Event::Operator(OperatorEvent::CommandTaken { .. })
+            | Event::Operator(OperatorEvent::InputRefused { .. })
+            | Event::Operator(OperatorEvent::Noted { .. })
+            | Event::Operator(OperatorEvent::Steered { .. })
+            | Event::Task(TaskEvent::Unblocked { .. })
+            | Event::Task(TaskEvent::Waived { .. })
+            | Event::Finding(FindingEvent::Waived { .. })
+            | Event::Run(RunEvent::Restarted { .. })
+            | Event::Run(RunEvent::Started { .. })
+            | Event::Loop(LoopEvent::PlanChanged(_))
+            | Event::Loop(LoopEvent::PolicyChanged(_))
     )
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use windlass_core::effect::Effect;
-use windlass_core::event::{AttemptFinished, Decision, Event};
+use windlass_core::event::{AttemptEvent, AttemptFinished, Decision, Event, RunEvent, TaskEvent};
 use windlass_core::id::{AttemptId, LoopName, Seq, TreeId};
 use windlass_core::input::Asked;
 use windlass_core::outcome::{Fault, OutcomeKind, Reason};
@@ -250,11 +250,11 @@ impl Books {
         let decision = self.log.last().expect("a decision was appended");
         self.audit.check(decision, &self.state)?;
         for event in &decision.events {
-            if let Event::AttemptFinished(finished) = event {
+            if let Event::Attempt(AttemptEvent::Finished(finished)) = event {
                 count(&mut self.reported, &mut self.unreported, finished);
-            } else if let Event::TaskDone { .. } = event {
+            } else if let Event::Task(TaskEvent::Done { .. }) = event {
                 proven(&self.facts, &self.state, "test")?;
-            } else if let Event::RunEnded { outcome } = event {
+            } else if let Event::Run(RunEvent::Ended { outcome }) = event {
                 if self.facts.unrecorded {
                     return Err("a run ends, and what its author left is not recorded".to_owned());
                 }

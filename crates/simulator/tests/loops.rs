@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::event::Event;
+use windlass_core::event::{AttemptEvent, Event, IterationEvent};
 use windlass_core::outcome::OutcomeKind;
 use windlass_simulator::{Crash, LoopEnd, Options, Trace, simulate};
 
@@ -82,12 +82,12 @@ fn same_work(calm: &Trace, crashed: &Trace, at: u32) {
     assert_eq!(crashed.tree, calm.tree, "{place}");
     let lost = count(
         crashed,
-        |event| matches!(event, Event::AttemptFinished(finished) if finished.result.usage.is_none()),
+        |event| matches!(event, Event::Attempt(AttemptEvent::Finished(finished)) if finished.result.usage.is_none()),
     );
     assert_eq!(crashed.state.ledger.attempts_unknown, lost, "{place}");
     assert!(lost <= u64::from(crashed.crashes), "{place}: more was lost than there were crashes");
-    let opened = count(crashed, |event| matches!(event, Event::IterationOpened { .. }));
-    let closed = count(crashed, |event| matches!(event, Event::IterationClosed { .. }));
+    let opened = count(crashed, |event| matches!(event, Event::Iteration(IterationEvent::Opened { .. })));
+    let closed = count(crashed, |event| matches!(event, Event::Iteration(IterationEvent::Closed { .. })));
     assert_eq!(opened, closed, "{place}: each iteration is recorded once");
     assert!(crashed.state.tasks.iter().all(|task| task.no_progress == 0), "{place}: a crash cost progress");
 }

@@ -9,7 +9,7 @@ use proptest::test_runner::TestCaseError;
 use windlass_core::brief::BriefSpec;
 use windlass_core::command::Command;
 use windlass_core::effect::Effect;
-use windlass_core::event::{Decision, Event};
+use windlass_core::event::{Decision, Event, OperatorEvent};
 use windlass_core::finding::{Evidence, Rule, Severity};
 use windlass_core::gate::CheckResult;
 use windlass_core::id::{
@@ -74,7 +74,7 @@ fn refuses_a_drive(state: &State) -> bool {
     let what = Input::RunAsked(Asked::default());
     let (at, fresh) = (state.updated_at, Nonce::new("n"));
     let decision = step(state, &Stamped { at, elapsed: Millis(0), fresh, closes: None, what });
-    decision.events.iter().any(|event| matches!(event, Event::InputRefused { .. }))
+    decision.events.iter().any(|event| matches!(event, Event::Operator(OperatorEvent::InputRefused { .. })))
 }
 
 /// Whatever the state, it can be drawn, and a brief can be made from it.

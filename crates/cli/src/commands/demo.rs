@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use windlass_app::OpenProject;
-use windlass_core::event::{Event, IterationResult, Novelty};
+use windlass_core::event::{
+    AttemptEvent, Event, FindingEvent, GateEvent, IterationEvent, IterationResult, Novelty, TaskEvent,
+};
 use windlass_core::id::Seq;
 
 use super::run;
@@ -93,23 +95,33 @@ fn caught(place: &OpenProject) -> Result<Vec<String>, Failure> {
         let (_, decision) = read.or_error()?;
         for event in decision.events {
             match event {
-                Event::IterationOpened { iteration: n, .. } => (iteration, strays, seen) = (n, 0, Vec::new()),
-                Event::AttemptFinished(finished) => strays = finished.result.strays,
-                Event::TreeRecorded(tree) if tree.novelty == Some(Novelty::Unchanged) => {
+                Event::Iteration(IterationEvent::Opened { iteration: n, .. }) => {
+                    (iteration, strays, seen) = (n, 0, Vec::new())
+                }
+                Event::Attempt(AttemptEvent::Finished(finished)) => strays = finished.result.strays,
+                Event::Attempt(AttemptEvent::TreeRecorded(tree))
+                    if tree.novelty == Some(Novelty::Unchanged) =>
+                {
                     seen.push("no file changed".to_owned());
                 }
-                Event::FindingOpened(finding) => seen.push(format!("it changed {}", finding.file)),
-                Event::GateFailed { failing, .. } => {
+                Event::Finding(FindingEvent::Opened(finding)) => {
+                    seen.push(format!("it changed {}", finding.file))
+                }
+                Event::Gate(GateEvent::Failed { failing, .. }) => {
                     seen.extend(failing.first().map(|failing| format!("check {} stays red", failing.check)));
                 }
-                Event::GateReused { passed: false, .. } => seen.push("the checks stay red".to_owned()),
-                Event::IterationClosed { result, .. } if result != IterationResult::Done => {
+                Event::Gate(GateEvent::Reused { passed: false, .. }) => {
+                    seen.push("the checks stay red".to_owned())
+                }
+                Event::Iteration(IterationEvent::Closed { result, .. })
+                    if result != IterationResult::Done =>
+                {
                     if strays > 0 {
                         seen.push("its background process was ended first".to_owned());
                     }
                     lines.push(format!("iteration {iteration}: it said complete; {}", seen.join(", ")));
                 }
-                Event::TaskDone { task, .. } => {
+                Event::Task(TaskEvent::Done { task, .. }) => {
                     lines.push(format!("iteration {iteration}: task {task} proven"))
                 }
                 _ => {}

@@ -4,7 +4,10 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use windlass_core::event::{Decision, Event, IterationResult, Novelty};
+use windlass_core::event::{
+    AttemptEvent, Decision, Event, FindingEvent, GateEvent, IterationEvent, IterationResult, LandingEvent,
+    Novelty, OperatorEvent, PauseEvent, RunEvent, TaskEvent,
+};
 use windlass_core::live::Live;
 use windlass_core::view::View;
 use windlass_driver::clock;
@@ -142,7 +145,9 @@ fn doing(view: &View) -> String {
 #[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
 fn warnings(event: &Event) -> Vec<String> {
     match event {
-        Event::RunStarted { asked, .. } | Event::RunResumed { asked, .. } => asked.sandbox.warnings(),
+        Event::Run(RunEvent::Started { asked, .. }) | Event::Run(RunEvent::Resumed { asked, .. }) => {
+            asked.sandbox.warnings()
+        }
         _ => Vec::new(),
     }
 }
@@ -151,16 +156,16 @@ fn warnings(event: &Event) -> Vec<String> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
 fn told(event: &Event) -> Option<(String, Colour)> {
     let told = match event {
-        Event::IterationOpened { .. } => (event.to_string(), Colour::Bold),
-        Event::AttemptFinished(_) => (format!("  {event}"), Colour::Faint),
-        Event::TreeRecorded(recorded) => match recorded.novelty {
+        Event::Iteration(IterationEvent::Opened { .. }) => (event.to_string(), Colour::Bold),
+        Event::Attempt(AttemptEvent::Finished(_)) => (format!("  {event}"), Colour::Faint),
+        Event::Attempt(AttemptEvent::TreeRecorded(recorded)) => match recorded.novelty {
             Some(Novelty::New) | None => return None,
             Some(Novelty::Unchanged | Novelty::Seen) => (format!("  {event}"), Colour::Busy),
         },
-        Event::CheckFinished(run) => {
+        Event::Gate(GateEvent::CheckFinished(run)) => {
             (format!("  {event}"), if run.result.exited_well() { Colour::Good } else { Colour::Bad })
         }
-        Event::GateFailed { failing, .. } => {
+        Event::Gate(GateEvent::Failed { failing, .. }) => {
             let odd = failing.iter().filter(|failing| failing.reason.is_despite_exit_code());
             let lines: Vec<String> =
                 odd.map(|failing| format!("  check {}: {}", failing.check, failing.reason.words())).collect();
@@ -169,26 +174,30 @@ fn told(event: &Event) -> Option<(String, Colour)> {
             }
             (lines.join("; "), Colour::Bad)
         }
-        Event::GateReused { .. } => (format!("  {event}"), Colour::Faint),
-        Event::ReviewRecorded(review) => {
+        Event::Gate(GateEvent::Reused { .. }) => (format!("  {event}"), Colour::Faint),
+        Event::Attempt(AttemptEvent::ReviewRecorded(review)) => {
             let good = review.verdict == windlass_core::verdict::Verdict::Accept;
             (format!("  {event}"), if good { Colour::Good } else { Colour::Bad })
         }
-        Event::FindingOpened(_) => (format!("  {event}"), Colour::Bad),
-        Event::FindingResolved { .. } => (format!("  {event}"), Colour::Good),
-        Event::Landed { .. } | Event::TaskDone { .. } => (format!("  {event}"), Colour::Good),
-        Event::TaskBlocked { .. } => (format!("  {event}"), Colour::Bad),
-        Event::IterationClosed { result, .. } if *result != IterationResult::Done => {
+        Event::Finding(FindingEvent::Opened(_)) => (format!("  {event}"), Colour::Bad),
+        Event::Finding(FindingEvent::Resolved { .. }) => (format!("  {event}"), Colour::Good),
+        Event::Landing(LandingEvent::Landed { .. }) | Event::Task(TaskEvent::Done { .. }) => {
+            (format!("  {event}"), Colour::Good)
+        }
+        Event::Task(TaskEvent::Blocked { .. }) => (format!("  {event}"), Colour::Bad),
+        Event::Iteration(IterationEvent::Closed { result, .. }) if *result != IterationResult::Done => {
             (format!("  {event}"), Colour::Busy)
         }
-        Event::PhaseEntered { phase } if is_final(*phase) => (event.to_string(), Colour::Bold),
-        Event::WaitStarted { .. }
-        | Event::AgentReplaced { .. }
-        | Event::Paused { .. }
-        | Event::Interrupted { .. }
-        | Event::FinishDropped { .. }
-        | Event::CommandTaken { .. } => (event.to_string(), Colour::Busy),
-        Event::RunResumed { .. } => (event.to_string(), Colour::Faint),
+        Event::Iteration(IterationEvent::PhaseEntered { phase }) if is_final(*phase) => {
+            (event.to_string(), Colour::Bold)
+        }
+        Event::Pause(PauseEvent::WaitStarted { .. })
+        | Event::Attempt(AttemptEvent::AgentReplaced { .. })
+        | Event::Pause(PauseEvent::Paused { .. })
+        | Event::Run(RunEvent::Interrupted { .. })
+        | Event::Landing(LandingEvent::FinishDropped { .. })
+        | Event::Operator(OperatorEvent::CommandTaken { .. }) => (event.to_string(), Colour::Busy),
+        Event::Run(RunEvent::Resumed { .. }) => (event.to_string(), Colour::Faint),
         _ => return None,
     };
     Some(told)

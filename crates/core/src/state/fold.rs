@@ -3,9 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::event::{AttemptFinished, Decision, Event, IterationResult, Phase, ReviewRecorded, TreeRecorded};
+use crate::event::{
+    AttemptEvent, AttemptFinished, Decision, Event, FindingEvent, GateEvent, IterationEvent, IterationResult,
+    LandingEvent, LoopEvent, OperatorEvent, PauseEvent, Phase, ReviewRecorded, RunEvent, TaskEvent,
+    TreeRecorded,
+};
 use crate::finding::Life;
-use crate::gate::{CheckRun, FailingCheck, GateKey, GateSummary, Purpose};
+use crate::gate::{CheckRun, GateKey, GateSummary, Purpose};
 use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{AttemptEnd, Creation};
 use crate::limit::Limit;
@@ -20,7 +24,7 @@ use crate::usage::Ledger;
 use crate::verdict::Verdict;
 
 pub(super) fn found(decision: &Decision) -> Option<State> {
-    let Some(Event::LoopCreated(creation)) = decision.events.first() else { return None };
+    let Some(Event::Loop(LoopEvent::Created(creation))) = decision.events.first() else { return None };
     let mut state = blank(creation, decision.at);
     apply(&mut state, Seq(1), decision);
     Some(state)
@@ -45,71 +49,151 @@ pub(super) fn apply(state: &mut State, seq: Seq, decision: &Decision) {
 
 pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
     match event {
-        Event::LoopCreated(_) => {}
-        Event::RunStarted { run, asked } => run_started(state, at, *run, asked),
-        Event::RunResumed { asked, .. } => run_resumed(state, asked),
-        Event::RunRestarted { run } => run_restarted(state, *run),
-        Event::IterationOpened { iteration, task, tree } => {
+        Event::Loop(event) => loop_event(state, event),
+        Event::Run(event) => run_event(state, at, event),
+        Event::Pause(event) => pause_event(state, event),
+        Event::Iteration(event) => iteration_event(state, event),
+        Event::Attempt(event) => attempt_event(state, at, event),
+        Event::Gate(event) => gate_event(state, event),
+        Event::Finding(event) => finding_event(state, event),
+        Event::Task(event) => task_event(state, event),
+        Event::Landing(event) => landing_event(state, event),
+        Event::Operator(event) => operator_event(state, event),
+    }
+}
+
+fn loop_event(state: &mut State, event: &LoopEvent) {
+    match event {
+        LoopEvent::Created(_) => {}
+        LoopEvent::PlanChanged(revision) => plan_changed(state, revision),
+        LoopEvent::PolicyChanged(revision) => policy_changed(state, revision),
+        LoopEvent::RevisionKept(revision) => revision_kept(state, revision),
+    }
+}
+
+fn run_event(state: &mut State, at: Timestamp, event: &RunEvent) {
+    match event {
+        RunEvent::Started { run, asked } => run_started(state, at, *run, asked),
+        RunEvent::Resumed { asked, .. } => run_resumed(state, asked),
+        RunEvent::Restarted { run } => run_restarted(state, *run),
+        RunEvent::Interrupted { .. } => state.lifecycle = Lifecycle::Interrupted,
+        RunEvent::Ended { outcome } => run_ended(state, at, outcome),
+    }
+}
+
+fn pause_event(state: &mut State, event: &PauseEvent) {
+    match event {
+        PauseEvent::WaitStarted { until, why } => state.waiting = Some(Wait { until: *until, why: *why }),
+        PauseEvent::WaitEnded => state.waiting = None,
+        PauseEvent::Paused { why, detail } => {
+            state.paused = Some(Pause { why: *why, detail: detail.clone() });
+        }
+        PauseEvent::Resumed => resumed(state),
+    }
+}
+
+fn iteration_event(state: &mut State, event: &IterationEvent) {
+    match event {
+        IterationEvent::Opened { iteration, task, tree } => {
             iteration_opened(state, *iteration, task.as_ref(), tree)
         }
-        Event::PhaseEntered { phase } => phase_entered(state, *phase),
-        Event::AttemptStarted { attempt, role, task, .. } => {
+        IterationEvent::PhaseEntered { phase } => phase_entered(state, *phase),
+        IterationEvent::Closed { task, result, .. } => iteration_closed(state, task.as_ref(), *result),
+    }
+}
+
+fn attempt_event(state: &mut State, at: Timestamp, event: &AttemptEvent) {
+    match event {
+        AttemptEvent::Started { attempt, role, task, .. } => {
             attempt_started(state, *attempt, *role, task.as_ref());
             if let Some(begun) = state.attempt.as_mut().map(Arc::make_mut) {
                 begun.started_at = at;
             }
         }
-        Event::AgentReplaced { role, .. } => agent_replaced(state, *role),
-        Event::AttemptFinished(finished) => attempt_finished(state, finished),
-        Event::TreeRecorded(recorded) => tree_recorded(state, recorded),
-        Event::CheckFinished(run) => check_finished(state, run),
-        Event::GatePassed { purpose, tree, checks, flaky } => {
-            gate_passed(state, *purpose, (tree, checks), flaky);
+        AttemptEvent::Finished(finished) => attempt_finished(state, finished),
+        AttemptEvent::AgentReplaced { role, .. } => agent_replaced(state, *role),
+        AttemptEvent::FailureCounted { limit, .. } => failure_counted(state, *limit),
+        AttemptEvent::BriefShortened => state.short_brief = true,
+        AttemptEvent::TreeRecorded(recorded) => tree_recorded(state, recorded),
+        AttemptEvent::ReviewRecorded(review) => review_recorded(state, review),
+    }
+}
+
+fn gate_event(state: &mut State, event: &GateEvent) {
+    match event {
+        GateEvent::CheckFinished(run) => check_finished(state, run),
+        GateEvent::Passed { purpose, tree, checks, flaky } => {
+            let exits = checks.iter().map(|check| (check.clone(), Some(0))).collect();
+            let summary = GateSummary { passed: true, flaky: flaky.clone(), exits, failing: Vec::new() };
+            gate_reported(state, *purpose, GateKey { tree: tree.clone(), checks: checks.clone() }, summary);
         }
-        Event::GateFailed { purpose, tree, checks, exits, failing } => {
-            gate_failed(state, *purpose, (tree, checks), (exits, failing));
+        GateEvent::Failed { purpose, tree, checks, exits, failing } => {
+            let (exits, failing) = (exits.clone(), failing.clone());
+            let summary = GateSummary { passed: false, flaky: Vec::new(), exits, failing };
+            gate_reported(state, *purpose, GateKey { tree: tree.clone(), checks: checks.clone() }, summary);
         }
-        Event::GateReused { tree, checks, .. } => gate_reused(state, tree, checks),
-        Event::ReviewRecorded(review) => review_recorded(state, review),
-        Event::FindingOpened(finding) => {
+        GateEvent::Reused { tree, checks, .. } => gate_reused(state, tree, checks),
+    }
+}
+
+fn finding_event(state: &mut State, event: &FindingEvent) {
+    match event {
+        FindingEvent::Opened(finding) => {
             let findings = Arc::make_mut(&mut state.findings);
             findings.insert(finding.id.clone(), (**finding).clone());
         }
-        Event::FindingCarried { finding } => set_life(state, finding, Life::Carried),
-        Event::FindingRemeasured { finding, diff } => {
+        FindingEvent::Carried { finding } => set_life(state, finding, Life::Carried),
+        FindingEvent::Remeasured { finding, diff } => {
             if let Some(finding) = Arc::make_mut(&mut state.findings).get_mut(finding) {
                 finding.diff.clone_from(diff);
             }
         }
-        Event::FindingResolved { finding } => set_life(state, finding, Life::Resolved),
-        Event::FindingWaived { finding, .. } => finding_waived(state, finding),
-        Event::TaskDone { task, .. }
-        | Event::TaskBlocked { task, .. }
-        | Event::TaskUnblocked { task }
-        | Event::TaskWaived { task, .. } => {
-            if let Some(task) = state.task_mut(task) {
-                task_settled(task, event);
-            }
+        FindingEvent::Resolved { finding } => set_life(state, finding, Life::Resolved),
+        FindingEvent::Waived { finding, .. } => finding_waived(state, finding),
+    }
+}
+
+fn task_event(state: &mut State, event: &TaskEvent) {
+    match event {
+        TaskEvent::Done { task, commit, reviewed, checked } => {
+            let Some(task) = state.task_mut(task) else { return };
+            task.commit = Some(commit.clone());
+            task.reviewed = *reviewed;
+            task.checked = *checked;
+            set_status(task, TaskStatus::Done, None, "");
         }
-        Event::IterationClosed { task, result, .. } => iteration_closed(state, task.as_ref(), *result),
-        Event::Landed { commit, tree } => landed(state, commit, tree),
-        Event::FailureCounted { limit, .. } => failure_counted(state, *limit),
-        Event::BriefShortened => state.short_brief = true,
-        Event::WaitStarted { until, why } => state.waiting = Some(Wait { until: *until, why: *why }),
-        Event::WaitEnded => state.waiting = None,
-        Event::Paused { why, detail } => state.paused = Some(Pause { why: *why, detail: detail.clone() }),
-        Event::Resumed => resumed(state),
-        Event::CancelAsked => cancel_asked(state),
-        Event::Steered { text } => state.steering.push(text.clone()),
-        Event::Noted { .. } => {}
-        Event::Interrupted { .. } => state.lifecycle = Lifecycle::Interrupted,
-        Event::FinishRecorded { summary } => state.completion_summary = Some(summary.clone()),
-        Event::PlanChanged(revision) => plan_changed(state, revision),
-        Event::PolicyChanged(revision) => policy_changed(state, revision),
-        Event::RevisionKept(revision) => revision_kept(state, revision),
-        Event::CommandTaken { command, .. } => state.last_command = *command,
-        Event::FinishDropped { .. } | Event::InputRefused { .. } => {}
-        Event::RunEnded { outcome } => run_ended(state, at, outcome),
+        TaskEvent::Blocked { task, reason, words } => {
+            let Some(task) = state.task_mut(task) else { return };
+            set_status(task, TaskStatus::Blocked, Some(*reason), words);
+        }
+        TaskEvent::Unblocked { task } => {
+            let Some(task) = state.task_mut(task) else { return };
+            task.failures = 0;
+            task.no_progress = 0;
+            task.rejections = 0;
+            set_status(task, TaskStatus::Pending, None, "");
+        }
+        TaskEvent::Waived { task, why } => {
+            let Some(task) = state.task_mut(task) else { return };
+            set_status(task, TaskStatus::Waived, None, why);
+        }
+    }
+}
+
+fn landing_event(state: &mut State, event: &LandingEvent) {
+    match event {
+        LandingEvent::Landed { commit, tree } => landed(state, commit, tree),
+        LandingEvent::FinishRecorded { summary } => state.completion_summary = Some(summary.clone()),
+        LandingEvent::FinishDropped { .. } => {}
+    }
+}
+
+fn operator_event(state: &mut State, event: &OperatorEvent) {
+    match event {
+        OperatorEvent::CommandTaken { command, .. } => state.last_command = *command,
+        OperatorEvent::CancelAsked => cancel_asked(state),
+        OperatorEvent::Steered { text } => state.steering.push(text.clone()),
+        OperatorEvent::InputRefused { .. } | OperatorEvent::Noted { .. } => {}
     }
 }
 
@@ -401,24 +485,8 @@ fn landed(state: &mut State, commit: &CommitId, tree: &TreeId) {
     }
 }
 
-fn gate_failed(
-    state: &mut State,
-    purpose: Purpose,
-    (tree, checks): (&TreeId, &[String]),
-    (exits, failing): (&[(String, Option<i32>)], &[FailingCheck]),
-) {
-    let (exits, failing) = (exits.to_vec(), failing.to_vec());
-    let summary = GateSummary { passed: false, flaky: Vec::new(), exits, failing };
-    gate_reported(state, purpose, GateKey { tree: tree.clone(), checks: checks.to_vec() }, Arc::new(summary));
-}
-
-fn gate_passed(state: &mut State, purpose: Purpose, (tree, checks): (&TreeId, &[String]), flaky: &[String]) {
-    let exits = checks.iter().map(|check| (check.clone(), Some(0))).collect();
-    let summary = GateSummary { passed: true, flaky: flaky.to_vec(), exits, failing: Vec::new() };
-    gate_reported(state, purpose, GateKey { tree: tree.clone(), checks: checks.to_vec() }, Arc::new(summary));
-}
-
-fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: Arc<GateSummary>) {
+fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: GateSummary) {
+    let summary = Arc::new(summary);
     match purpose {
         Purpose::Baseline => state.baseline = Some(summary.clone()),
         Purpose::Task => task_gate(state, summary.clone()),
@@ -485,24 +553,6 @@ fn iteration_closed(state: &mut State, task: Option<&TaskId>, result: IterationR
     }
     if task.status == TaskStatus::Active {
         task.status = TaskStatus::Pending;
-    }
-}
-
-fn task_settled(task: &mut TaskState, event: &Event) {
-    if let Event::TaskDone { commit, reviewed, checked, .. } = event {
-        task.commit = Some(commit.clone());
-        task.reviewed = *reviewed;
-        task.checked = *checked;
-        set_status(task, TaskStatus::Done, None, "");
-    } else if let Event::TaskBlocked { reason, words, .. } = event {
-        set_status(task, TaskStatus::Blocked, Some(*reason), words);
-    } else if let Event::TaskWaived { why, .. } = event {
-        set_status(task, TaskStatus::Waived, None, why);
-    } else if let Event::TaskUnblocked { .. } = event {
-        task.failures = 0;
-        task.no_progress = 0;
-        task.rejections = 0;
-        set_status(task, TaskStatus::Pending, None, "");
     }
 }
 

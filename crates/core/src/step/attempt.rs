@@ -2,7 +2,7 @@
 //! waited for, or counted.
 
 use super::{Draft, execute, last, limit, review, run};
-use crate::event::{AttemptFinished, Event, IterationResult, Phase};
+use crate::event::{AttemptEvent, AttemptFinished, IterationResult, PauseEvent, Phase};
 use crate::id::AttemptId;
 use crate::input::{AgentFinished, AttemptEnd, AttemptResult, Report};
 use crate::limit::Limit;
@@ -16,8 +16,8 @@ const LONGEST_BACKOFF: Millis = Millis::minutes(10);
 /// After a usage limit was lifted.
 const LONGEST_JITTER: Millis = Millis::seconds(30);
 
-pub(super) fn finished(draft: &mut Draft, (attempt, role): (AttemptId, Role), told: &AgentFinished) {
-    record(draft, (attempt, role), told);
+pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, role: Role, told: &AgentFinished) {
+    record(draft, attempt, role, told);
     match role {
         Role::Author | Role::Planner => execute::record_tree(draft),
         Role::Finisher => last::finisher_finished(draft, told),
@@ -31,7 +31,7 @@ pub(super) fn finished(draft: &mut Draft, (attempt, role): (AttemptId, Role), to
 /// windlass itself failed at an attempt. Its agent may have run, so what it
 /// left is recorded before anything else.
 pub(super) fn faulted(draft: &mut Draft, attempt: AttemptId, role: Role, fault: &Fault) {
-    finished(draft, (attempt, role), &AgentFinished::ended(AttemptEnd::Faulted(fault.clone())));
+    finished(draft, attempt, role, &AgentFinished::ended(AttemptEnd::Faulted(fault.clone())));
     if fault.pauses() && !draft.state.cancelling && draft.state.outcome().is_none() {
         draft.pause(fault.reason, fault.detail.clone());
     }
@@ -39,10 +39,10 @@ pub(super) fn faulted(draft: &mut Draft, attempt: AttemptId, role: Role, fault: 
 
 /// An attempt that is on record and never ran still ends on record.
 pub(super) fn never_started(draft: &mut Draft, attempt: AttemptId, role: Role) {
-    record(draft, (attempt, role), &AgentFinished::ended(AttemptEnd::Lost));
+    record(draft, attempt, role, &AgentFinished::ended(AttemptEnd::Lost));
 }
 
-fn record(draft: &mut Draft, (attempt, role): (AttemptId, Role), told: &AgentFinished) {
+fn record(draft: &mut Draft, attempt: AttemptId, role: Role, told: &AgentFinished) {
     let claim = match &told.report {
         Report::Author(claim) => Some(claim.clone()),
         Report::None | Report::Review(_) => None,
@@ -53,7 +53,7 @@ fn record(draft: &mut Draft, (attempt, role): (AttemptId, Role), told: &AgentFin
     let models: Vec<ModelUsage> = told.result.models.iter().map(priced).collect();
     let usage = usage::sum(&models).or(told.result.usage);
     let result = AttemptResult { usage, models, ..told.result.clone() };
-    draft.emit(Event::AttemptFinished(Box::new(AttemptFinished { attempt, role, claim, result })));
+    draft.emit(AttemptEvent::Finished(Box::new(AttemptFinished { attempt, role, claim, result })));
 }
 
 /// After an attempt that did not end by itself.
@@ -71,7 +71,7 @@ pub(super) fn go_on(draft: &mut Draft, end: &AttemptEnd) {
         AttemptEnd::UsageLimit { reset_at } if *reset_at <= draft.at => transient(draft, None),
         AttemptEnd::UsageLimit { reset_at } => {
             let until = reset_at.plus(jitter(LONGEST_JITTER, draft.fresh.as_str()));
-            draft.emit(Event::WaitStarted { until, why: Reason::UsageLimit });
+            draft.emit(PauseEvent::WaitStarted { until, why: Reason::UsageLimit });
             again(draft);
         }
         AttemptEnd::Auth { what } => unusable(draft, Reason::Auth, what),
@@ -127,7 +127,7 @@ fn overflowed(draft: &mut Draft) {
     if draft.state.short_brief {
         return failed(draft);
     }
-    draft.emit(Event::BriefShortened);
+    draft.emit(AttemptEvent::BriefShortened);
     again(draft);
 }
 
@@ -138,7 +138,7 @@ fn transient(draft: &mut Draft, retry_at: Option<Timestamp>) {
         let told = retry_at.filter(|until| *until > draft.at);
         let backoff = backoff(draft.state.run.transient, draft.fresh.as_str());
         let until = told.unwrap_or_else(|| draft.at.plus(backoff));
-        draft.emit(Event::WaitStarted { until, why: Reason::Backoff });
+        draft.emit(PauseEvent::WaitStarted { until, why: Reason::Backoff });
     }
     again(draft);
 }
@@ -148,7 +148,7 @@ fn unusable(draft: &mut Draft, reason: Reason, what: &str) {
     let role = draft.state.attempt.as_ref().map(|attempt| attempt.role);
     let next = role.and_then(|role| Some((role, draft.state.next_fallback(role)?.to_owned())));
     match next {
-        Some((role, by)) => draft.emit(Event::AgentReplaced { role, by, why: what.to_owned() }),
+        Some((role, by)) => draft.emit(AttemptEvent::AgentReplaced { role, by, why: what.to_owned() }),
         None => draft.pause(reason, what.to_owned()),
     }
     again(draft);

@@ -3,7 +3,7 @@
 
 use super::{Draft, revise, run};
 use crate::command::Command;
-use crate::event::Event;
+use crate::event::{FindingEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent};
 use crate::finding::{Origin, Rule};
 use crate::id::{CommandId, FindingId, TaskId};
 use crate::outcome::{OutcomeKind, Reason};
@@ -13,9 +13,9 @@ use crate::state::TaskStatus;
 pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
     if id <= draft.state.last_command {
         let why = format!("command {id} was taken before");
-        return draft.emit(Event::InputRefused { input: command.name().to_owned(), why });
+        return draft.emit(OperatorEvent::InputRefused { input: command.name().to_owned(), why });
     }
-    draft.emit(Event::CommandTaken { command: id, name: command.name().to_owned() });
+    draft.emit(OperatorEvent::CommandTaken { command: id, name: command.name().to_owned() });
     let refused = match command {
         Command::Pause => pause(draft),
         Command::Resume => resume(draft),
@@ -26,13 +26,13 @@ pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
         Command::WaiveFinding { finding, why } => waive_finding(draft, finding, why),
         Command::Steer { text } => steer(draft, text),
         Command::Note { text } => {
-            draft.emit(Event::Noted { text: text.clone() });
+            draft.emit(OperatorEvent::Noted { text: text.clone() });
             Ok(())
         }
         Command::Revise(revision) => not_completed(draft).and_then(|()| revise::asked(draft, revision)),
     };
     if let Err(why) = refused {
-        draft.emit(Event::InputRefused { input: command.name().to_owned(), why });
+        draft.emit(OperatorEvent::InputRefused { input: command.name().to_owned(), why });
     }
 }
 
@@ -53,14 +53,14 @@ fn resume(draft: &mut Draft) -> Refusal {
     if draft.state.paused.is_none() {
         return Err("it is not paused".to_owned());
     }
-    draft.emit(Event::Resumed);
+    draft.emit(PauseEvent::Resumed);
     Ok(())
 }
 
 /// A running attempt is ended first; the run ends when nothing is outstanding.
 fn cancel(draft: &mut Draft) -> Refusal {
     not_ended(draft)?;
-    draft.emit(Event::CancelAsked);
+    draft.emit(OperatorEvent::CancelAsked);
     if draft.state.outstanding().next().is_none() {
         run::end_cancelled(draft);
     }
@@ -75,7 +75,7 @@ fn restart(draft: &mut Draft) -> Refusal {
         return Err("it is completed, and a completed loop is history".to_owned());
     }
     let run = draft.state.run.number + 1;
-    draft.emit(Event::RunRestarted { run });
+    draft.emit(RunEvent::Restarted { run });
     Ok(())
 }
 
@@ -83,7 +83,7 @@ fn unblock(draft: &mut Draft, id: &TaskId) -> Refusal {
     let task = draft.state.task(id).ok_or_else(|| unknown_task(draft, id))?;
     match task.status {
         TaskStatus::Blocked => {
-            draft.emit(Event::TaskUnblocked { task: id.clone() });
+            draft.emit(TaskEvent::Unblocked { task: id.clone() });
             Ok(())
         }
         TaskStatus::Pending | TaskStatus::Active | TaskStatus::Done | TaskStatus::Waived => {
@@ -99,7 +99,7 @@ fn waive_task(draft: &mut Draft, id: &TaskId, why: &str) -> Refusal {
     if matches!(task.status, TaskStatus::Done | TaskStatus::Waived) {
         return Err(format!("task {id} is already done or waived"));
     }
-    draft.emit(Event::TaskWaived { task: id.clone(), why: why.to_owned() });
+    draft.emit(TaskEvent::Waived { task: id.clone(), why: why.to_owned() });
     let open: Vec<FindingId> = draft
         .state
         .findings
@@ -108,7 +108,7 @@ fn waive_task(draft: &mut Draft, id: &TaskId, why: &str) -> Refusal {
         .map(|finding| finding.id.clone())
         .collect();
     for finding in open {
-        draft.emit(Event::FindingWaived { finding, why: format!("task {id} was waived") });
+        draft.emit(FindingEvent::Waived { finding, why: format!("task {id} was waived") });
     }
     Ok(())
 }
@@ -126,7 +126,7 @@ fn waive_finding(draft: &mut Draft, id: &FindingId, why: &str) -> Refusal {
     if finding.origin == Origin::Evidence(Rule::ProtectedChanged) {
         return Err(format!("{} is protected; name it in the task's `allow` list instead", finding.file));
     }
-    draft.emit(Event::FindingWaived { finding: id.clone(), why: why.to_owned() });
+    draft.emit(FindingEvent::Waived { finding: id.clone(), why: why.to_owned() });
     Ok(())
 }
 
@@ -135,7 +135,7 @@ fn steer(draft: &mut Draft, text: &str) -> Refusal {
     if text.trim().is_empty() {
         return Err("there is nothing in it".to_owned());
     }
-    draft.emit(Event::Steered { text: text.to_owned() });
+    draft.emit(OperatorEvent::Steered { text: text.to_owned() });
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Draft, attempt, finding, last, limit, run, verify};
 use crate::effect::{Effect, Snapshot};
-use crate::event::{Event, IterationResult, Novelty, Phase, TreeRecorded};
+use crate::event::{AttemptEvent, IterationResult, Novelty, OperatorEvent, Phase, TreeRecorded};
 use crate::input::{AttemptEnd, Snapshotted};
 use crate::outcome::{OutcomeKind, Reason};
 use crate::policy::Role;
@@ -68,14 +68,14 @@ pub(super) fn commit_title(state: &State) -> String {
 
 pub(super) fn snapshotted(draft: &mut Draft, taken: &Snapshotted) {
     let Some(done) = draft.state.attempt.clone() else {
-        return draft.emit(Event::InputRefused {
+        return draft.emit(OperatorEvent::InputRefused {
             input: "snapshotted".to_owned(),
             why: "no attempt has run".to_owned(),
         });
     };
     let judged = done.end == Some(AttemptEnd::Normal) && !draft.state.cancelling;
     let novelty = judged.then(|| novelty(&draft.state, taken));
-    draft.emit(Event::TreeRecorded(Box::new(TreeRecorded {
+    draft.emit(AttemptEvent::TreeRecorded(Box::new(TreeRecorded {
         attempt: done.id,
         commit: taken.commit.clone(),
         tree: taken.tree.clone(),

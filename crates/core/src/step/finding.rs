@@ -1,7 +1,7 @@
 //! Findings: opened, carried and resolved from evidence and from reviews.
 
 use super::Draft;
-use crate::event::Event;
+use crate::event::FindingEvent;
 use crate::finding::{Evidence, Finding, Life, Origin, Severity, Subject};
 use crate::gate::GateSummary;
 use crate::id::{FindingId, TaskId};
@@ -40,10 +40,10 @@ fn settle(draft: &mut Draft, subjects: &[Subject], evidence: &[Evidence]) {
         }
     }
     for finding in gone {
-        draft.emit(Event::FindingResolved { finding });
+        draft.emit(FindingEvent::Resolved { finding });
     }
     for (finding, diff) in otherwise {
-        draft.emit(Event::FindingRemeasured { finding, diff });
+        draft.emit(FindingEvent::Remeasured { finding, diff });
     }
     for seen in evidence {
         open(draft, Found::from(seen));
@@ -65,10 +65,10 @@ pub(super) fn reviewed(draft: &mut Draft, review: &Review) {
         }
     }
     for finding in resolved {
-        draft.emit(Event::FindingResolved { finding });
+        draft.emit(FindingEvent::Resolved { finding });
     }
     for finding in carried {
-        draft.emit(Event::FindingCarried { finding });
+        draft.emit(FindingEvent::Carried { finding });
     }
     for reported in &review.findings {
         open(draft, Found::from(reported));
@@ -125,7 +125,7 @@ fn open(draft: &mut Draft, found: Found) {
     }
     let id = FindingId::new(format!("F{}", draft.state.findings.len() + 1));
     let iteration = draft.state.iterations;
-    draft.emit(Event::FindingOpened(Box::new(Finding {
+    draft.emit(FindingEvent::Opened(Box::new(Finding {
         id,
         task,
         origin: found.origin,

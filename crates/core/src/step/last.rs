@@ -2,7 +2,7 @@
 
 use super::{Draft, attempt, execute, limit, run, verify};
 use crate::effect::Effect;
-use crate::event::{Event, IterationResult, Phase};
+use crate::event::{FindingEvent, IterationResult, LandingEvent, Phase};
 use crate::finding::{Finding, Origin};
 use crate::gate::{GateSummary, Purpose};
 use crate::id::FindingId;
@@ -152,7 +152,7 @@ fn finish(draft: &mut Draft) {
 
 pub(super) fn finisher_finished(draft: &mut Draft, told: &AgentFinished) {
     if told.result.end == AttemptEnd::Normal {
-        draft.emit(Event::FinishRecorded { summary: told.result.message.clone() });
+        draft.emit(LandingEvent::FinishRecorded { summary: told.result.message.clone() });
     }
     execute::record_tree(draft);
 }
@@ -209,7 +209,7 @@ fn judge_finish(draft: &mut Draft, green: &Green) {
 }
 
 pub(super) fn drop_finish(draft: &mut Draft, why: &str) {
-    draft.emit(Event::FinishDropped { why: why.to_owned() });
+    draft.emit(LandingEvent::FinishDropped { why: why.to_owned() });
     dismiss_measured(draft);
     complete(draft);
 }
@@ -218,7 +218,7 @@ pub(super) fn drop_finish(draft: &mut Draft, why: &str) {
 fn dismiss_measured(draft: &mut Draft) {
     let gone: Vec<FindingId> = measured_bugs(&draft.state).map(|finding| finding.id.clone()).collect();
     for finding in gone {
-        draft.emit(Event::FindingResolved { finding });
+        draft.emit(FindingEvent::Resolved { finding });
     }
 }
 

@@ -1,7 +1,7 @@
 //! What forbids to go on, and what then becomes of the run.
 
 use super::{Draft, run};
-use crate::event::{Event, IterationResult};
+use crate::event::{AttemptEvent, IterationResult};
 use crate::id::AttemptId;
 use crate::limit::{self, Limit, LimitCheck, LimitOutcome, LimitReached};
 use crate::outcome::{OutcomeKind, Reason};
@@ -22,7 +22,7 @@ pub(super) fn allows(draft: &mut Draft, when: LimitCheck) -> bool {
 /// Counts the attempt that ended towards a limit, and looks at that limit.
 pub(super) fn count(draft: &mut Draft, limit: Limit) -> Option<LimitReached> {
     let attempt = draft.state.attempt.as_ref().map_or(AttemptId(0), |attempt| attempt.id);
-    draft.emit(Event::FailureCounted { limit, attempt });
+    draft.emit(AttemptEvent::FailureCounted { limit, attempt });
     limit::reached_by(&draft.state, limit)
 }
 

@@ -1,7 +1,7 @@
 //! Review: a fresh reader judges exactly the tree the gate was green on.
 
 use super::{Draft, execute, finding, last, verify};
-use crate::event::{Event, IterationResult, Phase, ReviewRecorded};
+use crate::event::{AttemptEvent, IterationResult, Phase, ReviewRecorded};
 use crate::id::AttemptId;
 use crate::input::{AgentFinished, Report};
 use crate::policy::Role;
@@ -28,7 +28,7 @@ pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinish
                 pending: draft.state.current_work().pending.clone(),
                 failure: Some(failure),
             };
-            draft.emit(Event::ReviewRecorded(Box::new(record)));
+            draft.emit(AttemptEvent::ReviewRecorded(Box::new(record)));
             return reject(draft, IterationResult::ReviewFailed);
         }
     };
@@ -41,7 +41,7 @@ pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinish
         pending: pending(review),
         failure: None,
     };
-    draft.emit(Event::ReviewRecorded(Box::new(record)));
+    draft.emit(AttemptEvent::ReviewRecorded(Box::new(record)));
     finding::reviewed(draft, review);
     match review.verdict {
         Verdict::Accept => accept(draft),

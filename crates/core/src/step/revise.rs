@@ -4,7 +4,7 @@
 
 use super::{Draft, run};
 use crate::effect::Effect;
-use crate::event::{Event, IterationResult};
+use crate::event::{IterationResult, LoopEvent};
 use crate::graph;
 use crate::id::{EffectId, TaskId};
 use crate::policy::Policy;
@@ -31,7 +31,7 @@ pub(super) fn asked(draft: &mut Draft, revision: &Revision) -> Result<(), String
         None => {}
     }
     if !later.is_empty() {
-        draft.emit(Event::RevisionKept(Box::new(later)));
+        draft.emit(LoopEvent::RevisionKept(Box::new(later)));
     }
     Ok(())
 }
@@ -73,7 +73,7 @@ fn revised(state: &State, plan: &Plan) -> PlanRevision {
 
 fn take_up_plan(draft: &mut Draft, plan: &Plan) {
     let revision = revised(&draft.state, plan);
-    draft.emit(Event::PlanChanged(Box::new(revision)));
+    draft.emit(LoopEvent::PlanChanged(Box::new(revision)));
 }
 
 /// A gate that is due is not run by the rules of before: its iteration ends,
@@ -81,7 +81,7 @@ fn take_up_plan(draft: &mut Draft, plan: &Plan) {
 fn take_up_policy(draft: &mut Draft, policy: &PolicyRevision) {
     let judges = |policy: &Policy| (policy.gate.clone(), policy.workspace.clone());
     let other_gate = judges(draft.state.policy()) != judges(&policy.policy);
-    draft.emit(Event::PolicyChanged(Box::new(policy.clone())));
+    draft.emit(LoopEvent::PolicyChanged(Box::new(policy.clone())));
     let due = draft.state.outstanding().find(|(_, effect)| matches!(effect, Effect::RunGate { .. }));
     let due: Option<EffectId> = due.map(|(id, _)| id);
     if draft.closes.is_none() && other_gate && due.is_some() {

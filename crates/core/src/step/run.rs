@@ -2,7 +2,9 @@
 
 use super::{Draft, attempt, last, limit, revise};
 use crate::effect::Effect;
-use crate::event::{Event, IterationResult};
+use crate::event::{
+    IterationEvent, IterationResult, LandingEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent,
+};
 use crate::gate::Purpose;
 use crate::id::{CommitId, TaskId, TreeId};
 use crate::input::{Asked, Input};
@@ -17,21 +19,21 @@ use crate::state::{Lifecycle, State, TaskState, TaskStatus};
 pub(super) fn asked(draft: &mut Draft, asked: &Asked) {
     let run = draft.state.run.number;
     if let Some(why) = refusal(&draft.state, asked) {
-        return draft.emit(Event::InputRefused { input: "run_asked".to_owned(), why });
+        return draft.emit(OperatorEvent::InputRefused { input: "run_asked".to_owned(), why });
     }
     match draft.state.lifecycle {
         Lifecycle::Ended(_) => {
-            draft.emit(Event::RunStarted { run: run + 1, asked: asked.clone() });
+            draft.emit(RunEvent::Started { run: run + 1, asked: asked.clone() });
             begin(draft);
         }
         Lifecycle::Driving | Lifecycle::Interrupted => {
-            draft.emit(Event::RunResumed { run, asked: asked.clone() });
+            draft.emit(RunEvent::Resumed { run, asked: asked.clone() });
             if draft.state.outstanding().next().is_none() {
                 choose(draft);
             }
         }
         Lifecycle::Idle => {
-            draft.emit(Event::RunStarted { run, asked: asked.clone() });
+            draft.emit(RunEvent::Started { run, asked: asked.clone() });
             begin(draft);
         }
     }
@@ -98,7 +100,7 @@ pub(super) fn open_iteration(draft: &mut Draft, task: Option<TaskId>) {
     }
     let tree = start_tree(&draft.state, task.as_ref());
     let iteration = draft.state.iterations + 1;
-    draft.emit(Event::IterationOpened { iteration, task, tree: tree.clone() });
+    draft.emit(IterationEvent::Opened { iteration, task, tree: tree.clone() });
     draft.enter(match draft.state.current_task() {
         Some(_) => crate::event::Phase::Execute,
         None => crate::event::Phase::Fix,
@@ -119,14 +121,14 @@ fn start_tree(state: &State, task: Option<&TaskId>) -> TreeId {
 pub(super) fn close_iteration(draft: &mut Draft, result: IterationResult) {
     let Some(current) = draft.state.current.clone() else { return };
     let (iteration, task) = (current.iteration, current.task);
-    draft.emit(Event::IterationClosed { iteration, task, result });
+    draft.emit(IterationEvent::Closed { iteration, task, result });
 }
 
 /// The open iteration's task is blocked; the loop goes on with its siblings.
 pub(super) fn block_task(draft: &mut Draft, reason: Reason, words: String) {
     let task = draft.state.current_task().cloned();
     if let Some(task) = task {
-        draft.emit(Event::TaskBlocked { task, reason, words });
+        draft.emit(TaskEvent::Blocked { task, reason, words });
     }
 }
 
@@ -141,12 +143,12 @@ pub(super) fn landed(draft: &mut Draft, commit: &CommitId) {
         Some(recorded) if recorded.commit == *commit => recorded.tree.clone(),
         Some(_) | None => draft.state.head.tree.clone(),
     };
-    draft.emit(Event::Landed { commit: commit.clone(), tree });
+    draft.emit(LandingEvent::Landed { commit: commit.clone(), tree });
     let task = draft.state.current_task().cloned();
     let Some(task) = task else { return last::landed(draft) };
     let reviewed = accepted(&draft.state);
     let checked = !draft.state.checks_for(Some(&task)).is_empty();
-    draft.emit(Event::TaskDone { task, commit: commit.clone(), reviewed, checked });
+    draft.emit(TaskEvent::Done { task, commit: commit.clone(), reviewed, checked });
     close_iteration(draft, IterationResult::Done);
     choose(draft);
 }
@@ -154,7 +156,7 @@ pub(super) fn landed(draft: &mut Draft, commit: &CommitId) {
 pub(super) fn deadline_passed(draft: &mut Draft) {
     let due = draft.state.next_deadline().is_some_and(|deadline| deadline <= draft.at);
     if due {
-        draft.emit(Event::WaitEnded);
+        draft.emit(PauseEvent::WaitEnded);
     } else {
         draft.refuse(&Input::DeadlinePassed, "no deadline is due");
     }
@@ -163,7 +165,7 @@ pub(super) fn deadline_passed(draft: &mut Draft) {
 pub(super) fn interrupted(draft: &mut Draft, signal: &str) {
     let signal = signal.to_owned();
     match draft.state.lifecycle {
-        Lifecycle::Driving | Lifecycle::Interrupted => draft.emit(Event::Interrupted { signal }),
+        Lifecycle::Driving | Lifecycle::Interrupted => draft.emit(RunEvent::Interrupted { signal }),
         Lifecycle::Idle | Lifecycle::Ended(_) => {
             draft.refuse(&Input::Interrupted { signal }, "it is not running");
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Draft, execute, finding, last, review, run};
 use crate::effect::Effect;
-use crate::event::{Event, IterationResult, Novelty, Phase, TreeRecorded};
+use crate::event::{Event, GateEvent, IterationResult, Novelty, Phase, TaskEvent, TreeRecorded};
 use crate::finding::{Finding, Life, Origin};
 use crate::gate::{CheckResult, CheckRun, FailingCheck, GateKey, GateSummary, Purpose};
 use crate::id::TreeId;
@@ -36,7 +36,7 @@ pub(super) fn begin(draft: &mut Draft) {
         Some(summary) => {
             let passed = summary.passed;
             let tree = recorded.gate_tree.clone();
-            draft.emit(Event::GateReused { tree, checks, passed });
+            draft.emit(GateEvent::Reused { tree, checks, passed });
             finding::gated(draft, &summary);
             judge(draft, Some(summary));
         }
@@ -51,14 +51,14 @@ pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
     let summary = GateSummary::of(&draft.state.policy().gate, &ran.checks, results);
     for result in results {
         let run = CheckRun { purpose: ran.purpose, tree: ran.tree.clone(), result: result.clone() };
-        draft.emit(Event::CheckFinished(Box::new(run)));
+        draft.emit(GateEvent::CheckFinished(Box::new(run)));
     }
     let (purpose, tree, checks) = (ran.purpose, ran.tree, ran.checks);
     draft.emit(if summary.passed {
-        Event::GatePassed { purpose, tree, checks, flaky: summary.flaky.clone() }
+        Event::Gate(GateEvent::Passed { purpose, tree, checks, flaky: summary.flaky.clone() })
     } else {
         let (exits, failing) = (summary.exits.clone(), summary.failing.clone());
-        Event::GateFailed { purpose, tree, checks, exits, failing }
+        Event::Gate(GateEvent::Failed { purpose, tree, checks, exits, failing })
     });
     if draft.state.cancelling {
         return run::end_cancelled(draft);
@@ -174,7 +174,7 @@ pub(super) fn fall_short(draft: &mut Draft, result: IterationResult) {
     run::close_iteration(draft, result);
     let spent = task.as_ref().and_then(|id| draft.state.task(id)).and_then(|task| spent(&draft.state, task));
     if let (Some(task), Some((reason, words))) = (task, spent) {
-        draft.emit(Event::TaskBlocked { task, reason, words });
+        draft.emit(TaskEvent::Blocked { task, reason, words });
     }
     run::choose(draft);
 }

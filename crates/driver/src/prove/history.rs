@@ -1,6 +1,6 @@
 //! A loop's whole log, with what a proof needs of it beside the state.
 
-use windlass_core::event::Event;
+use windlass_core::event::{Event, LandingEvent, RunEvent};
 use windlass_core::finding::{Finding, Life};
 use windlass_core::history::{FindingRecord, History, HistoryLimits, Keep, ReviewRecord};
 use windlass_core::id::{LoopName, TaskId, TreeId};
@@ -159,8 +159,8 @@ impl RecordedLoop {
 #[expect(clippy::wildcard_enum_match_arm, reason = "a proof picks the events it rests on")]
 fn by_finisher(event: &Event) -> Option<bool> {
     match event {
-        Event::FinishRecorded { .. } => Some(true),
-        Event::RunStarted { .. } | Event::RunRestarted { .. } => Some(false),
+        Event::Landing(LandingEvent::FinishRecorded { .. }) => Some(true),
+        Event::Run(RunEvent::Started { .. }) | Event::Run(RunEvent::Restarted { .. }) => Some(false),
         _ => None,
     }
 }

@@ -174,7 +174,8 @@ fn for_landlock(host: &Host) -> String {
     }
 }
 
-fn newer_kernel(host: &Host, (major, minor): (u32, u32)) -> String {
+fn newer_kernel(host: &Host, needed: (u32, u32)) -> String {
+    let (major, minor) = needed;
     format!("This kernel is {}; the level needs Linux {major}.{minor} or newer.", host.kernel)
 }
 
