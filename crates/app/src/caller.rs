@@ -4,6 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use windlass_driver::surroundings::Surroundings;
+use windlass_store::StateDir;
+
+use crate::AppError;
 
 /// What only the process at the edge knows. All paths are absolute.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +22,13 @@ pub struct Caller {
 }
 
 impl Caller {
+    pub(crate) fn state(&self) -> Result<StateDir, AppError> {
+        self.state_dir.as_ref().map(StateDir::new).ok_or_else(|| {
+            AppError::refused("no place for windlass's records: neither HOME nor XDG_STATE_HOME is set")
+                .hint("give one with --state-dir or WINDLASS_STATE_DIR")
+        })
+    }
+
     pub fn surroundings(&self, project: &Path) -> Surroundings {
         Surroundings {
             vars: self.variables.iter().cloned().collect(),

@@ -46,13 +46,7 @@ impl OpenProject {
     /// The project that a directory belongs to. Nothing is written.
     pub fn open(directory: &Path, caller: Caller) -> Result<Self, AppError> {
         let project = project::locate(directory).map_err(not_a_project)?;
-        let Some(dir) = &caller.state_dir else {
-            return Err(AppError::refused(
-                "no place for windlass's records: neither HOME nor XDG_STATE_HOME is set",
-            )
-            .hint("give one with --state-dir or WINDLASS_STATE_DIR"));
-        };
-        let state = StateDir::new(dir.clone());
+        let state = caller.state()?;
         let vault = state.vault(&repository_name(&project), &project.common_dir);
         Ok(Self { project, state, vault, caller: Arc::new(caller) })
     }

@@ -4,6 +4,7 @@
 
 mod args;
 mod commands;
+mod debug_log;
 mod exit;
 mod failure;
 mod operator;

@@ -113,6 +113,7 @@ pub fn prove(
             return Ok(SandboxChoice { proven, image: None });
         }
         let proof = test(level, spawner, proofs);
+        tracing::debug!(level = level.name(), held = proof.held, "sandbox level is proven");
         if proof.held {
             let proven = ProvenSandbox { missed: missed(&failed), ..proven(level, proof) };
             return Ok(SandboxChoice { proven, image: None });

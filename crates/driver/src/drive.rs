@@ -139,6 +139,7 @@ impl<'w> Drive<'w> {
             self.take(Some(id), Input::EffectDropped)?;
         }
         if let Some(Duty::Perform(id, effect)) = self.journal.state().next_duty() {
+            tracing::debug!(effect = id.0, name = effect.name(), "effect begins");
             self.world.start(id, effect, self.journal.state());
             self.running = Some(Running { stopping: false });
         }
@@ -148,6 +149,7 @@ impl<'w> Drive<'w> {
     fn stop_running(&mut self) {
         if let Some(running) = self.running.as_mut().filter(|running| !running.stopping) {
             running.stopping = true;
+            tracing::debug!("effect is asked to stop");
             self.world.stop();
         }
     }
@@ -166,7 +168,16 @@ impl<'w> Drive<'w> {
     fn take(&mut self, closes: Option<EffectId>, what: Input) -> Result<(), DriveError> {
         self.publish();
         let stamp = self.world.stamp();
-        self.unpublished = Some(self.journal.take(stamp, closes, what)?);
+        let input = what.name();
+        let decision = self.journal.take(stamp, closes, what)?;
+        tracing::debug!(
+            seq = self.journal.state().seq.0,
+            input,
+            closes = closes.map(|effect| effect.0),
+            events = decision.events.len(),
+            "decided"
+        );
+        self.unpublished = Some(decision);
         Ok(())
     }
 

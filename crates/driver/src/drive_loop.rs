@@ -100,11 +100,13 @@ pub fn drive(
 ) -> Result<Ended, DriveLoopError> {
     let _lease = store.lease(name, worlds.stamp().at)?;
     let journal = Journal::open(Arc::clone(store), name)?;
+    tracing::debug!(%name, seq = journal.state().seq.0, "drive begins");
     let ended = {
         let mut world = worlds.open(store, journal.state())?;
         let asked = Asked { sandbox: world.sandbox(), ..asked };
         Drive::new(journal, world.as_mut()).run(asked)
     };
+    tracing::debug!(%name, ?ended, "drive ends");
     match ended {
         Err(DriveError::Journal(error)) if error.is_disk_full() => pause_full(store, name, worlds, &error),
         ended => Ok(ended?),

@@ -92,6 +92,7 @@ fn contained(resources: &EffectResources, request: EffectRequest) -> Input {
     let what = request.effect().name();
     let performed = std::panic::catch_unwind(AssertUnwindSafe(|| resources.perform(request)));
     performed.unwrap_or_else(|panic| {
+        tracing::error!(what, "effect panicked");
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
         let left =

@@ -75,6 +75,7 @@ pub fn operate(
     });
     let _following = store.follow(name, Followed::Records, wake)?;
     let id = store.send(NewCommand { loop_name: name.clone(), at: worlds.stamp().at, command })?;
+    tracing::debug!(%name, command = id.0, "command sent");
     let deadline = clock::now() + PATIENCE;
     loop {
         match store.lease(name, worlds.stamp().at) {

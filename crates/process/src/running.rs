@@ -61,6 +61,7 @@ impl Canceller {
             // A warden that is gone needs no telling; the waiter finds out.
             pipe.write_all(&[wire::CANCEL]).ok();
             state.cancelled_at = Some(Instant::now());
+            tracing::debug!("program is cancelled");
             rustix::io::write(&self.control.wake, &1u64.to_ne_bytes()).ok();
         }
     }
@@ -83,6 +84,11 @@ impl RunningProgram {
         Ok(RunningProgram { warden, answer, control, limits, dir, started: Instant::now() })
     }
 
+    /// The process id of its warden.
+    pub(crate) fn warden_id(&self) -> u32 {
+        self.warden.id()
+    }
+
     pub fn canceller(&self) -> Canceller {
         Canceller { control: Arc::clone(&self.control) }
     }
@@ -98,6 +104,13 @@ impl RunningProgram {
         self.control.state().pipe = None;
         let what = match answer {
             Answer::Finished(finished) => {
+                tracing::debug!(
+                    warden = self.warden.id(),
+                    exit = ?finished.exit,
+                    duration = ?finished.duration,
+                    survivors = finished.survivor_count,
+                    "program ended"
+                );
                 reap_answered(&mut self.warden);
                 return *finished;
             }
@@ -140,6 +153,7 @@ impl RunningProgram {
     }
 
     fn lost(&mut self, what: &str) -> Finished {
+        tracing::warn!(warden = self.warden.id(), what, "warden is lost");
         let (mut why, survivor_count) = match end_what_is_left(&mut self.warden, &self.dir) {
             Ok(0) => (format!("the warden was lost: {what}"), 0),
             Ok(alive) => (format!("the warden was lost: {what}; {alive} processes cannot be ended"), alive),

@@ -148,6 +148,13 @@ impl Spawner {
         // On failure `running` is dropped, which ends and reaps the warden.
         sent.map_err(|source| StartError::Request { program: name, source })?;
         abort_point("process::started");
+        tracing::debug!(
+            warden = running.warden_id(),
+            program = ?Path::new(&request.program.argv[0]).file_name(),
+            dir = ?request.program.dir,
+            containment = ?request.containment,
+            "program starts"
+        );
         Ok(running)
     }
 

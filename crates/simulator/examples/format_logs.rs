@@ -59,6 +59,6 @@ fn collect(value: &Value, kinds: &mut BTreeSet<String>) {
             }
         }
         Value::Array(values) => values.iter().for_each(|value| collect(value, kinds)),
-        _ => {}
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

@@ -116,6 +116,7 @@ impl Log for SqliteStore {
         stored.iter().for_each(|id| drop(pending.remove(id)));
         drop(pending);
         self.receipts.note(&receipt);
+        tracing::trace!(%name, seq = receipt.seq.0, blobs = stored.len(), "record is stored");
         self.wakes.tell(&name, Followed::Records);
         Ok(Appended { seq: receipt.seq, hash: receipt.hash })
     }
@@ -183,7 +184,12 @@ impl ReadLeases for SqliteStore {
 
 impl Leases for SqliteStore {
     fn lease(&self, name: &LoopName, now: Timestamp) -> Result<Box<dyn Lease>, LeaseError> {
-        Ok(Box::new(LoopLock::take(&self.vault.loop_lock(name), name, now)?))
+        let taken = LoopLock::take(&self.vault.loop_lock(name), name, now);
+        match &taken {
+            Ok(_) => tracing::debug!(%name, "lease is taken"),
+            Err(error) => tracing::debug!(%name, %error, "lease is not to be had"),
+        }
+        Ok(Box::new(taken?))
     }
 }
 

@@ -220,7 +220,10 @@ impl Invocation {
             end(&mut child);
             return Err(spawn_error(&argv, source));
         }
+        let began = Instant::now();
         let ended = self.follow(&mut child);
+        let status = ended.as_ref().ok().and_then(|followed| followed.status);
+        tracing::debug!(argv, code = status.and_then(|status| status.code()), took = ?began.elapsed(), "git ended");
         match ended {
             Ok(Followed { stdout, status: Some(status), .. }) if status.success() => {
                 Ok(Printed { stdout, truncated: false })

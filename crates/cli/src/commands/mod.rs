@@ -18,12 +18,14 @@ mod take;
 mod usage;
 
 use crate::args::{Args, Verb};
+use crate::debug_log;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
 
 pub fn dispatch(args: Args) -> Result<Exit, Failure> {
     let locations = Locations { project: args.project, state_dir: args.state_dir };
+    debug_log::start(&locations)?;
     match args.verb {
         Verb::Demo(demo) => demo::demo(&demo),
         Verb::Init(init) => init::init(&locations, &init),

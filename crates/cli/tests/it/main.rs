@@ -30,6 +30,7 @@ mod crash;
 mod crash_kills;
 mod crash_points;
 mod damaged_store;
+mod debug_log;
 mod denied;
 mod disk_full;
 mod documented;
