@@ -8,9 +8,9 @@ use windlass_core::id::TaskId;
 use windlass_core::input::Asked;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::revision::{PolicyRevision, Revision};
-use windlass_core::state::{State, TaskStatus};
+use windlass_core::state::{Lifecycle, State, TaskStatus};
 use windlass_core::task::Plan;
-use windlass_driver::operate::{OperateError, operate};
+use windlass_driver::operate::{Answer, OperateError, operate};
 use windlass_store::{Inbox, NewCommand, Store};
 
 use crate::chance::Chance;
@@ -41,6 +41,17 @@ impl Books {
         }
         self.chance.one_in(90).then_some(Act::Signalled)
     }
+
+    /// Nobody drives the loop: a command is taken at once, and a cancel ends the
+    /// run, unless a fault keeps it from recording what was left.
+    fn answered(&mut self, answer: &Answer, cancels: bool) {
+        let over = matches!(self.state.lifecycle, Lifecycle::Ended(_)) || self.state.paused.is_some();
+        if *answer == Answer::Recorded {
+            self.break_with("nobody drives the loop, and a command waits");
+        } else if *answer == Answer::Done && cancels && !over {
+            self.break_with("a cancelled loop that nobody drives goes on");
+        }
+    }
 }
 
 /// What a person does with a loop that rests; whether there is another drive.
@@ -66,7 +77,9 @@ pub(crate) fn between_drives(
     };
     let Some(commands) = commands else { return Ok(false) };
     for command in commands {
-        operate(store, &loop_name(), command, worlds)?;
+        let cancels = command == Command::Cancel;
+        let answer = operate(store, &loop_name(), command, worlds)?;
+        locked(&worlds.books).answered(&answer, cancels);
     }
     Ok(true)
 }
