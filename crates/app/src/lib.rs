@@ -16,6 +16,8 @@ mod create;
 mod debug_log;
 mod doctor;
 mod error;
+mod hidden;
+mod history;
 mod init;
 mod policy;
 mod project;
@@ -29,7 +31,17 @@ pub use create::{RunProposal, RunRequest, RunTarget};
 pub use debug_log::{DebugLog, open_debug_log};
 pub use doctor::{DoctorReport, doctor};
 pub use error::{AppError, ErrorKind};
+pub use hidden::hidden_mode;
+pub use history::LoggedEvent;
 pub use init::{InitReport, InitRequest, init, make_repository};
 pub use policy::{PolicyArguments, policy_format};
 pub use project::{OpenProject, StoredLoop};
 pub use run::RunStart;
+
+/// What the use cases take and give, and the process's own clock.
+pub use windlass_driver::agents::{AgentStatus, Login};
+pub use windlass_driver::clock;
+pub use windlass_driver::local_world::Observer;
+pub use windlass_driver::prove;
+pub use windlass_driver::setup::{DoctorRow, Proposed, TakeOutcome};
+pub use windlass_driver::{Ended, Interrupts};

@@ -29,8 +29,8 @@ pub struct OpenProject {
 /// A loop that is on record.
 pub struct StoredLoop {
     pub name: LoopName,
-    pub head: LogHead,
-    pub reader: Arc<dyn ReadStore>,
+    pub(crate) head: LogHead,
+    pub(crate) reader: Arc<dyn ReadStore>,
 }
 
 impl StoredLoop {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
-use windlass_app::open_debug_log;
+use windlass_app::{clock, open_debug_log};
 
 use crate::failure::{Failure, OrFail};
 use crate::place::Locations;
@@ -50,7 +50,7 @@ struct TimeAndProcess;
 
 impl FormatTime for TimeAndProcess {
     fn format_time(&self, to: &mut Writer<'_>) -> fmt::Result {
-        write!(to, "{} {}", windlass_driver::clock::wall(), std::process::id())
+        write!(to, "{} {}", clock::wall(), std::process::id())
     }
 }
 

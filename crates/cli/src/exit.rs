@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
+use windlass_app::Ended;
 use windlass_core::outcome::{Outcome, OutcomeKind};
-use windlass_driver::Ended;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {

@@ -1,6 +1,6 @@
 //! The binary `windlass`: what was typed becomes a command, a command becomes
-//! calls to the driver and the store, and their results become words, JSON and
-//! an exit code. It decides nothing about loops.
+//! calls to the use cases of `app`, and their results become words, JSON and an
+//! exit code. It decides nothing about loops.
 
 mod args;
 mod commands;
@@ -21,11 +21,9 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
-    match words.nth(1).as_deref().and_then(std::ffi::OsStr::to_str) {
-        Some(windlass_driver::WARDEN_ARG) => return windlass_driver::warden_main(words),
-        Some(windlass_driver::SCRIPTED_ARG) => return windlass_driver::scripted_main(words),
-        Some(windlass_driver::ACP_ARG) => return windlass_driver::acp_main(words),
-        Some(_) | None => {}
+    let first = words.nth(1);
+    if let Some(code) = first.and_then(|first| windlass_app::hidden_mode(&first, words)) {
+        return code;
     }
     exit::reset_broken_pipe();
     let args = args::Args::parse();

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use windlass_driver::Interrupts;
+use windlass_app::Interrupts;
 
 use crate::exit::{self, Exit};
 use crate::failure::{Failure, OrFail};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use windlass_driver::agents::{AgentStatus, Login};
+use windlass_app::{AgentStatus, Login};
 
 use crate::args::AgentsArgs;
 use crate::exit::Exit;

@@ -7,7 +7,6 @@ use windlass_app::OpenProject;
 use windlass_core::event::{
     AttemptEvent, Event, FindingEvent, GateEvent, IterationEvent, IterationResult, Novelty, TaskEvent,
 };
-use windlass_core::id::Seq;
 
 use super::run;
 use crate::args::{DemoArgs, RunArgs};
@@ -91,41 +90,34 @@ fn caught(place: &OpenProject) -> Result<Vec<String>, Failure> {
     let row = place.find(Some(NAME))?;
     let mut lines = Vec::new();
     let (mut iteration, mut strays, mut seen) = (0, 0, Vec::new());
-    for read in windlass_store::decisions(&*row.reader, &row.name, Seq(0)) {
-        let (_, decision) = read.or_error()?;
-        for event in decision.events {
-            match event {
-                Event::Iteration(IterationEvent::Opened { iteration: n, .. }) => {
-                    (iteration, strays, seen) = (n, 0, Vec::new())
-                }
-                Event::Attempt(AttemptEvent::Finished(finished)) => strays = finished.result.strays,
-                Event::Attempt(AttemptEvent::TreeRecorded(tree))
-                    if tree.novelty == Some(Novelty::Unchanged) =>
-                {
-                    seen.push("no file changed".to_owned());
-                }
-                Event::Finding(FindingEvent::Opened(finding)) => {
-                    seen.push(format!("it changed {}", finding.file))
-                }
-                Event::Gate(GateEvent::Failed { failing, .. }) => {
-                    seen.extend(failing.first().map(|failing| format!("check {} stays red", failing.check)));
-                }
-                Event::Gate(GateEvent::Reused { passed: false, .. }) => {
-                    seen.push("the checks stay red".to_owned())
-                }
-                Event::Iteration(IterationEvent::Closed { result, .. })
-                    if result != IterationResult::Done =>
-                {
-                    if strays > 0 {
-                        seen.push("its background process was ended first".to_owned());
-                    }
-                    lines.push(format!("iteration {iteration}: it said complete; {}", seen.join(", ")));
-                }
-                Event::Task(TaskEvent::Done { task, .. }) => {
-                    lines.push(format!("iteration {iteration}: task {task} proven"))
-                }
-                _ => {}
+    for logged in row.events(None) {
+        match logged?.event {
+            Event::Iteration(IterationEvent::Opened { iteration: n, .. }) => {
+                (iteration, strays, seen) = (n, 0, Vec::new())
             }
+            Event::Attempt(AttemptEvent::Finished(finished)) => strays = finished.result.strays,
+            Event::Attempt(AttemptEvent::TreeRecorded(tree)) if tree.novelty == Some(Novelty::Unchanged) => {
+                seen.push("no file changed".to_owned());
+            }
+            Event::Finding(FindingEvent::Opened(finding)) => {
+                seen.push(format!("it changed {}", finding.file))
+            }
+            Event::Gate(GateEvent::Failed { failing, .. }) => {
+                seen.extend(failing.first().map(|failing| format!("check {} stays red", failing.check)));
+            }
+            Event::Gate(GateEvent::Reused { passed: false, .. }) => {
+                seen.push("the checks stay red".to_owned())
+            }
+            Event::Iteration(IterationEvent::Closed { result, .. }) if result != IterationResult::Done => {
+                if strays > 0 {
+                    seen.push("its background process was ended first".to_owned());
+                }
+                lines.push(format!("iteration {iteration}: it said complete; {}", seen.join(", ")));
+            }
+            Event::Task(TaskEvent::Done { task, .. }) => {
+                lines.push(format!("iteration {iteration}: task {task} proven"))
+            }
+            _ => {}
         }
     }
     Ok(lines)

@@ -1,8 +1,8 @@
 //! `windlass doctor`: whether this machine has what a loop needs.
 
 use serde_json::{Value, json};
+use windlass_app::DoctorRow;
 use windlass_app::doctor as examine;
-use windlass_driver::setup::DoctorRow;
 
 use crate::args::JsonArgs;
 use crate::exit::Exit;

@@ -3,8 +3,8 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
+use windlass_app::Login;
 use windlass_app::{InitReport, InitRequest};
-use windlass_driver::agents::Login;
 
 use crate::args::InitArgs;
 use crate::exit::Exit;

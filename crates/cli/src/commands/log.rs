@@ -1,9 +1,6 @@
 //! `windlass log`: what happened, event by event.
 
 use windlass_core::history::TimelineEntry;
-use windlass_core::id::Seq;
-use windlass_driver::trail::event_line;
-use windlass_store::decisions;
 
 use crate::args::LogArgs;
 use crate::exit::Exit;
@@ -15,19 +12,16 @@ use crate::show::text;
 pub fn log(locations: &Locations, asked: &LogArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
     let row = place.find(asked.name.as_deref())?;
-    let skip = asked.last.map_or(0, |last| row.head.events.saturating_sub(last));
     let mut out = PagedOutput::new();
-    for read in decisions(&*row.reader, &row.name, Seq(0)) {
-        let (record, decision) = read.or_error()?;
-        for (seq, event) in (record.first_event..).zip(&decision.events).filter(|(seq, _)| *seq > skip) {
-            let written = if asked.json {
-                out.machine_line(&event_line(seq, decision.at, event))
-            } else {
-                let TimelineEntry { event, at, line } = TimelineEntry::of(seq, decision.at, event);
-                out.line(&format!("{event:>5}  {}  {}", text::clock(at), text::clean(&line)))
-            };
-            written.or_error()?;
-        }
+    for logged in row.events(asked.last) {
+        let logged = logged?;
+        let written = if asked.json {
+            out.machine_line(&logged.json())
+        } else {
+            let TimelineEntry { event, at, line } = logged.entry();
+            out.line(&format!("{event:>5}  {}  {}", text::clock(at), text::clean(&line)))
+        };
+        written.or_error()?;
     }
     out.finish().or_error()?;
     Ok(Exit::Done)

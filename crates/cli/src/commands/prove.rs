@@ -1,6 +1,6 @@
 //! `windlass prove`: the proof of completion, and whether it still holds.
 
-use windlass_driver::prove::Rerun;
+use windlass_app::prove::Rerun;
 
 use crate::args::ProveArgs;
 use crate::exit::Exit;

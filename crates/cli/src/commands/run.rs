@@ -1,11 +1,11 @@
 //! `windlass run`: drives a loop to an outcome, creating it if there is none.
 
-use windlass_app::{OpenProject, PolicyArguments, RunProposal, RunRequest, RunStart, RunTarget};
+use windlass_app::{
+    Ended, OpenProject, PolicyArguments, Proposed, RunProposal, RunRequest, RunStart, RunTarget,
+};
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
 use windlass_core::view::{Status, View};
-use windlass_driver::Ended;
-use windlass_driver::setup::Proposed;
 
 use crate::args::RunArgs;
 use crate::exit::Exit;

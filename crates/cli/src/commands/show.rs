@@ -1,20 +1,18 @@
 //! `windlass show`, `findings`: one loop, in full.
 
 use serde_json::json;
+use windlass_app::StoredLoop;
 use windlass_core::finding::Finding;
 use windlass_core::history::{AttemptRecord, History, HistoryLimits, Keep};
 use windlass_core::id::{BlobId, FindingId};
 use windlass_core::summary::Summary;
-use windlass_store::ReadStore;
 
 use crate::args::{FindingsArgs, ShowArgs};
 use crate::exit::Exit;
-use crate::failure::{Failure, OrFail};
+use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::out::{say, say_part};
 use crate::show::{json as print_json, text, view};
-
-const SHOWN_BYTES: u64 = 4 << 20;
 
 pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
@@ -29,12 +27,12 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     };
     let limits = HistoryLimits { timeline: Keep::NOTHING, ..HistoryLimits::ALL };
-    let history = windlass_store::history(&*row.reader, &row.name, limits).or_error()?;
+    let history = row.history(limits)?;
     if let Some(number) = item.strip_prefix("attempt:") {
-        return attempt(&*row.reader, &history, number, asked.json);
+        return attempt(&row, &history, number, asked.json);
     }
     if let Some(number) = item.strip_prefix("check:") {
-        return check(&*row.reader, &history, number, asked.json);
+        return check(&row, &history, number, asked.json);
     }
     if let Some(found) = history.finding(&FindingId::new(item)) {
         if asked.json {
@@ -49,7 +47,7 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
         Failure::usage(format!("{} has no task, finding, attempt or check {item}", row.name))
             .hint("try a task id, a finding such as F1, attempt:1 or check:1")
     })?;
-    let body = blob(&*row.reader, &task.text)?;
+    let body = row.text(&task.text)?;
     if asked.json {
         print_json::print(&json!({ "task": task, "text": body }));
     } else {
@@ -62,7 +60,7 @@ pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Fai
     let place = locations.open_project()?;
     let row = place.find(asked.name.as_deref())?;
     let limits = HistoryLimits { findings: Keep::All, ..HistoryLimits::NOTHING };
-    let history = windlass_store::history(&*row.reader, &row.name, limits).or_error()?;
+    let history = row.history(limits)?;
     let shown = |finding: &&Finding| asked.all || finding.is_open();
     let found: Vec<&Finding> = history.findings().map(|of| &of.finding).filter(shown).collect();
     if asked.json {
@@ -77,11 +75,11 @@ pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-fn attempt(reader: &dyn ReadStore, history: &History, number: &str, as_json: bool) -> Result<Exit, Failure> {
+fn attempt(row: &StoredLoop, history: &History, number: &str, as_json: bool) -> Result<Exit, Failure> {
     let mut finished = history.attempts.iter().filter(|attempt| attempt.ended_at.is_some());
     let found = finished.find(|attempt| attempt.attempt.to_string() == number);
     let found = found.ok_or_else(|| Failure::usage(format!("there is no finished attempt {number}")))?;
-    let read = |id: &Option<BlobId>| id.as_ref().map(|id| blob(reader, id)).transpose();
+    let read = |id: &Option<BlobId>| id.as_ref().map(|id| row.text(id)).transpose();
     let (brief, transcript) = (read(&found.brief)?, read(&found.transcript)?);
     if as_json {
         print_json::print(&json!({ "attempt": found, "brief": brief, "transcript": transcript }));
@@ -114,12 +112,12 @@ fn say_summary(found: &AttemptRecord) {
     }
 }
 
-fn check(reader: &dyn ReadStore, history: &History, number: &str, as_json: bool) -> Result<Exit, Failure> {
+fn check(row: &StoredLoop, history: &History, number: &str, as_json: bool) -> Result<Exit, Failure> {
     let found = history.checks().find(|check| check.event.to_string() == number).ok_or_else(|| {
         Failure::usage(format!("there is no check result {number}"))
             .hint("`windlass log` numbers them by event")
     })?;
-    let body = blob(reader, &found.result.output)?;
+    let body = row.text(&found.result.output)?;
     if as_json {
         print_json::print(&json!({ "check": found.line, "output": body }));
         return Ok(Exit::Done);
@@ -129,9 +127,4 @@ fn check(reader: &dyn ReadStore, history: &History, number: &str, as_json: bool)
         say!("{}", text::clean(line));
     }
     Ok(Exit::Done)
-}
-
-fn blob(reader: &dyn ReadStore, id: &BlobId) -> Result<String, Failure> {
-    let bytes = reader.blob(id, SHOWN_BYTES).or_error()?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,6 +1,6 @@
 //! `windlass take`: the loop's branch into the operator's checkout.
 
-use windlass_driver::setup::TakeOutcome;
+use windlass_app::TakeOutcome;
 
 use crate::args::ExactLoopArgs;
 use crate::exit::Exit;

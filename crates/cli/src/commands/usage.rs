@@ -9,7 +9,7 @@ use windlass_core::usage::{Usage, UsageSum};
 
 use crate::args::LoopArgs;
 use crate::exit::Exit;
-use crate::failure::{Failure, OrFail};
+use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::json as print_json;
 use crate::show::out::say;
@@ -26,7 +26,7 @@ pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
     let row = place.find(asked.name.as_deref())?;
     let seen = row.view()?;
     let limits = HistoryLimits { attempts: Keep::All, ..HistoryLimits::NOTHING };
-    let history = windlass_store::history(&*row.reader, &row.name, limits).or_error()?;
+    let history = row.history(limits)?;
     let attempts: Vec<_> = history.attempts.iter().filter(|attempt| attempt.ended_at.is_some()).collect();
     let tables = tables(&history.usage);
     if asked.json {

@@ -4,14 +4,13 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use windlass_app::{Observer, clock};
 use windlass_core::event::{
     AttemptEvent, Decision, Event, FindingEvent, GateEvent, IterationEvent, IterationResult, LandingEvent,
     Novelty, OperatorEvent, PauseEvent, RunEvent, TaskEvent,
 };
 use windlass_core::live::Live;
 use windlass_core::view::View;
-use windlass_driver::clock;
-use windlass_driver::local_world::Observer;
 
 use super::out::{self, say};
 use super::text::{self, Colour, fit, paint, width};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use windlass_app::prove::{Check, CompletionRecord, Proof, ReviewProof, Step, TaskProof, WaivedFinding};
 use windlass_core::state::TaskStatus;
 use windlass_core::tally::{Comparison, Counts, Earlier, Tally};
 use windlass_core::verdict::Verdict;
-use windlass_driver::prove::{Check, CompletionRecord, Proof, ReviewProof, Step, TaskProof, WaivedFinding};
 
 use super::text::{Colour, clean, fit, paint, width};
 
@@ -34,7 +34,7 @@ pub fn page(proof: &Proof) -> String {
 }
 
 fn facts(record: &CompletionRecord) -> Vec<(&'static str, String)> {
-    let landed = |part: fn(&windlass_driver::prove::Point) -> &str| {
+    let landed = |part: fn(&windlass_app::prove::Point) -> &str| {
         record.landed.as_ref().map_or_else(|| "nothing".to_owned(), |at| part(at).to_owned())
     };
     let tested = match record.sandbox.stopped.len() {
@@ -230,7 +230,7 @@ fn short(hash: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use windlass_driver::prove::StepName;
+    use windlass_app::prove::StepName;
 
     use super::*;
 
