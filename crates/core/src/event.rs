@@ -123,11 +123,26 @@ impl IterationResult {
     }
 }
 
-/// A fact, by what it is about. In the log it is one object with `about` and
-/// `event`; the names of events are written out here, because they stay.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "about", rename_all = "snake_case")]
-pub enum Event {
+/// The groups, and each of them as an event.
+macro_rules! groups {
+    ($($about:ident($group:ident)),* $(,)?) => {
+        /// A fact, by what it is about. In the log it is one object with `about` and
+        /// `event`; the names of events are written out below, because they stay.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "about", rename_all = "snake_case")]
+        pub enum Event {
+            $($about($group),)*
+        }
+
+        $(impl From<$group> for Event {
+            fn from(event: $group) -> Self {
+                Self::$about(event)
+            }
+        })*
+    };
+}
+
+groups!(
     Loop(LoopEvent),
     Run(RunEvent),
     Pause(PauseEvent),
@@ -138,7 +153,7 @@ pub enum Event {
     Task(TaskEvent),
     Landing(LandingEvent),
     Operator(OperatorEvent),
-}
+);
 
 /// The loop itself: what it is to do, and by what rules.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -310,30 +325,6 @@ pub enum OperatorEvent {
     #[serde(rename = "noted")]
     Noted { text: String },
 }
-
-/// Each group of facts is a fact.
-macro_rules! facts {
-    ($($about:ident($group:ident)),* $(,)?) => {
-        $(impl From<$group> for Event {
-            fn from(event: $group) -> Self {
-                Self::$about(event)
-            }
-        })*
-    };
-}
-
-facts!(
-    Loop(LoopEvent),
-    Run(RunEvent),
-    Pause(PauseEvent),
-    Iteration(IterationEvent),
-    Attempt(AttemptEvent),
-    Gate(GateEvent),
-    Finding(FindingEvent),
-    Task(TaskEvent),
-    Landing(LandingEvent),
-    Operator(OperatorEvent),
-);
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptFinished {
