@@ -10,13 +10,13 @@ use windlass_core::id::{AttemptId, LoopName, Seq, TreeId};
 use windlass_core::input::Asked;
 use windlass_core::outcome::{Fault, OutcomeKind, Reason};
 use windlass_core::policy::Role;
-use windlass_core::state::State;
+use windlass_core::state::{Lifecycle, State};
 use windlass_core::step::create;
 use windlass_core::time::{Millis, Timestamp};
 use windlass_core::usage::Usage;
 use windlass_driver::drive_loop::{DriveLoopError, drive};
 use windlass_driver::{Ended, Journal, Stamp};
-use windlass_store::{MemoryStore, Store};
+use windlass_store::{Inbox as _, MemoryStore, Store};
 
 use crate::agent::{self, Draw, Turn};
 use crate::audit::Audit;
@@ -72,6 +72,8 @@ pub(crate) struct Books {
     pub(crate) alive: Option<AttemptId>,
     pub(crate) last_stamp: Option<Timestamp>,
     pub(crate) inbox: MemoryStore,
+    /// The last record that the world was shown.
+    pub(crate) shown: Seq,
     /// The fold of what was stored.
     pub(crate) state: State,
     log: Vec<Decision>,
@@ -119,7 +121,11 @@ pub fn simulate(seed: u64, options: &Options) -> Result<Trace, Box<Broken>> {
 fn play(store: &Arc<dyn Store>, worlds: &mut SimulatedWorlds) -> Result<LoopEnd, String> {
     loop {
         let asked = locked(&worlds.books).asked.clone();
-        let end = match drive(store, &loop_name(), asked, worlds) {
+        let ended = drive(store, &loop_name(), asked, worlds);
+        if let Ok(ended) = &ended {
+            locked(&worlds.books).at_rest(ended);
+        }
+        let end = match ended {
             Ok(Ended::Interrupted) => None,
             Ok(Ended::Paused(_)) => Some(LoopEnd::Paused),
             Ok(Ended::Outcome(outcome)) => Some(LoopEnd::Ended(outcome.kind)),
@@ -161,6 +167,7 @@ impl Books {
             alive: None,
             last_stamp: None,
             inbox,
+            shown: state.seq,
             state,
             log: vec![created.clone()],
             boundaries: 0,
@@ -197,6 +204,11 @@ impl Books {
         self.crashes += u32::from(dies);
         self.dead = dies;
         dies
+    }
+
+    /// A cancel or a signal came: what is performed is to be cut short.
+    pub(crate) fn wants_to_stop(&self) -> bool {
+        self.state.cancelling || self.state.lifecycle == Lifecycle::Interrupted
     }
 
     pub(crate) fn is_dead(&self) -> bool {
@@ -265,6 +277,25 @@ impl Books {
             }
         }
         Ok(())
+    }
+
+    /// Whoever watches has seen every decision before the drive waits or rests.
+    pub(crate) fn all_is_shown(&mut self) {
+        if self.shown != self.state.seq {
+            self.break_with("a decision was not shown");
+        }
+    }
+
+    /// What holds when a drive ends in good order, and not because the log could not grow.
+    fn at_rest(&mut self, ended: &Ended) {
+        if matches!(ended, Ended::Paused(pause) if pause.why == Reason::DiskFull) {
+            return;
+        }
+        self.all_is_shown();
+        let waiting = self.inbox.sent(&loop_name(), self.state.last_command).expect("the loop is there");
+        if !waiting.is_empty() {
+            self.break_with("a drive rests, and a command that woke it waits");
+        }
     }
 
     /// An error is a death, or a disk that was full twice; anything else is wrong.

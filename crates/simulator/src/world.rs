@@ -28,6 +28,8 @@ pub(crate) struct Performing {
     state: State,
     turn: Option<Turn>,
     stopping: bool,
+    /// It was begun because the run is to stop: a tree to record, a landing to know of.
+    begun_to_stop: bool,
 }
 
 pub(crate) struct SimulatedWorlds {
@@ -44,6 +46,7 @@ impl Worlds for SimulatedWorlds {
         let mut books = locked(&self.books);
         books.alive = None;
         books.last_stamp = None;
+        books.shown = books.state.seq;
         Ok(Box::new(SimulatedWorld { books: Arc::clone(&self.books), performing: None }))
     }
 }
@@ -83,19 +86,29 @@ impl World for SimulatedWorld {
             | Effect::Land { .. } => None,
         };
         let (effect, state) = (effect.clone(), state.clone());
-        self.performing = Some(Performing { id, effect, state, turn, stopping: false });
+        let begun_to_stop = books.wants_to_stop();
+        self.performing = Some(Performing { id, effect, state, turn, stopping: false, begun_to_stop });
     }
 
     fn stop(&mut self) {
+        let mut books = locked(&self.books);
+        if !books.wants_to_stop() {
+            books.break_with("an effect is stopped, and nobody wants it");
+        }
         match &mut self.performing {
             Some(performing) if !performing.stopping => performing.stopping = true,
-            Some(_) => locked(&self.books).break_with("an effect is stopped twice"),
-            None => locked(&self.books).break_with("nothing is performed, and it is stopped"),
+            Some(_) => books.break_with("an effect is stopped twice"),
+            None => books.break_with("nothing is performed, and it is stopped"),
         }
     }
 
     fn wait(&mut self, deadline: Option<Timestamp>) -> Happening {
         let mut books = locked(&self.books);
+        books.all_is_shown();
+        let goes_on = |performing: &Performing| !performing.stopping && !performing.begun_to_stop;
+        if books.wants_to_stop() && self.performing.as_ref().is_some_and(goes_on) {
+            books.break_with("a run is cancelled or interrupted, and what is performed goes on");
+        }
         if books.is_broken() || books.dies() {
             return died();
         }
@@ -131,6 +144,7 @@ impl World for SimulatedWorld {
         if !books.is_dead() && *view != View::of(&books.state) {
             books.break_with("what is published is not the fold of the log");
         }
+        books.shown = books.state.seq;
     }
 }
 
