@@ -23,7 +23,7 @@ use windlass_core::id::{BlobId, CommitId, LoopName, TreeId};
 use windlass_core::input::{Creation, Input};
 use windlass_core::live::Live;
 use windlass_core::outcome::{Fault, Reason};
-use windlass_core::policy::{AgentPolicy, Policy, ProvenSandbox};
+use windlass_core::policy::{AgentPolicy, GatePolicy, Policy, ProvenSandbox};
 use windlass_core::state::State;
 use windlass_core::tally::Earlier;
 use windlass_core::time::Millis;
@@ -71,6 +71,8 @@ pub struct EffectResources {
 /// What was protected last: its patterns take longer to compile than to use.
 pub struct CachedProtection {
     pub allow: Vec<String>,
+    /// The policy may change while a loop is driven.
+    pub gate: GatePolicy,
     pub protection: Protection,
 }
 

@@ -114,11 +114,12 @@ fn protection(
     let in_base = |path: &str| matches!(resources.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
     let gate = &request.policy.gate;
     let mut last = lock(&resources.protection);
-    if let Some(last) = last.as_ref().filter(|last| last.allow == request.allow) {
+    if let Some(last) = last.as_ref().filter(|last| last.allow == request.allow && last.gate == *gate) {
         return Ok(last.protection.rebased(gate, &in_base));
     }
     let protection = Protection::new(gate, &request.allow, &in_base).map_err(|error| fault(&error))?;
-    *last = Some(CachedProtection { allow: request.allow.clone(), protection: protection.clone() });
+    let (allow, gate) = (request.allow.clone(), gate.clone());
+    *last = Some(CachedProtection { allow, gate, protection: protection.clone() });
     Ok(protection)
 }
 

@@ -94,7 +94,7 @@ impl RecordedLoop {
         let state = &self.state;
         let creation = &state.creation;
         let landed = self.landed_point();
-        let text = definition(&creation.policy.gate);
+        let text = definition(&state.policy().gate);
         let whole = state.checks_for(None);
         let checks = landed
             .as_ref()

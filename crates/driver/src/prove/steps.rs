@@ -228,7 +228,7 @@ fn protection(sources: &ProofSources<'_>) -> Result<Protection, String> {
     let allow: Vec<String> = done.flat_map(|task| task.task.allow.clone()).collect();
     let in_base =
         |path: &str| matches!(sources.vault.read_blob(&creation.base_tree, path.as_bytes()), Ok(Some(_)));
-    Protection::new(&creation.policy.gate, &allow, &in_base).map_err(|error| error.to_string())
+    Protection::new(&sources.history.state.policy().gate, &allow, &in_base).map_err(|error| error.to_string())
 }
 
 fn unchanged(sources: &ProofSources<'_>, protected: &Protected) -> StepResult {
