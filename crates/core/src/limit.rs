@@ -36,7 +36,7 @@ impl Limit {
             Self::ReviewFailures => "unusable review",
             Self::AgentFailures => "agent failure",
             Self::Stalls => "stall",
-            Self::Transient => "passing failure",
+            Self::Transient => "temporary failure",
             Self::FinalFixes => "fix",
         }
     }
@@ -194,7 +194,7 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::Transient,
         counter: Counter::Run(|state| state.run.transient),
         bound: |limits| limits.max_transient,
-        words: |_, count| format!("{count} attempts in a row failed for a passing reason"),
+        words: |_, count| format!("{count} attempts in a row failed for temporary reasons"),
     },
 ];
 

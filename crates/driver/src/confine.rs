@@ -23,14 +23,14 @@ use crate::surroundings::Surroundings;
 /// A machine that cannot do what the policy asks for.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxUnavailable {
-    #[error("this machine does not reach {asked}; nothing was started")]
+    #[error("this machine cannot provide {asked}; nothing was started")]
     Levels {
         /// The key and its value.
         asked: String,
         /// Every level that was tried, the best first.
         failed: Vec<SandboxProof>,
     },
-    #[error("sandbox.level = \"container\" cannot be had: {0}; nothing was started")]
+    #[error("sandbox.level = \"container\" is not available: {0}; nothing was started")]
     Engine(#[from] NoEngine),
 }
 

@@ -106,7 +106,7 @@ fn a_machine_without_an_engine_is_refused_with_what_is_missing() {
     let ran = docker(&["run", "--name", LOOP]);
     let program = stand_in.dir().join("docker").canonicalize().unwrap();
     let expected = format!(
-        "windlass: sandbox.level = \"container\" cannot be had: {} has no engine behind it: Cannot connect to the \
+        "windlass: sandbox.level = \"container\" is not available: {} has no engine behind it: Cannot connect to the \
          Docker daemon at unix:///var/run/docker.sock.; nothing was started\n  \
          hint: start the engine (docker: `sudo systemctl start docker`, and be in its group; podman: `podman info` \
          must work as this user)\n  \
@@ -133,7 +133,7 @@ fn no_client_and_no_image_are_told_apart() {
         (ran.status.code(), ran.stderr.as_str()),
         (
             Some(1),
-            "windlass: sandbox.level = \"container\" cannot be had: podman has no image agent:1: Error: No such image: \
+            "windlass: sandbox.level = \"container\" is not available: podman has no image agent:1: Error: No such image: \
              agent:1; nothing was started\n  \
              hint: podman pull agent:1, or build it: nothing is pulled while a loop runs\n"
         )
@@ -146,7 +146,7 @@ fn no_client_and_no_image_are_told_apart() {
         (ran.status.code(), ran.stderr.as_str()),
         (
             Some(1),
-            "windlass: sandbox.level = \"container\" cannot be had: docker or podman is not in PATH; nothing was \
+            "windlass: sandbox.level = \"container\" is not available: docker or podman is not in PATH; nothing was \
              started\n  \
              hint: install docker or podman, or use a level of windlass's own: sandbox.level = \"auto\"\n"
         )

@@ -132,7 +132,7 @@ fn with_neither_nothing_starts_and_both_reasons_are_told() {
             (
                 Some(1),
                 format!(
-                    "windlass: this machine does not reach sandbox.minimum = \"landlock\"; nothing was started\n  \
+                    "windlass: this machine cannot provide sandbox.minimum = \"landlock\"; nothing was started\n  \
                      hint: level namespaces does not hold here: {NO_NAMESPACE}\n{}\n  \
                      hint: level landlock does not hold here: {NO_LANDLOCK}\n{}\n",
                     who.steps(who.namespaces()),
@@ -256,7 +256,7 @@ exec setpriv --ambient-caps=-all --inh-caps=-all --bounding-set=-all -- \"$@\"",
             continue;
         }
         let ran = inside(case.home.binary(), &["run", "--name", LOOP]);
-        let expected = "windlass: this machine does not reach sandbox.minimum = \"namespaces\"; nothing was started\n  \
+        let expected = "windlass: this machine cannot provide sandbox.minimum = \"namespaces\"; nothing was started\n  \
                         hint: level namespaces does not hold here: no confinement at level namespaces: no PID \
                         namespace: No space left on device (os error 28)\n\
                         An administrator switched off user namespaces for ordinary users (user.max_user_namespaces). \

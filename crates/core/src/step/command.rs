@@ -72,7 +72,7 @@ fn restart(draft: &mut Draft) -> Refusal {
         return Err("it has not ended; `windlass run` goes on with it".to_owned());
     };
     if outcome.kind == OutcomeKind::Completed {
-        return Err("it is completed, and a completed loop is history".to_owned());
+        return Err("the loop is completed and cannot be restarted; create a new one".to_owned());
     }
     let run = draft.state.run.number + 1;
     draft.emit(RunEvent::Restarted { run });
@@ -133,7 +133,7 @@ fn waive_finding(draft: &mut Draft, id: &FindingId, why: &str) -> Refusal {
 fn steer(draft: &mut Draft, text: &str) -> Refusal {
     not_completed(draft)?;
     if text.trim().is_empty() {
-        return Err("there is nothing in it".to_owned());
+        return Err("the text is empty".to_owned());
     }
     draft.emit(OperatorEvent::Steered { text: text.to_owned() });
     Ok(())
@@ -149,7 +149,7 @@ fn not_ended(draft: &Draft) -> Refusal {
 fn not_completed(draft: &Draft) -> Refusal {
     match draft.state.outcome() {
         Some(outcome) if outcome.kind == OutcomeKind::Completed => {
-            Err("it is completed, and a completed loop is history".to_owned())
+            Err("the loop is completed and cannot be changed; create a new one".to_owned())
         }
         Some(_) | None => Ok(()),
     }
