@@ -1,4 +1,5 @@
-//! Which version of a program was called. VersionAnswer once for each program, whose answer may take seconds.
+//! Which version of a program was called. Each program is asked once: its
+//! answer may take seconds.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

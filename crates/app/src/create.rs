@@ -163,7 +163,7 @@ impl OpenProject {
         let planned = self.plan(request, &policy.plan.source)?;
         let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
         planned.check_names(&checks).map_err(bad_plan)?;
-        let founding = NewLoop {
+        let new_loop = NewLoop {
             name,
             base: request.base.clone(),
             policy,
@@ -171,7 +171,7 @@ impl OpenProject {
             surroundings: self.surroundings(),
             vault: self.vault.clone(),
         };
-        setup::propose(founding).map_err(|error| {
+        setup::propose(new_loop).map_err(|error| {
             let kind = if error.is_of_the_machine() { ErrorKind::Broken } else { ErrorKind::Refused };
             let at = error.key().and_then(|key| written.get(key));
             let place =

@@ -77,13 +77,13 @@ impl OpenProject {
     /// The records, for reading; none if windlass was never used here. A loop
     /// that left something and is not on record is a loss, and is told as one.
     pub fn reader(&self) -> Result<Option<Arc<dyn ReadStore>>, AppError> {
-        let remains = OrphanedData::scan(&self.project.top, &self.vault);
+        let orphaned = OrphanedData::scan(&self.project.top, &self.vault);
         let reader = windlass_store::open_read(&self.vault).or_broken()?;
         let known = match &reader {
             Some(reader) => reader.loops().or_broken()?.into_iter().map(|row| row.name).collect(),
             None => Vec::new(),
         };
-        match remains.unknown_loop(&known) {
+        match orphaned.unknown_loop(&known) {
             Some(refusal) => Err(AppError::broken(refusal)),
             None => Ok(reader),
         }

@@ -40,7 +40,7 @@ fn main() {
 }
 
 fn folded(mut decisions: impl Iterator<Item = Decision>) -> State {
-    let mut state = State::found(&decisions.next().unwrap()).unwrap();
+    let mut state = State::created_by(&decisions.next().unwrap()).unwrap();
     decisions.for_each(|decision| state.apply(state.seq.next(), &decision));
     state
 }
@@ -54,7 +54,7 @@ struct Played {
 impl Played {
     fn new() -> Self {
         let first = create(Timestamp(1_700_000_000_000), creation());
-        let mut state = State::found(&first).unwrap();
+        let mut state = State::created_by(&first).unwrap();
         let mut played = Self { taken: Vec::new(), decisions: vec![first] };
         let mut closes = None;
         let mut what = Input::RunAsked(Asked::default());

@@ -59,8 +59,6 @@ impl HistoryLimits {
     /// Sums and counts only: a place to start from.
     pub const NOTHING: Self = Self::each(Keep::NOTHING);
     pub const ALL: Self = Self::each(Keep::All);
-    /// Enough for a page about a loop of any length.
-    pub const RECENT: Self = Self::each(Keep::Last(200));
 
     const fn each(keep: Keep) -> Self {
         Self {

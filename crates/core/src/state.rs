@@ -225,8 +225,8 @@ pub struct NotALoop;
 
 impl State {
     /// The loop as its first record created it.
-    pub fn found(decision: &Decision) -> Result<Self, NotALoop> {
-        fold::found(decision).ok_or(NotALoop)
+    pub fn created_by(decision: &Decision) -> Result<Self, NotALoop> {
+        fold::created_by(decision).ok_or(NotALoop)
     }
 
     /// Adds one decision. Total: it copies facts and cannot fail.

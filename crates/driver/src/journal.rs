@@ -46,7 +46,7 @@ pub struct Journal {
 impl Journal {
     /// Stores the record that creates a loop.
     pub fn create(store: Arc<dyn Store>, decision: &Decision) -> Result<Self, JournalError> {
-        let state = State::found(decision)?;
+        let state = State::created_by(decision)?;
         let view = View::of(&state);
         store.append(entry(&view, Seq(0), decision))?;
         Ok(Self { store, state, view })

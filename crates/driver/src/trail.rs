@@ -1,5 +1,6 @@
 //! The trail: what a loop's history looks like as files people can read. It is
-//! derived from the log, and nothing is ever decided from it.
+//! derived from the log, and nothing is decided from it but that a loop is missing
+//! (`orphaned_data`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

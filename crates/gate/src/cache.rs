@@ -24,7 +24,7 @@ pub struct Cache {
 
 /// Where a check's copy goes.
 #[derive(Clone, Copy, Debug)]
-pub struct Lend<'a> {
+pub struct CacheCopy<'a> {
     /// What the check will see: the tree itself, or a layer over it.
     pub to: &'a Path,
     /// The clean tree. Nothing of it is covered by a cached file.
@@ -34,7 +34,7 @@ pub struct Lend<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lent {
+pub enum CacheCopied {
     Copied,
     Nothing,
     /// A build tool could take this path for older than what was built from another content of it.
@@ -63,7 +63,7 @@ impl Cache {
             remove_tree(&place)?;
             match fs::rename(&made, &place) {
                 Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                    copy(&made, &place, Path::new("/dev/null"))?;
+                    copy_dir(&made, &place, Path::new("/dev/null"))?;
                 }
                 moved => moved?,
             }
@@ -80,46 +80,46 @@ impl Cache {
     }
 
     /// What the baseline has cached so far, for its own next check: the code is the base's.
-    pub fn lend_unsealed(&self, lend: Lend<'_>) -> io::Result<Lent> {
-        self.copy_all(lend)
+    pub fn copy_unsealed(&self, copy: CacheCopy<'_>) -> io::Result<CacheCopied> {
+        self.copy_all(copy)
     }
 
     /// A copy for one check of a task. Build tools compare times: a file that differs from the base must be
-    /// younger than everything cached, or nothing is lent.
-    pub fn lend(&self, lend: Lend<'_>) -> io::Result<Lent> {
+    /// younger than everything cached, or nothing is copied.
+    pub fn copy(&self, copy: CacheCopy<'_>) -> io::Result<CacheCopied> {
         let sealed = match fs::read_to_string(self.dir.join(SEALED)) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lent::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(CacheCopied::Nothing),
             Err(error) => return Err(error),
         };
         let newest: i128 = sealed.trim().parse().map_err(io::Error::other)?;
-        for path in lend.changed {
-            match fs::symlink_metadata(lend.tree.join(path)) {
-                Ok(meta) if modified(&meta) <= newest => return Ok(Lent::Stale(path.clone())),
+        for path in copy.changed {
+            match fs::symlink_metadata(copy.tree.join(path)) {
+                Ok(meta) if modified(&meta) <= newest => return Ok(CacheCopied::Stale(path.clone())),
                 Ok(_) => {}
                 Err(error) if is_absent(&error) => {}
                 Err(error) => return Err(error),
             }
         }
-        self.copy_all(lend)
+        self.copy_all(copy)
     }
 
-    fn copy_all(&self, lend: Lend<'_>) -> io::Result<Lent> {
-        let mut lent = Lent::Nothing;
+    fn copy_all(&self, copy: CacheCopy<'_>) -> io::Result<CacheCopied> {
+        let mut copied = CacheCopied::Nothing;
         for (index, name) in self.names.iter().enumerate() {
             let place = self.place(index);
             // What an agent put in the way is the work, and is judged as it is.
-            if !place.is_dir() || !is_plain_path(lend.tree, name) || !is_plain_path(lend.to, name) {
+            if !place.is_dir() || !is_plain_path(copy.tree, name) || !is_plain_path(copy.to, name) {
                 continue;
             }
-            let to = lend.to.join(name);
+            let to = copy.to.join(name);
             if let Some(parent) = to.parent() {
                 fs::create_dir_all(parent)?;
             }
-            copy(&place, &to, &lend.tree.join(name))?;
-            lent = Lent::Copied;
+            copy_dir(&place, &to, &copy.tree.join(name))?;
+            copied = CacheCopied::Copied;
         }
-        Ok(lent)
+        Ok(copied)
     }
 
     fn place(&self, index: usize) -> PathBuf {
@@ -141,7 +141,7 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Copies a directory, with times and permissions, leaving out whatever `covered` has in that place.
-fn copy(from: &Path, to: &Path, covered: &Path) -> io::Result<()> {
+fn copy_dir(from: &Path, to: &Path, covered: &Path) -> io::Result<()> {
     match fs::create_dir(to) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
@@ -156,7 +156,7 @@ fn copy(from: &Path, to: &Path, covered: &Path) -> io::Result<()> {
             continue;
         }
         if kind.is_dir() {
-            copy(&source, &target, &hidden)?;
+            copy_dir(&source, &target, &hidden)?;
             continue;
         }
         if kind.is_symlink() {

@@ -21,7 +21,7 @@ mod shell;
 mod tally;
 mod watched;
 
-pub use cache::{Cache, Lend, Lent};
+pub use cache::{Cache, CacheCopied, CacheCopy};
 pub use definition::definition;
 pub use excerpt::{OutputTail, excerpt};
 pub use junit::{Before, JunitFiles};

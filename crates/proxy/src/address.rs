@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::allow::Permission;
 
-/// RefusalReason `address` may not be used, if it may not.
+/// Why `address` may not be used; none if it may.
 pub fn objection(address: IpAddr, permission: Permission) -> Option<&'static str> {
     let kind = match address {
         IpAddr::V4(address) => special_v4(address),

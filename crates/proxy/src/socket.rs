@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 
-/// RefusalReason a wait did not bring what was waited for.
+/// Why a wait did not bring what was waited for.
 #[derive(Debug)]
 pub enum WaitError {
     Stopped,

@@ -155,7 +155,7 @@ impl Books {
         let agents = Chance::new(chance.draw());
         let facts = Facts::new(terms);
         let created = create(facts.now, facts.terms.creation.clone());
-        let state = State::found(&created).expect("the first decision creates the loop");
+        let state = State::created_by(&created).expect("the first decision creates the loop");
         let books = Self {
             audit: Audit::of(&facts.terms.creation),
             facts,

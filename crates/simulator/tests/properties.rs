@@ -52,7 +52,7 @@ fn played(setup: &Setup, moves: &[Move]) -> Result<(), TestCaseError> {
     let creation = creation(setup);
     let created = create(Timestamp(0), creation.clone());
     let mut audit = Audit::of(&creation);
-    let mut state = State::found(&created).expect("the first decision creates the loop");
+    let mut state = State::created_by(&created).expect("the first decision creates the loop");
     let mut log = vec![created];
     for (at, made) in (1i64..).zip(moves) {
         let (what, closes) = input(&state, made);
@@ -97,7 +97,7 @@ fn stored(decision: &Decision) -> Result<Decision, TestCaseError> {
 }
 
 fn folded(log: &[Decision]) -> State {
-    let mut state = State::found(&log[0]).expect("the first decision creates the loop");
+    let mut state = State::created_by(&log[0]).expect("the first decision creates the loop");
     for (seq, decision) in (2..).zip(&log[1..]) {
         state.apply(Seq(seq), decision);
     }

@@ -53,7 +53,7 @@ pub fn fold_with<L: ReadLog + ?Sized>(
                 state
             }
             None => {
-                let begun = State::found(&decision);
+                let begun = State::created_by(&decision);
                 state.insert(begun.map_err(|error| unreadable(name, record.seq, error.to_string()))?)
             }
         };

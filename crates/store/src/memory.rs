@@ -47,11 +47,6 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Every lease is free again, as after the death of its holder's machine.
-    pub fn release_leases(&self) {
-        self.kept().leases.clear();
-    }
-
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -223,7 +218,8 @@ mod tests {
         let store = MemoryStore::new();
         let demo = LoopName::new("demo").unwrap();
         let dead = store.lease(&demo, Timestamp(1)).unwrap();
-        store.release_leases();
+        // As after the death of its holder's machine.
+        store.kept().leases.clear();
         let alive = store.lease(&demo, Timestamp(2)).unwrap();
         drop(dead);
         assert!(store.holder(&demo).unwrap().is_held());

@@ -34,7 +34,7 @@ pub use open::OpenError;
 use read::SqliteReader;
 use receipts::{Receipt, Receipts};
 use wake::WakeFiles;
-use writer::{Desk, Writer};
+use writer::{Writer, WriterThread};
 
 /// Opens a vault, creating it where there was none.
 pub fn open(vault: &VaultDir) -> Result<Arc<dyn Store>, OpenError> {
@@ -76,7 +76,7 @@ impl SqliteStore {
     fn open(vault: &VaultDir) -> Result<Self, OpenError> {
         let conn = open::writer(vault)?;
         let receipts = Arc::new(Receipts::open(&vault.receipts()));
-        let desk = Desk::new(conn, vault, Arc::clone(&receipts));
+        let desk = WriterThread::new(conn, vault, Arc::clone(&receipts));
         let writer = Writer::start(desk, vault.db()).map_err(|error| StoreError::Failed {
             path: vault.db(),
             reason: format!("no writer thread: {error}"),

@@ -1,7 +1,8 @@
 //! The trail: readable copies of a loop's history inside the project, derived
-//! from the log and never read back. A file is replaced whole or only grows, so
-//! that a reader never sees half of one; nothing is flushed, since all of it
-//! can be made again.
+//! from the log. Nothing is decided from it but one thing: a trail whose loop is
+//! not on record is a sign of lost history. A file is replaced whole or only
+//! grows, so that a reader never sees half of one; nothing is flushed, since all
+//! of it can be made again.
 //!
 //! The project is not ours alone: a symlink planted at `.windlass` or below is
 //! never followed. Every step down is taken from an open directory.

@@ -31,7 +31,7 @@ use crate::seal::Sealer;
 use crate::sink::{Sink, Worker};
 use crate::trees::{self, TreeChange};
 use crate::vault::{Vault, VaultError};
-use crate::walk::{Doubts, SnapshotLimits, Walk, WalkError};
+use crate::walk::{Invalidated, SnapshotLimits, Walk, WalkError};
 
 /// After this many changed files the model on disk is written anew.
 const UNSAVED_FILES: usize = 256;
@@ -282,7 +282,7 @@ impl Space {
         let base = Base::load_after(&mut worker.reader, tree_oid(&rules.base)?, earlier)?;
         let (global, excludes) = read_excludes(rules)?;
         let key = CacheKey { vault: *vault.id(), base: base.tree, facts: base.facts().key, excludes };
-        let doubts = doubts(before.as_ref(), &key, reading);
+        let invalidated = invalidated(before.as_ref(), &key, reading);
         let never: HashSet<BString> = rules.never.iter().cloned().collect();
         let walk = Walk {
             root: &self.root,
@@ -292,7 +292,7 @@ impl Space {
             global,
             never: &never,
             limits: rules.limits,
-            doubts,
+            invalidated,
         };
         let root = dir::open_dir(fd.as_fd(), b".").at("open", &self.root)?;
         let mut model = walk.run(root, model)?;
@@ -408,9 +408,9 @@ impl Drop for Space {
     }
 }
 
-fn doubts(before: Option<&CacheKey>, now: &CacheKey, reading: ReadFiles) -> Doubts {
-    let Some(before) = before else { return Doubts::default() };
-    Doubts {
+fn invalidated(before: Option<&CacheKey>, now: &CacheKey, reading: ReadFiles) -> Invalidated {
+    let Some(before) = before else { return Invalidated::default() };
+    Invalidated {
         excludes: before.excludes != now.excludes,
         base: before.base != now.base,
         // A model fresh from a checkout holds every file as its tree does,

@@ -55,7 +55,7 @@ impl Default for SnapshotLimits {
 
 /// What makes earlier decisions void.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Doubts {
+pub(crate) struct Invalidated {
     /// The excludes are others: decide anew what is ignored.
     pub excludes: bool,
     /// The base is another: look again at what depends on it.
@@ -73,7 +73,7 @@ pub(crate) struct Walk<'a> {
     /// Paths put into the workspace by windlass: never taken unless tracked.
     pub never: &'a HashSet<BString>,
     pub limits: SnapshotLimits,
-    pub doubts: Doubts,
+    pub invalidated: Invalidated,
 }
 
 impl Walk<'_> {
@@ -90,7 +90,7 @@ impl Walk<'_> {
             path: Vec::new(),
             depth: 0,
             chain: Chain::new(self.global.clone()),
-            redecide: self.doubts.excludes,
+            redecide: self.invalidated.excludes,
         };
         let first = Job { fd, place, old, slot: slot.clone() };
         crew::run(
@@ -242,22 +242,22 @@ impl Visit<'_> {
     /// The quick way through a large workspace: most entries are as they were,
     /// and stay where they are in memory.
     fn is_as_known(&self, here: &Here<'_>, entry: &Entry) -> bool {
-        let doubts = self.pass.walk.doubts;
+        let invalidated = self.pass.walk.invalidated;
         if !self.is_settled(here, entry) {
             return false;
         }
         match &entry.what {
             What::Blob(blob) => {
-                !blob.racy && !doubts.content && dir::stat(here.fd, &entry.name) == Ok(blob.stat)
+                !blob.racy && !invalidated.content && dir::stat(here.fd, &entry.name) == Ok(blob.stat)
             }
-            What::Ignored => here.same_listing && !doubts.base,
+            What::Ignored => here.same_listing && !invalidated.base,
             What::Dir(_) | What::Skipped(_) => false,
         }
     }
 
     /// Whether what was decided about a name still holds if it is the same.
     fn is_settled(&self, here: &Here<'_>, entry: &Entry) -> bool {
-        let depends = self.pass.walk.doubts.base && entry.flags != 0;
+        let depends = self.pass.walk.invalidated.base && entry.flags != 0;
         !here.place.redecide && !depends
     }
 
@@ -345,7 +345,7 @@ impl Visit<'_> {
         match known? {
             (flags, What::Blob(blob)) => {
                 let holds = stat == blob.stat && !blob.racy && flags & ENDINGS == 0;
-                (holds && !self.pass.walk.doubts.content).then_some(blob)
+                (holds && !self.pass.walk.invalidated.content).then_some(blob)
             }
             (_, What::Dir(_) | What::Ignored | What::Skipped(_)) => None,
         }

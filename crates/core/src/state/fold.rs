@@ -23,7 +23,7 @@ use crate::time::{Millis, Timestamp};
 use crate::usage::Ledger;
 use crate::verdict::Verdict;
 
-pub(super) fn found(decision: &Decision) -> Option<State> {
+pub(super) fn created_by(decision: &Decision) -> Option<State> {
     let Some(Event::Loop(LoopEvent::Created(creation))) = decision.events.first() else { return None };
     let mut state = blank(creation, decision.at);
     apply(&mut state, Seq(1), decision);
@@ -556,6 +556,7 @@ fn iteration_closed(state: &mut State, task: Option<&TaskId>, result: IterationR
     }
 }
 
+/// Nothing holds back what is left to do before the run may end.
 fn cancel_asked(state: &mut State) {
     state.cancelling = true;
     state.paused = None;
@@ -576,7 +577,6 @@ fn run_ended(state: &mut State, at: Timestamp, outcome: &Outcome) {
     state.cancelling = false;
 }
 
-/// Nothing holds back what is left to do before the run may end.
 fn set_status(task: &mut TaskState, status: TaskStatus, reason: Option<Reason>, words: &str) {
     task.status = status;
     task.reason = reason;

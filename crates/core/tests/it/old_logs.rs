@@ -19,7 +19,7 @@ pub fn old_log(file: &Path) -> datatest_stable::Result<()> {
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{name}, record {seq}: {error}"));
         match &mut state {
             Some(state) => state.apply(Seq(seq), &decision),
-            None => state = Some(State::found(&decision).expect("the first record creates the loop")),
+            None => state = Some(State::created_by(&decision).expect("the first record creates the loop")),
         }
     }
     let found = show::view(&state.expect("the log has records"));

@@ -19,7 +19,7 @@ const TICK: Millis = Millis::seconds(1);
 
 pub fn play(scenario: &Scenario) -> String {
     let created = create(START, setup::creation(&scenario.setup));
-    let state = State::found(&created).expect("the first decision creates the loop");
+    let state = State::created_by(&created).expect("the first decision creates the loop");
     let mut play = Play {
         state,
         log: vec![created],
@@ -164,7 +164,7 @@ impl Play {
     }
 
     fn folded(&self) -> State {
-        let mut state = State::found(&self.log[0]).expect("the first decision creates the loop");
+        let mut state = State::created_by(&self.log[0]).expect("the first decision creates the loop");
         for (seq, decision) in (2..).zip(&self.log[1..]) {
             state.apply(Seq(seq), decision);
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use windlass_gate::{Cache, Lend, Lent};
+use windlass_gate::{Cache, CacheCopied, CacheCopy};
 
 struct Stage {
     root: tempfile::TempDir,
@@ -41,10 +41,10 @@ impl Stage {
         self
     }
 
-    fn lend(&self, changed: &[&str]) -> Lent {
+    fn copy(&self, changed: &[&str]) -> CacheCopied {
         let changed: Vec<PathBuf> = changed.iter().map(PathBuf::from).collect();
         let (to, tree) = (self.path("layer"), self.path("tree"));
-        self.cache.lend(Lend { to: &to, tree: &tree, changed: &changed }).unwrap()
+        self.cache.copy(CacheCopy { to: &to, tree: &tree, changed: &changed }).unwrap()
     }
 
     fn read(&self, path: &str) -> Option<String> {
@@ -69,12 +69,12 @@ fn a_copy_is_private_and_keeps_its_times() {
     stage.cache.keep(&stage.path("built")).unwrap();
     stage.cache.seal().unwrap();
     assert!(!stage.path("built/target").exists(), "taken away, not copied");
-    assert_eq!(stage.lend(&[]), Lent::Copied);
+    assert_eq!(stage.copy(&[]), CacheCopied::Copied);
     assert_eq!(fs::metadata(stage.path("layer/target/debug/app")).unwrap().modified().unwrap(), then);
     stage.file("layer/target/debug/app", "poisoned");
     fs::remove_dir_all(stage.path("layer")).unwrap();
     fs::create_dir(stage.path("layer")).unwrap();
-    stage.lend(&[]);
+    stage.copy(&[]);
     assert_eq!(stage.read("layer/target/debug/app").as_deref(), Some("built"));
 }
 
@@ -83,11 +83,11 @@ fn nothing_is_lent_before_the_baseline_is_over() {
     let stage = Stage::new(&["target"]);
     stage.file("built/target/x", "1");
     stage.cache.keep(&stage.path("built")).unwrap();
-    assert_eq!(stage.lend(&[]), Lent::Nothing, "a baseline that was cut short seals nothing");
+    assert_eq!(stage.copy(&[]), CacheCopied::Nothing, "a baseline that was cut short seals nothing");
     stage.cache.seal().unwrap();
-    assert_eq!(stage.lend(&[]), Lent::Copied);
+    assert_eq!(stage.copy(&[]), CacheCopied::Copied);
     stage.cache.clear().unwrap();
-    assert_eq!(stage.lend(&[]), Lent::Nothing);
+    assert_eq!(stage.copy(&[]), CacheCopied::Nothing);
 }
 
 #[test]
@@ -95,12 +95,12 @@ fn a_changed_file_that_looks_older_than_the_cache_forbids_it() {
     let stage = Stage::new(&["target"]);
     stage.seeded().file("tree/src/lib.rs", "broken");
     set_time(&stage.path("tree/src/lib.rs"), FAR_AHEAD);
-    assert_eq!(stage.lend(&["src/lib.rs", "src/deleted.rs"]), Lent::Copied);
+    assert_eq!(stage.copy(&["src/lib.rs", "src/deleted.rs"]), CacheCopied::Copied);
     fs::remove_dir_all(stage.path("layer/target")).unwrap();
     set_time(&stage.path("tree/src/lib.rs"), LONG_AGO);
-    assert_eq!(stage.lend(&["src/lib.rs"]), Lent::Stale("src/lib.rs".into()));
+    assert_eq!(stage.copy(&["src/lib.rs"]), CacheCopied::Stale("src/lib.rs".into()));
     assert!(!stage.path("layer/target").exists());
-    assert_eq!(stage.lend(&[]), Lent::Copied, "what is as in the base may be older");
+    assert_eq!(stage.copy(&[]), CacheCopied::Copied, "what is as in the base may be older");
 }
 
 #[test]
@@ -110,13 +110,13 @@ fn the_work_is_never_covered_by_the_cache() {
     stage.seeded();
     stage.file("tree/target/debug/app", "of the tree");
     std::os::unix::fs::symlink("/etc", stage.path("tree/web")).unwrap();
-    assert_eq!(stage.lend(&[]), Lent::Copied);
+    assert_eq!(stage.copy(&[]), CacheCopied::Copied);
     assert_eq!(stage.read("layer/target/debug/app"), None, "the tree's own shows through");
     assert_eq!(stage.read("layer/target/.fingerprint/x").as_deref(), Some("1"));
     assert!(!stage.path("layer/web").exists(), "a link in the way is left alone");
     fs::remove_file(stage.path("tree/web")).unwrap();
     stage.file("tree/web/modules", "a file of the tree");
-    stage.lend(&[]);
+    stage.copy(&[]);
     assert!(!stage.path("layer/web").exists(), "and so is a file");
 }
 
@@ -130,7 +130,7 @@ fn links_and_locked_directories_are_copied_as_they_are() {
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();
     stage.cache.keep(&stage.path("built")).unwrap();
     stage.cache.seal().unwrap();
-    stage.lend(&[]);
+    stage.copy(&[]);
     assert_eq!(fs::read_link(stage.path("layer/target/link")).unwrap(), Path::new("/nowhere"));
     assert_eq!(stage.read("layer/target/locked/file").as_deref(), Some("x"));
     stage.cache.clear().unwrap();

@@ -3,6 +3,7 @@
 //! With version 2 that is a place whose controllers were delegated: the nearest cgroup above us that we may
 //! write and that hands `memory` or `pids` on to its children. On a host that still has version 1, root can
 //! use those controllers; a version 2 group beside them, even without controllers, is what kills at once.
+//! Version 1 stays for the virtual machines and containers that CI services run on, which have nothing else.
 //! Nothing of the host's own configuration is changed.
 
 use std::io;

@@ -33,8 +33,8 @@ pub struct LandlockRules {
     need: Need,
 }
 
-/// LandlockRules that the kernel knows, and that hold for nobody before they are applied. `None` where it knows none and
-/// none are needed.
+/// Rules that the kernel knows, and that hold for nobody before they are applied. `None` where it knows none
+/// and none are needed.
 pub struct Ruleset(Option<OwnedFd>);
 
 #[derive(Debug, PartialEq, Eq)]

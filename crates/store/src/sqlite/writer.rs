@@ -1,7 +1,7 @@
 //! One writer thread per open store, with group commit: whatever is waiting
 //! when the writer comes round goes into one transaction and shares its flush.
 //! Nobody is answered before that flush has returned.
-#![allow(clippy::disallowed_methods, reason = "bounds its own wait for company")]
+#![allow(clippy::disallowed_methods, reason = "bounds its own wait for a batch")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(mut desk: Desk, path: PathBuf) -> std::io::Result<Self> {
+    pub(crate) fn start(mut desk: WriterThread, path: PathBuf) -> std::io::Result<Self> {
         let (queue, inbox) = sync_channel(QUEUE);
         let thread =
             std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || desk.serve(&inbox))?;
@@ -112,7 +112,7 @@ where
 }
 
 /// The thread's side.
-pub(crate) struct Desk {
+pub(crate) struct WriterThread {
     conn: Connection,
     path: PathBuf,
     reserve: Reserve,
@@ -134,16 +134,16 @@ impl Pace {
         (self.before, self.last, self.flush) = (self.last, batch, flush);
     }
 
-    fn company(&self) -> usize {
+    fn recent_batch(&self) -> usize {
         self.last.max(self.before)
     }
 
-    fn patience(&self) -> Duration {
+    fn max_wait(&self) -> Duration {
         (self.flush / 4).min(Duration::from_millis(1))
     }
 }
 
-impl Desk {
+impl WriterThread {
     pub(crate) fn new(conn: Connection, vault: &VaultDir, receipts: Arc<Receipts>) -> Self {
         let reserve = Reserve::keep(vault.reserve());
         Self { conn, path: vault.db(), reserve, receipts, commits: 0, pace: Pace::default() }
@@ -184,11 +184,11 @@ impl Desk {
     /// them one. A single loop never waits.
     fn gather(&self, first: Box<dyn Work>, inbox: &Receiver<Box<dyn Work>>) -> Vec<Box<dyn Work>> {
         let mut batch = vec![first];
-        let deadline = Instant::now() + self.pace.patience();
+        let deadline = Instant::now() + self.pace.max_wait();
         while batch.len() < BATCH {
             match inbox.try_recv() {
                 Ok(work) => batch.push(work),
-                Err(_) if batch.len() >= self.pace.company() => break,
+                Err(_) if batch.len() >= self.pace.recent_batch() => break,
                 Err(_) => match inbox.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                     Ok(work) => batch.push(work),
                     Err(_) => break,

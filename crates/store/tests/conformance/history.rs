@@ -26,7 +26,7 @@ impl Owner {
     /// A loop of five records.
     fn of(engine: &dyn Engine) -> Self {
         let created = create(Timestamp(1_000), creation());
-        let state = State::found(&created).unwrap();
+        let state = State::created_by(&created).unwrap();
         let mut owner = Self { store: engine.open(), states: vec![state], decisions: vec![created] };
         owner.store.append(owner.last_record()).unwrap();
         for command in [Command::Pause, note("one"), Command::Resume, note("two")] {

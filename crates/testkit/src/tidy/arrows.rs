@@ -24,7 +24,6 @@ const HOUSE: &[Arrows] = &[
     Arrows { from: "windlass-agent", to: &["windlass-core", "windlass-process", "windlass-redact"] },
     Arrows { from: "windlass-gate", to: &["windlass-core", "windlass-process", "windlass-redact"] },
     Arrows { from: "windlass-workspace", to: &["windlass-core"] },
-    Arrows { from: "windlass-surface", to: &["windlass-core"] },
     Arrows {
         from: "windlass-driver",
         to: &[
@@ -49,10 +48,7 @@ const HOUSE: &[Arrows] = &[
             "windlass-driver",
         ],
     },
-    Arrows {
-        from: "windlass",
-        to: &["windlass-app", "windlass-core", "windlass-config", "windlass-surface"],
-    },
+    Arrows { from: "windlass", to: &["windlass-app", "windlass-core", "windlass-config"] },
     Arrows { from: KIT, to: &["windlass-core"] },
     // The simulator drives the real driver.
     Arrows { from: "windlass-simulator", to: &["windlass-core", "windlass-store", "windlass-driver"] },
@@ -129,7 +125,6 @@ mod tests {
             ("windlass-workspace", "windlass-agent"),
             ("windlass-store", "windlass-process"),
             ("windlass-config", "windlass-plan"),
-            ("windlass-surface", "windlass-driver"),
             ("windlass", "windlass-workspace"),
             ("windlass", "windlass-driver"),
             ("windlass", "windlass-store"),

@@ -6,28 +6,14 @@ use std::collections::BTreeMap;
 use super::Problem;
 use super::source::Source;
 
-/// Names that may stand for more than one type, each with its reason.
-const MEANT: &[(&str, &str)] = &[];
-
-/// Names that stand for more than one type today. The list can only get
-/// shorter: one that has become unique must be taken off it.
-const TODAY: &[&str] = &[];
-
 pub fn check(sources: &[Source<'_>]) -> Vec<Problem> {
-    let named = named(sources);
     let mut found = Vec::new();
-    for (name, places) in &named {
-        let excused = TODAY.contains(name) || MEANT.iter().any(|(meant, _)| meant == name);
+    for (name, places) in &named(sources) {
         let (first, others) = places.split_first().expect("a name is declared somewhere");
-        for (path, line) in others.iter().filter(|_| !excused) {
+        for (path, line) in others {
             let what = format!("{name} is the name of another type, in {}: each has its own", first.0);
             found.push(Problem::new(path, *line, what));
         }
-    }
-    let listed = TODAY.iter().chain(MEANT.iter().map(|(name, _)| name));
-    for name in listed.filter(|name| named.get(*name).is_none_or(|places| places.len() < 2)) {
-        let what = format!("{name} stands for one type only: take it off the list");
-        found.push(Problem::new("crates/testkit/src/tidy/unique.rs", 0, what));
     }
     found
 }
@@ -64,8 +50,7 @@ mod tests {
 
     fn checked(files: &[(&str, &str)]) -> Vec<String> {
         let sources: Vec<_> = files.iter().map(|(path, text)| Source::read(path, text)).collect();
-        let found = check(&sources).into_iter().filter(|problem| problem.line > 0);
-        found.map(|problem| problem.to_string()).collect()
+        check(&sources).iter().map(Problem::to_string).collect()
     }
 
     #[test]
@@ -93,14 +78,5 @@ mod tests {
         ] {
             assert_eq!(checked(&[one, (path, text)]), [""; 0], "{path}: {text}");
         }
-    }
-
-    #[test]
-    fn a_listed_name_that_is_unique_comes_off_the_list() {
-        let all_listed = TODAY.len() + MEANT.len();
-        assert_eq!(check(&[]).len(), all_listed);
-        let Some(name) = TODAY.first() else { return };
-        let text = format!("pub struct {name}; mod x {{ pub struct {name}; }}");
-        assert_eq!(check(&[Source::read("crates/a/src/lib.rs", &text)]).len(), all_listed - 1);
     }
 }

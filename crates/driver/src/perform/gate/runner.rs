@@ -6,7 +6,7 @@ use windlass_core::gate::{CheckResult, Control, Purpose};
 use windlass_core::id::BlobId;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::CheckPolicy;
-use windlass_gate::{Cache, CheckCommand, Checked, GateRun, Lend, run_command};
+use windlass_gate::{Cache, CacheCopy, CheckCommand, Checked, GateRun, run_command};
 use windlass_workspace::Checkout;
 
 use super::GateTarget;
@@ -153,7 +153,7 @@ impl<'a> GateRunner<'a> {
             Start::Clean => {
                 self.bring()?;
                 self.dirs.discard()?;
-                self.lend_cache()
+                self.copy_cache()
             }
         }
     }
@@ -172,16 +172,16 @@ impl<'a> GateRunner<'a> {
         brought.map(|_| ()).map_err(|error| fault(&error))
     }
 
-    fn lend_cache(&self) -> Result<(), Fault> {
+    fn copy_cache(&self) -> Result<(), Fault> {
         let Some(cache) = &self.cache else { return Ok(()) };
         let to = self.dirs.go_on()?;
-        let lend = Lend { to: &to, tree: &self.dirs.tree, changed: &self.changed };
-        let lent = match self.target.purpose {
-            Purpose::Baseline => cache.lend_unsealed(lend),
-            Purpose::Task if self.resources.is_weak(Defence::Cache) => cache.lend_unsealed(lend),
-            Purpose::Task | Purpose::Final => cache.lend(lend),
+        let copy = CacheCopy { to: &to, tree: &self.dirs.tree, changed: &self.changed };
+        let copied = match self.target.purpose {
+            Purpose::Baseline => cache.copy_unsealed(copy),
+            Purpose::Task if self.resources.is_weak(Defence::Cache) => cache.copy_unsealed(copy),
+            Purpose::Task | Purpose::Final => cache.copy(copy),
         };
-        lent.map(|_| ()).map_err(|error| file_fault(&to, &error))
+        copied.map(|_| ()).map_err(|error| file_fault(&to, &error))
     }
 
     fn run(&mut self, check: &CheckPolicy, run: &str) -> Result<Option<(Checked, BlobId)>, Fault> {
