@@ -113,8 +113,8 @@ impl BriefSpec {
 
 fn mode(state: &State, role: Role) -> Mode {
     match role {
-        Role::Author | Role::Planner if state.phase == Some(Phase::Fix) => Mode::Fix,
-        Role::Author | Role::Planner => Mode::Implement,
+        Role::Author if state.phase == Some(Phase::Fix) => Mode::Fix,
+        Role::Author => Mode::Implement,
         Role::Reviewer if state.phase == Some(Phase::FinalReview) => Mode::ReviewWhole,
         Role::Reviewer => Mode::ReviewTask,
         Role::Finisher => Mode::Finish,

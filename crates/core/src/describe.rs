@@ -39,7 +39,7 @@ impl fmt::Display for LoopEvent {
             Self::PlanChanged(revision) => plan_changed(f, revision),
             Self::PolicyChanged(revision) => policy_changed(f, revision),
             Self::RevisionKept(_) => {
-                write!(f, "a change of plan or policy waits for the end of the iteration")
+                write!(f, "a change of plan or policy waits")
             }
         }
     }

@@ -118,7 +118,7 @@ impl IterationResult {
             Self::AgentBlocked => "the agent says it is blocked",
             Self::Unproven => "nothing to prove it with",
             Self::Waived => "waived by the operator",
-            Self::Ended => "the run ended",
+            Self::Ended => "cut short",
         }
     }
 }

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Reason;
+use crate::task::Task;
 use crate::time::Millis;
 use crate::usage::{Price, Usage};
 
@@ -40,6 +41,16 @@ impl Policy {
         self.workspace.copy.iter().chain(injected).cloned().collect()
     }
 
+    /// Whether checks run as they do under another policy.
+    pub fn has_gate_of(&self, other: &Self) -> bool {
+        self.gate == other.gate && self.workspace == other.workspace
+    }
+
+    /// Whether work is judged as it is under another policy.
+    pub fn judges_as(&self, other: &Self) -> bool {
+        self.has_gate_of(other) && self.review == other.review
+    }
+
     /// How the agent of a role is called.
     pub fn agent_for(&self, role: Role) -> &AgentPolicy {
         self.roles.get(&role).unwrap_or(&self.agent)
@@ -51,7 +62,6 @@ impl Policy {
         let needed = |role: &Role| match role {
             Role::Author => true,
             Role::Reviewer => reviews,
-            Role::Planner => false,
             Role::Finisher => self.finish.is_wanted(),
         };
         Role::ALL.into_iter().filter(needed).collect()
@@ -63,18 +73,16 @@ impl Policy {
 pub enum Role {
     Author,
     Reviewer,
-    Planner,
     Finisher,
 }
 
 impl Role {
-    pub const ALL: [Self; 4] = [Self::Author, Self::Reviewer, Self::Planner, Self::Finisher];
+    pub const ALL: [Self; 3] = [Self::Author, Self::Reviewer, Self::Finisher];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Author => "author",
             Self::Reviewer => "reviewer",
-            Self::Planner => "planner",
             Self::Finisher => "finisher",
         }
     }
@@ -202,7 +210,7 @@ impl AgentPolicy {
     pub fn turns_for(&self, role: Role) -> u32 {
         match role {
             Role::Reviewer if self.max_turns > 0 => (self.max_turns / 2).max(REVIEWER_MIN_TURNS),
-            Role::Reviewer | Role::Author | Role::Planner | Role::Finisher => self.max_turns,
+            Role::Reviewer | Role::Author | Role::Finisher => self.max_turns,
         }
     }
 
@@ -279,6 +287,18 @@ pub struct GatePolicy {
 impl GatePolicy {
     pub fn check(&self, name: &str) -> Option<&CheckPolicy> {
         self.checks.iter().find(|check| check.name == name)
+    }
+
+    /// Names of the checks that judge a task, or the whole.
+    pub fn checks_for(&self, task: Option<&Task>) -> Vec<String> {
+        let selected = task.map_or(&[][..], |task| &task.checks);
+        let due = |when: CheckWhen| match when {
+            CheckWhen::Both => true,
+            CheckWhen::Task => task.is_some(),
+            CheckWhen::Final => task.is_none(),
+        };
+        let named = |name: &String| selected.is_empty() || selected.contains(name);
+        self.checks.iter().filter(|c| due(c.when) && named(&c.name)).map(|c| c.name.clone()).collect()
     }
 }
 
@@ -718,7 +738,7 @@ mod tests {
         for (max_turns, reviewer) in [(0, 0), (1, 6), (12, 6), (13, 6), (14, 7), (30, 15)] {
             let policy = AgentPolicy { max_turns, ..AgentPolicy::default() };
             assert_eq!(policy.turns_for(Role::Reviewer), reviewer, "{max_turns}");
-            for role in [Role::Author, Role::Planner, Role::Finisher] {
+            for role in [Role::Author, Role::Finisher] {
                 assert_eq!(policy.turns_for(role), max_turns, "{role}");
             }
         }

@@ -1,5 +1,6 @@
 //! A change of what a loop is made of, after it was created: its plan and its
-//! policy. Whoever proposes one has checked it as a new loop's is checked.
+//! policy. What needs the machine to be checked (agents, files), whoever proposes
+//! it has checked as for a new loop; the rest is checked by `step`.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +27,14 @@ impl Revision {
 /// Another policy, and how it differs, key by key as the operator writes them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyRevision {
+    /// One more than the changes its proposer knew of (`View::policy_changes`):
+    /// of two proposals made of the same policy, the second is refused.
+    pub number: u32,
     pub keys: Vec<KeyChange>,
     pub policy: Policy,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyChange {
     pub key: String,
     pub before: String,

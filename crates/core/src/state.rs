@@ -32,6 +32,10 @@ pub struct State {
     pub creation: Arc<Creation>,
     /// The rules in force; the creation has those of the beginning.
     pub policy: Arc<Policy>,
+    /// How often the policy was changed, a change that waits included.
+    pub policy_changes: u32,
+    /// The rules that judged what is in hand, where others are in force now.
+    pub judged_by: Option<Arc<Policy>>,
     /// What waits to be taken up between two iterations.
     pub revision: Arc<Revision>,
     pub created_at: Timestamp,
@@ -340,16 +344,7 @@ impl State {
 
     /// Names of the checks that judge a task, or the whole.
     pub fn checks_for(&self, task: Option<&TaskId>) -> Vec<String> {
-        use crate::policy::CheckWhen;
-        let selected = task.and_then(|id| self.task(id)).map_or(&[][..], |task| &task.task.checks);
-        let due = |when: CheckWhen| match when {
-            CheckWhen::Both => true,
-            CheckWhen::Task => task.is_some(),
-            CheckWhen::Final => task.is_none(),
-        };
-        let checks = &self.policy().gate.checks;
-        let named = |name: &String| selected.is_empty() || selected.contains(name);
-        checks.iter().filter(|c| due(c.when) && named(&c.name)).map(|c| c.name.clone()).collect()
+        self.policy().gate.checks_for(task.and_then(|id| self.task(id)).map(|task| &*task.task))
     }
 
     /// Time that was neither waited nor paused counts as work.

@@ -49,6 +49,10 @@ pub struct View {
     pub ended_at: Option<Timestamp>,
     pub worked_ms: Millis,
     pub workspace: String,
+    /// How often the policy was changed after the loop was created.
+    pub policy_changes: u32,
+    /// A change of the plan or the policy waits to be taken up.
+    pub revision_waits: bool,
     pub agents: BTreeMap<Role, AgentView>,
     /// How its programs were confined in the last drive, as proven on the machine.
     pub sandbox: SandboxLevel,
@@ -257,6 +261,8 @@ impl View {
             ended_at: state.ended_at,
             worked_ms: state.worked,
             workspace: creation.workspace.clone(),
+            policy_changes: state.policy_changes,
+            revision_waits: !state.revision.is_empty(),
             agents: [Role::Author, Role::Reviewer, Role::Finisher].map(agent).into_iter().collect(),
             sandbox: state.run.asked.sandbox.level,
             sandbox_missed: state.run.asked.sandbox.missed.clone(),

@@ -103,11 +103,11 @@ pub(crate) fn begin(facts: &mut Facts, state: &State, role: Role, drawn: Draw<'_
         Agents::Mixed if !chance.one_in(3) => Kind::Honest,
         Agents::Mixed => match role {
             Role::Reviewer => *chance.pick(REVIEWERS),
-            Role::Author | Role::Planner | Role::Finisher => *chance.pick(AUTHORS),
+            Role::Author | Role::Finisher => *chance.pick(AUTHORS),
         },
     };
     match role {
-        Role::Author | Role::Planner => {
+        Role::Author => {
             facts.unrecorded = true;
             write(facts, state, kind);
         }
@@ -132,7 +132,7 @@ pub(crate) fn report(turn: &Turn, facts: &Facts, state: &State, chance: &mut Cha
     };
     let report = match turn.role {
         Role::Reviewer => Report::Review(review(turn.kind, facts, state)),
-        Role::Author | Role::Planner | Role::Finisher => claim(turn.kind),
+        Role::Author | Role::Finisher => claim(turn.kind),
     };
     AgentFinished {
         report: if end == AttemptEnd::Normal { report } else { Report::None },

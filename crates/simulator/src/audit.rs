@@ -39,8 +39,10 @@ pub struct Audit {
     asked: Asked,
     /// A drive that wanted no review took part in what is open.
     lenient: bool,
-    gates: BTreeMap<(TreeId, Vec<String>), bool>,
+    gates: Gates,
     whole: BTreeMap<TreeId, bool>,
+    /// The rules and results by which a landing was decided that is still due.
+    landing: Option<(Policy, Gates)>,
     verdicts: BTreeMap<TreeId, Verdict>,
     bugs: BTreeMap<FindingId, Option<TaskId>>,
     phase: Option<Phase>,
@@ -52,6 +54,7 @@ pub struct Audit {
 }
 
 type Kept = Result<(), String>;
+type Gates = BTreeMap<(TreeId, Vec<String>), bool>;
 
 impl Audit {
     pub fn of(creation: &Creation) -> Self {
@@ -73,6 +76,7 @@ impl Audit {
             lenient: false,
             gates: BTreeMap::new(),
             whole: BTreeMap::new(),
+            landing: None,
             verdicts: BTreeMap::new(),
             bugs: BTreeMap::new(),
             phase: None,
@@ -231,9 +235,15 @@ impl Audit {
         Ok(())
     }
 
+    /// A landing that was decided lands as it was judged.
     fn policy_changed(&mut self, policy: &Policy) -> Kept {
-        if self.creation.policy.gate != policy.gate {
+        let landing = self.open_iteration.is_some() && self.phase == Some(Phase::Land);
+        if landing && self.landing.is_none() {
+            self.landing = Some((self.creation.policy.clone(), self.gates.clone()));
+        }
+        if !self.creation.policy.has_gate_of(policy) {
             self.gates.clear();
+            self.whole.clear();
         }
         self.creation.policy = policy.clone();
         Ok(())
@@ -301,6 +311,7 @@ impl Audit {
 
     fn iteration_closed(&mut self, iteration: u32, task: Option<&TaskId>, result: IterationResult) -> Kept {
         same("the open iteration", &self.open_iteration.take(), &Some(iteration))?;
+        self.landing = None;
         let judged = match result {
             IterationResult::NoProgress | IterationResult::Failed | IterationResult::Rejected => true,
             IterationResult::Done
@@ -416,13 +427,17 @@ impl Audit {
     /// Green on exactly the tree that landed, accepted if reviews are on, and
     /// no bug of it open. Without checks the reviewer must have accepted.
     fn task_done(&mut self, id: &TaskId) -> Kept {
-        let checks = self.checks_of(id);
-        let green = self.gates.get(&(self.head.clone(), checks.clone())) == Some(&true);
+        let (policy, gates) = match &self.landing {
+            Some((policy, gates)) => (policy, gates),
+            None => (self.policy(), &self.gates),
+        };
+        let checks = self.checks_of(policy, id);
+        let green = gates.get(&(self.head.clone(), checks.clone())) == Some(&true);
         let accepted = self.verdicts.get(&self.head) == Some(&Verdict::Accept);
         if !checks.is_empty() && !green {
             return Err("the gate was not green on what landed".to_owned());
         }
-        let review = self.policy().review.tasks && !self.lenient;
+        let review = policy.review.tasks && !self.lenient;
         if (review || checks.is_empty()) && !accepted {
             return Err("no review accepted what landed".to_owned());
         }
@@ -490,10 +505,10 @@ impl Audit {
         Ok(())
     }
 
-    fn checks_of(&self, id: &TaskId) -> Vec<String> {
+    fn checks_of(&self, policy: &Policy, id: &TaskId) -> Vec<String> {
         let task = self.creation.plan.tasks.iter().find(|task| task.id == *id);
         let named = |name: &String| task.is_none_or(|t| t.checks.is_empty() || t.checks.contains(name));
-        let checks = self.policy().gate.checks.iter().filter(|check| check.when != CheckWhen::Final);
+        let checks = policy.gate.checks.iter().filter(|check| check.when != CheckWhen::Final);
         checks.map(|check| check.name.clone()).filter(named).collect()
     }
 }

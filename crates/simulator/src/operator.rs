@@ -152,7 +152,10 @@ fn other_policy(chance: &mut Chance, state: &State) -> Revision {
     if let Some(check) = policy.gate.checks.first_mut().filter(|_| chance.one_in(2)) {
         check.timeout.0 += 1;
     }
-    Revision { plan: None, policy: Some(PolicyRevision { keys: Vec::new(), policy }) }
+    Revision {
+        plan: None,
+        policy: Some(PolicyRevision { number: state.policy_changes + 1, keys: Vec::new(), policy }),
+    }
 }
 
 /// Another order, or a task less; one that was taken out comes back.

@@ -160,7 +160,7 @@ fn finished(state: &State, role: Role, (b, c): (u8, u8)) -> AgentFinished {
     let status = [ClaimStatus::Complete, ClaimStatus::Continue, ClaimStatus::Blocked][usize::from(c % 7 / 3)];
     let report = match role {
         Role::Reviewer => Report::Review(review(state, c)),
-        Role::Author | Role::Planner | Role::Finisher => {
+        Role::Author | Role::Finisher => {
             Report::Author(Claim { status, summary: "said".to_owned(), ..Claim::default() })
         }
     };

@@ -235,6 +235,8 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         outstanding: BTreeMap::new(),
         next_effect: EffectId(1),
         policy: Arc::new(creation.policy.clone()),
+        policy_changes: 0,
+        judged_by: None,
         revision: Arc::default(),
         creation: Arc::new(creation.clone()),
     }
@@ -275,16 +277,26 @@ fn plan_changed(state: &mut State, revision: &PlanRevision) {
 /// was replaced, or spoken with, may be another now.
 fn policy_changed(state: &mut State, revision: &PolicyRevision) {
     Arc::make_mut(&mut state.revision).policy = None;
-    let other_gate =
-        state.policy.gate != revision.policy.gate || state.policy.workspace != revision.policy.workspace;
-    if other_gate {
+    let before = std::mem::replace(&mut state.policy, Arc::new(revision.policy.clone()));
+    if !before.has_gate_of(&state.policy) {
         state.gates = Arc::default();
         state.tallies = Arc::default();
         state.baseline = None;
+        forget_gates(Arc::make_mut(&mut state.whole));
+        let tasks = Arc::make_mut(&mut state.tasks);
+        tasks.iter_mut().for_each(|task| forget_gates(Arc::make_mut(&mut task.work)));
     }
-    state.policy = Arc::new(revision.policy.clone());
+    if !before.judges_as(&state.policy) {
+        state.judged_by.get_or_insert(before);
+    }
+    state.policy_changes = revision.number;
     state.run.replaced.clear();
     state.run.sessions.clear();
+}
+
+fn forget_gates(work: &mut Work) {
+    work.gate = None;
+    work.previous_gate = None;
 }
 
 /// A later wish replaces an earlier one of the same kind.
@@ -292,6 +304,9 @@ fn revision_kept(state: &mut State, revision: &Revision) {
     let kept = Arc::make_mut(&mut state.revision);
     kept.plan = revision.plan.clone().or(kept.plan.take());
     kept.policy = revision.policy.clone().or(kept.policy.take());
+    if let Some(policy) = &revision.policy {
+        state.policy_changes = policy.number;
+    }
 }
 
 fn run_started(state: &mut State, at: Timestamp, run: u32, asked: &crate::input::Asked) {
@@ -317,6 +332,7 @@ fn run_restarted(state: &mut State, run: u32) {
     state.current = None;
     state.attempt = None;
     state.recorded = None;
+    state.judged_by = None;
     state.phase = None;
     state.waiting = None;
     state.paused = None;
@@ -338,6 +354,7 @@ fn run_restarted(state: &mut State, run: u32) {
 
 fn iteration_opened(state: &mut State, iteration: u32, task: Option<&TaskId>, tree: &TreeId) {
     state.iterations = iteration;
+    state.judged_by = None;
     state.run.iterations += 1;
     state.run.drive_iterations += 1;
     let head = state.head.clone();
@@ -355,8 +372,12 @@ fn iteration_opened(state: &mut State, iteration: u32, task: Option<&TaskId>, tr
     state.recorded = None;
 }
 
+/// Verifying begins anew, by the rules in force.
 fn phase_entered(state: &mut State, phase: Phase) {
     state.phase = Some(phase);
+    if matches!(phase, Phase::Verify | Phase::FinalVerify) {
+        state.judged_by = None;
+    }
     state.short_brief = false;
 }
 
@@ -457,6 +478,9 @@ fn agent_replaced(state: &mut State, role: Role) {
 
 fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
     state.recorded = Some(Arc::new(recorded.clone()));
+    if state.current.is_some() {
+        state.judged_by = None;
+    }
     let task = state.current_task().cloned();
     let work = state.work_mut(task.as_ref());
     work.tree = Some(recorded.gate_tree.clone());
@@ -492,6 +516,7 @@ fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: Gat
         Purpose::Task => task_gate(state, summary.clone()),
         Purpose::Final => {
             Arc::make_mut(&mut state.whole).gate = Some(summary);
+            state.judged_by = None;
             return;
         }
     }

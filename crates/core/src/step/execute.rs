@@ -1,6 +1,6 @@
 //! Execute: the workspace is ready, the author works, its tree is recorded.
 
-use super::{Draft, attempt, finding, last, limit, run, verify};
+use super::{Draft, attempt, finding, last, limit, revise, run, verify};
 use crate::effect::{Effect, Snapshot};
 use crate::event::{AttemptEvent, IterationResult, Novelty, OperatorEvent, Phase, TreeRecorded};
 use crate::input::{AttemptEnd, Snapshotted};
@@ -19,6 +19,10 @@ pub(super) fn workspace_ready(draft: &mut Draft) {
     if run::unasked(&draft.state) {
         run::close_iteration(draft, IterationResult::Ended);
         return run::choose(draft);
+    }
+    let judged = matches!(draft.state.phase, Some(Phase::Review | Phase::FinalReview | Phase::Finish));
+    if judged && draft.state.judged_by.is_some() {
+        return revise::abandon(draft);
     }
     match draft.state.phase {
         Some(Phase::Review | Phase::FinalReview) => launch(draft, Role::Reviewer),

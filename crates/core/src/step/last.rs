@@ -86,6 +86,9 @@ pub(super) fn landed(draft: &mut Draft) {
         return complete(draft);
     }
     run::close_iteration(draft, IterationResult::Done);
+    if draft.state.judged_by.is_some() {
+        return run::choose(draft);
+    }
     review_whole(draft);
 }
 
@@ -230,10 +233,10 @@ fn unsettled(draft: &mut Draft, bug: &Finding) {
     fix(draft);
 }
 
-/// The last look: nothing is complete while a bug is open, or while a change of
-/// what is to be done waits.
+/// The last look: nothing is complete while a bug is open, while a change of what
+/// is to be done waits, or by the word of rules that are no longer in force.
 fn complete(draft: &mut Draft) {
-    if !draft.state.revision.is_empty() {
+    if !draft.state.revision.is_empty() || draft.state.judged_by.is_some() {
         return run::choose(draft);
     }
     let bug = draft.state.open_bugs().next().cloned();

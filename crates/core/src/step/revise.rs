@@ -1,37 +1,32 @@
-//! The plan or the policy of a loop changes. While the loop is at work, the
-//! change waits for the end of the open iteration; a policy changes at once
-//! where nothing can be running, so that no pause and no limit is a dead end.
+//! The plan or the policy of a loop changes. A change waits while something may
+//! be performed by the rules in force: a plan for the end of the open iteration,
+//! a policy for that or for the next drive, so that no pause and no limit is a
+//! dead end.
 
 use super::{Draft, run};
 use crate::effect::Effect;
-use crate::event::{IterationResult, LoopEvent};
+use crate::event::{FindingEvent, IterationResult, LoopEvent, Phase};
 use crate::graph;
-use crate::id::{EffectId, TaskId};
+use crate::id::{EffectId, FindingId, TaskId};
 use crate::policy::Policy;
 use crate::revision::{PlanRevision, PolicyRevision, Revision};
-use crate::state::{State, TaskStatus};
+use crate::state::{State, TaskState, TaskStatus};
 use crate::task::{Plan, Task};
 
-/// The operator's wish: taken up now, or kept until it can be.
+/// The operator's wish: taken up now, or kept until it can be. A plan and a
+/// policy that come together are taken up together.
 pub(super) fn asked(draft: &mut Draft, revision: &Revision) -> Result<(), String> {
+    check(&draft.state, revision)?;
+    let plan_waits = revision.plan.is_some() && draft.state.current.is_some();
+    if plan_waits || may_be_at_work(&draft.state) {
+        draft.emit(LoopEvent::RevisionKept(Box::new(revision.clone())));
+        return Ok(());
+    }
+    if let Some(policy) = &revision.policy {
+        take_up_policy(draft, policy);
+    }
     if let Some(plan) = &revision.plan {
-        check(&draft.state, plan)?;
-    }
-    let mut later = Revision::default();
-    match &revision.policy {
-        Some(policy) if at_work(&draft.state) => later.policy = Some(policy.clone()),
-        Some(policy) => take_up_policy(draft, policy),
-        None => {}
-    }
-    match &revision.plan {
-        Some(plan) if draft.state.current.is_some() || at_work(&draft.state) => {
-            later.plan = Some(plan.clone())
-        }
-        Some(plan) => take_up_plan(draft, plan),
-        None => {}
-    }
-    if !later.is_empty() {
-        draft.emit(LoopEvent::RevisionKept(Box::new(later)));
+        take_up_plan(draft, plan);
     }
     Ok(())
 }
@@ -47,46 +42,124 @@ pub(super) fn take_up(draft: &mut Draft) {
     }
 }
 
-/// Something may be performed at this moment, by the rules in force.
-fn at_work(state: &State) -> bool {
-    state.may_perform() && state.outstanding().next().is_some()
+/// A drive begins, and nothing is being performed yet: a policy that was kept is
+/// taken up inside the open iteration, unless it fits only the plan that it came
+/// with. Whether that ended the iteration.
+pub(super) fn take_up_at_start(draft: &mut Draft) -> bool {
+    let Some(policy) = draft.state.revision.policy.clone() else { return false };
+    let fits = current_tasks(&draft.state)
+        .into_iter()
+        .all(|task| check_task(&draft.state, &policy.policy, task).is_ok());
+    fits && take_up_policy(draft, &policy)
 }
 
-fn check(state: &State, plan: &Plan) -> Result<(), String> {
-    let order = revised(state, plan).order;
-    let waits = |id: &TaskId| {
-        let written = plan.tasks.iter().find(|task| task.id == *id);
-        written.or_else(|| state.task(id).map(|task| &*task.task)).map(|task| task.depends_on.clone())
+/// What is outstanding may be performed at this moment: a pause lets it come to
+/// its end. While the loop waits, nothing is.
+fn may_be_at_work(state: &State) -> bool {
+    state.outstanding().next().is_some() && state.waiting.is_none()
+}
+
+fn check(state: &State, revision: &Revision) -> Result<(), String> {
+    if revision.is_empty() {
+        return Err("nothing is to change".to_owned());
+    }
+    if revision.policy.as_ref().is_some_and(|new| new.number != state.policy_changes + 1) {
+        return Err("the policy has changed meanwhile; look at it and try again".to_owned());
+    }
+    let plan = revision.plan.as_ref().or(state.revision.plan.as_ref());
+    let tasks = plan.map_or_else(|| current_tasks(state), |plan| tasks_of(state, plan));
+    if tasks.is_empty() {
+        return Err("a plan without a task proves nothing".to_owned());
+    }
+    let waits = |task: &&Task| {
+        let depends_on = if is_settled(state, &task.id) { Vec::new() } else { task.depends_on.clone() };
+        (task.id.clone(), depends_on)
     };
-    let tasks: Vec<_> = order.iter().map(|id| (id.clone(), waits(id).unwrap_or_default())).collect();
-    graph::check(&tasks).map_err(|error| error.to_string())
+    graph::check(&tasks.iter().map(waits).collect::<Vec<_>>()).map_err(|error| error.to_string())?;
+    let kept = revision.policy.as_ref().or(state.revision.policy.as_ref());
+    let policy = kept.map_or(state.policy(), |kept| &kept.policy);
+    tasks.iter().try_for_each(|task| check_task(state, policy, task))
+}
+
+/// What is said of a task once the loop exists must be possible.
+fn check_task(state: &State, policy: &Policy, task: &Task) -> Result<(), String> {
+    if is_settled(state, &task.id) {
+        return same_beginning(state, task);
+    }
+    if let Some(unknown) = task.checks.iter().find(|name| policy.gate.check(name).is_none()) {
+        return Err(format!("task {} selects the check {unknown}, which the policy does not have", task.id));
+    }
+    same_beginning(state, task)
+}
+
+fn same_beginning(state: &State, task: &Task) -> Result<(), String> {
+    match state.task(&task.id).filter(|known| known.task.done_before != task.done_before) {
+        Some(_) => Err(format!("whether task {} was done before cannot change; `waive` it instead", task.id)),
+        None => Ok(()),
+    }
+}
+
+fn current_tasks(state: &State) -> Vec<&Task> {
+    state.tasks.iter().map(|task| &*task.task).collect()
+}
+
+/// Every task that a plan leads to.
+fn tasks_of<'a>(state: &'a State, plan: &'a Plan) -> Vec<&'a Task> {
+    let written = |id: &TaskId| plan.tasks.iter().find(|task| task.id == *id);
+    let known = |id: &TaskId| state.task(id).map(|task| &*task.task);
+    revised(state, plan).order.iter().filter_map(|id| written(id).or_else(|| known(id))).collect()
 }
 
 /// What was done or waived is history, and stays in the plan.
 fn revised(state: &State, plan: &Plan) -> PlanRevision {
-    let tasks: Vec<&Task> = state.tasks.iter().map(|task| &*task.task).collect();
-    let settled = |id: &TaskId| {
-        state.task(id).is_some_and(|task| matches!(task.status, TaskStatus::Done | TaskStatus::Waived))
-    };
-    PlanRevision::between(&tasks, plan, &settled)
+    PlanRevision::between(&current_tasks(state), plan, &|id| is_settled(state, id))
 }
 
+fn is_settled(state: &State, id: &TaskId) -> bool {
+    let settled = |task: &TaskState| matches!(task.status, TaskStatus::Done | TaskStatus::Waived);
+    state.task(id).is_some_and(settled)
+}
+
+/// With a task goes what was found in it.
 fn take_up_plan(draft: &mut Draft, plan: &Plan) {
     let revision = revised(&draft.state, plan);
+    let removed = |task: &Option<TaskId>| task.as_ref().is_some_and(|id| revision.removed.contains(id));
+    let findings = draft.state.findings.values();
+    let open = findings.filter(|finding| finding.is_open() && removed(&finding.task));
+    let open: Vec<(FindingId, String)> = open
+        .map(|finding| {
+            let task = finding.task.as_ref().map_or("", TaskId::as_str);
+            (finding.id.clone(), format!("task {task} was taken out of the plan"))
+        })
+        .collect();
+    for (finding, why) in open {
+        draft.emit(FindingEvent::Waived { finding, why });
+    }
     draft.emit(LoopEvent::PlanChanged(Box::new(revision)));
 }
 
 /// A gate that is due is not run by the rules of before: its iteration ends,
-/// and what comes next begins from the same tree.
-fn take_up_policy(draft: &mut Draft, policy: &PolicyRevision) {
-    let judges = |policy: &Policy| (policy.gate.clone(), policy.workspace.clone());
-    let other_gate = judges(draft.state.policy()) != judges(&policy.policy);
+/// and what comes next begins from the same tree. Whether it did so.
+fn take_up_policy(draft: &mut Draft, policy: &PolicyRevision) -> bool {
+    let other_gate = !draft.state.policy().has_gate_of(&policy.policy);
     draft.emit(LoopEvent::PolicyChanged(Box::new(policy.clone())));
     let due = draft.state.outstanding().find(|(_, effect)| matches!(effect, Effect::RunGate { .. }));
     let due: Option<EffectId> = due.map(|(id, _)| id);
-    if draft.closes.is_none() && other_gate && due.is_some() {
+    let ends = draft.closes.is_none() && other_gate && due.is_some();
+    if ends {
         draft.closes = due;
-        run::close_iteration(draft, IterationResult::Ended);
-        run::choose(draft);
+        abandon(draft);
     }
+    ends
+}
+
+/// What is in hand was judged by other rules than those in force: the iteration
+/// ends, and what comes next begins from the same tree; the whole is verified anew.
+pub(super) fn abandon(draft: &mut Draft) {
+    match (&draft.state.current, draft.state.phase) {
+        (Some(_), _) => run::close_iteration(draft, IterationResult::Ended),
+        (None, Some(_)) => draft.enter(Phase::FinalVerify),
+        (None, None) => {}
+    }
+    run::choose(draft);
 }

@@ -28,7 +28,7 @@ pub(super) fn asked(draft: &mut Draft, asked: &Asked) {
         }
         Lifecycle::Driving | Lifecycle::Interrupted => {
             draft.emit(RunEvent::Resumed { run, asked: asked.clone() });
-            if draft.state.outstanding().next().is_none() {
+            if !revise::take_up_at_start(draft) && draft.state.outstanding().next().is_none() {
                 choose(draft);
             }
         }
@@ -147,7 +147,9 @@ pub(super) fn landed(draft: &mut Draft, commit: &CommitId) {
     let task = draft.state.current_task().cloned();
     let Some(task) = task else { return last::landed(draft) };
     let reviewed = accepted(&draft.state);
-    let checked = !draft.state.checks_for(Some(&task)).is_empty();
+    let policy = draft.state.judged_by.as_deref().unwrap_or(draft.state.policy());
+    let judged = draft.state.task(&task).map(|task| &*task.task);
+    let checked = !policy.gate.checks_for(judged).is_empty();
     draft.emit(TaskEvent::Done { task, commit: commit.clone(), reviewed, checked });
     close_iteration(draft, IterationResult::Done);
     choose(draft);

@@ -53,7 +53,8 @@ pub fn creation(setup: &[Vec<String>]) -> Creation {
     }
 }
 
-/// `revise limit max_iterations 3`, `revise task c`, `revise remove b`.
+/// `revise limit max_iterations 3`, `revise task c`, `revise remove b`; `revise
+/// old limit …` is made of the policy before the one in force.
 pub fn revision(state: &State, words: &[&str]) -> Command {
     let mut policy = state.policy().clone();
     let now = || Plan { tasks: state.tasks.iter().map(|task| (*task.task).clone()).collect() };
@@ -70,20 +71,28 @@ pub fn revision(state: &State, words: &[&str]) -> Command {
         ["limit", name, value] => {
             let at = limit(&mut policy.limits, name);
             let before = std::mem::replace(at, number(value)).to_string();
-            let keys = vec![KeyChange { key: format!("loop.{name}"), before, after: (*value).to_owned() }];
-            let policy = Some(PolicyRevision { keys, policy });
-            return Command::Revise(Box::new(Revision { plan: None, policy }));
+            let key = KeyChange { key: format!("loop.{name}"), before, after: (*value).to_owned() };
+            return other_policy(state.policy_changes + 1, key, policy);
+        }
+        ["old", "limit", name, value] => {
+            *limit(&mut policy.limits, name) = number(value);
+            return other_policy(state.policy_changes, KeyChange::default(), policy);
         }
         ["check", name] => {
             policy.gate.checks = vec![check(name, CheckWhen::Both)];
             let (key, after) = ("gate.check".to_owned(), (*name).to_owned());
-            let keys = vec![KeyChange { key, before: "test".to_owned(), after }];
-            let policy = Some(PolicyRevision { keys, policy });
-            return Command::Revise(Box::new(Revision { plan: None, policy }));
+            let key = KeyChange { key, before: "test".to_owned(), after };
+            return other_policy(state.policy_changes + 1, key, policy);
         }
+        ["nothing"] => return Command::Revise(Box::default()),
         other => panic!("a revision is not understood: {other:?}"),
     }
     Command::Revise(Box::new(Revision { plan: Some(plan), policy: None }))
+}
+
+fn other_policy(number: u32, key: KeyChange, policy: Policy) -> Command {
+    let policy = Some(PolicyRevision { number, keys: vec![key], policy });
+    Command::Revise(Box::new(Revision { plan: None, policy }))
 }
 
 fn task(id: &str, mut rest: &[&str]) -> Task {
