@@ -65,7 +65,7 @@ pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> ParsedReport {
             let review = review(&fields).map_err(|what| NoVerdict::Unreadable { what });
             ParsedReport { report: Report::Review(review), usage, unread: None }
         }
-        Role::Author | Role::Planner | Role::Finisher => match claim(&fields) {
+        Role::Author | Role::Finisher => match claim(&fields) {
             Ok(claim) => ParsedReport { report: Report::Author(claim), usage, unread: None },
             Err(what) => ParsedReport { report: Report::None, usage, unread: Some(what) },
         },
@@ -87,7 +87,7 @@ impl ParsedReport {
     #[must_use]
     pub fn or_claim(self, role: Role, claim: impl FnOnce() -> Option<Claim>) -> Self {
         match (role, &self.report) {
-            (Role::Author | Role::Planner | Role::Finisher, Report::None) if self.unread.is_none() => {
+            (Role::Author | Role::Finisher, Report::None) if self.unread.is_none() => {
                 Self { report: claim().map_or(Report::None, Report::Author), ..self }
             }
             _ => self,
@@ -119,7 +119,7 @@ fn unread(role: Role, what: String) -> ParsedReport {
 fn silent(role: Role, why: NoVerdict, unread: Option<&str>) -> ParsedReport {
     match role {
         Role::Reviewer => ParsedReport { report: Report::Review(Err(why)), usage: None, unread: None },
-        Role::Author | Role::Planner | Role::Finisher => {
+        Role::Author | Role::Finisher => {
             ParsedReport { report: Report::None, usage: None, unread: unread.map(str::to_owned) }
         }
     }

@@ -10,7 +10,7 @@ use windlass_core::policy::Role;
 pub fn of(role: Role) -> Value {
     match role {
         Role::Reviewer => review(),
-        Role::Author | Role::Planner | Role::Finisher => claim(),
+        Role::Author | Role::Finisher => claim(),
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
                     assert_eq!(wrong, Report::Review(Err(NoVerdict::WrongNonce)));
                     assert!(matches!(right, Report::Review(Ok(review)) if review.verdict == Verdict::Accept));
                 }
-                Role::Author | Role::Planner | Role::Finisher => {
+                Role::Author | Role::Finisher => {
                     assert_eq!(wrong, Report::None);
                     assert!(matches!(right, Report::Author(_)), "{right:?}");
                 }

@@ -30,7 +30,7 @@ pub fn agent_keys(agents: &AgentNames) -> Vec<PolicyKey<AgentPolicy>> {
         key("grace", SPAN, |agent| &mut agent.grace)
             .doc("How long an attempt gets to end by itself before it is killed."),
         key("max_turns", LIMIT, |agent| &mut agent.max_turns)
-            .doc("Turns of one attempt, where the agent can bound them."),
+            .doc("Turns of one attempt, where the agent can bound them; a reviewer gets half of them, and at least 6."),
         key("resume", FLAG, |agent| &mut agent.extra.resume)
             .doc("Whether an attempt goes on with the conversation of the one before it, at the same task."),
         key("env", Variables, |agent| agent)

@@ -142,7 +142,7 @@ pub const TABLES: [&str; 13] = [
     "price",
 ];
 
-const LATER: [&str; 3] = ["hooks", "notify", "stop"];
+const LATER: [&str; 4] = ["hooks", "notify", "role.planner", "stop"];
 
 /// The role of `role.<name>…` or none for `agent…`, and what follows.
 fn agent_table(name: &str) -> Option<(Option<Role>, &str)> {

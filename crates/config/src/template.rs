@@ -132,7 +132,7 @@ const EXAMPLE_OPENING: &str = r#"# Every key of windlass.toml with its default; 
 "#;
 
 const EXAMPLE_ROLE: &str = r#"
-# A role (author, reviewer, planner, finisher) has the keys of [agent] and takes
+# A role (author, reviewer, finisher) has the keys of [agent] and takes
 # what it does not set from there. With another agent it takes only timeout,
 # silence, grace, max_turns, the names of env, network and allow.
 [role.reviewer]

@@ -220,8 +220,6 @@ timeout = "2m"
 [role.finisher]
 use = "scripted"
 script = "finish.toml"
-[role.planner]
-use = "command"
 "#;
     let policy = resolved(text).policy;
     let reviewer = policy.agent_for(Role::Reviewer);
@@ -229,7 +227,7 @@ use = "command"
     assert_eq!(reviewer.timeout, Millis::minutes(2));
     let finisher = policy.agent_for(Role::Finisher);
     assert_eq!((finisher.command.len(), &finisher.model[..], finisher.timeout), (0, "", Millis::minutes(1)));
-    assert_eq!(policy.agent_for(Role::Planner).command, ["work"]);
+    assert_eq!(policy.agent_for(Role::Author).command, ["work"]);
     assert!(!policy.roles.contains_key(&Role::Author));
     refused(
         "[agent]\nuse = \"scripted\"\nscript = \"a\"\n[role.reviewer]\ncommand = [\"x\"]\n[role.author]\nuse = \"command\"\n",
@@ -496,6 +494,7 @@ fn what_this_version_cannot_do_is_said_so() {
         ("[hooks]\npre_iteration = []\n", "1:2", "hooks"),
         ("notify.webhook = \"x\"\n", "1:1", "notify"),
         ("[stop]\n", "1:2", "stop"),
+        ("[role.planner]\nuse = \"codex\"\n", "1:7", "role.planner"),
     ] {
         refused(
             text,

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use windlass_core::policy::Role;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,9 +81,9 @@ pub fn read(path: &Path) -> Result<AgentScript, ScriptError> {
     let wrong = |what| ScriptError::Wrong { path: path.to_path_buf(), what };
     let script: AgentScript =
         toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
-    let known = ["author", "reviewer", "planner", "finisher"];
     let roles = script.turns.iter().filter_map(|turn| turn.role.as_deref());
-    match roles.into_iter().find(|role| !known.contains(role)) {
+    let known = |name: &str| Role::ALL.iter().any(|role| role.name() == name);
+    match roles.into_iter().find(|role| !known(role)) {
         Some(role) => Err(wrong(format!("there is no role {role:?}"))),
         None => Ok(script),
     }

@@ -160,7 +160,7 @@ fn the_operators_texts_replace_ours_and_nothing_else() {
         let brief = render(&spec, &BriefTexts { own: &own, ..texts }).unwrap();
         let said = match role {
             Role::Reviewer => "OURS for the reviewer of demo1, who judges: A calculator",
-            Role::Author | Role::Planner => "OURS for the author of demo1: A calculator",
+            Role::Author => "OURS for the author of demo1: A calculator",
             Role::Finisher => "OURS for the finisher of demo1: A calculator",
         };
         assert_eq!(brief.matches(said).count(), 2, "what to do, and the rules:\n{brief}");

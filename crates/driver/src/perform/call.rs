@@ -184,7 +184,7 @@ fn private_dirs(
     let space = resources.dirs.space(&request.creation.name);
     match attempt.role {
         Role::Reviewer => private.read.push(space),
-        Role::Author | Role::Planner | Role::Finisher => private.write.push(space),
+        Role::Author | Role::Finisher => private.write.push(space),
     }
     Ok(private)
 }
