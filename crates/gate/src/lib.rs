@@ -3,7 +3,7 @@
 //! [`run_command`] runs one command of a gate, a shell command under a warden, and [`excerpt`] keeps the last
 //! useful lines of what it printed. [`JunitFiles`] and [`Counted`] read the tests a check reports, and
 //! [`Cache`] keeps what its builds may begin with. [`Protection`] says which paths are restored from the base
-//! before that, [`watched`] which changes are told, and [`missing_files`] which files a check names that the
+//! before that, [`watched`] which changed paths become findings, and [`missing_files`] which files a check names that the
 //! base does not have.
 //!
 //! Not here: the checkout itself, restoring paths, and reading the base (workspace); storing output (the

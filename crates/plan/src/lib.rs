@@ -23,7 +23,7 @@ use windlass_core::nearest::nearest;
 use windlass_core::task::Task;
 
 pub use error::{FilePosition, PlanError};
-pub use front_matter::{FrontMatter, read_front_matter};
+pub use front_matter::{FrontMatter, KEYS, read_front_matter};
 pub use value::{FaultKind, Placed, SyntaxFault};
 
 /// A plan as it was read.

@@ -212,3 +212,15 @@ fn ten_thousand_tasks_are_a_plan_and_one_more_is_not() {
         "DIR: 10001 task files are more than the 10000 a plan may have\nsplit the plan over several loops"
     );
 }
+
+#[test]
+fn the_task_file_of_the_guide_can_be_used() {
+    let guide = include_str!("../../../docs/guide/tasks.md");
+    let (_, example) = guide.split_once("```markdown\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let plan = planned(&format!("== 001-lexer.md\n# Lexer\n== 002-parser.md\n{example}"));
+    let task = &plan.tasks[1];
+    assert_eq!((&task.title[..], task.acceptance.len()), ("Parse durations", 2));
+    let keys = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    assert_eq!(keys.collect::<Vec<_>>(), windlass_plan::KEYS);
+}
