@@ -23,6 +23,8 @@ pub enum CommandResult {
     Done(DoneWords),
     /// It is on record; the process that drives the loop has not looked yet.
     Recorded,
+    /// The same, and the caller was asked to stop waiting.
+    Interrupted,
     Refused {
         why: String,
     },
@@ -38,7 +40,7 @@ impl OpenProject {
     ) -> Result<CommandReport, AppError> {
         let store = self.store()?;
         let mut unwatched = Unwatched;
-        let mut worlds = SiteWorlds::new(self.site(name), interrupts, &mut unwatched);
+        let mut worlds = SiteWorlds::new(self.site(name), interrupts.clone(), &mut unwatched);
         let answer = operate::operate(&store, name, command.clone(), &mut worlds)
             .map_err(|error| AppError::broken(&error).with_hints(error.hints()))?;
         let owned = store.holder(name).or_broken()?.is_held();
@@ -46,10 +48,14 @@ impl OpenProject {
         let refreshed = if owned { Ok(()) } else { self.refresh_trail(name) };
         let result = match answer {
             Answer::Done if *command == Command::Cancel && !self.has_ended(name)? => {
-                CommandResult::Done(cancel_waits(name))
+                match interrupts.is_raised() {
+                    true => CommandResult::Interrupted,
+                    false => CommandResult::Done(cancel_waits(name)),
+                }
             }
             Answer::Done => CommandResult::Done(command.done_words(name)),
             Answer::Recorded => CommandResult::Recorded,
+            Answer::Interrupted => CommandResult::Interrupted,
             Answer::Refused { why } => CommandResult::Refused { why },
         };
         Ok(CommandReport { result, warning: refreshed.err().map(|error| error.message) })

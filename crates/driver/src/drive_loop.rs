@@ -148,7 +148,12 @@ impl Worlds for SiteWorlds<'_> {
         self.clock.stamp()
     }
 
+    fn is_interrupted(&self) -> bool {
+        self.interrupts.is_raised()
+    }
+
     fn open(&mut self, store: &Arc<dyn Store>, state: &State) -> Result<Box<dyn World + '_>, DriveLoopError> {
+        fail::fail_point!("drive::open");
         let site = &self.site;
         windlass_process::end_leftovers(&site.vault.attempts(&site.name), LEFTOVERS_PATIENCE)?;
         self.observer.writer.catch_up(&**store, &site.name);

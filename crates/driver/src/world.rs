@@ -38,6 +38,11 @@ pub trait World {
 pub trait Worlds {
     fn stamp(&mut self) -> Stamp;
 
+    /// Whether this process is asked to stop.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+
     /// Makes sure that nothing of an earlier drive is alive, then opens the
     /// loop's world.
     fn open(&mut self, store: &Arc<dyn Store>, state: &State) -> Result<Box<dyn World + '_>, DriveLoopError>;
