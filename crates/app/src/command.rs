@@ -47,12 +47,11 @@ impl OpenProject {
         drop(store);
         let refreshed = if owned { Ok(()) } else { self.refresh_trail(name) };
         let result = match answer {
-            Answer::Done if *command == Command::Cancel && !self.has_ended(name)? => {
-                match interrupts.is_raised() {
-                    true => CommandResult::Interrupted,
-                    false => CommandResult::Done(cancel_waits(name)),
-                }
-            }
+            Answer::Done if *command == Command::Cancel && !self.has_ended(name)? => match owned {
+                true => CommandResult::Done(cancel_goes_on(name)),
+                false if interrupts.is_raised() => CommandResult::Interrupted,
+                false => CommandResult::Done(cancel_waits(name)),
+            },
             Answer::Done => CommandResult::Done(command.done_words(name)),
             Answer::Recorded => CommandResult::Recorded,
             Answer::Interrupted => CommandResult::Interrupted,
@@ -63,6 +62,14 @@ impl OpenProject {
 
     fn has_ended(&self, name: &LoopName) -> Result<bool, AppError> {
         Ok(self.view(name)?.is_some_and(|view| view.outcome.is_some()))
+    }
+}
+
+/// Whoever drives it ends what runs first.
+fn cancel_goes_on(name: &LoopName) -> DoneWords {
+    DoneWords {
+        said: format!("{name} is being cancelled; its commits and workspace stay."),
+        next: Some(NextStep { verb: "status", when: None }),
     }
 }
 
