@@ -23,6 +23,7 @@ pub mod local_world;
 pub mod operate;
 pub mod orphaned_data;
 pub mod perform;
+mod performer;
 pub mod project;
 pub mod prove;
 mod repositories;
