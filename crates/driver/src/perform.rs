@@ -6,6 +6,7 @@ mod call;
 mod gate;
 mod inject;
 mod land;
+mod populate;
 mod prepare;
 mod snapshot;
 

@@ -57,3 +57,4 @@ mod secrets;
 mod signals;
 mod terminal;
 mod weakened;
+mod workspace_setup;

@@ -263,7 +263,7 @@ fn left(
 ) -> Result<Option<Vec<Evidence>>, Fault> {
     let Some(tree) = spec.tree_under_review.clone() else { return Ok(None) };
     let mut workspace = lock(&resources.workspace);
-    let rules = rules(resources, &request.base_tree, &request.policy.brought());
+    let rules = rules(resources, &request.base_tree, &request.policy);
     let text =
         CommitText { message: String::new(), author: resources.repository.identity.clone(), date_ms: 0 };
     let snapshot_request =
