@@ -27,6 +27,7 @@ mod performer;
 pub mod project;
 pub mod prove;
 mod repositories;
+mod safeguards;
 pub mod setup;
 pub mod surroundings;
 pub mod trail;

@@ -12,7 +12,7 @@ use windlass_core::id::EffectId;
 use windlass_core::input::Input;
 use windlass_core::live::Live;
 use windlass_core::outcome::{Fault, Reason};
-use windlass_core::policy::ProvenSandbox;
+use windlass_core::policy::{Policy, ProvenSandbox};
 use windlass_core::state::State;
 use windlass_core::time::Timestamp;
 use windlass_core::view::View;
@@ -179,7 +179,19 @@ impl World for LocalWorld<'_> {
     }
 
     fn sandbox(&self) -> ProvenSandbox {
-        self.resources.proven.clone()
+        self.resources.safeguards.proven.clone()
+    }
+
+    fn follow(&mut self, policy: &Policy) -> Result<Option<ProvenSandbox>, Fault> {
+        if self.resources.safeguards.are_of(policy) {
+            return Ok(None);
+        }
+        tracing::debug!("the policy changed: safeguards are made anew");
+        // Between two effects only an idle performer has them too.
+        drop(self.performer.take());
+        let detail = "the policy changed while an effect was performed".to_owned();
+        let resources = Arc::get_mut(&mut self.resources);
+        resources.ok_or(Fault { reason: Reason::InternalError, detail })?.follow(policy)
     }
 
     fn start(&mut self, id: EffectId, effect: &Effect, state: &State) {

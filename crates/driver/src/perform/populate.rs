@@ -124,23 +124,23 @@ fn set_up(
     let steps: Vec<CheckPolicy> = request.policy.workspace.setup.iter().enumerate().map(step).collect();
     let attempts = resources.dirs.attempts(&request.creation.name);
     let place = attempts.join("own-setup");
-    let mut private = PrivateDirs::empty_if_confined(&resources.confine, place.clone())
+    let mut private = PrivateDirs::empty_if_confined(&resources.safeguards.confine, place.clone())
         .map_err(|error| file_fault(&place, &error))?;
     private.write.push(root.clone());
     let network = &request.policy.agent.network;
     let run = GateRun {
         checks: &steps,
         cwd: &root,
-        env: &resources.confine.environment(
+        env: &resources.safeguards.confine.environment(
             &resources.surroundings,
             &ProgramAccess { variables: &[], network, private: &private },
         ),
-        confinement: &resources.confine.confinement(network, &private),
-        resources: resources.confine.resources,
+        confinement: &resources.safeguards.confine.confinement(network, &private),
+        resources: resources.safeguards.confine.resources,
         attempts: &attempts,
         name: "setup",
         spawner: &resources.spawner,
-        redactor: &resources.redactor,
+        redactor: &resources.safeguards.redactor,
         shell: &resources.shell,
     };
     let Some(done) = windlass_gate::run(&run, &mut |canceller| resources.started(canceller)) else {
