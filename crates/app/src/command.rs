@@ -23,6 +23,8 @@ pub enum CommandResult {
     Done(DoneWords),
     /// It is on record; the process that drives the loop has not looked yet.
     Recorded,
+    /// The same, and the caller was asked to stop waiting.
+    Interrupted,
     Refused {
         why: String,
     },
@@ -38,18 +40,21 @@ impl OpenProject {
     ) -> Result<CommandReport, AppError> {
         let store = self.store()?;
         let mut unwatched = Unwatched;
-        let mut worlds = SiteWorlds::new(self.site(name), interrupts, &mut unwatched);
+        let mut worlds = SiteWorlds::new(self.site(name), interrupts.clone(), &mut unwatched);
         let answer = operate::operate(&store, name, command.clone(), &mut worlds)
             .map_err(|error| AppError::broken(&error).with_hints(error.hints()))?;
         let owned = store.holder(name).or_broken()?.is_held();
         drop(store);
         let refreshed = if owned { Ok(()) } else { self.refresh_trail(name) };
         let result = match answer {
-            Answer::Done if *command == Command::Cancel && !self.has_ended(name)? => {
-                CommandResult::Done(cancel_waits(name))
-            }
+            Answer::Done if *command == Command::Cancel && !self.has_ended(name)? => match owned {
+                true => CommandResult::Done(cancel_goes_on(name)),
+                false if interrupts.is_raised() => CommandResult::Interrupted,
+                false => CommandResult::Done(cancel_waits(name)),
+            },
             Answer::Done => CommandResult::Done(command.done_words(name)),
             Answer::Recorded => CommandResult::Recorded,
+            Answer::Interrupted => CommandResult::Interrupted,
             Answer::Refused { why } => CommandResult::Refused { why },
         };
         Ok(CommandReport { result, warning: refreshed.err().map(|error| error.message) })
@@ -57,6 +62,14 @@ impl OpenProject {
 
     fn has_ended(&self, name: &LoopName) -> Result<bool, AppError> {
         Ok(self.view(name)?.is_some_and(|view| view.outcome.is_some()))
+    }
+}
+
+/// Whoever drives it ends what runs first.
+fn cancel_goes_on(name: &LoopName) -> DoneWords {
+    DoneWords {
+        said: format!("{name} is being cancelled; its commits and workspace stay."),
+        next: Some(NextStep { verb: "status", when: None }),
     }
 }
 

@@ -12,6 +12,7 @@ use windlass_plan::{PlanError, Planned};
 use windlass_store::ReadStore;
 
 use crate::error::Classify as _;
+use crate::revise::of_setup;
 use crate::{AppError, ErrorKind, OpenProject, PolicyArguments};
 
 /// The longest goal that is compared; arguments are shorter.
@@ -171,13 +172,7 @@ impl OpenProject {
             surroundings: self.surroundings(),
             vault: self.vault.clone(),
         };
-        setup::propose(new_loop).map_err(|error| {
-            let kind = if error.is_of_the_machine() { ErrorKind::Broken } else { ErrorKind::Refused };
-            let at = error.key().and_then(|key| written.get(key));
-            let place =
-                at.map(|at| format!("{}:{}:{}: ", at.layer.name, at.line, at.column)).unwrap_or_default();
-            AppError::new(kind, format!("{place}{error}")).with_hints(error.hints())
-        })
+        setup::propose(new_loop).map_err(|error| of_setup(&error, &|key| written.get(key).cloned()))
     }
 
     fn plan(&self, request: &RunRequest, source: &str) -> Result<Planned, AppError> {
@@ -190,6 +185,10 @@ impl OpenProject {
                 .hint("`windlass init` writes a windlass.toml and a first task")
                 .hint("or give a goal: windlass run \"make the tests pass\""));
         }
+        self.read_plan(source)
+    }
+
+    pub(crate) fn read_plan(&self, source: &str) -> Result<Planned, AppError> {
         windlass_plan::read(source, &self.project.top).map_err(bad_plan)
     }
 }
@@ -230,7 +229,7 @@ fn check_tasks<'a>(asked: &Asked, known: impl Iterator<Item = &'a TaskId>) -> Re
     Ok(())
 }
 
-fn bad_plan(error: PlanError) -> AppError {
+pub(crate) fn bad_plan(error: PlanError) -> AppError {
     let remedy = error.remedy();
     AppError::refused(error).hint(remedy)
 }

@@ -22,6 +22,7 @@ mod init;
 mod policy;
 mod project;
 mod result;
+mod revise;
 mod run;
 
 pub use agents::{agents, probe};
@@ -36,6 +37,7 @@ pub use history::LoggedEvent;
 pub use init::{InitReport, InitRequest, init, make_repository};
 pub use policy::{PolicyArguments, policy_format};
 pub use project::{OpenProject, StoredLoop};
+pub use revise::{PolicyBelow, ReviseReport, ReviseRequest, ReviseResult};
 pub use run::RunStart;
 
 /// What the use cases take and give, and the process's own clock.

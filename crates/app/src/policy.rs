@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use windlass_agent::registry;
-use windlass_config::{AgentNames, PolicyFormat, Resolved, Sources, Styling};
+use windlass_config::{AgentNames, ConfigError, PolicyFormat, Resolved, Sources, Styling};
+use windlass_core::policy::Policy;
 
-use crate::{AppError, Caller};
+use crate::{AppError, Caller, OpenProject};
 
 /// What a request adds to the policy's files.
 #[derive(Clone, Debug, Default)]
@@ -28,9 +29,23 @@ impl Caller {
         let PolicyArguments { policy_file, set } = arguments.clone();
         let sources =
             Sources { user_file: self.user_file.clone(), project: project.to_owned(), policy_file, set };
-        policy_format().load(&sources).map_err(|error| {
-            let refused = AppError::refused(error.render(Styling::Plain));
-            AppError { config: Some(error), ..refused }
-        })
+        policy_format().load(&sources).map_err(bad_policy)
     }
+}
+
+impl OpenProject {
+    /// A policy with these arguments on top of it.
+    pub(crate) fn policy_on_top(
+        &self,
+        policy: &Policy,
+        arguments: &PolicyArguments,
+    ) -> Result<Resolved, AppError> {
+        let PolicyArguments { policy_file, set } = arguments;
+        policy_format().revise(policy, policy_file.as_deref(), set).map_err(bad_policy)
+    }
+}
+
+fn bad_policy(error: ConfigError) -> AppError {
+    let refused = AppError::refused(error.render(Styling::Plain));
+    AppError { config: Some(error), ..refused }
 }

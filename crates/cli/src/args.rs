@@ -50,6 +50,8 @@ pub enum Verb {
     Prove(ProveArgs),
     #[command(flatten)]
     Operate(OperatorArgs),
+    /// Change the policy or the plan of a loop
+    Set(SetArgs),
     /// Bring the loop's branch into your checkout
     Take(ExactLoopArgs),
     /// Write the readable trail of a loop
@@ -122,6 +124,28 @@ pub struct RunArgs {
     #[arg(long)]
     pub dry_run: bool,
     /// Print the loop's View as JSON at the end
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct SetArgs {
+    /// The loop and what to set, as in `loop.max_iterations=9`; the loop is optional if there is only one
+    #[arg(value_name = "[LOOP] KEY=VALUE", required_unless_present_any = ["policy", "reload", "plan", "base"])]
+    pub words: Vec<String>,
+    /// Set what this policy file says
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Start from windlass.toml as it is now, instead of the policy the loop has
+    #[arg(long)]
+    pub reload: bool,
+    /// Read the plan again, from here: a directory of task files
+    #[arg(long, value_name = "SOURCE")]
+    pub plan: Option<String>,
+    /// Refused: a loop keeps its base
+    #[arg(long, value_name = "REF", hide = true)]
+    pub base: Option<String>,
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -108,7 +108,7 @@ impl PolicyFormat {
         Some(KeyDoc { name: name.to_owned(), kind, default, doc })
     }
 
-    fn show(&self, name: &str, policy: &Policy) -> Option<String> {
+    pub(crate) fn show(&self, name: &str, policy: &Policy) -> Option<String> {
         if let Some(key) = check_key(name) {
             let values = policy.gate.checks.iter().map(|check: &CheckPolicy| checks::show_key(check, key));
             return Some(format!("[{}]", values.collect::<Vec<_>>().join(", ")));
@@ -141,6 +141,11 @@ impl fmt::Display for Explanation {
             None => Ok(()),
         }
     }
+}
+
+/// A name that stands for one word of every check.
+pub(crate) fn shows_checks(name: &str) -> bool {
+    check_key(name).is_some()
 }
 
 fn check_key(name: &str) -> Option<&'static PolicyKey<CheckDraft>> {

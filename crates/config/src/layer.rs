@@ -30,6 +30,11 @@ pub enum LayerKind {
 }
 
 impl LayerKind {
+    /// Whether it is given with a request, and not there anyway.
+    pub(crate) fn is_of_the_request(self) -> bool {
+        matches!(self, Self::PolicyFile | Self::Set)
+    }
+
     pub fn describe(self) -> &'static str {
         match self {
             Self::User => "your own file",

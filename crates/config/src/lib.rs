@@ -21,6 +21,7 @@ mod layer;
 mod problem;
 mod read;
 mod resolve;
+mod revise;
 mod template;
 #[cfg(test)]
 mod tests;

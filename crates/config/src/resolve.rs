@@ -31,25 +31,32 @@ impl PolicyFormat {
 
     /// Merges the layers, lowest first. Pure: nothing is read from anywhere.
     pub fn resolve(&self, layers: Vec<Layer>) -> Result<Resolved, ConfigError> {
-        let mut values = LayeredValues::default();
-        let mut problems = Vec::new();
+        self.resolve_onto(Policy::default(), layers)
+    }
+
+    /// The same, with a policy below the lowest layer.
+    pub(crate) fn resolve_onto(&self, below: Policy, layers: Vec<Layer>) -> Result<Resolved, ConfigError> {
         let has_project_file = layers.iter().any(|layer| layer.kind == LayerKind::Project);
-        for layer in layers {
-            if let Err(found) = values.read(self, &Arc::new(layer)) {
-                problems.extend(found);
-            }
-        }
-        if !problems.is_empty() {
-            return Err(ConfigError { problems });
-        }
-        let resolved = Resolved { has_project_file, ..self.merge(values) };
+        let layers: Vec<Arc<Layer>> = layers.into_iter().map(Arc::new).collect();
+        let values = self.read_values(&layers)?;
+        let resolved = Resolved { has_project_file, ..self.merge(below, values, &layers) };
         let mut problems = resolved.unusable_agents();
         problems.extend(resolved.contradictions());
         if problems.is_empty() { Ok(resolved) } else { Err(ConfigError { problems }) }
     }
 
-    fn merge(&self, mut values: LayeredValues) -> Resolved {
-        let mut policy = Policy::default();
+    fn read_values(&self, layers: &[Arc<Layer>]) -> Result<LayeredValues, ConfigError> {
+        let mut values = LayeredValues::default();
+        let mut problems = Vec::new();
+        for layer in layers {
+            if let Err(found) = values.read(self, layer) {
+                problems.extend(found);
+            }
+        }
+        if problems.is_empty() { Ok(values) } else { Err(ConfigError { problems }) }
+    }
+
+    fn merge(&self, mut policy: Policy, mut values: LayeredValues, layers: &[Arc<Layer>]) -> Resolved {
         let mut origins = BTreeMap::new();
         for key in &self.policy_keys {
             if let Some(value) = values.policy.remove(key.name) {
@@ -58,6 +65,7 @@ impl PolicyFormat {
             }
         }
         policy.brief.forget_unwritten();
+        let before = policy.agent.clone();
         for key in &self.agent_keys {
             if let Some(value) = values.agents.remove(&(None, key.name)) {
                 (value.change)(&mut policy.agent);
@@ -65,26 +73,60 @@ impl PolicyFormat {
             }
         }
         for role in Role::ALL {
-            let mut own = policy.agent.clone();
-            let before = origins.len();
+            let known = policy.roles.get(&role).cloned();
+            let is_known = known.is_some();
+            let change = AgentChange { before: &before, agent: &policy.agent };
+            let mut own = match known {
+                Some(own) => self.with_inherited(own, &change, layers),
+                None => policy.agent.clone(),
+            };
+            let written = origins.len();
             // `use` is the first of the keys, so that what is not inherited is
             // dropped before the role's own values are set.
             for key in &self.agent_keys {
                 let Some(value) = values.agents.remove(&(Some(role), key.name)) else {
                     continue;
                 };
+                let adapter = own.adapter.clone();
                 (value.change)(&mut own);
-                if own.adapter != policy.agent.adapter && key.name == "use" {
+                if key.name == "use" && own.adapter != adapter && own.adapter != policy.agent.adapter {
                     own = policy.agent.replaced_by(&own.adapter);
                 }
                 origins.insert(format!("role.{}.{}", role.name(), key.name), value.origin);
             }
-            if origins.len() > before {
+            if is_known || origins.len() > written {
                 policy.roles.insert(role, own);
             }
         }
         Resolved { policy, origins, has_project_file: false }
     }
+
+    /// What a role has of `[agent]` is another where that is.
+    fn with_inherited(
+        &self,
+        mut own: AgentPolicy,
+        change: &AgentChange<'_>,
+        layers: &[Arc<Layer>],
+    ) -> AgentPolicy {
+        let AgentChange { before, agent } = *change;
+        let mut values = self.read_values(layers).expect("they were read before");
+        let others = agent.replaced_by(&own.adapter);
+        let is_alike = own.adapter == before.adapter;
+        for key in &self.agent_keys {
+            let Some(value) = values.agents.remove(&(None, key.name)) else { continue };
+            let inherits = is_alike || key.name != "use" && key.show(&others) == key.show(agent);
+            if inherits && key.show(&own) == key.show(before) {
+                (value.change)(&mut own);
+            }
+        }
+        own
+    }
+}
+
+/// `[agent]`, before and after.
+struct AgentChange<'a> {
+    before: &'a AgentPolicy,
+    agent: &'a AgentPolicy,
 }
 
 impl Resolved {

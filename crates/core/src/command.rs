@@ -151,7 +151,8 @@ const NOTE: CommandSpec = CommandSpec {
 };
 
 impl Command {
-    /// Every command that is made of words; a revision is read from files.
+    /// Every command that is made of words. A revision is not: the application
+    /// reads it from keys and files, and checks it as a new loop's is checked.
     pub const SPECS: &'static [CommandSpec] = &[PAUSE, RESUME, CANCEL, RESTART, UNBLOCK, WAIVE, STEER, NOTE];
 
     pub fn name(&self) -> &'static str {

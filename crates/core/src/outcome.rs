@@ -99,6 +99,7 @@ reasons! {
     ModelNotFound => "model_not_found", "the agent does not know this model";
     DiskFull => "disk_full", "the disk is full";
     BranchMoved => "branch_moved", "the loop's branch was moved, is checked out, or its name is taken";
+    SandboxUnavailable => "sandbox_unavailable", "this machine cannot confine programs as the policy asks";
     UsageLimit => "usage_limit", "the agent's usage limit is reached";
     Backoff => "backoff", "the agent's provider failed; trying again later";
     EffectFailed => "effect_failed", "windlass could not do a step of its own";
@@ -116,7 +117,10 @@ impl Fault {
     /// Whether a person can remove the cause: the loop pauses with the step
     /// still to do. Anything else ends the run.
     pub fn pauses(&self) -> bool {
-        matches!(self.reason, Reason::DiskFull | Reason::BranchMoved | Reason::InternalError)
+        matches!(
+            self.reason,
+            Reason::DiskFull | Reason::BranchMoved | Reason::SandboxUnavailable | Reason::InternalError
+        )
     }
 }
 

@@ -11,7 +11,7 @@ use crate::gate::{GateKey, GateSummary};
 use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
-use crate::policy::{AgentPolicy, Policy, Role};
+use crate::policy::{AgentPolicy, Policy, ProvenSandbox, Role};
 use crate::revision::Revision;
 use crate::summary::Summary;
 use crate::tally::Earlier;
@@ -272,6 +272,15 @@ impl State {
     /// Effects of an earlier driver that can only be closed as lost.
     pub fn lost_with_driver(&self) -> Vec<EffectId> {
         self.outstanding().filter(|(_, effect)| effect.dies_with_its_driver()).map(|(id, _)| id).collect()
+    }
+
+    /// What the drive is still to do, with its programs confined in this way
+    /// from here on.
+    pub fn asked_from_here(&self, sandbox: ProvenSandbox) -> Asked {
+        let asked = self.run.asked.clone();
+        let over = self.run.drive_iterations.saturating_sub(u32::from(self.current.is_some()));
+        let max = if asked.max == 0 { 0 } else { asked.max.saturating_sub(over).max(1) };
+        Asked { sandbox, max, ..asked }
     }
 
     pub fn outcome(&self) -> Option<&Outcome> {

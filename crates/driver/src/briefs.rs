@@ -1,4 +1,4 @@
-//! The operator's own templates for briefs: read once, when the loop is created, and kept with its policy.
+//! The operator's own templates for briefs: read once, when the policy that names them is made, and kept with it.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -28,17 +28,20 @@ impl BadBrief {
     }
 }
 
-/// Fills in what the files say. One inside the project steers agents, so none may change it.
+/// Fills in what the files say, unless it is known. One inside the project steers agents, so none may change it.
 pub fn read(policy: &mut Policy, project: &Path) -> Result<(), BadBrief> {
     let mut protected = Vec::new();
     for (part, own) in policy.brief.written_mut() {
         let key = part.key();
         let bad = |why: String, is_read| BadBrief { key, why, is_read };
-        let text = text(&project.join(&own.file));
-        own.text = text.map_err(|why| bad(format!("cannot read {}: {why}", own.file), false))?;
+        if own.text.is_empty() {
+            let text = text(&project.join(&own.file));
+            own.text = text.map_err(|why| bad(format!("cannot read {}: {why}", own.file), false))?;
+        }
         check(&own.text).map_err(|wrong| bad(format!("{}:{wrong}", own.file), true))?;
         protected.extend(inside(project, &own.file));
     }
+    protected.retain(|glob| !policy.gate.protect.contains(glob));
     policy.gate.protect.extend(protected);
     Ok(())
 }
@@ -108,6 +111,21 @@ mod tests {
         let outside = root.path().join("mine.md");
         assert_eq!(read(outside.to_str().unwrap()).unwrap(), ("Be brief.".to_owned(), vec![]));
         assert_eq!(read("").unwrap(), (String::new(), vec![]));
+    }
+
+    #[test]
+    fn a_text_that_is_known_stays_and_is_protected_once() {
+        let project = tempfile::tempdir().unwrap();
+        std::fs::write(project.path().join("a.md"), "as it was").unwrap();
+        let mut policy = policy("a.md");
+        read(&mut policy, project.path()).unwrap();
+        std::fs::write(project.path().join("a.md"), "as it is").unwrap();
+        let before = policy.clone();
+        read(&mut policy, project.path()).unwrap();
+        assert_eq!(policy, before);
+        policy.gate.protect.clear();
+        read(&mut policy, project.path()).unwrap();
+        assert_eq!(policy, before);
     }
 
     #[test]

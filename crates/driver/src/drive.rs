@@ -138,12 +138,28 @@ impl<'w> Drive<'w> {
         while let Some(Duty::Drop(id)) = self.journal.state().next_duty() {
             self.take(Some(id), Input::EffectDropped)?;
         }
+        if let Some(Duty::Perform(id, _)) = self.journal.state().next_duty() {
+            self.follow_policy(id)?;
+        }
         if let Some(Duty::Perform(id, effect)) = self.journal.state().next_duty() {
             tracing::debug!(effect = id.0, name = effect.name(), "effect begins");
             self.world.start(id, effect, self.journal.state());
             self.running = Some(Running { stopping: false });
         }
         Ok(())
+    }
+
+    /// An effect is performed by the policy in force, or fails where the world
+    /// cannot follow it.
+    fn follow_policy(&mut self, effect: EffectId) -> Result<(), DriveError> {
+        match self.world.follow(self.journal.state().policy()) {
+            Ok(Some(sandbox)) if self.journal.state().lifecycle == Lifecycle::Driving => {
+                let asked = self.journal.state().asked_from_here(sandbox);
+                self.take(None, Input::RunAsked(asked))
+            }
+            Ok(_) => Ok(()),
+            Err(fault) => self.take(Some(effect), Input::EffectFailed(fault)),
+        }
     }
 
     fn stop_running(&mut self) {
@@ -185,5 +201,119 @@ impl<'w> Drive<'w> {
         if let Some(decision) = self.unpublished.take() {
             self.world.publish(self.journal.view(), &decision);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use windlass_core::effect::Effect;
+    use windlass_core::id::{BlobId, CommitId, LoopName, Nonce, TaskId, TreeId};
+    use windlass_core::input::Creation;
+    use windlass_core::outcome::{Fault, Reason};
+    use windlass_core::policy::{Policy, ProvenSandbox, SandboxLevel};
+    use windlass_core::state::State;
+    use windlass_core::step;
+    use windlass_core::task::{Plan, Task};
+    use windlass_core::time::{Millis, Timestamp};
+    use windlass_core::view::View;
+    use windlass_store::{MemoryStore, Store};
+
+    use super::*;
+    use crate::world::Stamp;
+
+    /// Answers to a changed policy like this, and is interrupted in its first effect.
+    struct OtherPolicy {
+        follows: Result<Option<ProvenSandbox>, Fault>,
+        running: Option<EffectId>,
+        started: Vec<&'static str>,
+    }
+
+    impl World for OtherPolicy {
+        fn stamp(&mut self) -> Stamp {
+            Stamp { at: Timestamp(1), elapsed: Millis(0), fresh: Nonce::new("fresh") }
+        }
+
+        fn sandbox(&self) -> ProvenSandbox {
+            ProvenSandbox::default()
+        }
+
+        fn follow(&mut self, _: &Policy) -> Result<Option<ProvenSandbox>, Fault> {
+            std::mem::replace(&mut self.follows, Ok(None))
+        }
+
+        fn start(&mut self, id: EffectId, effect: &Effect, _: &State) {
+            self.running = Some(id);
+            self.started.push(effect.name());
+        }
+
+        fn stop(&mut self) {}
+
+        fn wait(&mut self, _: Option<Timestamp>) -> Happening {
+            match self.running.take() {
+                Some(effect) if self.started.len() > 1 => {
+                    Happening::Closed(Closed { effect, input: Input::EffectDropped })
+                }
+                running => {
+                    self.running = running;
+                    self.started.push("signal");
+                    Happening::Signalled { signal: "SIGINT".to_owned() }
+                }
+            }
+        }
+
+        fn publish(&mut self, _: &View, _: &Decision) {}
+    }
+
+    fn driven(follows: Result<Option<ProvenSandbox>, Fault>) -> (Ended, View, Vec<&'static str>) {
+        let task = Task {
+            id: TaskId::new("a"),
+            title: "a".to_owned(),
+            text: BlobId::new("text"),
+            depends_on: Vec::new(),
+            priority: 0,
+            allow: Vec::new(),
+            checks: Vec::new(),
+            acceptance: Vec::new(),
+            done_before: false,
+        };
+        let creation = Creation {
+            name: LoopName::new("demo").unwrap(),
+            goal: String::new(),
+            plan: Plan { tasks: vec![task] },
+            policy: Policy::default(),
+            base: CommitId::new("base"),
+            base_tree: TreeId::new("tree"),
+            branch: "windlass/demo".to_owned(),
+            workspace: String::new(),
+        };
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let name = creation.name.clone();
+        Journal::create(Arc::clone(&store), &step::create(Timestamp(0), creation)).unwrap();
+        let mut world = OtherPolicy { follows, running: None, started: Vec::new() };
+        let journal = Journal::open(Arc::clone(&store), &name).unwrap();
+        let ended = Drive::new(journal, &mut world).run(Asked { max: 3, ..Asked::default() }).unwrap();
+        let journal = Journal::open(store, &name).unwrap();
+        assert_eq!(journal.state().run.asked.max, 3);
+        (ended, journal.view().clone(), world.started)
+    }
+
+    #[test]
+    fn another_way_to_confine_is_on_record_before_a_program_runs() {
+        let proven = ProvenSandbox { level: SandboxLevel::Landlock, ..ProvenSandbox::default() };
+        let (ended, view, started) = driven(Ok(Some(proven)));
+        assert_eq!((ended, started), (Ended::Interrupted, vec!["prepare_workspace", "signal"]));
+        assert_eq!(view.sandbox, SandboxLevel::Landlock);
+    }
+
+    #[test]
+    fn a_policy_that_the_world_cannot_follow_pauses_before_the_effect() {
+        let fault = Fault { reason: Reason::SandboxUnavailable, detail: "no such level".to_owned() };
+        let (ended, view, started) = driven(Err(fault));
+        let Ended::Paused(pause) = ended else { panic!("{ended:?}") };
+        assert_eq!((pause.why, pause.detail.as_str()), (Reason::SandboxUnavailable, "no such level"));
+        assert_eq!(started, Vec::<&str>::new(), "nothing was performed");
+        assert_eq!(view.outcome, None);
     }
 }

@@ -19,7 +19,7 @@ use windlass_store::{LeaseError, Store, StoreError, VaultDir};
 use windlass_workspace::{Checkout, Space};
 
 use crate::clock::Clock;
-use crate::confine::{Confine, RecordsExposed, SandboxUnavailable, check_records, prove};
+use crate::confine::{RecordsExposed, SandboxUnavailable};
 use crate::drive::{Drive, DriveError, Ended};
 use crate::interrupt::Interrupts;
 use crate::journal::{Journal, JournalError};
@@ -27,9 +27,9 @@ use crate::local_world::{LocalWorld, Observer};
 use crate::perform::{BackgroundRemoval, BlobStage, EffectResources, Stop, WorkspaceState};
 use crate::project::Project;
 use crate::repositories::{Repositories, RepositoriesError};
+use crate::safeguards::{Machine, Safeguards};
 use crate::surroundings::{NoShell, Surroundings};
 use crate::trail::TrailWriter;
-use crate::weaken::Defence;
 use crate::world::{Stamp, World, Worlds};
 
 /// How long what an old attempt left may take to die.
@@ -148,7 +148,12 @@ impl Worlds for SiteWorlds<'_> {
         self.clock.stamp()
     }
 
+    fn is_interrupted(&self) -> bool {
+        self.interrupts.is_raised()
+    }
+
     fn open(&mut self, store: &Arc<dyn Store>, state: &State) -> Result<Box<dyn World + '_>, DriveLoopError> {
+        fail::fail_point!("drive::open");
         let site = &self.site;
         windlass_process::end_leftovers(&site.vault.attempts(&site.name), LEFTOVERS_PATIENCE)?;
         self.observer.writer.catch_up(&**store, &site.name);
@@ -188,12 +193,13 @@ pub(crate) fn effect_resources(
     }
     let space = Space::new(&site.vault.space(&site.name), &site.vault.cache_file(&site.name, "stat"));
     let spawner = Spawner::new();
-    check_records(&policy.sandbox, &surroundings)?;
-    let choice = prove(&policy.sandbox, &spawner, &surroundings, &site.vault.proofs())?;
-    let confine = Confine::new(&choice, &policy.sandbox, &surroundings);
-    let redactor = surroundings.redactor(policy);
-    let overlay =
-        confine.may_have_tree() && spawner.probe(&checkout).overlay && !surroundings.is_weak(Defence::Layer);
+    let machine = Machine {
+        spawner: &spawner,
+        surroundings: &surroundings,
+        proofs: &site.vault.proofs(),
+        checkout: &checkout,
+    };
+    let safeguards = Safeguards::make(policy, &machine)?;
     Ok(EffectResources {
         name: site.name.clone(),
         store: Arc::clone(store),
@@ -202,14 +208,11 @@ pub(crate) fn effect_resources(
         git,
         repository,
         vault,
-        blobs: BlobStage::new(Arc::clone(store), redactor.clone()),
-        redactor,
+        blobs: BlobStage::new(Arc::clone(store), safeguards.redactor.clone()),
         spawner,
-        overlay,
         surroundings,
         shell,
-        confine,
-        proven: choice.proven,
+        safeguards,
         workspace: Mutex::new(WorkspaceState { space, touched: true }),
         checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),
         protection: Mutex::new(None),

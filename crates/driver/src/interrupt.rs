@@ -1,6 +1,7 @@
 //! How a drive hears that its process is asked to stop. Signals belong to the
 //! process; whoever watches them raises an interrupt, and every drive in the
-//! process that listens is told.
+//! process that listens is told. A process that was asked to stop stays asked:
+//! a drive that starts to listen later is told at once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,12 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 type Listener = Arc<dyn Fn(&str) + Send + Sync>;
 
 #[derive(Clone, Default)]
-pub struct Interrupts(Arc<Mutex<Listeners>>);
+pub struct Interrupts(Arc<Mutex<InterruptState>>);
 
 #[derive(Default)]
-struct Listeners {
+struct InterruptState {
     next: u64,
     by_id: BTreeMap<u64, Listener>,
+    /// The name of the last signal.
+    raised: Option<String>,
 }
 
 impl Interrupts {
@@ -21,22 +24,36 @@ impl Interrupts {
         Self::default()
     }
 
-    /// Tells everyone who listens; `signal` is its name.
+    /// Tells everyone who listens, and everyone who will; `signal` is its name.
     pub fn raise(&self, signal: &str) {
-        let listeners: Vec<Listener> = self.locked().by_id.values().cloned().collect();
+        let mut state = self.locked();
+        state.raised = Some(signal.to_owned());
+        let listeners: Vec<Listener> = state.by_id.values().cloned().collect();
+        drop(state);
         listeners.iter().for_each(|listener| listener(signal));
     }
 
-    /// Listens until what is returned is dropped.
+    pub fn is_raised(&self) -> bool {
+        self.locked().raised.is_some()
+    }
+
+    /// Listens until what is returned is dropped. What was raised before is
+    /// told before this returns.
     pub fn listen(&self, listener: impl Fn(&str) + Send + Sync + 'static) -> Listening {
-        let mut listeners = self.locked();
-        let id = listeners.next;
-        listeners.next += 1;
-        listeners.by_id.insert(id, Arc::new(listener));
+        let listener: Listener = Arc::new(listener);
+        let mut state = self.locked();
+        let id = state.next;
+        state.next += 1;
+        state.by_id.insert(id, Arc::clone(&listener));
+        let raised = state.raised.clone();
+        drop(state);
+        if let Some(signal) = raised {
+            listener(&signal);
+        }
         Listening { id, of: self.clone() }
     }
 
-    fn locked(&self) -> MutexGuard<'_, Listeners> {
+    fn locked(&self) -> MutexGuard<'_, InterruptState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -67,5 +84,18 @@ mod tests {
         drop(listening);
         interrupts.raise("SIGTERM");
         assert_eq!(told.iter().collect::<Vec<_>>(), ["SIGINT"]);
+    }
+
+    #[test]
+    fn who_listens_too_late_is_told_at_once() {
+        let interrupts = Interrupts::new();
+        assert!(!interrupts.is_raised());
+        interrupts.raise("SIGINT");
+        assert!(interrupts.is_raised());
+        for _ in 0..2 {
+            let (to, told) = channel();
+            drop(interrupts.listen(move |signal| drop(to.send(signal.to_owned()))));
+            assert_eq!(told.iter().collect::<Vec<_>>(), ["SIGINT"]);
+        }
     }
 }

@@ -4,7 +4,6 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use windlass_core::effect::Effect;
@@ -13,7 +12,7 @@ use windlass_core::id::EffectId;
 use windlass_core::input::Input;
 use windlass_core::live::Live;
 use windlass_core::outcome::{Fault, Reason};
-use windlass_core::policy::ProvenSandbox;
+use windlass_core::policy::{Policy, ProvenSandbox};
 use windlass_core::state::State;
 use windlass_core::time::Timestamp;
 use windlass_core::view::View;
@@ -23,6 +22,7 @@ use crate::clock::{self, Clock};
 use crate::drive_loop::LEFTOVERS_PATIENCE;
 use crate::interrupt::{Interrupts, Listening};
 use crate::perform::{EffectRequest, EffectResources};
+use crate::performer::{EndEffect, Performer};
 use crate::world::{Closed, Happening, Stamp, World};
 
 /// How often whoever watches is given the chance to show that time passes.
@@ -51,38 +51,31 @@ pub struct LocalWorld<'o> {
     observer: &'o mut dyn Observer,
     clock: Clock,
     to: SyncSender<Happening>,
+    /// Before the performer, which may wait for room in it: what is gone has room.
     from: Receiver<Happening>,
     live: Receiver<Live>,
-    performer: Option<Performer>,
+    performer: Option<Performer<Request>>,
+    /// Told by the next wait: this thread is the only one that makes room in the channel.
+    broken: Option<String>,
     _interrupts: Listening,
     _commands: Subscription,
 }
 
-/// The thread that performs effects, one after the other: to start one for each would take longer than some effects.
-struct Performer {
-    requests: Option<SyncSender<(EffectId, EffectRequest)>>,
-    thread: Option<JoinHandle<()>>,
-    /// Given an effect, and not heard of since.
-    busy: bool,
+struct Request {
+    id: EffectId,
+    request: EffectRequest,
 }
 
-impl Performer {
-    fn start(resources: Arc<EffectResources>, to: SyncSender<Happening>) -> std::io::Result<Self> {
-        let (requests, given) = sync_channel::<(EffectId, EffectRequest)>(1);
-        let work = move || {
-            for (effect, request) in given {
-                let input = contained(&resources, request);
-                // The drive may be gone already; then nobody waits for this.
-                let _ = to.send(Happening::Closed(Closed { effect, input }));
-            }
-        };
-        let thread = std::thread::Builder::new().name("perform".to_owned()).spawn(work)?;
-        Ok(Self { requests: Some(requests), thread: Some(thread), busy: false })
+impl EndEffect for Arc<EffectResources> {
+    fn stop(&self) {
+        EffectResources::stop(self);
     }
 
-    fn perform(&mut self, id: EffectId, request: EffectRequest) -> bool {
-        self.busy = self.requests.as_ref().is_some_and(|requests| requests.send((id, request)).is_ok());
-        self.busy
+    fn kill(&self) {
+        let attempts = self.dirs.attempts(&self.name);
+        if let Err(error) = windlass_process::end_leftovers(&attempts, Duration::ZERO) {
+            tracing::error!(%error, "an attempt goes on after its drive");
+        }
     }
 }
 
@@ -103,17 +96,6 @@ fn contained(resources: &EffectResources, request: EffectRequest) -> Input {
     })
 }
 
-impl Drop for Performer {
-    /// Without waiting for an effect that nobody wants any more.
-    fn drop(&mut self) {
-        drop(self.requests.take());
-        if let Some(thread) = self.thread.take().filter(|_| !self.busy) {
-            let ended = thread.join();
-            debug_assert!(ended.is_ok(), "a performer does not panic");
-        }
-    }
-}
-
 impl<'o> LocalWorld<'o> {
     pub fn new(
         resources: EffectResources,
@@ -126,6 +108,8 @@ impl<'o> LocalWorld<'o> {
         let interrupted = move |signal: &str| {
             drop(signals.send(Happening::Signalled { signal: signal.to_owned() }));
         };
+        // The first of all: an interrupt of before is told by this thread, and finds the channel empty.
+        let listening = interrupts.listen(interrupted);
         let wakes = to.clone();
         // One that finds no room is one of many: the drive looks again anyway.
         let woken = Arc::new(move || drop(wakes.try_send(Happening::Woken)));
@@ -140,7 +124,8 @@ impl<'o> LocalWorld<'o> {
             from,
             live,
             performer: None,
-            _interrupts: interrupts.listen(interrupted),
+            broken: None,
+            _interrupts: listening,
             _commands: commands,
         })
     }
@@ -148,12 +133,42 @@ impl<'o> LocalWorld<'o> {
     fn perform(&mut self, id: EffectId, request: EffectRequest) -> Result<(), String> {
         let performer = match self.performer.take() {
             Some(performer) => performer,
-            None => Performer::start(Arc::clone(&self.resources), self.to.clone())
-                .map_err(|error| format!("cannot start a thread: {error}"))?,
+            None => self.performer().map_err(|error| format!("cannot start a thread: {error}"))?,
         };
-        match self.performer.insert(performer).perform(id, request) {
+        match self.performer.insert(performer).perform(Request { id, request }) {
             true => Ok(()),
             false => Err("the thread that performs effects has ended".to_owned()),
+        }
+    }
+
+    fn performer(&self) -> std::io::Result<Performer<Request>> {
+        let (resources, to) = (Arc::clone(&self.resources), self.to.clone());
+        let perform = move |Request { id, request }| {
+            fail::fail_point!("perform::thread");
+            let input = contained(&resources, request);
+            // The drive may be gone already; then nobody waits for this.
+            let _ = to.send(Happening::Closed(Closed { effect: id, input }));
+        };
+        Performer::start(perform, Box::new(Arc::clone(&self.resources)), LEFTOVERS_PATIENCE)
+    }
+
+    /// What happened, if anything did within a tick.
+    fn next(&mut self) -> Option<Happening> {
+        if let Some(why) = self.broken.take() {
+            return Some(Happening::Broken { why });
+        }
+        let lost = self.performer.as_ref().is_some_and(Performer::has_lost_its_effect);
+        match self.from.recv_timeout(TICK) {
+            Ok(happening) => Some(happening),
+            // Looked at before: what was sent last has been received.
+            Err(RecvTimeoutError::Timeout) if !lost => None,
+            Err(RecvTimeoutError::Timeout) => {
+                let why = "windlass has a defect, please report it: the thread that performs effects is gone";
+                Some(Happening::Broken { why: why.to_owned() })
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Some(Happening::Broken { why: "every sender is gone".to_owned() })
+            }
         }
     }
 }
@@ -164,15 +179,25 @@ impl World for LocalWorld<'_> {
     }
 
     fn sandbox(&self) -> ProvenSandbox {
-        self.resources.proven.clone()
+        self.resources.safeguards.proven.clone()
+    }
+
+    fn follow(&mut self, policy: &Policy) -> Result<Option<ProvenSandbox>, Fault> {
+        if self.resources.safeguards.are_of(policy) {
+            return Ok(None);
+        }
+        tracing::debug!("the policy changed: safeguards are made anew");
+        // Between two effects only an idle performer has them too.
+        drop(self.performer.take());
+        let detail = "the policy changed while an effect was performed".to_owned();
+        let resources = Arc::get_mut(&mut self.resources);
+        resources.ok_or(Fault { reason: Reason::InternalError, detail })?.follow(policy)
     }
 
     fn start(&mut self, id: EffectId, effect: &Effect, state: &State) {
         self.resources.begin();
         let request = EffectRequest::new(effect, state);
-        if let Err(why) = self.perform(id, request) {
-            let _ = self.to.send(Happening::Broken { why });
-        }
+        self.broken = self.perform(id, request).err();
     }
 
     fn stop(&mut self) {
@@ -184,22 +209,18 @@ impl World for LocalWorld<'_> {
             if deadline.is_some_and(|deadline| clock::wall() >= deadline) {
                 return Happening::DeadlinePassed;
             }
-            let happening = self.from.recv_timeout(TICK);
+            let happening = self.next();
             while let Ok(live) = self.live.try_recv() {
                 self.observer.heard(&live);
             }
-            match happening {
-                Ok(happening) => {
-                    if let (Happening::Closed(_), Some(performer)) = (&happening, &mut self.performer) {
-                        performer.busy = false;
-                    }
-                    return happening;
-                }
-                Err(RecvTimeoutError::Timeout) => self.observer.ticked(),
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Happening::Broken { why: "every sender is gone".to_owned() };
-                }
+            let Some(happening) = happening else {
+                self.observer.ticked();
+                continue;
+            };
+            if let (Happening::Closed(_), Some(performer)) = (&happening, &mut self.performer) {
+                performer.closed();
             }
+            return happening;
         }
     }
 

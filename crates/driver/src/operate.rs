@@ -33,6 +33,8 @@ pub enum Answer {
     },
     /// Written down; the owner has not looked yet.
     Recorded,
+    /// The same, and the asker was told to stop waiting.
+    Interrupted,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +87,9 @@ pub fn operate(
         }
         if let Some(answer) = answer(&**store, name, &mut seen, id)? {
             return Ok(answer);
+        }
+        if worlds.is_interrupted() {
+            return Ok(Answer::Interrupted);
         }
         if clock::now() >= deadline {
             return Ok(Answer::Recorded);

@@ -6,6 +6,7 @@ mod call;
 mod gate;
 mod inject;
 mod land;
+mod populate;
 mod prepare;
 mod snapshot;
 
@@ -34,7 +35,8 @@ use windlass_redact::Redactor;
 use windlass_store::{BlobError, Store, StoreError, VaultDir};
 use windlass_workspace::{Checkout, Git, Repository, Space, Vault};
 
-use crate::confine::Confine;
+use crate::drive_loop::DriveLoopError;
+use crate::safeguards::{Machine, Safeguards};
 use crate::surroundings::Surroundings;
 use crate::weaken::Defence;
 pub use background_removal::BackgroundRemoval;
@@ -49,14 +51,9 @@ pub struct EffectResources {
     pub repository: Repository,
     pub vault: Vault,
     pub blobs: BlobStage,
-    pub redactor: Redactor,
     pub spawner: Spawner,
-    /// Whether checks can run on a throwaway layer over the clean tree.
-    pub overlay: bool,
     pub surroundings: Surroundings,
-    pub confine: Confine,
-    /// What this machine was shown to do about it.
-    pub proven: ProvenSandbox,
+    pub safeguards: Safeguards,
     /// What reads the commands of the gate.
     pub shell: PathBuf,
     pub workspace: Mutex<WorkspaceState>,
@@ -201,6 +198,25 @@ impl EffectResources {
         }
     }
 
+    /// Makes what follows from the policy anew where that has changed. Returns
+    /// how programs are confined, where that is another way.
+    pub fn follow(&mut self, policy: &Policy) -> Result<Option<ProvenSandbox>, Fault> {
+        if self.safeguards.are_of(policy) {
+            return Ok(None);
+        }
+        let machine = Machine {
+            spawner: &self.spawner,
+            surroundings: &self.surroundings,
+            proofs: &self.dirs.proofs(),
+            checkout: &self.dirs.checkout(&self.name),
+        };
+        let fresh = Safeguards::make(policy, &machine).map_err(|error| unavailable(&error))?;
+        self.blobs = BlobStage::new(Arc::clone(&self.store), fresh.redactor.clone());
+        let before = std::mem::replace(&mut self.safeguards, fresh);
+        let proven = &self.safeguards.proven;
+        Ok((before.proven != *proven).then(|| proven.clone()))
+    }
+
     pub fn perform(&self, request: EffectRequest) -> Input {
         test_point(request.effect.name());
         let performed = match &request.effect {
@@ -222,7 +238,7 @@ impl EffectResources {
     }
 
     fn hide(&self, text: &mut String) {
-        if let Cow::Owned(clean) = self.redactor.text(text) {
+        if let Cow::Owned(clean) = self.safeguards.redactor.text(text) {
             *text = clean;
         }
     }
@@ -244,6 +260,12 @@ impl EffectResources {
         }
         stop.canceller = Some(canceller);
     }
+}
+
+/// The policy changed into one that this machine cannot hold.
+fn unavailable(error: &DriveLoopError) -> Fault {
+    let words = std::iter::once(error.to_string()).chain(error.hints());
+    Fault { reason: Reason::SandboxUnavailable, detail: words.collect::<Vec<_>>().join("; ") }
 }
 
 /// A poisoned lock only says that a performer panicked; what it guards is

@@ -184,20 +184,63 @@ pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
         None => repository.head.clone(),
     };
     repository.require_complete(&base)?;
-    check_agents(&policy, &surroundings)?;
-    briefs::read(&mut policy, &surroundings.project)?;
-    check_records(&policy.sandbox, &surroundings)?;
-    check_files(&policy, &repository, &base)?;
+    let start =
+        LoopStart { surroundings: &surroundings, vault: &vault, repository: &repository, base: &base };
+    let sandbox = check_policy(&mut policy, &start)?;
+    check_allowed(&policy, &planned)?;
+    let warnings = warnings(&repository, &policy, &base, sandbox.level)?;
+    Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, vault })
+}
+
+/// Another policy, and maybe another plan, for a loop that is there.
+pub struct RevisedLoop<'a> {
+    pub base: &'a CommitId,
+    pub policy: Policy,
+    pub planned: Option<&'a Planned>,
+    pub surroundings: Surroundings,
+    pub vault: &'a VaultDir,
+}
+
+/// Looks at everything a changed loop will need, as for a new one; reads only.
+/// Returns the policy with the texts that its files have.
+pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
+    let RevisedLoop { base, mut policy, planned, surroundings, vault } = revised;
+    let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings };
+    let git = locate_git(&surroundings)?;
+    let repository = Repository::discover(&git, &surroundings.project)?;
+    let start = LoopStart { surroundings: &surroundings, vault, repository: &repository, base };
+    check_policy(&mut policy, &start)?;
+    planned.map_or(Ok(()), |planned| check_allowed(&policy, planned))?;
+    Ok(policy)
+}
+
+/// Where a loop runs, and from which commit.
+struct LoopStart<'a> {
+    surroundings: &'a Surroundings,
+    vault: &'a VaultDir,
+    repository: &'a Repository,
+    base: &'a CommitId,
+}
+
+fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSandbox, SetupError> {
+    let LoopStart { surroundings, vault, repository, base } = start;
+    check_agents(policy, surroundings)?;
+    briefs::read(policy, &surroundings.project)?;
+    check_records(&policy.sandbox, surroundings)?;
+    check_files(policy, repository, base)?;
+    Protection::new(&policy.gate, &[], &|_| false)?;
+    for check in policy.gate.checks.iter().filter(|check| !check.junit.is_empty()) {
+        JunitFiles::new(&check.junit)?;
+    }
+    check_sandbox(policy, vault, surroundings)
+}
+
+fn check_allowed(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
     for task in &planned.tasks {
         let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();
         Protection::new(&policy.gate, &allow, &|_| false)?;
     }
-    for check in policy.gate.checks.iter().filter(|check| !check.junit.is_empty()) {
-        JunitFiles::new(&check.junit)?;
-    }
-    let sandbox = check_sandbox(&policy, &vault, &surroundings)?;
-    let warnings = warnings(&repository, &policy, &base, sandbox.level)?;
-    Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, vault })
+    Ok(())
 }
 
 /// Writes the loop's first record, with its base safe in the vault.

@@ -6,7 +6,8 @@ use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
 use windlass_core::id::{EffectId, Nonce};
 use windlass_core::input::Input;
-use windlass_core::policy::ProvenSandbox;
+use windlass_core::outcome::Fault;
+use windlass_core::policy::{Policy, ProvenSandbox};
 use windlass_core::state::State;
 use windlass_core::time::{Millis, Timestamp};
 use windlass_core::view::View;
@@ -20,6 +21,13 @@ pub trait World {
 
     /// How programs are confined in it, as it was proven.
     fn sandbox(&self) -> ProvenSandbox;
+
+    /// The policy that the next effect is performed by: whatever follows from
+    /// it is made anew if it has changed. Returns how programs are confined
+    /// from here on, where that is another way.
+    fn follow(&mut self, _policy: &Policy) -> Result<Option<ProvenSandbox>, Fault> {
+        Ok(None)
+    }
 
     /// Begins to perform an effect. Its end arrives as `Happening::Closed`.
     fn start(&mut self, id: EffectId, effect: &Effect, state: &State);
@@ -37,6 +45,11 @@ pub trait World {
 /// Where a loop's world is made, once its lease is held.
 pub trait Worlds {
     fn stamp(&mut self) -> Stamp;
+
+    /// Whether this process is asked to stop.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 
     /// Makes sure that nothing of an earlier drive is alive, then opens the
     /// loop's world.

@@ -12,6 +12,7 @@ mod log;
 mod operate;
 mod prove;
 mod run;
+mod set;
 mod show;
 mod status;
 mod take;
@@ -38,6 +39,7 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
         Verb::Usage(usage) => usage::usage(&locations, &usage),
         Verb::Prove(asked) => prove::prove(&locations, &asked),
         Verb::Operate(asked) => operate::operate(&locations, &asked),
+        Verb::Set(asked) => set::set(&locations, &asked),
         Verb::Take(named) => take::take(&locations, &named),
         Verb::Export(export) => export::export(&locations, &export),
         Verb::Config(config) => configure::config(&locations, &config),

@@ -22,10 +22,10 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
     }
     let refused = match &report.result {
         CommandResult::Refused { why } => Some(why),
-        CommandResult::Done(_) | CommandResult::Recorded => None,
+        CommandResult::Done(_) | CommandResult::Recorded | CommandResult::Interrupted => None,
     };
     if asked.json {
-        let taken = report.result != CommandResult::Recorded;
+        let taken = !matches!(report.result, CommandResult::Recorded | CommandResult::Interrupted);
         json::print(&serde_json::json!({
             "loop": name, "command": command.name(), "done": refused.is_none(), "taken": taken, "refused": refused,
         }));
@@ -34,7 +34,15 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
         CommandResult::Refused { why } => {
             return Err(Failure::usage(format!("{} {name}: {why}", command.name())));
         }
-        _ if asked.json => {}
+        CommandResult::Interrupted if asked.json => return Ok(Exit::Interrupted),
+        CommandResult::Interrupted => {
+            say!(
+                "interrupted; the {} of {name} is recorded, and is taken by whoever drives it.",
+                command.name()
+            );
+            return Ok(Exit::Interrupted);
+        }
+        CommandResult::Done(_) | CommandResult::Recorded if asked.json => {}
         CommandResult::Done(words) => say!("{}", done(&words, &name)),
         CommandResult::Recorded => say!("recorded; the process that drives {name} will take it."),
     }

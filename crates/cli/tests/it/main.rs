@@ -54,6 +54,8 @@ mod repositories_refused;
 mod reviews;
 mod scenarios;
 mod secrets;
+mod set;
 mod signals;
 mod terminal;
 mod weakened;
+mod workspace_setup;

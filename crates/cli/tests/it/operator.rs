@@ -43,9 +43,10 @@ fn resume_lets_a_running_loop_go_on() {
 
 #[test]
 fn cancel_ends_the_attempt_and_the_run() {
-    let case = Setup::new("trap '' TERM\necho half >half.txt\nhold").agent_keys("grace = \"300ms\"").ready();
+    let case = Setup::new("trap '' TERM\necho half >half.txt\nhold").agent_keys("grace = \"3s\"").ready();
     let running = case.start_until("author", 1);
-    case.windlass(&["cancel", LOOP]).expect_code(0);
+    let told = case.windlass(&["cancel", LOOP]).expect_code(0);
+    assert!(told.stdout.contains("demo1 is being cancelled"), "its agent has not ended yet: {told}");
     let seen = case.look(running.finish(LONG));
     seen.ended(5, "cancelled", "operator");
     case.windlass(&["run", "--name", LOOP]).expect_code(5);

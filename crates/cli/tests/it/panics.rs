@@ -69,3 +69,14 @@ fn after_an_author_worked_its_tree_is_kept() {
         "the second turn began where the first one was cut short"
     );
 }
+
+#[test]
+fn a_panic_outside_of_an_effect_ends_the_drive() {
+    let Some(binary) = capability::failpoints_binary() else { return };
+    let case = Setup::new(AUTHOR).home(Scratch::exactly(&binary)).ready();
+    let ran = broken(&case, "perform::thread=panic(out of luck)");
+    assert_eq!(ran.status.code(), Some(1), "{ran}");
+    assert!(ran.stderr.contains("the thread that performs effects is gone"), "{ran}");
+    assert!(alive::carrying(&case.token()).is_empty());
+    case.run().completed();
+}

@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use windlass_testkit::scratch::Running;
+use windlass_testkit::{Scratch, capability, poll};
 
-use crate::case::{LONG, LOOP, Setup};
+use crate::case::{Case, LONG, LOOP, Setup};
 
 /// What the contract grants beyond the agent's own grace.
 const PROMPT: Duration = Duration::from_secs(2);
@@ -122,4 +124,54 @@ fn a_signal_during_a_review_asks_the_reviewer_again() {
     assert_eq!((case.turns("author"), case.turns("reviewer")), (1, 2));
     assert_eq!(again.view["reviews"], 1, "a review that was cut short is none");
     case.windlass(&["status", LOOP]).expect_code(0);
+}
+
+/// A loop whose drives stay in their start-up for this long.
+fn held_in_start_up(millis: u32) -> Option<(Case, Running)> {
+    let binary = capability::failpoints_binary()?;
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").home(Scratch::exactly(&binary)).ready();
+    let mut command = case.command(&["run", "--name", LOOP]);
+    command.env("FAILPOINTS", format!("drive::open=sleep({millis})"));
+    let running = case.home.start(command);
+    catches_signals(&running);
+    Some((case, running))
+}
+
+/// Waits until SIGINT is an interrupt for the process, and no longer its end.
+#[track_caller]
+fn catches_signals(running: &Running) {
+    let caught = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", running.id())).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default();
+        u64::from_str_radix(caught.trim(), 16).is_ok_and(|caught| caught & (1 << (2 - 1)) != 0)
+    };
+    assert!(poll::until(LONG, caught), "no handler: {}", running.stderr());
+}
+
+#[test]
+fn a_signal_during_start_up_is_not_forgotten() {
+    let Some((case, running)) = held_in_start_up(1500) else { return };
+    running.signal(Signal::INT);
+    let seen = case.look(running.finish(LONG));
+    assert_eq!((seen.ran.code(), seen.view["status"].as_str()), (130, Some("interrupted")), "{}", seen.ran);
+    assert_eq!(seen.log.count("interrupted"), 1, "{}", seen.log);
+    assert_eq!(case.turns("author"), 0, "no agent was called");
+    case.run().completed();
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_an_answer_and_the_command_stays() {
+    let Some((case, driver)) = held_in_start_up(600_000) else { return };
+    let note = case.home.start(case.command(&["note", LOOP, "kept all the same"]));
+    catches_signals(&note);
+    note.signal(Signal::INT);
+    let ran = note.finish(Duration::from_secs(20)).expect_code(130);
+    assert!(ran.stdout.contains("interrupted; the note of demo1 is recorded"), "{ran}");
+    // The second signal does not wait for the start-up.
+    driver.signal(Signal::INT);
+    driver.signal(Signal::TERM);
+    driver.finish(LONG).expect_code(130);
+    let seen = case.run();
+    seen.completed();
+    assert!(seen.log.of("noted").iter().any(|line| line["text"] == "kept all the same"), "{}", seen.log);
 }

@@ -116,11 +116,11 @@ fn run(
     let known = registry::behind(policy).map_or(&[][..], |known| known.profile.variables);
     let named: Vec<String> =
         policy.env.iter().cloned().chain(known.iter().map(|name| (*name).to_owned())).collect();
-    let env = resources.confine.environment(
+    let env = resources.safeguards.confine.environment(
         &resources.surroundings,
         &ProgramAccess { variables: &named, network: &policy.network, private: &private },
     );
-    let confinement = resources.confine.confinement(&policy.network, &private);
+    let confinement = resources.safeguards.confine.confinement(&policy.network, &private);
     let call = TurnRequest {
         role: attempt.role,
         nonce: attempt.nonce,
@@ -137,15 +137,15 @@ fn run(
             nth: request.nth,
         },
         confinement: &confinement,
-        resources: resources.confine.resources,
+        resources: resources.safeguards.confine.resources,
         trail: &resources.trail,
         wall,
         marker: &format!("{}/{}/{}", resources.dirs.key(), request.creation.name, attempt.id),
         spawner: &resources.spawner,
-        redactor: &resources.redactor,
+        redactor: &resources.safeguards.redactor,
         home: &private.home(),
-        path: &resources.confine.path,
-        is_confined: resources.confine.is_on(),
+        path: &resources.safeguards.confine.path,
+        is_confined: resources.safeguards.confine.is_on(),
         resume: request.resume.as_ref(),
         clock: clock::wall,
         is_spent: &|used| is_spent(request, used),
@@ -170,12 +170,14 @@ fn private_dirs(
     let mut private = match (keeps_its_home(resources, policy), is_known(policy)) {
         (true, _) => PrivateDirs::with_kept_home(place.clone()).map_err(unusable)?,
         (_, true) => PrivateDirs::empty(place.clone()).map_err(unusable)?,
-        (_, false) => PrivateDirs::empty_if_confined(&resources.confine, place.clone()).map_err(unusable)?,
+        (_, false) => {
+            PrivateDirs::empty_if_confined(&resources.safeguards.confine, place.clone()).map_err(unusable)?
+        }
     };
     if let Some(home) = home(resources, request, attempt).as_ref() {
         home.seed().map_err(unusable)?;
     }
-    let files = agent.files(policy, &resources.surroundings.project, &resources.confine.path);
+    let files = agent.files(policy, &resources.surroundings.project, &resources.safeguards.confine.path);
     private.read = resources.surroundings.beside_a_program(files);
     private.read.push(resources.trail.clone());
     private
@@ -204,7 +206,7 @@ fn agent_of(request: &EffectRequest) -> Result<&AgentPolicy, Fault> {
 
 /// Between the attempts of a loop. One that is not confined and not known has its operator's.
 fn keeps_its_home(resources: &EffectResources, policy: &AgentPolicy) -> bool {
-    let has_one = is_known(policy) || policy.adapter == "acp" && resources.confine.is_on();
+    let has_one = is_known(policy) || policy.adapter == "acp" && resources.safeguards.confine.is_on();
     policy.extra.resume && has_one
 }
 
@@ -228,8 +230,10 @@ fn home<'a>(
     attempt: &Attempt<'_>,
 ) -> Option<Home<'a>> {
     let policy = request.agent.as_ref()?;
-    let operator =
-        resources.surroundings.var("HOME").filter(|_| resources.confine.is_on() || is_known(policy))?;
+    let operator = resources
+        .surroundings
+        .var("HOME")
+        .filter(|_| resources.safeguards.confine.is_on() || is_known(policy))?;
     let profile = &registry::behind(policy)?.profile;
     let private = PrivateDirs::at(private_dir(resources, request, attempt));
     let locks = resources.dirs.state().join("accounts");
@@ -263,7 +267,7 @@ fn left(
 ) -> Result<Option<Vec<Evidence>>, Fault> {
     let Some(tree) = spec.tree_under_review.clone() else { return Ok(None) };
     let mut workspace = lock(&resources.workspace);
-    let rules = rules(resources, &request.base_tree, &request.policy.brought());
+    let rules = rules(resources, &request.base_tree, &request.policy);
     let text =
         CommitText { message: String::new(), author: resources.repository.identity.clone(), date_ms: 0 };
     let snapshot_request =

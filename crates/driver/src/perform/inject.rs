@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 /// Puts each file there, in place of whatever an earlier attempt left.
 pub fn put(space: &Path, project: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
-    for (target, source) in files {
-        let place = place(space, target)?;
-        clear(&place)?;
-        let bytes = fs::read(project.join(source))?;
-        fs::write(&place, bytes)?;
-    }
-    Ok(())
+    files.iter().try_for_each(|(target, source)| put_file(space, &project.join(source), target))
+}
+
+/// A copy of one file, in the workspace and nowhere else.
+pub fn put_file(space: &Path, from: &Path, target: &str) -> io::Result<()> {
+    let place = place(space, target)?;
+    clear(&place)?;
+    fs::copy(from, &place).map(drop)
 }
 
 pub fn take_away(space: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {

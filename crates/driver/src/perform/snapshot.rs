@@ -11,7 +11,7 @@ use windlass_workspace::{
     WorkspaceEvidence,
 };
 
-use super::prepare::{ready, rules};
+use super::prepare::{reset, rules};
 use super::{CachedProtection, EffectRequest, EffectResources, Performed, WorkspaceState, fault, lock};
 use crate::weaken::Defence;
 
@@ -29,7 +29,7 @@ pub(super) fn snapshot(
     let mut workspace = lock(&resources.workspace);
     let taken = match record(resources, request, &mut workspace, wanted) {
         Err(SpaceError::Gone { .. }) => {
-            ready(resources, request, &mut workspace, &wanted.from)?;
+            reset(resources, request, &mut workspace, &wanted.from)?;
             record(resources, request, &mut workspace, wanted)
         }
         taken => taken,
@@ -54,7 +54,7 @@ fn record(
         author: resources.repository.identity.clone(),
         date_ms: wanted.date * 1000,
     };
-    let rules = rules(resources, &wanted.base, &request.policy.brought());
+    let rules = rules(resources, &wanted.base, &request.policy);
     let parents = [wanted.parent.clone()];
     let snapshot_request =
         SnapshotRequest { rules: &rules, parents: &parents, text: &text, reading: ReadFiles::Changed };

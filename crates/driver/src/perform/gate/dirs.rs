@@ -39,7 +39,7 @@ impl GateDirs {
         let mut private = private_dirs(resources, &attempts)?;
         let copied = &request.policy.workspace.copy;
         private.read = copied.iter().map(|file| resources.surroundings.project.join(file)).collect();
-        let cwd = if resources.overlay {
+        let cwd = if resources.safeguards.overlay {
             let caches = Some(resources.dirs.caches(name)).filter(|dir| dir.is_dir());
             let hide = [clean.clone(), resources.dirs.root()].into_iter().chain(caches).collect();
             private.tree = Some(ThrowawayTree { lower: clean.clone(), at: at.clone(), upper, hide });
@@ -88,7 +88,7 @@ impl GateDirs {
 /// A command's home and temporary files, as no other left them.
 fn private_dirs(resources: &EffectResources, attempts: &Path) -> Result<PrivateDirs, Fault> {
     let place = attempts.join("own-gate");
-    PrivateDirs::empty_if_confined(&resources.confine, place.clone())
+    PrivateDirs::empty_if_confined(&resources.safeguards.confine, place.clone())
         .map_err(|error| file_fault(&place, &error))
 }
 

@@ -70,7 +70,7 @@ impl<'a> GateRunner<'a> {
         resources.removal.wait();
         let dirs = GateDirs::new(resources, request, checkout)?;
         let network = &request.policy.gate.network;
-        let env = resources.confine.environment(
+        let env = resources.safeguards.confine.environment(
             &resources.surroundings,
             &ProgramAccess { variables: &[], network, private: &dirs.private },
         );
@@ -164,7 +164,7 @@ impl<'a> GateRunner<'a> {
     fn bring(&mut self) -> Result<(), Fault> {
         let (vault, tree) = (&self.resources.vault, self.target.tree);
         let anew = self.target.purpose == Purpose::Final && !std::mem::replace(&mut self.rehashed, true);
-        let brought = match (anew, self.resources.overlay) {
+        let brought = match (anew, self.resources.safeguards.overlay) {
             (true, _) => self.checkout.rehash_and_rewrite(vault, tree),
             (false, true) => self.checkout.bring_to(vault, tree),
             (false, false) => self.checkout.verify_and_rewrite(vault, tree),
@@ -192,12 +192,12 @@ impl<'a> GateRunner<'a> {
             checks: &[],
             cwd: &self.dirs.cwd,
             env: &self.env,
-            confinement: &self.resources.confine.confinement(network, &self.dirs.private),
-            resources: self.resources.confine.resources,
+            confinement: &self.resources.safeguards.confine.confinement(network, &self.dirs.private),
+            resources: self.resources.safeguards.confine.resources,
             attempts: &self.dirs.attempts,
             name: NAME,
             spawner: &self.resources.spawner,
-            redactor: &self.resources.redactor,
+            redactor: &self.resources.safeguards.redactor,
             shell: &self.resources.shell,
         };
         let order = CheckCommand { check: &check.name, run, timeout: check.timeout, number: self.number };

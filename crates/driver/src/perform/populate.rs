@@ -1,0 +1,156 @@
+//! What the operator gives a workspace beyond the tree: files of the checkout,
+//! and what the set-up commands make. A mark outside of the workspace says what
+//! it was given; one that was given something else, or a part, is made anew.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use windlass_core::outcome::{Fault, Reason};
+use windlass_core::policy::{CheckPolicy, CheckWhen, WorkspacePolicy};
+use windlass_gate::GateRun;
+
+use super::{EffectRequest, EffectResources, WorkspaceState, fault, file_fault, inject};
+use crate::confine::{PrivateDirs, ProgramAccess};
+
+/// What a workspace was given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Given {
+    pub copy: Vec<String>,
+    setup: Vec<String>,
+    /// It may have been given only a part of it.
+    begun: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Populated {
+    Done,
+    Cancelled,
+}
+
+impl Given {
+    fn of(policy: &WorkspacePolicy) -> Self {
+        Self { copy: policy.copy.clone(), setup: policy.setup.clone(), begun: false }
+    }
+
+    /// A workspace without a mark was given nothing; a mark that cannot be read
+    /// says nothing about its workspace.
+    pub fn read(resources: &EffectResources) -> Self {
+        match fs::read(mark(resources)) {
+            Ok(text) => serde_json::from_slice(&text).unwrap_or(Self { begun: true, ..Self::default() }),
+            Err(_) => Self::default(),
+        }
+    }
+
+    /// Whole or not at all: a torn one could be read as another.
+    fn write(&self, resources: &EffectResources) -> Result<(), Fault> {
+        let (mark, text) = (mark(resources), serde_json::to_vec(self).expect("lists of texts are JSON"));
+        let fresh = mark.with_extension("fresh");
+        let written = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &mark));
+        written.map_err(|error| file_fault(&mark, &error))
+    }
+}
+
+fn mark(resources: &EffectResources) -> PathBuf {
+    resources.dirs.cache_file(&resources.name, "given")
+}
+
+/// Removes a workspace that was not given what the policy says.
+pub(super) fn discard_unlike(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    workspace: &mut WorkspaceState,
+) -> Result<(), Fault> {
+    match Given::read(resources) == Given::of(&request.policy.workspace) {
+        true => Ok(()),
+        false => workspace.space.remove().map_err(|error| fault(&error)),
+    }
+}
+
+/// Before a workspace is made: a crash must not leave one with the mark of another.
+pub(super) fn forget_one_that_is_gone(
+    resources: &EffectResources,
+    workspace: &WorkspaceState,
+) -> Result<(), Fault> {
+    if fs::symlink_metadata(workspace.space.root()).is_ok_and(|found| found.is_dir()) {
+        return Ok(());
+    }
+    match fs::remove_file(mark(resources)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_fault(&mark(resources), &error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Gives a workspace what it has not been given yet.
+pub(super) fn populate(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    workspace: &mut WorkspaceState,
+) -> Result<Populated, Fault> {
+    let wanted = Given::of(&request.policy.workspace);
+    if Given::read(resources) == wanted {
+        return Ok(Populated::Done);
+    }
+    Given { begun: true, ..wanted.clone() }.write(resources)?;
+    for file in &wanted.copy {
+        let from = resources.surroundings.project.join(file);
+        inject::put_file(workspace.space.root(), &from, file).map_err(|error| file_fault(&from, &error))?;
+    }
+    if !wanted.setup.is_empty() {
+        workspace.touched = true;
+        super::test_point("setup");
+        if set_up(resources, request, workspace)? == Populated::Cancelled {
+            return Ok(Populated::Cancelled);
+        }
+    }
+    wanted.write(resources)?;
+    Ok(Populated::Done)
+}
+
+fn set_up(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    workspace: &WorkspaceState,
+) -> Result<Populated, Fault> {
+    let root = workspace.space.root().to_owned();
+    let step = |(index, run): (usize, &String)| CheckPolicy {
+        name: format!("setup {}", index + 1),
+        run: run.clone(),
+        when: CheckWhen::Both,
+        timeout: request.policy.gate.timeout,
+        ..CheckPolicy::default()
+    };
+    let steps: Vec<CheckPolicy> = request.policy.workspace.setup.iter().enumerate().map(step).collect();
+    let attempts = resources.dirs.attempts(&request.creation.name);
+    let place = attempts.join("own-setup");
+    let mut private = PrivateDirs::empty_if_confined(&resources.safeguards.confine, place.clone())
+        .map_err(|error| file_fault(&place, &error))?;
+    private.write.push(root.clone());
+    let network = &request.policy.agent.network;
+    let run = GateRun {
+        checks: &steps,
+        cwd: &root,
+        env: &resources.safeguards.confine.environment(
+            &resources.surroundings,
+            &ProgramAccess { variables: &[], network, private: &private },
+        ),
+        confinement: &resources.safeguards.confine.confinement(network, &private),
+        resources: resources.safeguards.confine.resources,
+        attempts: &attempts,
+        name: "setup",
+        spawner: &resources.spawner,
+        redactor: &resources.safeguards.redactor,
+        shell: &resources.shell,
+    };
+    let Some(done) = windlass_gate::run(&run, &mut |canceller| resources.started(canceller)) else {
+        return Ok(Populated::Cancelled);
+    };
+    match done.iter().find(|step| step.exit_code != Some(0)) {
+        Some(step) => Err(Fault {
+            reason: Reason::EffectFailed,
+            detail: format!("workspace.setup failed in the workspace: {}", step.excerpt),
+        }),
+        None => Ok(Populated::Done),
+    }
+}
