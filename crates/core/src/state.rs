@@ -121,6 +121,13 @@ pub struct TaskState {
     pub work: Arc<Work>,
 }
 
+impl TaskState {
+    /// It entered the loop as done: windlass landed nothing for it, and proves nothing of it.
+    pub fn was_done_before(&self) -> bool {
+        self.status == TaskStatus::Done && self.commit.is_none()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {

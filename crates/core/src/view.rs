@@ -25,7 +25,7 @@ pub use limit::{LimitScope, LimitUnit, LimitView};
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 2;
+pub const FOLD_VERSION: u32 = 3;
 
 /// How many open findings a View lists.
 pub const LISTED_FINDINGS: usize = 50;
@@ -55,9 +55,9 @@ pub struct View {
     /// Better levels that were wanted and do not hold on the machine.
     #[serde(default)]
     pub sandbox_missed: Vec<MissedLevel>,
-    /// No check proves what is done.
+    /// Something was done by windlass that no check proves.
     pub unchecked: bool,
-    /// Something is done that no reviewer accepted.
+    /// Something was done by windlass that no reviewer accepted.
     pub unreviewed: bool,
     pub active_task: Option<TaskId>,
     /// The attempt that has started and has not ended.
@@ -145,6 +145,8 @@ pub struct TaskView {
     pub detail: String,
     pub depends_on: Vec<TaskId>,
     pub commit: Option<CommitId>,
+    /// It entered the loop as done: windlass proves nothing of it.
+    pub done_before: bool,
     pub reviewed: bool,
     pub checked: bool,
 }
@@ -235,8 +237,8 @@ impl View {
     pub fn of(state: &State) -> Self {
         let creation = &state.creation;
         let policy = state.policy();
-        let done: Vec<&TaskState> =
-            state.tasks.iter().filter(|task| task.status == TaskStatus::Done).collect();
+        let by_windlass = |task: &&TaskState| task.status == TaskStatus::Done && !task.was_done_before();
+        let done: Vec<&TaskState> = state.tasks.iter().filter(by_windlass).collect();
         let agent = |role: Role| {
             let agent = state.agent_in_use(role);
             (role, AgentView { adapter: agent.adapter.clone(), model: agent.model.clone() })
@@ -381,6 +383,7 @@ fn task_view(task: &TaskState) -> TaskView {
         detail: task.words.clone(),
         depends_on: task.task.depends_on.clone(),
         commit: task.commit.clone(),
+        done_before: task.was_done_before(),
         reviewed: task.reviewed,
         checked: task.checked,
     }

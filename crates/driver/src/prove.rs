@@ -72,7 +72,7 @@ pub enum StepName {
     Gate,
     /// What the checks printed is what was recorded.
     Outputs,
-    /// Every task was green on the tree it landed.
+    /// Every task was green on the tree it landed, but for those that were done before.
     Tasks,
     /// Protected paths are as in the base.
     Protected,
@@ -182,6 +182,8 @@ pub struct TaskProof {
     pub id: TaskId,
     pub title: String,
     pub status: TaskStatus,
+    /// It entered the loop as done: nothing of it is proven.
+    pub done_before: bool,
     /// The operator's reason, where it was waived.
     pub why: String,
     pub commit: Option<CommitId>,

@@ -217,7 +217,11 @@ fn summary(view: &View) -> String {
 fn task_line(task: &TaskView) -> String {
     let status = serde_json::to_value(task.status).ok();
     let status = status.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
-    let why = task.reason.map_or_else(String::new, |reason| format!(" ({})", reason.name()));
+    let why = match task.reason {
+        Some(reason) => format!(" ({})", reason.name()),
+        None if task.done_before => " (before windlass came, not proven)".to_owned(),
+        None => String::new(),
+    };
     format!("  {status}{why}  {}  {}", plain_line(task.id.as_str()), plain_line(&task.title))
 }
 

@@ -163,6 +163,10 @@ fn reason(why: &str) -> Option<String> {
 }
 
 fn task(task: &TaskProof) -> Vec<String> {
+    if task.done_before {
+        let line = format!("{:<9} before windlass came, not proven  {}  {}", "done", task.id, task.title);
+        return vec![line];
+    }
     let status = match task.status {
         TaskStatus::Pending => "pending",
         TaskStatus::Active => "active",

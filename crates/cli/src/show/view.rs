@@ -187,12 +187,23 @@ fn notes(view: &View) -> Vec<String> {
         notes.push(format!("{:<10}until {} ({})", "waiting", waiting.until, waiting.why.name()));
     }
     if view.unchecked {
-        notes.push(format!("{:<10}no check proves what is done", "unchecked"));
+        notes.push(format!("{:<10}{}", "unchecked", unchecked(view)));
     }
     for item in &view.pending {
         notes.push(format!("{:<10}{item}", "pending"));
     }
     notes
+}
+
+/// Where some of the work is proven, only the rest is named.
+fn unchecked(view: &View) -> String {
+    let done = || view.tasks.iter().filter(|task| task.status == TaskStatus::Done && !task.done_before);
+    let names: Vec<&str> = done().filter(|task| !task.checked).map(|task| task.id.as_str()).collect();
+    match names.len() {
+        all if all == done().count() => "no check proves what is done".to_owned(),
+        0 => "the gate has no check".to_owned(),
+        _ => format!("no check proves {}", names.join(", ")),
+    }
 }
 
 fn task_lines(task: &TaskView, width: usize) -> String {
@@ -215,6 +226,9 @@ fn task_lines(task: &TaskView, width: usize) -> String {
         Some(reason) => format!("{}: {}", reason.name(), task.detail),
         None => task.detail.clone(),
     };
+    if task.done_before {
+        text.push_str("            before windlass came, not proven\n");
+    }
     if !why.is_empty() {
         let _ = writeln!(text, "            {}", fit(&why, width.saturating_sub(12)));
     }

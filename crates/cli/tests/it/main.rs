@@ -34,6 +34,7 @@ mod debug_log;
 mod denied;
 mod disk_full;
 mod documented;
+mod done_before;
 mod final_phases;
 mod gate;
 mod gate_cache;

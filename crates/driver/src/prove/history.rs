@@ -85,7 +85,7 @@ impl RecordedLoop {
         head.landed.then(|| Point { commit: head.commit.clone(), tree: head.tree.clone() })
     }
 
-    /// The tree a done task landed; nothing for the others.
+    /// The tree a task landed; nothing for one that was done before, and for the others.
     pub fn task_tree(vault: &Vault, task: &TaskState) -> Option<TreeId> {
         task.commit.as_ref().and_then(|commit| vault.tree_of(commit).ok())
     }
@@ -135,6 +135,7 @@ impl RecordedLoop {
             id: id.clone(),
             title: task.task.title.clone(),
             status: task.status,
+            done_before: task.was_done_before(),
             why: if task.status == TaskStatus::Waived { task.words.clone() } else { String::new() },
             commit: task.commit.clone(),
             checked: task.checked,

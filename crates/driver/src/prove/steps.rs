@@ -88,8 +88,7 @@ fn commits(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
     let way = sources.vault.lineage(base, &landed.commit).map_err(in_vault)?;
     let way = way.ok_or_else(|| format!("commit {} does not lead back to the base {base}", landed.commit))?;
     let on_the_way: BTreeSet<&CommitId> = way.iter().collect();
-    let tasks = sources.history.state.tasks.iter().filter(|task| task.status == TaskStatus::Done);
-    for task in tasks {
+    for task in done_by_windlass(sources) {
         match &task.commit {
             Some(commit) if on_the_way.contains(commit) => {}
             Some(commit) => {
@@ -159,9 +158,10 @@ fn outputs(sources: &ProofSources<'_>) -> StepResult {
 fn tasks(sources: &ProofSources<'_>) -> StepResult {
     let state = &sources.history.state;
     let (mut checked, mut unchecked) = (0, 0);
-    let (mut excused, mut waived) = (Vec::new(), Vec::new());
+    let (mut excused, mut waived, mut before) = (Vec::new(), Vec::new(), Vec::new());
     for task in state.tasks.iter() {
         match task.status {
+            TaskStatus::Done if task.was_done_before() => before.push(task.task.id.to_string()),
             TaskStatus::Done if !task.checked => unchecked += 1,
             TaskStatus::Done => match proven(sources, task)?.waived.as_slice() {
                 [] => checked += 1,
@@ -177,12 +177,18 @@ fn tasks(sources: &ProofSources<'_>) -> StepResult {
     if unchecked > 0 {
         words.push_str(&format!(", {unchecked} done without a check"));
     }
-    for (names, what) in [(excused, "red and waived"), (waived, "waived")] {
+    let before_windlass = "not proven, done before windlass came";
+    for (names, what) in [(excused, "red and waived"), (waived, "waived"), (before, before_windlass)] {
         if !names.is_empty() {
             words.push_str(&format!(", {} {what} ({})", names.len(), names.join(", ")));
         }
     }
     Ok(words)
+}
+
+fn done_by_windlass<'s>(sources: &ProofSources<'s>) -> impl Iterator<Item = &'s TaskState> {
+    let tasks = sources.history.state.tasks.iter();
+    tasks.filter(|task| task.status == TaskStatus::Done && !task.was_done_before())
 }
 
 fn proven<'s>(sources: &ProofSources<'s>, task: &TaskState) -> Result<Judged<'s>, String> {
@@ -270,7 +276,7 @@ fn findings(sources: &ProofSources<'_>) -> StepResult {
 
 fn reviews(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
     let state = &sources.history.state;
-    for task in state.tasks.iter().filter(|task| task.status == TaskStatus::Done && task.reviewed) {
+    for task in done_by_windlass(sources).filter(|task| task.reviewed) {
         let tree = RecordedLoop::task_tree(sources.vault, task);
         if !tree.as_ref().is_some_and(|tree| accepted(sources, tree)) {
             return Err(format!(
@@ -279,8 +285,8 @@ fn reviews(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
             ));
         }
     }
-    let unreviewed =
-        state.tasks.iter().filter(|task| task.status == TaskStatus::Done && !task.reviewed).count();
+    let reviewed = done_by_windlass(sources).filter(|task| task.reviewed).count();
+    let unreviewed = done_by_windlass(sources).count() - reviewed;
     let whole = state.policy().review.whole && !state.run.asked.no_review;
     let before_finish = sources.history.past.landings.iter().rev().nth(1);
     let before_finish = before_finish.filter(|_| sources.history.finished_by_agent);
@@ -290,7 +296,7 @@ fn reviews(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
             "the whole was accepted before the finisher's last commit, which only checks judged".to_owned()
         }
         (true, _) => return Err(format!("no accept of the landed tree {} is on record", landed.tree)),
-        (false, 0) if !state.tasks.is_empty() => "every task was accepted on the tree it landed".to_owned(),
+        (false, 0) if reviewed > 0 => "every task that landed was accepted on its tree".to_owned(),
         (false, _) => "no final review was asked for".to_owned(),
     };
     Ok(if unreviewed == 0 { words } else { format!("{words}; {} not reviewed", counted(unreviewed, "task")) })
