@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::effect::{Effect, Issued};
 use crate::event::{Decision, Event, Phase, ReviewRecorded, TreeRecorded};
-use crate::finding::Finding;
-use crate::gate::{GateKey, GateSummary};
+use crate::finding::{Finding, Life, Origin};
+use crate::gate::{FailingCheck, GateKey, GateSummary};
 use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
@@ -313,6 +313,17 @@ impl State {
 
     pub fn open_bugs(&self) -> impl Iterator<Item = &Finding> {
         self.findings.values().filter(|finding| finding.is_open_bug())
+    }
+
+    /// The finding that this red check is, if the operator has waived it. Findings
+    /// of a task speak for that task only.
+    pub fn waiver(&self, failing: &FailingCheck, task: Option<&TaskId>) -> Option<&Finding> {
+        let seen = failing.evidence()?;
+        self.findings.values().find(|finding| {
+            finding.life == Life::Waived
+                && finding.task.as_ref() == task
+                && finding.is_same(Origin::Evidence(seen.rule), &seen.path, &seen.words())
+        })
     }
 
     /// The agent of a role: the one the policy names, or a fallback of it.

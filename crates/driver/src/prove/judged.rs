@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::finding::{Finding, Life, Origin};
+use windlass_core::finding::Finding;
 use windlass_core::gate::{CheckResult, Control, FailingCheck, GateSummary, Purpose};
 use windlass_core::history::GateRecord;
 use windlass_core::id::{TaskId, TreeId};
@@ -42,7 +42,9 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
         ));
     }
     let excused = |failing: &FailingCheck| {
-        excuse(history, failing, task)
+        history
+            .state
+            .waiver(failing, task)
             .map(|finding| (failing.check.clone(), finding))
             .ok_or_else(|| format!("check {} on tree {tree}: {}", failing.check, failing.reason.words()))
     };
@@ -71,21 +73,6 @@ pub(super) fn find<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Option<
     runs().find(|run| run.purpose == purpose).or_else(|| runs().next())
 }
 
-/// The finding that this red check is, if the operator has waived it.
-pub(super) fn excuse<'h>(
-    history: &'h RecordedLoop,
-    failing: &FailingCheck,
-    task: Option<&TaskId>,
-) -> Option<&'h Finding> {
-    let seen = failing.evidence()?;
-    let same = |finding: &&Finding| {
-        finding.life == Life::Waived
-            && finding.task.as_ref() == task
-            && finding.is_same(Origin::Evidence(seen.rule), &seen.path, &seen.words())
-    };
-    history.state.findings.values().find(same)
-}
-
 fn summary(run: &GateRecord, history: &RecordedLoop) -> GateSummary {
     let results: Vec<CheckResult> = run.results.iter().map(|done| done.result.clone()).collect();
     GateSummary::of(&history.state.policy().gate, &run.checks, &results)
@@ -99,7 +86,7 @@ pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&Tas
         let last = runs.next()?;
         let first = runs.next().filter(|_| last.result.again);
         let failing = summary.failing.iter().find(|failing| failing.check == *name);
-        let waived = failing.and_then(|failing| excuse(history, failing, task));
+        let waived = failing.and_then(|failing| history.state.waiver(failing, task));
         Some(Check {
             check: name.clone(),
             tree: run.tree.clone(),

@@ -8,7 +8,6 @@ use windlass_core::gate::{CheckResult, GateSummary, Purpose};
 use windlass_core::input::Input;
 
 use super::history::RecordedLoop;
-use super::judged::excuse;
 use super::{CompletionRecord, ProofRequest, RerunCheck, Step, StepName};
 use crate::clock;
 use crate::drive_loop::{DriveOutputs, LEFTOVERS_PATIENCE, LoopSite, effect_resources};
@@ -76,7 +75,7 @@ fn compare(history: &RecordedLoop, record: &CompletionRecord, results: &[CheckRe
         let result = results.iter().rev().find(|result| result.check == *check)?;
         let recorded = record.checks.iter().find(|done| done.check == *check);
         let failing = summary.failing.iter().find(|failing| failing.check == *check);
-        let red = failing.filter(|failing| excuse(history, failing, None).is_none());
+        let red = failing.filter(|failing| history.state.waiver(failing, None).is_none());
         Some(RerunCheck {
             check: check.clone(),
             recorded: recorded.and_then(|done| done.exit_code),
