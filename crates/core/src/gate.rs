@@ -238,7 +238,7 @@ fn excerpt(result: &CheckResult, reason: &RedReason) -> String {
 }
 
 /// A result may be used again for an equal key only: the same bytes under the
-/// same checks. The gate's definition is fixed for the life of a loop.
+/// same checks. Results of another gate are forgotten when the policy changes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GateKey {
     pub tree: TreeId,

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::Reason;
+use crate::task::Task;
 use crate::time::Millis;
 use crate::usage::{Price, Usage};
 
@@ -279,6 +280,18 @@ pub struct GatePolicy {
 impl GatePolicy {
     pub fn check(&self, name: &str) -> Option<&CheckPolicy> {
         self.checks.iter().find(|check| check.name == name)
+    }
+
+    /// Names of the checks that judge a task, or the whole.
+    pub fn checks_for(&self, task: Option<&Task>) -> Vec<String> {
+        let selected = task.map_or(&[][..], |task| &task.checks);
+        let due = |when: CheckWhen| match when {
+            CheckWhen::Both => true,
+            CheckWhen::Task => task.is_some(),
+            CheckWhen::Final => task.is_none(),
+        };
+        let named = |name: &String| selected.is_empty() || selected.contains(name);
+        self.checks.iter().filter(|c| due(c.when) && named(&c.name)).map(|c| c.name.clone()).collect()
     }
 }
 

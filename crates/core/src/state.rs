@@ -358,16 +358,8 @@ impl State {
 
     /// Names of the checks that judge a task, or the whole.
     pub fn checks_for(&self, task: Option<&TaskId>) -> Vec<String> {
-        use crate::policy::CheckWhen;
-        let selected = task.and_then(|id| self.task(id)).map_or(&[][..], |task| &task.task.checks);
-        let due = |when: CheckWhen| match when {
-            CheckWhen::Both => true,
-            CheckWhen::Task => task.is_some(),
-            CheckWhen::Final => task.is_none(),
-        };
-        let checks = &self.policy().gate.checks;
-        let named = |name: &String| selected.is_empty() || selected.contains(name);
-        checks.iter().filter(|c| due(c.when) && named(&c.name)).map(|c| c.name.clone()).collect()
+        let task = task.and_then(|id| self.task(id)).map(|task| &*task.task);
+        self.policy().gate.checks_for(task)
     }
 
     /// Time that was neither waited nor paused counts as work.

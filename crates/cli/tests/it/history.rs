@@ -173,7 +173,7 @@ impl History {
             let kind = line["event"].as_str().unwrap_or_default();
             assert!(!ended || AFTER_THE_END.contains(&kind), "I8: after the end: {line}\n{self}");
             match kind {
-                "run_ended" => ended = true,
+                "run_ended" => ended = line["outcome"]["kind"] != "stopped",
                 "run_restarted" => ended = false,
                 _ => {}
             }

@@ -53,6 +53,7 @@ mod prove_judged;
 mod repositories;
 mod repositories_refused;
 mod reviews;
+mod revised;
 mod scenarios;
 mod secrets;
 mod signals;

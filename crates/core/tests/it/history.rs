@@ -1,8 +1,9 @@
 //! What the history of a log must have in common with its state and its view.
 
 use windlass_core::event::Decision;
-use windlass_core::history::{BoundedList, History, HistoryLimits, Keep};
+use windlass_core::history::{BoundedList, History, HistoryLimits, Keep, LandingRecord};
 use windlass_core::state::State;
+use windlass_core::task::Task;
 use windlass_core::usage::UsageSum;
 use windlass_core::view::{LISTED_FINDINGS, UsageView, View};
 
@@ -39,6 +40,13 @@ pub fn agrees(log: &[Decision], state: &State) {
     assert_eq!(all.iterations.last().map_or(0, |last| last.iteration), state.iterations);
     assert_eq!(all.attempts.iter().filter(|of| of.ended_at.is_some()).count() as u64, view.usage.attempts);
     assert_eq!(all.landings.last().map(|last| &last.commit), view.commit.as_ref());
+    assert_eq!(all.policies.last().map(|last| &last.policy), Some(state.policy()));
+    assert_eq!(all.ended.is_some(), state.outcome().is_some());
+    for task in state.tasks.iter().filter(|task| task.commit.is_some()) {
+        let of_task = |of: &Option<Task>| of.as_ref().is_some_and(|of| of.id == task.task.id);
+        let landed = |of: &LandingRecord| of_task(&of.task) && Some(&of.commit) == task.commit.as_ref();
+        assert!(all.landings.iter().any(landed), "{:#?}", all.landings);
+    }
     let numbers = |history: &History| history.checks().map(|of| of.event).collect::<Vec<_>>();
     assert!(numbers(&all).is_sorted(), "{:?}", numbers(&all));
     bounded(log, &all);

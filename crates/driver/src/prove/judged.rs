@@ -1,37 +1,56 @@
-//! Whether a run of the gate holds: by its results on record, judged anew, and
-//! not by what was made of them then. What is red by findings that the operator
+//! Whether a run of the gate holds: by its results on record, judged anew by the
+//! policy that was in force then, and not by what was made of them. What is red by findings that the operator
 //! waived is said by name.
 
 use std::collections::BTreeSet;
 
 use windlass_core::finding::Finding;
 use windlass_core::gate::{CheckResult, Control, FailingCheck, GateSummary, Purpose};
-use windlass_core::history::GateRecord;
+use windlass_core::history::{GateRecord, LandingRecord};
 use windlass_core::id::{TaskId, TreeId};
 use windlass_core::tally::Tally;
+use windlass_core::task::Task;
 
 use super::history::RecordedLoop;
-use super::{Check, Try};
+use super::{Check, Try, rules};
 
-/// Which run is asked for; without a task, of the whole.
+/// Which run is asked for.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
-    pub tree: &'a TreeId,
-    pub checks: &'a [String],
-    pub task: Option<&'a TaskId>,
+    tree: &'a TreeId,
+    /// As the plan had it when it landed; none for the whole.
+    task: Option<&'a Task>,
+    /// The event by which it was judged.
+    by: u64,
+}
+
+impl<'a> Wanted<'a> {
+    /// Of the whole, on the tree that landed last.
+    pub fn whole(history: &RecordedLoop, tree: &'a TreeId) -> Self {
+        Self { tree, task: None, by: history.end() }
+    }
+
+    /// Of what landed here, with the tree that the vault has for it.
+    pub fn landed(landing: &'a LandingRecord, tree: &'a TreeId) -> Self {
+        Self { tree, task: landing.task.as_ref(), by: landing.event }
+    }
 }
 
 /// A run that holds.
 pub(super) struct Judged<'h> {
     run: &'h GateRecord,
+    /// The event by which the gate had become another, if it had.
+    replaced: Option<u64>,
     /// The checks that are red, each with the waived finding it is red by.
     pub waived: Vec<(String, &'h Finding)>,
 }
 
 pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result<Judged<'h>, String> {
-    let Wanted { tree, checks, task } = wanted;
-    let run = find(history, wanted)
-        .ok_or_else(|| format!("no gate is on record for tree {tree} with {}", checks.join(", ")))?;
+    let Wanted { tree, task, by } = wanted;
+    let run = find(history, wanted).ok_or_else(|| {
+        let checks = history.policy_at(by).gate.checks_for(task);
+        format!("no gate is on record for tree {tree} with {}", checks.join(", "))
+    })?;
     let summary = summary(run, history);
     if (summary.passed, &summary.flaky) != (run.passed, &run.flaky) {
         return Err(format!(
@@ -41,6 +60,7 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
             colour(summary.passed, &summary.flaky)
         ));
     }
+    let task = task.map(|task| &task.id);
     let excused = |failing: &FailingCheck| {
         history
             .state
@@ -49,7 +69,8 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
             .ok_or_else(|| format!("check {} on tree {tree}: {}", failing.check, failing.reason.words()))
     };
     let waived = summary.failing.iter().map(excused).collect::<Result<Vec<_>, String>>()?;
-    Ok(Judged { run, waived })
+    let replaced = rules::gate_replaced(&history.past, run.event, by);
+    Ok(Judged { run, replaced, waived })
 }
 
 fn colour(passed: bool, flaky: &[String]) -> String {
@@ -62,20 +83,20 @@ fn colour(passed: bool, flaky: &[String]) -> String {
 
 /// The last run for this purpose; one for the other, where its result was used again.
 pub(super) fn find<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Option<&'h GateRecord> {
-    let names: BTreeSet<&String> = wanted.checks.iter().collect();
     let fits = |run: &&GateRecord| {
+        let due = history.policy_at(run.event).gate.checks_for(wanted.task);
         run.purpose != Purpose::Baseline
             && run.tree == *wanted.tree
-            && run.checks.iter().collect::<BTreeSet<_>>() == names
+            && run.checks.iter().collect::<BTreeSet<_>>() == due.iter().collect()
     };
     let purpose = if wanted.task.is_some() { Purpose::Task } else { Purpose::Final };
     let runs = || history.past.gates.iter().rev().filter(fits);
-    runs().find(|run| run.purpose == purpose).or_else(|| runs().next())
+    runs().find(|run| run.purpose == purpose && run.event <= wanted.by).or_else(|| runs().next())
 }
 
 fn summary(run: &GateRecord, history: &RecordedLoop) -> GateSummary {
     let results: Vec<CheckResult> = run.results.iter().map(|done| done.result.clone()).collect();
-    GateSummary::of(&history.state.policy().gate, &run.checks, &results)
+    GateSummary::of(&history.policy_at(run.event).gate, &run.checks, &results)
 }
 
 /// What a proof says of each check: its last result, and all that was judged of it.
@@ -131,6 +152,7 @@ impl Judged<'_> {
             count => words.push(format!("{count} controls failed as they must")),
         }
         words.extend(self.run.flaky.iter().map(|check| format!("{check} at the second try")));
+        words.extend(self.replaced.map(|event| format!("by the gate before event {event}")));
         words.extend(
             self.waived.iter().map(|(check, finding)| format!("{check} red by {}, waived", finding.id)),
         );
