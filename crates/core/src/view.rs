@@ -116,10 +116,13 @@ impl Status {
     }
 }
 
-/// Whether a process drives the loop at this moment. The log cannot know.
+/// Whether a process drives the loop at this moment, and what is seen of it. The log cannot know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    Alive,
+    Alive {
+        /// Of the attempt that runs.
+        last_activity: Option<Timestamp>,
+    },
     Gone,
 }
 
@@ -169,6 +172,9 @@ pub struct AttemptView {
     pub agent: String,
     pub task: Option<TaskId>,
     pub started_at: Timestamp,
+    /// When it was last seen to print something new or to compute, to within seconds. None as long as
+    /// nothing was seen, and where the policy does not limit its silence.
+    pub last_activity: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -311,10 +317,14 @@ impl View {
     /// Running and waiting need a living owner.
     pub fn seen_with(mut self, owner: Owner) -> Self {
         let needs_owner = matches!(self.status, Status::Running | Status::Waiting);
-        if owner == Owner::Gone {
-            self.attempt = None;
-            if needs_owner {
-                self.status = Status::Interrupted;
+        match (owner, &mut self.attempt) {
+            (Owner::Alive { last_activity }, Some(attempt)) => attempt.last_activity = last_activity,
+            (Owner::Alive { .. }, None) => {}
+            (Owner::Gone, attempt) => {
+                *attempt = None;
+                if needs_owner {
+                    self.status = Status::Interrupted;
+                }
             }
         }
         self
@@ -407,6 +417,7 @@ fn attempt_view(state: &State) -> Option<AttemptView> {
         agent: state.agent_in_use(attempt.role).adapter.clone(),
         task: attempt.task.clone(),
         started_at: attempt.started_at,
+        last_activity: None,
     })
 }
 

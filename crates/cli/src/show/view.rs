@@ -8,7 +8,7 @@ use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::{Status, TaskView, UsageView, View};
 
-use super::text::{Colour, clean_lines, fit, paint, width};
+use super::text::{Colour, clean_lines, clock, fit, paint, width};
 
 /// Everything a person asks about one loop, and what to type next.
 pub fn status(view: &View) -> String {
@@ -185,6 +185,12 @@ fn notes(view: &View) -> Vec<String> {
     }
     if let Some(waiting) = &view.waiting {
         notes.push(format!("{:<10}until {} ({})", "waiting", waiting.until, waiting.why.name()));
+    }
+    if let Some(attempt) = &view.attempt {
+        let seen =
+            attempt.last_activity.map_or_else(String::new, |at| format!(", last active {}", clock(at)));
+        let since = clock(attempt.started_at);
+        notes.push(format!("{:<10}{} {}, since {since}{seen}", "attempt", attempt.id, attempt.role));
     }
     if view.unchecked {
         notes.push(format!("{:<10}{}", "unchecked", unchecked(view)));

@@ -82,7 +82,7 @@ pub fn check(view: &Value) {
         list(&gate["checks"]).iter().for_each(|check| has(check, &["check", "passed", "flaky", "ending"]));
     }
     if !view["attempt"].is_null() {
-        has(&view["attempt"], &["id", "role", "agent", "task", "started_at"]);
+        has(&view["attempt"], &["id", "role", "agent", "task", "started_at", "last_activity"]);
     }
     for (role, agent) in view["agents"].as_object().expect("agents is an object") {
         assert!(!role.is_empty());
