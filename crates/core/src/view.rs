@@ -19,7 +19,7 @@ use crate::verdict::Verdict;
 
 mod limit;
 
-pub use limit::{LimitScope, LimitUnit, LimitView};
+pub use limit::{LimitUnit, LimitView};
 
 /// The version of this shape. It changes when a field changes its meaning.
 pub const SCHEMA: &str = "windlass.view.v1";

@@ -2,6 +2,7 @@
 
 use windlass_core::event::Decision;
 use windlass_core::history::{BoundedList, History, HistoryLimits, Keep, LandingRecord};
+use windlass_core::limit::LIMITS;
 use windlass_core::state::State;
 use windlass_core::task::Task;
 use windlass_core::usage::UsageSum;
@@ -26,6 +27,11 @@ pub fn agrees(log: &[Decision], state: &State) {
     let iterations = iterations.expect("every limit is listed");
     assert_eq!(iterations.used, u64::from(view.iteration));
     assert!(view.limits.iter().all(|limit| limit.max.is_some() == limit.left.is_some()));
+    for row in &LIMITS {
+        let shown = view.limits.iter().filter(|of| of.key == format!("loop.{}", row.key));
+        let max = Some(u64::from(row.bound(&state.policy().limits))).filter(|max| *max != 0);
+        assert!(shown.map(|of| (of.scope, of.max)).eq([(row.scope(), max)]), "{}", row.key);
+    }
     assert_eq!(all.usage.ledger, state.ledger);
     let by_task = total(all.usage.by_task.values().chain([&all.usage.whole]));
     assert_eq!(by_task, state.ledger.sum(), "each attempt is about one task or the whole");
