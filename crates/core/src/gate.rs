@@ -1,10 +1,12 @@
 //! Results of checks that windlass ran itself.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Evidence, Rule};
-use crate::id::{BlobId, TreeId};
+use crate::id::{BlobId, TaskId, TreeId};
 use crate::policy::{CheckPolicy, GatePolicy};
 use crate::red::RedReason;
 use crate::tally::Tally;
@@ -146,6 +148,15 @@ pub struct GateSummary {
     /// Each check's name and exit code: what "the result did not change" means.
     pub exits: Vec<(String, Option<i32>)>,
     pub failing: Vec<FailingCheck>,
+}
+
+/// A run of the gate, or a result that was used again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastGate {
+    pub purpose: Purpose,
+    /// None for the whole.
+    pub task: Option<TaskId>,
+    pub summary: Arc<GateSummary>,
 }
 
 /// What the next brief says of a red check.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::effect::{Effect, Issued};
 use crate::event::{Decision, Event, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::{Finding, Life, Origin};
-use crate::gate::{FailingCheck, GateKey, GateSummary};
+use crate::gate::{FailingCheck, GateKey, GateSummary, LastGate};
 use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
@@ -50,6 +50,8 @@ pub struct State {
     pub short_brief: bool,
     pub head: Head,
     pub baseline: Option<Arc<GateSummary>>,
+    /// Whatever it was for.
+    pub last_gate: Option<LastGate>,
     pub gates: Arc<BTreeMap<GateKey, Arc<GateSummary>>>,
     pub tallies: Arc<Tallies>,
     pub findings: Arc<BTreeMap<FindingId, Finding>>,

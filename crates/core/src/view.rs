@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Phase, ReviewRecorded};
 use crate::finding::{Finding, Severity};
-use crate::gate::GateSummary;
+use crate::gate::{GateSummary, Purpose};
 use crate::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{MissedLevel, Role, SandboxLevel};
@@ -62,8 +62,10 @@ pub struct View {
     pub active_task: Option<TaskId>,
     /// The attempt that has started and has not ended.
     pub attempt: Option<AttemptView>,
-    /// The last gate of the task at work.
+    /// The last gate, whatever it was for; it stays after the iteration and the run.
     pub gate: Option<GateView>,
+    /// The last gate on the base, before there was any work.
+    pub baseline: Option<GateView>,
     /// The last gate of the whole.
     pub final_gate: Option<GateView>,
     pub tasks: Vec<TaskView>,
@@ -179,6 +181,9 @@ pub struct AttemptView {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateView {
+    pub purpose: Purpose,
+    /// None for the whole.
+    pub task: Option<TaskId>,
     pub passed: bool,
     pub checks: Vec<CheckView>,
 }
@@ -272,8 +277,12 @@ impl View {
             unreviewed: done.iter().any(|task| !task.reviewed),
             active_task: state.current.as_ref().and_then(|current| current.task.clone()),
             attempt: attempt_view(state),
-            gate: state.current.as_ref().and_then(|_| state.current_work().gate.as_deref()).map(gate_view),
-            final_gate: state.whole.gate.as_deref().map(gate_view),
+            gate: state.last_gate.as_ref().map(|last| {
+                let task = last.task.clone();
+                GateView { task, ..gate_view(last.purpose, &last.summary) }
+            }),
+            baseline: state.baseline.as_deref().map(|gate| gate_view(Purpose::Baseline, gate)),
+            final_gate: state.whole.gate.as_deref().map(|gate| gate_view(Purpose::Final, gate)),
             tasks: state.tasks.iter().map(task_view).collect(),
             reviews: state.reviews,
             last_review: state.last_review.as_deref().map(review_view),
@@ -422,7 +431,7 @@ fn attempt_view(state: &State) -> Option<AttemptView> {
 }
 
 /// A check that is repeated, or run again, is listed once.
-fn gate_view(gate: &GateSummary) -> GateView {
+fn gate_view(purpose: Purpose, gate: &GateSummary) -> GateView {
     let mut checks: Vec<CheckView> = Vec::new();
     let ran = gate.exits.iter().map(|(check, _)| check);
     for check in ran.chain(gate.failing.iter().map(|failing| &failing.check)) {
@@ -437,7 +446,7 @@ fn gate_view(gate: &GateSummary) -> GateView {
             ending: failing.map_or_else(|| "exit code 0".to_owned(), |failing| failing.reason.words()),
         });
     }
-    GateView { passed: gate.passed, checks }
+    GateView { purpose, task: None, passed: gate.passed, checks }
 }
 
 fn open_findings(state: &State) -> Vec<FindingView> {

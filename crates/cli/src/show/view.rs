@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use windlass_core::finding::Finding;
+use windlass_core::gate::Purpose;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
-use windlass_core::view::{Status, TaskView, UsageView, View};
+use windlass_core::view::{GateView, Status, TaskView, UsageView, View};
 
 use super::text::{Colour, clean_lines, clock, fit, paint, width};
 
@@ -186,6 +187,8 @@ fn notes(view: &View) -> Vec<String> {
     if let Some(waiting) = &view.waiting {
         notes.push(format!("{:<10}until {} ({})", "waiting", waiting.until, waiting.why.name()));
     }
+    let red = |gate: &&GateView| !gate.passed && gate.purpose != Purpose::Baseline;
+    notes.extend(view.gate.as_ref().filter(red).map(red_gate));
     if let Some(attempt) = &view.attempt {
         let seen =
             attempt.last_activity.map_or_else(String::new, |at| format!(", last active {}", clock(at)));
@@ -199,6 +202,13 @@ fn notes(view: &View) -> Vec<String> {
         notes.push(format!("{:<10}{item}", "pending"));
     }
     notes
+}
+
+fn red_gate(gate: &GateView) -> String {
+    let whose = gate.task.as_ref().map_or(gate.purpose.name(), |task| task.as_str());
+    let red = gate.checks.iter().filter(|check| !check.passed);
+    let red: Vec<String> = red.map(|check| format!("{}: {}", check.check, check.ending)).collect();
+    format!("{:<10}red ({whose}), {}", "gate", red.join(", "))
 }
 
 /// Where some of the work is proven, only the rest is named.

@@ -21,6 +21,7 @@ const FIELDS: &[&str] = &[
     "active_task",
     "attempt",
     "gate",
+    "baseline",
     "final_gate",
     "tasks",
     "reviews",
@@ -77,8 +78,9 @@ pub fn check(view: &Value) {
     for limit in list(&view["limits"]) {
         has(limit, &["key", "scope", "unit", "used", "max", "left"]);
     }
-    for gate in [&view["gate"], &view["final_gate"]].into_iter().filter(|gate| !gate.is_null()) {
-        has(gate, &["passed", "checks"]);
+    let gates = [&view["gate"], &view["baseline"], &view["final_gate"]];
+    for gate in gates.into_iter().filter(|gate| !gate.is_null()) {
+        has(gate, &["purpose", "task", "passed", "checks"]);
         list(&gate["checks"]).iter().for_each(|check| has(check, &["check", "passed", "flaky", "ending"]));
     }
     if !view["attempt"].is_null() {

@@ -1,6 +1,7 @@
 //! What the history of a log must have in common with its state and its view.
 
-use windlass_core::event::Decision;
+use windlass_core::event::{Decision, Event, GateEvent};
+use windlass_core::gate::Purpose;
 use windlass_core::history::{BoundedList, History, HistoryLimits, Keep, LandingRecord};
 use windlass_core::limit::LIMITS;
 use windlass_core::state::State;
@@ -20,7 +21,11 @@ pub fn agrees(log: &[Decision], state: &State) {
     }
     let open = view.findings.open_bugs + view.findings.open_warnings;
     assert_eq!(view.open_findings.len(), LISTED_FINDINGS.min(open as usize));
-    for gate in view.gate.iter().chain(&view.final_gate).filter(|gate| !gate.checks.is_empty()) {
+    let judged = log.iter().flat_map(|decision| &decision.events).filter_map(gate_event).next_back();
+    assert_eq!(view.gate.as_ref().map(|gate| (gate.purpose, gate.passed)), judged, "the last gate is shown");
+    for gate in
+        view.gate.iter().chain(&view.baseline).chain(&view.final_gate).filter(|gate| !gate.checks.is_empty())
+    {
         assert_eq!(gate.passed, gate.checks.iter().all(|check| check.passed), "{gate:#?}");
     }
     let iterations = view.limits.iter().find(|limit| limit.key == "loop.max_iterations");
@@ -56,6 +61,17 @@ pub fn agrees(log: &[Decision], state: &State) {
     let numbers = |history: &History| history.checks().map(|of| of.event).collect::<Vec<_>>();
     assert!(numbers(&all).is_sorted(), "{:?}", numbers(&all));
     bounded(log, &all);
+}
+
+/// What a gate was for, and whether it passed.
+#[expect(clippy::wildcard_enum_match_arm, reason = "three events tell what a gate said")]
+fn gate_event(event: &Event) -> Option<(Purpose, bool)> {
+    match event {
+        Event::Gate(GateEvent::Passed { purpose, .. }) => Some((*purpose, true)),
+        Event::Gate(GateEvent::Failed { purpose, .. }) => Some((*purpose, false)),
+        Event::Gate(GateEvent::Reused { passed, .. }) => Some((Purpose::Task, *passed)),
+        _ => None,
+    }
 }
 
 /// A history that keeps less has the end of the same lists, and the same sums.
