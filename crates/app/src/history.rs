@@ -1,8 +1,8 @@
 //! What a loop's records tell.
 
 use windlass_core::event::Event;
-use windlass_core::history::{History, HistoryLimits, TimelineEntry};
-use windlass_core::id::{BlobId, Seq};
+use windlass_core::history::{AttemptRecord, CheckRecord, History, HistoryLimits, Keep, TimelineEntry};
+use windlass_core::id::{AttemptId, BlobId, Seq};
 use windlass_core::time::Timestamp;
 use windlass_driver::trail::event_line;
 use windlass_store::decisions;
@@ -36,6 +36,46 @@ impl LoggedEvent {
 impl StoredLoop {
     pub fn history(&self, limits: HistoryLimits) -> Result<History, AppError> {
         windlass_store::history(&*self.reader, &self.name, limits).or_broken()
+    }
+
+    /// Every attempt that ended, in order. Only the last two are held.
+    pub fn attempts(&self) -> impl Iterator<Item = Result<AttemptRecord, AppError>> {
+        const LAST_TWO: HistoryLimits = HistoryLimits { attempts: Keep::Last(2), ..HistoryLimits::NOTHING };
+        let mut past = History::new(LAST_TWO);
+        let mut told = AttemptId(0);
+        let whole_log = decisions(&*self.reader, &self.name, Seq(0)).map(Some).chain([None]);
+        whole_log.flat_map(move |read| {
+            let at_end = read.is_none();
+            match read.map(|read| read.or_broken()) {
+                Some(Ok((record, decision))) => past.note(record.first_event, &decision),
+                Some(Err(error)) => return vec![Err(error)],
+                None => {}
+            }
+            // The newest may still run, or have its tree recorded.
+            let newest = past.attempts.last().map(|last| last.attempt).filter(|_| !at_end);
+            let settled: Vec<AttemptRecord> = past
+                .attempts
+                .iter()
+                .filter(|of| of.attempt > told && Some(of.attempt) != newest)
+                .cloned()
+                .collect();
+            told = settled.last().map_or(told, |last| last.attempt);
+            settled.into_iter().filter(|of| of.ended_at.is_some()).map(Ok).collect()
+        })
+    }
+
+    /// The result of a check, by the number of its event.
+    pub fn check(&self, event: u64) -> Result<Option<CheckRecord>, AppError> {
+        for read in decisions(&*self.reader, &self.name, Seq(0)) {
+            let (record, decision) = read.or_broken()?;
+            if event < record.first_event + decision.events.len() as u64 {
+                let gates = Keep::All;
+                let mut past = History::new(HistoryLimits { gates, ..HistoryLimits::NOTHING });
+                past.note(record.first_event, &decision);
+                return Ok(past.checks().find(|check| check.event == event).cloned());
+            }
+        }
+        Ok(None)
     }
 
     /// The loop's events in order; the last ones, if a number is given.

@@ -9,6 +9,7 @@ use windlass_core::id::LoopName;
 use windlass_core::view::{Owner, View};
 use windlass_driver::drive_loop::LoopSite;
 use windlass_driver::orphaned_data::OrphanedData;
+use windlass_driver::perform::last_activity;
 use windlass_driver::project::{self, Project, ProjectError};
 use windlass_driver::surroundings::Surroundings;
 use windlass_driver::trail;
@@ -31,6 +32,7 @@ pub struct StoredLoop {
     pub name: LoopName,
     pub(crate) head: LogHead,
     pub(crate) reader: Arc<dyn ReadStore>,
+    pub(crate) vault: VaultDir,
 }
 
 impl StoredLoop {
@@ -38,7 +40,9 @@ impl StoredLoop {
     pub fn view(&self) -> Result<View, AppError> {
         let view = windlass_store::view(&*self.reader, &self.name, &self.head).or_broken()?;
         let held = self.reader.holder(&self.name).or_broken()?.is_held();
-        Ok(view.seen_with(if held { Owner::Alive } else { Owner::Gone }))
+        let attempt = view.attempt.as_ref().filter(|_| held);
+        let last_activity = attempt.and_then(|attempt| last_activity(&self.vault, &self.name, attempt));
+        Ok(view.seen_with(if held { Owner::Alive { last_activity } } else { Owner::Gone }))
     }
 }
 
@@ -91,7 +95,7 @@ impl OpenProject {
 
     /// Every loop of the project.
     pub fn loops(&self) -> Result<Vec<StoredLoop>, AppError> {
-        self.reader()?.map_or_else(|| Ok(Vec::new()), |reader| stored(&reader))
+        self.reader()?.map_or_else(|| Ok(Vec::new()), |reader| self.stored(&reader))
     }
 
     /// The loop a reading command means: its name, any unique part of it, or
@@ -101,9 +105,9 @@ impl OpenProject {
         if let Some(name) = name.and_then(|name| LoopName::new(name).ok())
             && let Some(head) = reader.head(&name).or_broken()?
         {
-            return Ok(StoredLoop { name, head, reader });
+            return Ok(self.stored_loop(name, head, reader));
         }
-        let mut rows = stored(&reader)?;
+        let mut rows = self.stored(&reader)?;
         let all = names(&rows);
         rows.retain(|row| name.is_none_or(|part| row.name.as_str().contains(part)));
         match (name, rows.len()) {
@@ -135,7 +139,16 @@ impl OpenProject {
     pub fn view(&self, name: &LoopName) -> Result<Option<View>, AppError> {
         let Some(reader) = self.reader()? else { return Ok(None) };
         let head = reader.head(name).or_broken()?;
-        head.map(|head| StoredLoop { name: name.clone(), head, reader }.view()).transpose()
+        head.map(|head| self.stored_loop(name.clone(), head, reader).view()).transpose()
+    }
+
+    fn stored(&self, reader: &Arc<dyn ReadStore>) -> Result<Vec<StoredLoop>, AppError> {
+        let rows = reader.loops().or_broken()?.into_iter();
+        Ok(rows.map(|row: LoopRow| self.stored_loop(row.name, row.head, Arc::clone(reader))).collect())
+    }
+
+    fn stored_loop(&self, name: LoopName, head: LogHead, reader: Arc<dyn ReadStore>) -> StoredLoop {
+        StoredLoop { name, head, reader, vault: self.vault.clone() }
     }
 
     /// Brings the readable trail to where the log is. It is derived: that it
@@ -145,12 +158,6 @@ impl OpenProject {
         trail::refresh(&*reader, name, &self.project.top)
             .map_err(|error| AppError::broken(format!("the readable trail is not written: {error}")))
     }
-}
-
-fn stored(reader: &Arc<dyn ReadStore>) -> Result<Vec<StoredLoop>, AppError> {
-    let rows = reader.loops().or_broken()?.into_iter();
-    let stored = |row: LoopRow| StoredLoop { name: row.name, head: row.head, reader: Arc::clone(reader) };
-    Ok(rows.map(stored).collect())
 }
 
 fn names(rows: &[StoredLoop]) -> String {

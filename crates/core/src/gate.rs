@@ -1,10 +1,12 @@
 //! Results of checks that windlass ran itself.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Evidence, Rule};
-use crate::id::{BlobId, TreeId};
+use crate::id::{BlobId, TaskId, TreeId};
 use crate::policy::{CheckPolicy, GatePolicy};
 use crate::red::RedReason;
 use crate::tally::Tally;
@@ -148,6 +150,15 @@ pub struct GateSummary {
     pub failing: Vec<FailingCheck>,
 }
 
+/// A run of the gate, or a result that was used again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastGate {
+    pub purpose: Purpose,
+    /// None for the whole.
+    pub task: Option<TaskId>,
+    pub summary: Arc<GateSummary>,
+}
+
 /// What the next brief says of a red check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailingCheck {
@@ -238,7 +249,7 @@ fn excerpt(result: &CheckResult, reason: &RedReason) -> String {
 }
 
 /// A result may be used again for an equal key only: the same bytes under the
-/// same checks. The gate's definition is fixed for the life of a loop.
+/// same checks. Results of another gate are forgotten when the policy changes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GateKey {
     pub tree: TreeId,

@@ -10,14 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{
     AttemptEvent, AttemptFinished, Decision, Event, FindingEvent, GateEvent, IterationEvent, IterationResult,
-    LandingEvent, ReviewRecorded, RunEvent,
+    LandingEvent, LoopEvent, ReviewRecorded, RunEvent,
 };
 use crate::finding::{Finding, Life};
 use crate::gate::{CheckResult, Purpose};
 use crate::id::{AttemptId, BlobId, CommitId, FindingId, TaskId, TreeId};
 use crate::input::Asked;
-use crate::policy::Role;
+use crate::policy::{Policy, Role};
+use crate::revision::{KeyChange, PlanRevision};
 use crate::summary::Summary;
+use crate::task::{Plan, Task};
 use crate::time::{Millis, Timestamp};
 use crate::usage::{Ledger, ModelUsage, Usage, UsageSum};
 
@@ -43,6 +45,7 @@ impl Keep {
 /// What is kept of each list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistoryLimits {
+    pub policies: Keep,
     pub runs: Keep,
     pub iterations: Keep,
     pub attempts: Keep,
@@ -62,6 +65,7 @@ impl HistoryLimits {
 
     const fn each(keep: Keep) -> Self {
         Self {
+            policies: keep,
             runs: keep,
             iterations: keep,
             attempts: keep,
@@ -114,6 +118,8 @@ impl<T> BoundedList<T> {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct History {
+    /// The policy of the creation, and each that took its place.
+    pub policies: BoundedList<PolicyRecord>,
     /// Every start of a drive.
     pub runs: BoundedList<RunRecord>,
     pub iterations: BoundedList<IterationRecord>,
@@ -126,10 +132,26 @@ pub struct History {
     pub landings: BoundedList<LandingRecord>,
     pub timeline: BoundedList<TimelineEntry>,
     pub usage: UsageTables,
+    /// The event that ended the run, if it has ended.
+    pub ended: Option<u64>,
+    /// The plan as it is, as far as landings are kept.
+    plan: BTreeMap<TaskId, Task>,
+    /// A finisher has ended, and what it left has neither landed nor been dropped.
+    finishing: bool,
     /// The iteration that is open, and its task.
     open: Option<(u32, Option<TaskId>)>,
     /// What the attempts that have not ended are about.
     running: BTreeMap<AttemptId, Option<TaskId>>,
+}
+
+/// A policy, and the event from which on it was in force.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyRecord {
+    pub event: u64,
+    pub at: Timestamp,
+    /// What differs from the one before.
+    pub keys: Vec<KeyChange>,
+    pub policy: Policy,
 }
 
 /// A drive that began, and what it was asked.
@@ -249,10 +271,11 @@ pub struct FindingChange {
 pub struct LandingRecord {
     pub event: u64,
     pub at: Timestamp,
-    /// None where no task was at work.
-    pub task: Option<TaskId>,
+    /// As the plan had it then; none where no task was at work.
+    pub task: Option<Task>,
     pub commit: CommitId,
     pub tree: TreeId,
+    pub by_finisher: bool,
 }
 
 /// One event for people.
@@ -292,6 +315,7 @@ struct Moment {
 impl History {
     pub fn new(limits: HistoryLimits) -> Self {
         Self {
+            policies: BoundedList::new(limits.policies),
             runs: BoundedList::new(limits.runs),
             iterations: BoundedList::new(limits.iterations),
             attempts: BoundedList::new(limits.attempts),
@@ -302,6 +326,9 @@ impl History {
             landings: BoundedList::new(limits.landings),
             timeline: BoundedList::new(limits.timeline),
             usage: UsageTables::default(),
+            ended: None,
+            plan: BTreeMap::new(),
+            finishing: false,
             open: None,
             running: BTreeMap::new(),
         }
@@ -334,6 +361,11 @@ impl History {
         self.findings.total
     }
 
+    /// The policy that was in force at this event, if it is kept.
+    pub fn policy_at(&self, event: u64) -> Option<&PolicyRecord> {
+        self.policies.iter().rev().find(|of| of.event <= event)
+    }
+
     /// Every result of a check that is kept, in order.
     pub fn checks(&self) -> impl Iterator<Item = &CheckRecord> {
         self.gates.iter().flat_map(|gate| &gate.results).chain(&self.unjudged)
@@ -342,15 +374,9 @@ impl History {
     #[expect(clippy::wildcard_enum_match_arm, reason = "a history lists some events; the timeline has all")]
     fn event(&mut self, moment: Moment, event: &Event) {
         match event {
-            Event::Run(RunEvent::Started { run, asked }) | Event::Run(RunEvent::Resumed { run, asked }) => {
-                let Moment { event: number, at } = moment;
-                let resumed = matches!(event, Event::Run(RunEvent::Resumed { .. }));
-                self.runs.push(RunRecord { event: number, at, run: *run, resumed, asked: asked.clone() });
-            }
-            Event::Run(RunEvent::Restarted { .. }) => {
-                self.open = None;
-                self.running.clear();
-            }
+            Event::Loop(event) => self.loop_event(moment, event),
+            Event::Run(event) => self.run_event(moment, event),
+            Event::Landing(event) => self.landing_event(moment, event),
             Event::Iteration(IterationEvent::Opened { iteration, task, .. }) => {
                 self.iteration_opened(moment, *iteration, task.as_ref());
             }
@@ -394,18 +420,80 @@ impl History {
                 let waived = FindingChange { why: why.clone(), ..FindingChange::at(moment, Life::Waived) };
                 self.findings.changed(finding, waived);
             }
-            Event::Landing(LandingEvent::Landed { commit, tree }) => self.landings.push(LandingRecord {
-                event: moment.event,
-                at: moment.at,
-                task: self.open.as_ref().and_then(|(_, task)| task.clone()),
-                commit: commit.clone(),
-                tree: tree.clone(),
-            }),
             _ => {}
         }
     }
 
+    fn loop_event(&mut self, moment: Moment, event: &LoopEvent) {
+        match event {
+            LoopEvent::Created(creation) => {
+                self.policy_changed(moment, &[], &creation.policy);
+                let Plan { tasks } = &creation.plan;
+                let order = tasks.iter().map(|task| task.id.clone()).collect();
+                let (removed, changed) = (Vec::new(), Vec::new());
+                self.plan_changed(&PlanRevision { added: tasks.clone(), removed, changed, order });
+            }
+            LoopEvent::PlanChanged(revision) => self.plan_changed(revision),
+            LoopEvent::PolicyChanged(revision) => {
+                self.policy_changed(moment, &revision.keys, &revision.policy);
+            }
+            LoopEvent::RevisionKept(_) => {}
+        }
+    }
+
+    fn policy_changed(&mut self, moment: Moment, keys: &[KeyChange], policy: &Policy) {
+        let Moment { event, at } = moment;
+        self.policies.push(PolicyRecord { event, at, keys: keys.to_vec(), policy: policy.clone() });
+    }
+
+    fn plan_changed(&mut self, revision: &PlanRevision) {
+        if self.landings.keep == Keep::NOTHING {
+            return;
+        }
+        self.plan.retain(|id, _| !revision.removed.contains(id));
+        let changed = revision.changed.iter().map(|changed| &changed.after);
+        self.plan.extend(revision.added.iter().chain(changed).map(|task| (task.id.clone(), task.clone())));
+    }
+
+    fn run_event(&mut self, moment: Moment, event: &RunEvent) {
+        let Moment { event: number, at } = moment;
+        self.ended = None;
+        match event {
+            RunEvent::Started { run, asked } | RunEvent::Resumed { run, asked } => {
+                let resumed = matches!(event, RunEvent::Resumed { .. });
+                self.finishing &= resumed;
+                self.runs.push(RunRecord { event: number, at, run: *run, resumed, asked: asked.clone() });
+            }
+            RunEvent::Restarted { .. } => {
+                self.open = None;
+                self.finishing = false;
+                self.running.clear();
+            }
+            RunEvent::Interrupted { .. } => {}
+            RunEvent::Ended { .. } => self.ended = Some(number),
+        }
+    }
+
+    fn landing_event(&mut self, moment: Moment, event: &LandingEvent) {
+        match event {
+            LandingEvent::Landed { commit, tree } => {
+                let task = self.open.as_ref().and_then(|(_, task)| self.plan.get(task.as_ref()?));
+                self.landings.push(LandingRecord {
+                    event: moment.event,
+                    at: moment.at,
+                    task: task.cloned(),
+                    commit: commit.clone(),
+                    tree: tree.clone(),
+                    by_finisher: std::mem::take(&mut self.finishing),
+                });
+            }
+            LandingEvent::FinishRecorded { .. } => self.finishing = true,
+            LandingEvent::FinishDropped { .. } => self.finishing = false,
+        }
+    }
+
     fn iteration_opened(&mut self, moment: Moment, iteration: u32, task: Option<&TaskId>) {
+        self.finishing = false;
         self.open = Some((iteration, task.cloned()));
         self.iterations.push(IterationRecord {
             event: moment.event,

@@ -46,7 +46,8 @@ pub struct LimitRow {
     pub limit: Limit,
     /// As in section `[loop]` of windlass.toml.
     pub key: &'static str,
-    /// A policy that changed can lower a bound after something was counted.
+    /// Besides the moment at which an attempt is counted towards it ([`reached_by`]): a
+    /// policy that changed can lower a bound after something was counted.
     pub when: &'static [LimitCheck],
     pub outcome: LimitOutcome,
     pub reason: Reason,
@@ -62,11 +63,21 @@ enum Counter {
     Task(fn(&TaskState) -> u32),
 }
 
+/// What a limit counts over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitScope {
+    /// The task at work; nothing is used while there is none.
+    Task,
+    /// The open run.
+    Run,
+    /// The whole life of the loop.
+    Loop,
+}
+
 /// When a limit is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitCheck {
-    /// As soon as an attempt was counted towards it.
-    AttemptCounted,
     /// After an iteration that did not settle its task.
     TaskUnsettled,
     /// Before the next thing to do is chosen.
@@ -149,7 +160,7 @@ pub static LIMITS: [LimitRow; 10] = [
     LimitRow {
         limit: Limit::AgentFailures,
         key: "max_agent_failures",
-        when: &[LimitCheck::AttemptCounted, LimitCheck::Choosing],
+        when: &[LimitCheck::Choosing],
         outcome: LimitOutcome::RunBlocked,
         reason: Reason::AgentFailed,
         counter: Counter::Run(|state| state.run.agent_failures),
@@ -179,7 +190,7 @@ pub static LIMITS: [LimitRow; 10] = [
     LimitRow {
         limit: Limit::Stalls,
         key: "max_stalls",
-        when: &[LimitCheck::AttemptCounted],
+        when: &[],
         outcome: LimitOutcome::RunBlocked,
         reason: Reason::Stalled,
         counter: Counter::Run(|state| state.run.stalls),
@@ -189,7 +200,7 @@ pub static LIMITS: [LimitRow; 10] = [
     LimitRow {
         limit: Limit::Transient,
         key: "max_transient",
-        when: &[LimitCheck::AttemptCounted],
+        when: &[],
         outcome: LimitOutcome::Paused,
         reason: Reason::Transient,
         counter: Counter::Run(|state| state.run.transient),
@@ -201,6 +212,13 @@ pub static LIMITS: [LimitRow; 10] = [
 impl LimitRow {
     pub fn bound(&self, limits: &LoopLimits) -> u32 {
         (self.bound)(limits)
+    }
+
+    pub fn scope(&self) -> LimitScope {
+        match self.counter {
+            Counter::Run(_) => LimitScope::Run,
+            Counter::Task(_) => LimitScope::Task,
+        }
     }
 
     /// None for the limit of a task without the task.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::effect::{Effect, Issued};
 use crate::event::{Decision, Event, Phase, ReviewRecorded, TreeRecorded};
-use crate::finding::Finding;
-use crate::gate::{GateKey, GateSummary};
+use crate::finding::{Finding, Life, Origin};
+use crate::gate::{FailingCheck, GateKey, GateSummary, LastGate};
 use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{Asked, AttemptEnd, Change, Creation};
 use crate::outcome::{Outcome, Reason};
@@ -54,6 +54,8 @@ pub struct State {
     pub short_brief: bool,
     pub head: Head,
     pub baseline: Option<Arc<GateSummary>>,
+    /// Whatever it was for.
+    pub last_gate: Option<LastGate>,
     pub gates: Arc<BTreeMap<GateKey, Arc<GateSummary>>>,
     pub tallies: Arc<Tallies>,
     pub findings: Arc<BTreeMap<FindingId, Finding>>,
@@ -123,6 +125,13 @@ pub struct TaskState {
     pub reviewed: bool,
     pub checked: bool,
     pub work: Arc<Work>,
+}
+
+impl TaskState {
+    /// It entered the loop as done: windlass landed nothing for it, and proves nothing of it.
+    pub fn was_done_before(&self) -> bool {
+        self.status == TaskStatus::Done && self.commit.is_none()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -321,6 +330,17 @@ impl State {
         self.findings.values().filter(|finding| finding.is_open_bug())
     }
 
+    /// The finding that this red check is, if the operator has waived it. Findings
+    /// of a task speak for that task only.
+    pub fn waiver(&self, failing: &FailingCheck, task: Option<&TaskId>) -> Option<&Finding> {
+        let seen = failing.evidence()?;
+        self.findings.values().find(|finding| {
+            finding.life == Life::Waived
+                && finding.task.as_ref() == task
+                && finding.is_same(Origin::Evidence(seen.rule), &seen.path, &seen.words())
+        })
+    }
+
     /// The agent of a role: the one the policy names, or a fallback of it.
     pub fn agent_in_use(&self, role: Role) -> Cow<'_, AgentPolicy> {
         let agent = self.policy().agent_for(role);
@@ -353,7 +373,8 @@ impl State {
 
     /// Names of the checks that judge a task, or the whole.
     pub fn checks_for(&self, task: Option<&TaskId>) -> Vec<String> {
-        self.policy().gate.checks_for(task.and_then(|id| self.task(id)).map(|task| &*task.task))
+        let task = task.and_then(|id| self.task(id)).map(|task| &*task.task);
+        self.policy().gate.checks_for(task)
     }
 
     /// Time that was neither waited nor paused counts as work.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Phase, ReviewRecorded};
 use crate::finding::{Finding, Severity};
-use crate::gate::GateSummary;
+use crate::gate::{GateSummary, Purpose};
 use crate::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{MissedLevel, Role, SandboxLevel};
@@ -19,13 +19,13 @@ use crate::verdict::Verdict;
 
 mod limit;
 
-pub use limit::{LimitScope, LimitUnit, LimitView};
+pub use limit::{LimitUnit, LimitView};
 
 /// The version of this shape. It changes when a field changes its meaning.
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 2;
+pub const FOLD_VERSION: u32 = 3;
 
 /// How many open findings a View lists.
 pub const LISTED_FINDINGS: usize = 50;
@@ -59,15 +59,17 @@ pub struct View {
     /// Better levels that were wanted and do not hold on the machine.
     #[serde(default)]
     pub sandbox_missed: Vec<MissedLevel>,
-    /// No check proves what is done.
+    /// Something was done by windlass that no check proves.
     pub unchecked: bool,
-    /// Something is done that no reviewer accepted.
+    /// Something was done by windlass that no reviewer accepted.
     pub unreviewed: bool,
     pub active_task: Option<TaskId>,
     /// The attempt that has started and has not ended.
     pub attempt: Option<AttemptView>,
-    /// The last gate of the task at work.
+    /// The last gate, whatever it was for; it stays after the iteration and the run.
     pub gate: Option<GateView>,
+    /// The last gate on the base, before there was any work.
+    pub baseline: Option<GateView>,
     /// The last gate of the whole.
     pub final_gate: Option<GateView>,
     pub tasks: Vec<TaskView>,
@@ -120,10 +122,13 @@ impl Status {
     }
 }
 
-/// Whether a process drives the loop at this moment. The log cannot know.
+/// Whether a process drives the loop at this moment, and what is seen of it. The log cannot know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    Alive,
+    Alive {
+        /// Of the attempt that runs.
+        last_activity: Option<Timestamp>,
+    },
     Gone,
 }
 
@@ -149,6 +154,8 @@ pub struct TaskView {
     pub detail: String,
     pub depends_on: Vec<TaskId>,
     pub commit: Option<CommitId>,
+    /// It entered the loop as done: windlass proves nothing of it.
+    pub done_before: bool,
     pub reviewed: bool,
     pub checked: bool,
 }
@@ -171,10 +178,16 @@ pub struct AttemptView {
     pub agent: String,
     pub task: Option<TaskId>,
     pub started_at: Timestamp,
+    /// When it was last seen to print something new or to compute, to within seconds. None as long as
+    /// nothing was seen, and where the policy does not limit its silence.
+    pub last_activity: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GateView {
+    pub purpose: Purpose,
+    /// None for the whole.
+    pub task: Option<TaskId>,
     pub passed: bool,
     pub checks: Vec<CheckView>,
 }
@@ -239,8 +252,8 @@ impl View {
     pub fn of(state: &State) -> Self {
         let creation = &state.creation;
         let policy = state.policy();
-        let done: Vec<&TaskState> =
-            state.tasks.iter().filter(|task| task.status == TaskStatus::Done).collect();
+        let by_windlass = |task: &&TaskState| task.status == TaskStatus::Done && !task.was_done_before();
+        let done: Vec<&TaskState> = state.tasks.iter().filter(by_windlass).collect();
         let agent = |role: Role| {
             let agent = state.agent_in_use(role);
             (role, AgentView { adapter: agent.adapter.clone(), model: agent.model.clone() })
@@ -270,8 +283,12 @@ impl View {
             unreviewed: done.iter().any(|task| !task.reviewed),
             active_task: state.current.as_ref().and_then(|current| current.task.clone()),
             attempt: attempt_view(state),
-            gate: state.current.as_ref().and_then(|_| state.current_work().gate.as_deref()).map(gate_view),
-            final_gate: state.whole.gate.as_deref().map(gate_view),
+            gate: state.last_gate.as_ref().map(|last| {
+                let task = last.task.clone();
+                GateView { task, ..gate_view(last.purpose, &last.summary) }
+            }),
+            baseline: state.baseline.as_deref().map(|gate| gate_view(Purpose::Baseline, gate)),
+            final_gate: state.whole.gate.as_deref().map(|gate| gate_view(Purpose::Final, gate)),
             tasks: state.tasks.iter().map(task_view).collect(),
             reviews: state.reviews,
             last_review: state.last_review.as_deref().map(review_view),
@@ -315,10 +332,14 @@ impl View {
     /// Running and waiting need a living owner.
     pub fn seen_with(mut self, owner: Owner) -> Self {
         let needs_owner = matches!(self.status, Status::Running | Status::Waiting);
-        if owner == Owner::Gone {
-            self.attempt = None;
-            if needs_owner {
-                self.status = Status::Interrupted;
+        match (owner, &mut self.attempt) {
+            (Owner::Alive { last_activity }, Some(attempt)) => attempt.last_activity = last_activity,
+            (Owner::Alive { .. }, None) => {}
+            (Owner::Gone, attempt) => {
+                *attempt = None;
+                if needs_owner {
+                    self.status = Status::Interrupted;
+                }
             }
         }
         self
@@ -387,6 +408,7 @@ fn task_view(task: &TaskState) -> TaskView {
         detail: task.words.clone(),
         depends_on: task.task.depends_on.clone(),
         commit: task.commit.clone(),
+        done_before: task.was_done_before(),
         reviewed: task.reviewed,
         checked: task.checked,
     }
@@ -410,11 +432,12 @@ fn attempt_view(state: &State) -> Option<AttemptView> {
         agent: state.agent_in_use(attempt.role).adapter.clone(),
         task: attempt.task.clone(),
         started_at: attempt.started_at,
+        last_activity: None,
     })
 }
 
 /// A check that is repeated, or run again, is listed once.
-fn gate_view(gate: &GateSummary) -> GateView {
+fn gate_view(purpose: Purpose, gate: &GateSummary) -> GateView {
     let mut checks: Vec<CheckView> = Vec::new();
     let ran = gate.exits.iter().map(|(check, _)| check);
     for check in ran.chain(gate.failing.iter().map(|failing| &failing.check)) {
@@ -429,7 +452,7 @@ fn gate_view(gate: &GateSummary) -> GateView {
             ending: failing.map_or_else(|| "exit code 0".to_owned(), |failing| failing.reason.words()),
         });
     }
-    GateView { passed: gate.passed, checks }
+    GateView { purpose, task: None, passed: gate.passed, checks }
 }
 
 fn open_findings(state: &State) -> Vec<FindingView> {

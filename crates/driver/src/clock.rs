@@ -33,7 +33,11 @@ impl Default for Clock {
 }
 
 pub fn wall() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    timestamp(SystemTime::now())
+}
+
+pub fn timestamp(time: SystemTime) -> Timestamp {
+    let since = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
     Timestamp(i64::try_from(since).unwrap_or(i64::MAX))
 }
 

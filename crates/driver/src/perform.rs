@@ -40,6 +40,7 @@ use crate::safeguards::{Machine, Safeguards};
 use crate::surroundings::Surroundings;
 use crate::weaken::Defence;
 pub use background_removal::BackgroundRemoval;
+pub use call::last_activity;
 
 /// Everything an effect may need, shared with the thread that performs it.
 pub struct EffectResources {

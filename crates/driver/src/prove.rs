@@ -4,7 +4,9 @@
 
 mod history;
 mod judged;
+mod protection;
 mod rerun;
+mod rules;
 mod steps;
 
 use std::path::PathBuf;
@@ -16,9 +18,10 @@ use windlass_core::gate::Control;
 use windlass_core::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
 use windlass_core::outcome::Outcome;
 use windlass_core::policy::ProvenSandbox;
+use windlass_core::revision::KeyChange;
 use windlass_core::state::TaskStatus;
 use windlass_core::tally::Tally;
-use windlass_core::time::Millis;
+use windlass_core::time::{Millis, Timestamp};
 use windlass_core::verdict::Verdict;
 use windlass_store::{ReadStore, VaultDir};
 use windlass_workspace::{Repository, Vault};
@@ -62,6 +65,8 @@ pub enum StepName {
     Log,
     /// The run ended completed.
     Outcome,
+    /// By which policy it was judged, and since when. It always holds: a change is told, not a fault.
+    Policy,
     /// The base is in the vault and in the repository, with its tree.
     Base,
     /// The landed commit is whole in the vault and leads back to the base.
@@ -72,9 +77,9 @@ pub enum StepName {
     Gate,
     /// What the checks printed is what was recorded.
     Outputs,
-    /// Every task was green on the tree it landed.
+    /// Every task was green on the tree it landed, but for those that were done before.
     Tasks,
-    /// Protected paths are as in the base.
+    /// Nothing that landed changed a path that was protected then.
     Protected,
     /// No bug is open.
     Findings,
@@ -89,6 +94,7 @@ impl StepName {
         match self {
             Self::Log => "log",
             Self::Outcome => "outcome",
+            Self::Policy => "policy",
             Self::Base => "base",
             Self::Commits => "commits",
             Self::Branch => "branch",
@@ -114,6 +120,9 @@ pub struct CompletionRecord {
     /// None until something landed.
     pub landed: Option<Point>,
     pub branch: String,
+    /// The policies of the loop, in order: that of its creation, and each that took its place.
+    pub policies: Vec<PolicyProof>,
+    /// The gate that judged the landed tree.
     pub gate: Gate,
     /// The last results of the final checks, on the landed tree.
     pub checks: Vec<Check>,
@@ -133,6 +142,19 @@ pub struct CompletionRecord {
 pub struct Point {
     pub commit: CommitId,
     pub tree: TreeId,
+}
+
+/// A policy, and since when it was in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PolicyProof {
+    /// The number of its event in `windlass log`.
+    pub event: u64,
+    pub at: Timestamp,
+    /// What the operator changed.
+    pub keys: Vec<KeyChange>,
+    /// What judged before and does so no longer, in words.
+    pub dropped: Vec<String>,
+    pub gate: Gate,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -182,12 +204,16 @@ pub struct TaskProof {
     pub id: TaskId,
     pub title: String,
     pub status: TaskStatus,
+    /// It entered the loop as done: nothing of it is proven.
+    pub done_before: bool,
     /// The operator's reason, where it was waived.
     pub why: String,
     pub commit: Option<CommitId>,
     pub tree: Option<TreeId>,
     pub checked: bool,
     pub reviewed: bool,
+    /// The hash of the gate that judged it; none where nothing did.
+    pub gate: Option<String>,
     pub checks: Vec<Check>,
 }
 
@@ -195,7 +221,7 @@ pub struct TaskProof {
 pub struct Protected {
     /// BLAKE3 over the lines `<mode> <blob> <path>` of `files`.
     pub hash: String,
-    /// The base's protected files that no task may change.
+    /// The base's files that were protected to the end, and are in the landed tree as they were.
     pub files: Vec<ProtectedFile>,
 }
 
@@ -289,7 +315,7 @@ pub fn prove(reader: &dyn ReadStore, request: &ProofRequest) -> Result<Proof, Pr
     let Repositories { repository, vault, .. } =
         Repositories::open(&request.surroundings, &request.project, &request.vault)?;
     let sources = ProofSources { history: &history, reader, vault: &vault, repository: &repository };
-    let protected = steps::protected_files(&sources);
+    let protected = protection::protected_files(&sources);
     let mut steps = steps::check_all(&sources, protected.as_ref().map_err(String::as_str));
     let record = history.record(&vault, protected.unwrap_or_default());
     let rerun = match request.rerun {

@@ -16,7 +16,7 @@ use windlass_core::id::LoopName;
 use windlass_core::plain::{escaped, plain, plain_line};
 use windlass_core::time::Timestamp;
 use windlass_core::view::{Status, TaskView, View};
-use windlass_store::trail::{Growth, Trail, TrailError};
+use windlass_store::trail::{Growth, NewTrailFile, Trail, TrailError};
 use windlass_store::{HistoryError, ReadLog, StoreError, fold_with};
 
 use crate::clock;
@@ -217,7 +217,11 @@ fn summary(view: &View) -> String {
 fn task_line(task: &TaskView) -> String {
     let status = serde_json::to_value(task.status).ok();
     let status = status.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
-    let why = task.reason.map_or_else(String::new, |reason| format!(" ({})", reason.name()));
+    let why = match task.reason {
+        Some(reason) => format!(" ({})", reason.name()),
+        None if task.done_before => " (before windlass came, not proven)".to_owned(),
+        None => String::new(),
+    };
     format!("  {status}{why}  {}  {}", plain_line(task.id.as_str()), plain_line(&task.title))
 }
 
@@ -387,26 +391,38 @@ impl TrailWriter {
 
     fn rebuild(&mut self, log: &dyn ReadLog, name: &LoopName) -> Result<(), ExportError> {
         let Some(trail) = &self.trail else { return Ok(()) };
-        let mut whole: BTreeMap<&'static str, String> =
-            LINE_FILES.iter().map(|name| (*name, String::new())).collect();
-        let mut files: BTreeMap<String, String> = BTreeMap::new();
+        let begun = LINE_FILES.iter().map(|name| Ok((*name, trail.begin(name)?)));
+        let mut lines: BTreeMap<&'static str, NewTrailFile> = begun.collect::<Result<_, TrailError>>()?;
+        // Each iteration has a page of its own; the others hold what was written last.
+        let mut last: BTreeMap<String, String> = BTreeMap::new();
+        let mut put = |pages: Pages| -> Result<(), TrailError> {
+            for (name, text) in joined(pages.lines) {
+                lines.get_mut(name).map_or(Ok(()), |file| file.add(text.as_bytes()))?;
+            }
+            for (name, text) in pages.files.into_iter().chain(pages.standing) {
+                match name.starts_with("iterations/") {
+                    true => trail.write(&name, text.as_bytes())?,
+                    false => drop(last.insert(name, text)),
+                }
+            }
+            Ok(())
+        };
+        let mut written = Ok(());
         let renderer = &mut self.renderer;
         let state = fold_with(log, name, |state, _, decision| {
             let pages = renderer.write(&View::of(state), decision);
-            for (name, lines) in joined(pages.lines) {
-                whole.entry(name).or_default().push_str(&lines);
+            if written.is_ok() {
+                written = put(pages);
             }
-            files.extend(pages.files);
-            files.extend(pages.standing);
         })?;
+        written?;
         let mut pages = Pages::default();
         self.renderer.rewrite(&mut pages, &View::of(&state));
-        files.extend(pages.files);
-        files.extend(pages.standing);
-        for (name, text) in whole {
-            self.lengths.insert(name, trail.rebuild(name, [text])?);
+        put(pages)?;
+        for (name, file) in lines {
+            self.lengths.insert(name, file.finish()?);
         }
-        for (name, text) in files {
+        for (name, text) in last {
             trail.write(&name, text.as_bytes())?;
         }
         let names: Vec<LoopName> = log.loops()?.into_iter().map(|row| row.name).collect();

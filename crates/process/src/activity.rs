@@ -120,6 +120,11 @@ impl Activity {
         }
     }
 
+    /// When it last did something.
+    pub fn last(&self) -> Instant {
+        self.last
+    }
+
     /// Between two samples.
     pub fn pause(&self) -> Duration {
         (self.silence / 20).clamp(SHORTEST_PAUSE, LONGEST_PAUSE).min(self.silence)

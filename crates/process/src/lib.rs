@@ -47,7 +47,7 @@ pub use container::{
 };
 pub use finished::{Capture, Containment, Finished, ProgramExit};
 pub use program::{Program, ProgramLimits, ThrowawayTree, remove_tree};
-pub use record::{ATTEMPT_VARIABLE, clear_attempt};
+pub use record::{ATTEMPT_VARIABLE, clear_attempt, last_activity};
 pub use recover::{EndedAttempt, LeftoverEnd, Leftovers, LeftoversError, end_leftovers};
 pub use resources::Trip;
 pub use running::{Canceller, RunningProgram};

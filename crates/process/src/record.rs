@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +72,7 @@ impl ProcessRecord {
 }
 
 /// The warden's own files.
-const OWN: [&str; 5] = ["lock", "stdout", "stderr", "warden.log", "refusals"];
+const OWN: [&str; 6] = ["lock", "stdout", "stderr", "warden.log", "refusals", "activity"];
 
 /// Makes `dir` ready for an attempt, and leaves nothing of the last one in it. The warden's own files stay,
 /// emptied: a file system that has just deleted many files is slow to make new ones.
@@ -120,6 +121,17 @@ pub fn stdout_path(dir: &Path) -> PathBuf {
 
 pub fn stderr_path(dir: &Path) -> PathBuf {
     dir.join("stderr")
+}
+
+/// Its time is the moment at which the program was last seen to do something.
+pub fn activity_path(dir: &Path) -> PathBuf {
+    dir.join("activity")
+}
+
+/// When the program of an attempt was last seen to do something. `None`: nothing was seen yet, or nobody looks,
+/// because its silence is not limited. The directory may still have the time of the attempt before.
+pub fn last_activity(dir: &Path) -> Option<SystemTime> {
+    std::fs::symlink_metadata(activity_path(dir)).and_then(|file| file.modified()).ok()
 }
 
 /// What the program's proxy refused, a line each.

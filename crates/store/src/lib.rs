@@ -45,7 +45,7 @@ pub use log::{Append, AppendError, Appended, Log, LogHead, LoopRow, ReadLog, Rec
 pub use memory::MemoryStore;
 pub use refusal::Refusal;
 pub use sqlite::{OpenError, check, open, open_read};
-pub use trail::{Growth, Trail, TrailError};
+pub use trail::{Growth, NewTrailFile, Trail, TrailError};
 
 /// Everything a surface that only shows needs of a vault.
 pub trait ReadStore: ReadLog + ReadBlobs + ReadLeases {}

@@ -70,7 +70,8 @@ impl Trail {
 
     /// Replaces a file whole. `name` may be in one directory below: `iterations/0001.md`.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), TrailError> {
-        self.rebuild(name, [bytes]).map(|_| ())
+        let (dir, file_name) = self.place(name)?;
+        dir.replace(file_name, bytes).map(|_| ())
     }
 
     /// Adds lines to the end of a file, if it is as long as the writer left it.
@@ -79,19 +80,15 @@ impl Trail {
         dir.append(file_name, expected, lines)
     }
 
-    /// Replaces a file by these pieces; says how long it is.
-    pub fn rebuild<P: AsRef<[u8]>>(
-        &self,
-        name: &str,
-        pieces: impl IntoIterator<Item = P>,
-    ) -> Result<u64, TrailError> {
+    /// Begins a file that is to replace the one of this name, piece by piece.
+    pub fn begin(&self, name: &str) -> Result<NewTrailFile, TrailError> {
         let (dir, file_name) = self.place(name)?;
-        dir.replace(file_name, pieces)
+        dir.begin(file_name)
     }
 
     /// Replaces `registry.json`, the list of the project's loops.
     pub fn write_registry(&self, bytes: &[u8]) -> Result<(), TrailError> {
-        self.root.replace("registry.json", [bytes]).map(|_| ())
+        self.root.replace("registry.json", bytes).map(|_| ())
     }
 
     fn place<'a>(&self, name: &'a str) -> Result<(Dir, &'a str), TrailError> {
@@ -101,6 +98,39 @@ impl Trail {
             Some((below, file)) if legal(below) && legal(file) => Ok((self.own.enter(below)?, file)),
             None | Some(_) => Err(TrailError::BadName(name.to_owned())),
         }
+    }
+}
+
+/// A file in the making. It takes its name when it is whole; one that is not finished leaves nothing.
+#[derive(Debug)]
+pub struct NewTrailFile {
+    dir: Dir,
+    name: String,
+    temp: String,
+    out: BufWriter<File>,
+    length: u64,
+}
+
+impl NewTrailFile {
+    pub fn add(&mut self, bytes: &[u8]) -> Result<(), TrailError> {
+        self.length += bytes.len() as u64;
+        self.out.write_all(bytes).map_err(|source| self.dir.failed(&self.name, source))
+    }
+
+    /// Says how long it is.
+    pub fn finish(mut self) -> Result<u64, TrailError> {
+        let flushed = self.out.flush();
+        let named = flushed.and_then(|()| {
+            rustix::fs::renameat(&self.dir.fd, &self.temp, &self.dir.fd, &self.name).map_err(io::Error::from)
+        });
+        named.map(|()| self.length).map_err(|source| self.dir.failed(&self.name, source))
+    }
+}
+
+impl Drop for NewTrailFile {
+    /// Once it has its name there is no such file.
+    fn drop(&mut self) {
+        let _ = rustix::fs::unlinkat(&self.dir.fd, &self.temp, AtFlags::empty());
     }
 }
 
@@ -136,45 +166,29 @@ impl Dir {
         }
     }
 
-    fn replace<P: AsRef<[u8]>>(
-        &self,
-        name: &str,
-        pieces: impl IntoIterator<Item = P>,
-    ) -> Result<u64, TrailError> {
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<u64, TrailError> {
+        let mut file = self.begin(name)?;
+        file.add(bytes)?;
+        file.finish()
+    }
+
+    fn begin(&self, name: &str) -> Result<NewTrailFile, TrailError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         if let Some(obstacle) = self.obstacle(name, FileType::RegularFile)? {
             return Err(obstacle);
         }
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
         let temp = format!(".tmp-{}-{serial}", std::process::id());
-        let replaced = self.write_new(&temp, pieces).and_then(|length| {
-            rustix::fs::renameat(&self.fd, &temp, &self.fd, name)?;
-            Ok(length)
-        });
-        replaced.map_err(|source| {
-            // What matters is why it failed; the temporary file is worthless.
-            let _ = rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty());
-            self.failed(name, source)
-        })
-    }
-
-    fn write_new<P: AsRef<[u8]>>(&self, temp: &str, pieces: impl IntoIterator<Item = P>) -> io::Result<u64> {
         // A process of the same number may have left one behind.
-        match rustix::fs::unlinkat(&self.fd, temp, AtFlags::empty()) {
+        match rustix::fs::unlinkat(&self.fd, &temp, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(errno.into()),
+            Err(errno) => return Err(self.failed(name, errno.into())),
         }
         let flags = FILE_FLAGS | OFlags::CREATE | OFlags::EXCL;
-        let file = File::from(rustix::fs::openat(&self.fd, temp, flags, Mode::from(0o666))?);
-        let mut out = BufWriter::new(file);
-        let mut length = 0;
-        for piece in pieces {
-            let piece = piece.as_ref();
-            out.write_all(piece)?;
-            length += piece.len() as u64;
-        }
-        out.flush()?;
-        Ok(length)
+        let opened = rustix::fs::openat(&self.fd, &temp, flags, Mode::from(0o666));
+        let file = File::from(opened.map_err(|errno| self.failed(name, errno.into()))?);
+        let (dir, name) = (self.clone(), name.to_owned());
+        Ok(NewTrailFile { dir, name, temp, out: BufWriter::new(file), length: 0 })
     }
 
     fn append(&self, name: &str, expected: u64, lines: &[u8]) -> Result<Growth, TrailError> {
@@ -258,7 +272,13 @@ mod tests {
         fs::write(&file, "edited").unwrap();
         fs::hard_link(&file, temp.path().join("second")).unwrap();
         assert_eq!(add(6, b"{}\n"), Growth::Stale { length: 6 });
-        assert_eq!(trail.rebuild("events.jsonl", ["{}\n", "[]\n"]).unwrap(), 6);
+        let mut whole = trail.begin("events.jsonl").unwrap();
+        whole.add(b"{}\n").unwrap();
+        drop(trail.begin("events.jsonl").unwrap());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "edited", "a reader never sees half of a file");
+        whole.add(b"[]\n").unwrap();
+        assert_eq!(whole.finish().unwrap(), 6);
+        assert_eq!(fs::read_dir(trail.path()).unwrap().count(), 1, "no temporary file is left");
         assert_eq!(add(6, b"1\n"), Growth::Grown { length: 8 });
         assert_eq!(fs::read_to_string(file).unwrap(), "{}\n[]\n1\n");
         assert_eq!(fs::read_to_string(temp.path().join("second")).unwrap(), "edited");

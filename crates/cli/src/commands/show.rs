@@ -3,7 +3,7 @@
 use serde_json::json;
 use windlass_app::StoredLoop;
 use windlass_core::finding::Finding;
-use windlass_core::history::{AttemptRecord, History, HistoryLimits, Keep};
+use windlass_core::history::{AttemptRecord, HistoryLimits, Keep};
 use windlass_core::id::{BlobId, FindingId};
 use windlass_core::summary::Summary;
 
@@ -26,14 +26,13 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     };
-    let limits = HistoryLimits { timeline: Keep::NOTHING, ..HistoryLimits::ALL };
-    let history = row.history(limits)?;
     if let Some(number) = item.strip_prefix("attempt:") {
-        return attempt(&row, &history, number, asked.json);
+        return attempt(&row, number, asked.json);
     }
     if let Some(number) = item.strip_prefix("check:") {
-        return check(&row, &history, number, asked.json);
+        return check(&row, number, asked.json);
     }
+    let history = row.history(HistoryLimits { findings: Keep::All, ..HistoryLimits::NOTHING })?;
     if let Some(found) = history.finding(&FindingId::new(item)) {
         if asked.json {
             print_json::print(&found.finding);
@@ -75,9 +74,9 @@ pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-fn attempt(row: &StoredLoop, history: &History, number: &str, as_json: bool) -> Result<Exit, Failure> {
-    let mut finished = history.attempts.iter().filter(|attempt| attempt.ended_at.is_some());
-    let found = finished.find(|attempt| attempt.attempt.to_string() == number);
+fn attempt(row: &StoredLoop, number: &str, as_json: bool) -> Result<Exit, Failure> {
+    let is_it = |of: &AttemptRecord| of.attempt.to_string() == number;
+    let found = row.attempts().find(|read| read.as_ref().map_or(true, is_it)).transpose()?;
     let found = found.ok_or_else(|| Failure::usage(format!("there is no finished attempt {number}")))?;
     let read = |id: &Option<BlobId>| id.as_ref().map(|id| row.text(id)).transpose();
     let (brief, transcript) = (read(&found.brief)?, read(&found.transcript)?);
@@ -86,7 +85,7 @@ fn attempt(row: &StoredLoop, history: &History, number: &str, as_json: bool) -> 
         return Ok(Exit::Done);
     }
     say!("attempt {}  {}  {}  {}", found.attempt, found.role, found.agent, found.end);
-    say_summary(found);
+    say_summary(&found);
     for (title, body) in [("brief", brief), ("transcript", transcript)] {
         say!("\n---- {title} ----");
         for line in body.unwrap_or_default().lines() {
@@ -112,8 +111,8 @@ fn say_summary(found: &AttemptRecord) {
     }
 }
 
-fn check(row: &StoredLoop, history: &History, number: &str, as_json: bool) -> Result<Exit, Failure> {
-    let found = history.checks().find(|check| check.event.to_string() == number).ok_or_else(|| {
+fn check(row: &StoredLoop, number: &str, as_json: bool) -> Result<Exit, Failure> {
+    let found = number.parse().map_or(Ok(None), |event| row.check(event))?.ok_or_else(|| {
         Failure::usage(format!("there is no check result {number}"))
             .hint("`windlass log` numbers them by event")
     })?;

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use windlass_app::StoredLoop;
-use windlass_core::history::{HistoryLimits, Keep, UsageTables};
+use windlass_core::history::{HistoryLimits, UsageTables};
+use windlass_core::plain::escaped;
 use windlass_core::usage::{Usage, UsageSum};
 
 use crate::args::LoopArgs;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail};
 use crate::place::Locations;
 use crate::show::json as print_json;
-use crate::show::out::say;
+use crate::show::out::{PagedOutput, say};
 use crate::show::view;
 
 pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
@@ -25,17 +26,13 @@ pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
     }
     let row = place.find(asked.name.as_deref())?;
     let seen = row.view()?;
-    let limits = HistoryLimits { attempts: Keep::All, ..HistoryLimits::NOTHING };
-    let history = row.history(limits)?;
-    let attempts: Vec<_> = history.attempts.iter().filter(|attempt| attempt.ended_at.is_some()).collect();
-    let tables = tables(&history.usage);
+    let tables = tables(&row.history(HistoryLimits::NOTHING)?.usage);
     if asked.json {
-        let mut printed = json!({ "loop": row.name, "total": seen.usage, "attempts": attempts });
+        let mut sums = json!({ "loop": row.name, "total": seen.usage });
         for (name, table) in tables {
-            printed[name] = json!(table);
+            sums[name] = json!(table);
         }
-        print_json::print(&printed);
-        return Ok(Exit::Done);
+        return with_attempts(&sums, &row);
     }
     say!("{}: {}", row.name, view::usage(&seen.usage));
     for (name, table) in tables {
@@ -43,10 +40,28 @@ pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
         print(&table);
     }
     say!("\nby attempt");
-    for attempt in attempts {
+    for attempt in row.attempts() {
+        let attempt = attempt?;
         let used = attempt.usage.as_ref().map_or_else(|| "unknown".to_owned(), buckets);
         say!("  {:<4} {:<9} {used}", attempt.attempt.0, attempt.role.name());
     }
+    Ok(Exit::Done)
+}
+
+/// One object; its last field is the list of attempts, which is printed as it is read.
+fn with_attempts(sums: &Value, row: &StoredLoop) -> Result<Exit, Failure> {
+    let mut out = PagedOutput::new();
+    let sums = sums.to_string();
+    let open = sums.strip_suffix('}').unwrap_or(&sums);
+    out.machine_line(&format!("{},\"attempts\":[", escaped(open))).or_error()?;
+    let mut comma = "";
+    for attempt in row.attempts() {
+        let text = json!(attempt?).to_string();
+        out.machine_line(&format!("{comma}{}", escaped(&text))).or_error()?;
+        comma = ",";
+    }
+    out.machine_line("]}").or_error()?;
+    out.finish().or_error()?;
     Ok(Exit::Done)
 }
 

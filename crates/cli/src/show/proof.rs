@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use windlass_app::prove::{Check, CompletionRecord, Proof, ReviewProof, Step, TaskProof, WaivedFinding};
+use windlass_app::prove::{
+    Check, CompletionRecord, PolicyProof, Proof, ReviewProof, Step, TaskProof, WaivedFinding,
+};
 use windlass_core::state::TaskStatus;
 use windlass_core::tally::{Comparison, Counts, Earlier, Tally};
 use windlass_core::verdict::Verdict;
@@ -72,7 +74,8 @@ fn evidence(page: &mut String, record: &CompletionRecord) {
         }
     };
     section("checks on the landed tree", record.checks.iter().flat_map(check).collect());
-    section("tasks", record.tasks.iter().flat_map(task).collect());
+    section("policy changes", record.policies.iter().skip(1).flat_map(policy_change).collect());
+    section("tasks", record.tasks.iter().flat_map(|of| task(of, record)).collect());
     section("reviews", record.reviews.iter().map(review).collect());
     section("waived findings", record.waived.iter().flat_map(waived).collect());
 }
@@ -162,7 +165,11 @@ fn reason(why: &str) -> Option<String> {
     (!why.is_empty()).then(|| below(&format!("waived: {why}")))
 }
 
-fn task(task: &TaskProof) -> Vec<String> {
+fn task(task: &TaskProof, record: &CompletionRecord) -> Vec<String> {
+    if task.done_before {
+        let line = format!("{:<9} before windlass came, not proven  {}  {}", "done", task.id, task.title);
+        return vec![line];
+    }
     let status = match task.status {
         TaskStatus::Pending => "pending",
         TaskStatus::Active => "active",
@@ -181,7 +188,17 @@ fn task(task: &TaskProof) -> Vec<String> {
             .map(|words| below(&format!("{}: {words}", check.check)))
             .collect::<Vec<_>>()
     };
-    std::iter::once(line).chain(reason(&task.why)).chain(task.checks.iter().flat_map(special)).collect()
+    let other_gate = task.gate.as_ref().filter(|gate| **gate != record.gate.hash);
+    let other_gate = other_gate.map(|gate| below(&format!("judged by another gate, {}", short(gate))));
+    let more = other_gate.into_iter().chain(task.checks.iter().flat_map(special));
+    std::iter::once(line).chain(reason(&task.why)).chain(more).collect()
+}
+
+fn policy_change(policy: &PolicyProof) -> Vec<String> {
+    let line = format!("event {:<4} {}  gate {}", policy.event, policy.at, short(&policy.gate.hash));
+    let keys = policy.keys.iter().map(|of| below(&format!("{}: {} to {}", of.key, of.before, of.after)));
+    let dropped = policy.dropped.iter().map(|what| below(what));
+    std::iter::once(line).chain(keys).chain(dropped).collect()
 }
 
 fn review(review: &ReviewProof) -> String {

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use windlass_core::finding::Finding;
+use windlass_core::gate::Purpose;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
-use windlass_core::view::{Status, TaskView, UsageView, View};
+use windlass_core::view::{GateView, Status, TaskView, UsageView, View};
 
-use super::text::{Colour, clean_lines, fit, paint, width};
+use super::text::{Colour, clean_lines, clock, fit, paint, width};
 
 /// Everything a person asks about one loop, and what to type next.
 pub fn status(view: &View) -> String {
@@ -186,13 +187,39 @@ fn notes(view: &View) -> Vec<String> {
     if let Some(waiting) = &view.waiting {
         notes.push(format!("{:<10}until {} ({})", "waiting", waiting.until, waiting.why.name()));
     }
+    let red = |gate: &&GateView| !gate.passed && gate.purpose != Purpose::Baseline;
+    notes.extend(view.gate.as_ref().filter(red).map(red_gate));
+    if let Some(attempt) = &view.attempt {
+        let seen =
+            attempt.last_activity.map_or_else(String::new, |at| format!(", last active {}", clock(at)));
+        let since = clock(attempt.started_at);
+        notes.push(format!("{:<10}{} {}, since {since}{seen}", "attempt", attempt.id, attempt.role));
+    }
     if view.unchecked {
-        notes.push(format!("{:<10}no check proves what is done", "unchecked"));
+        notes.push(format!("{:<10}{}", "unchecked", unchecked(view)));
     }
     for item in &view.pending {
         notes.push(format!("{:<10}{item}", "pending"));
     }
     notes
+}
+
+fn red_gate(gate: &GateView) -> String {
+    let whose = gate.task.as_ref().map_or(gate.purpose.name(), |task| task.as_str());
+    let red = gate.checks.iter().filter(|check| !check.passed);
+    let red: Vec<String> = red.map(|check| format!("{}: {}", check.check, check.ending)).collect();
+    format!("{:<10}red ({whose}), {}", "gate", red.join(", "))
+}
+
+/// Where some of the work is proven, only the rest is named.
+fn unchecked(view: &View) -> String {
+    let done = || view.tasks.iter().filter(|task| task.status == TaskStatus::Done && !task.done_before);
+    let names: Vec<&str> = done().filter(|task| !task.checked).map(|task| task.id.as_str()).collect();
+    match names.len() {
+        all if all == done().count() => "no check proves what is done".to_owned(),
+        0 => "the gate has no check".to_owned(),
+        _ => format!("no check proves {}", names.join(", ")),
+    }
 }
 
 fn task_lines(task: &TaskView, width: usize) -> String {
@@ -215,6 +242,9 @@ fn task_lines(task: &TaskView, width: usize) -> String {
         Some(reason) => format!("{}: {}", reason.name(), task.detail),
         None => task.detail.clone(),
     };
+    if task.done_before {
+        text.push_str("            before windlass came, not proven\n");
+    }
     if !why.is_empty() {
         let _ = writeln!(text, "            {}", fit(&why, width.saturating_sub(12)));
     }

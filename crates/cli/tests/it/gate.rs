@@ -36,6 +36,15 @@ fn checks_run_in_order_and_all_are_told() {
         Setup::new("echo $n >>answer.txt\ncomplete").checks(checks).limits("max_task_failures = 1").ready();
     let seen = case.run();
     seen.blocked("failing");
+    let gate = &seen.view["gate"];
+    assert_eq!(
+        (&gate["purpose"], &gate["task"], &gate["passed"]),
+        (&"task".into(), &"answer".into(), &false.into())
+    );
+    assert_eq!(gate["checks"][0]["ending"], "exit code 3", "it stays after the end: {gate:#}");
+    assert_eq!(seen.view["baseline"]["checks"].as_array().map(Vec::len), Some(2));
+    let page = case.windlass(&["status", LOOP]).expect_code(0);
+    assert!(page.stdout.contains("red (answer), first: exit code 3"), "{page}");
     let told: Vec<_> =
         seen.log.of("check_finished").into_iter().filter(|line| line["purpose"] == "task").collect();
     let told: Vec<_> = told

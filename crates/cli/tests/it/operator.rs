@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use windlass_testkit::poll;
+
 use crate::case::{LONG, LOOP, RUN, Setup};
 
 /// Waits in its first turn until it is let go; honest from the second on.
@@ -157,4 +159,24 @@ fn json_of_a_run_is_the_view() {
     let told = ran.json();
     crate::shape::check(&told);
     assert_eq!(told, case.status());
+}
+
+#[test]
+fn status_says_when_the_attempt_was_last_active() {
+    let words =
+        "for w in ant bee cat dog elk fox gnu hen ibex jay kite lark; do echo $w; sleep 0.2; done\nhold";
+    let case = Setup::new(&format!("{words}\necho 42 >answer.txt\ncomplete"))
+        .agent_keys("silence = \"20s\"")
+        .ready();
+    let running = case.start_until("author", 1);
+    let active = || case.status()["attempt"]["last_activity"].is_string();
+    assert!(poll::until(LONG, active), "{:#}", case.status());
+    let attempt = case.status()["attempt"].clone();
+    assert!(attempt["last_activity"].as_str() > attempt["started_at"].as_str(), "{attempt:#}");
+    let page = case.windlass(&["status", LOOP]).expect_code(0);
+    assert!(page.stdout.contains("author, since ") && page.stdout.contains(", last active "), "{page}");
+    case.leave("go");
+    let seen = case.look(running.finish(RUN));
+    seen.completed();
+    assert!(seen.view["attempt"].is_null());
 }

@@ -210,6 +210,32 @@ fn the_reading_commands_read() {
     assert_eq!(last.stdout.lines().count(), 2, "{last}");
 }
 
+#[test]
+fn each_attempt_and_each_check_is_found_in_the_log() {
+    let case = Setup::new("echo 4$n >answer.txt\ncomplete").review("tasks = true\nfinal = false\n").ready();
+    let seen = case.run();
+    seen.completed();
+    let usage = case.windlass(&["usage", LOOP, "--json"]).expect_code(0).json();
+    let listed: Vec<_> =
+        usage["attempts"].as_array().unwrap().iter().map(|of| of["attempt"].clone()).collect();
+    assert_eq!(listed, [1, 2, 3], "{usage:#}");
+    assert_eq!(usage["by_role"]["author"]["attempts"], 2, "{usage:#}");
+    for (number, role, tree) in [(1, "author", true), (2, "author", true), (3, "reviewer", false)] {
+        let shown =
+            case.windlass(&["show", LOOP, &format!("attempt:{number}"), "--json"]).expect_code(0).json();
+        let attempt = &shown["attempt"];
+        assert_eq!((&attempt["role"], attempt["tree"].is_string()), (&role.into(), tree), "{shown:#}");
+        assert_eq!(*attempt, usage["attempts"][number - 1]);
+    }
+    refused(case.windlass(&["show", LOOP, "attempt:4"]));
+    for check in seen.log.of("check_finished") {
+        let shown = case.windlass(&["show", LOOP, &format!("check:{}", check["seq"])]).expect_code(0);
+        assert!(shown.stdout.starts_with("check test"), "{shown}");
+    }
+    refused(case.windlass(&["show", LOOP, "check:2"]));
+    refused(case.windlass(&["show", LOOP, "check:9999"]));
+}
+
 /// Refused as a usage error, and the reason is said.
 #[track_caller]
 fn refused(ran: Ran) {

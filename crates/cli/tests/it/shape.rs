@@ -21,6 +21,7 @@ const FIELDS: &[&str] = &[
     "active_task",
     "attempt",
     "gate",
+    "baseline",
     "final_gate",
     "tasks",
     "reviews",
@@ -77,12 +78,13 @@ pub fn check(view: &Value) {
     for limit in list(&view["limits"]) {
         has(limit, &["key", "scope", "unit", "used", "max", "left"]);
     }
-    for gate in [&view["gate"], &view["final_gate"]].into_iter().filter(|gate| !gate.is_null()) {
-        has(gate, &["passed", "checks"]);
+    let gates = [&view["gate"], &view["baseline"], &view["final_gate"]];
+    for gate in gates.into_iter().filter(|gate| !gate.is_null()) {
+        has(gate, &["purpose", "task", "passed", "checks"]);
         list(&gate["checks"]).iter().for_each(|check| has(check, &["check", "passed", "flaky", "ending"]));
     }
     if !view["attempt"].is_null() {
-        has(&view["attempt"], &["id", "role", "agent", "task", "started_at"]);
+        has(&view["attempt"], &["id", "role", "agent", "task", "started_at", "last_activity"]);
     }
     for (role, agent) in view["agents"].as_object().expect("agents is an object") {
         assert!(!role.is_empty());

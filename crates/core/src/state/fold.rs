@@ -9,7 +9,7 @@ use crate::event::{
     TreeRecorded,
 };
 use crate::finding::Life;
-use crate::gate::{CheckRun, GateKey, GateSummary, Purpose};
+use crate::gate::{CheckRun, GateKey, GateSummary, LastGate, Purpose};
 use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{AttemptEnd, Creation};
 use crate::limit::Limit;
@@ -214,6 +214,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         short_brief: false,
         head: Head { commit: creation.base.clone(), tree: creation.base_tree.clone(), landed: false },
         baseline: None,
+        last_gate: None,
         gates: Arc::default(),
         tallies: Arc::default(),
         findings: Arc::default(),
@@ -511,6 +512,7 @@ fn landed(state: &mut State, commit: &CommitId, tree: &TreeId) {
 
 fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: GateSummary) {
     let summary = Arc::new(summary);
+    note_gate(state, purpose, &summary);
     match purpose {
         Purpose::Baseline => state.baseline = Some(summary.clone()),
         Purpose::Task => task_gate(state, summary.clone()),
@@ -526,8 +528,14 @@ fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: Gat
 fn gate_reused(state: &mut State, tree: &TreeId, checks: &[String]) {
     let key = GateKey { tree: tree.clone(), checks: checks.to_vec() };
     if let Some(summary) = state.gates.get(&key).cloned() {
+        note_gate(state, Purpose::Task, &summary);
         task_gate(state, summary);
     }
+}
+
+fn note_gate(state: &mut State, purpose: Purpose, summary: &Arc<GateSummary>) {
+    let task = state.current_task().cloned();
+    state.last_gate = Some(LastGate { purpose, task, summary: Arc::clone(summary) });
 }
 
 fn task_gate(state: &mut State, summary: Arc<GateSummary>) {

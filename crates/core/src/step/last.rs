@@ -9,7 +9,7 @@ use crate::id::FindingId;
 use crate::input::{AgentFinished, AttemptEnd};
 use crate::limit::LimitCheck;
 use crate::outcome::{OutcomeKind, Reason};
-use crate::state::{State, TaskStatus};
+use crate::state::{State, TaskState, TaskStatus};
 use crate::verdict::Verdict;
 
 /// Every task is done or waived: the branch head is judged as a whole.
@@ -245,7 +245,7 @@ fn complete(draft: &mut Draft) {
         return draft.end(OutcomeKind::Blocked, Reason::FinalFixes, detail);
     }
     let waived = draft.state.tasks.iter().any(|task| task.status == TaskStatus::Waived);
-    let imported = draft.state.tasks.iter().any(|task| task.task.done_before);
+    let imported = draft.state.tasks.iter().any(TaskState::was_done_before);
     let reason = match (waived, imported) {
         (true, _) => Reason::Waived,
         (false, true) => Reason::DoneBefore,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Draft, execute, finding, last, review, run};
 use crate::effect::Effect;
 use crate::event::{Event, GateEvent, IterationResult, Novelty, Phase, TaskEvent, TreeRecorded};
-use crate::finding::{Finding, Life, Origin};
+use crate::finding::{Finding, Origin};
 use crate::gate::{CheckResult, CheckRun, FailingCheck, GateKey, GateSummary, Purpose};
 use crate::id::TreeId;
 use crate::limit::{self, LimitCheck, LimitReached};
@@ -94,15 +94,7 @@ fn judge(draft: &mut Draft, gate: Option<Arc<GateSummary>>) {
 /// Green, or red only by findings that the operator has waived.
 pub(super) fn holds(state: &State, summary: &GateSummary) -> bool {
     let task = state.current_task();
-    let waived = |failing: &FailingCheck| {
-        let Some(seen) = failing.evidence() else { return false };
-        let same =
-            |finding: &Finding| finding.is_same(Origin::Evidence(seen.rule), &seen.path, &seen.words());
-        state
-            .findings
-            .values()
-            .any(|finding| finding.life == Life::Waived && finding.task.as_ref() == task && same(finding))
-    };
+    let waived = |failing: &FailingCheck| state.waiver(failing, task).is_some();
     summary.passed || (!summary.failing.is_empty() && summary.failing.iter().all(waived))
 }
 

@@ -1,8 +1,11 @@
 //! What the history of a log must have in common with its state and its view.
 
-use windlass_core::event::Decision;
-use windlass_core::history::{BoundedList, History, HistoryLimits, Keep};
+use windlass_core::event::{Decision, Event, GateEvent};
+use windlass_core::gate::Purpose;
+use windlass_core::history::{BoundedList, History, HistoryLimits, Keep, LandingRecord};
+use windlass_core::limit::LIMITS;
 use windlass_core::state::State;
+use windlass_core::task::Task;
 use windlass_core::usage::UsageSum;
 use windlass_core::view::{LISTED_FINDINGS, UsageView, View};
 
@@ -18,13 +21,22 @@ pub fn agrees(log: &[Decision], state: &State) {
     }
     let open = view.findings.open_bugs + view.findings.open_warnings;
     assert_eq!(view.open_findings.len(), LISTED_FINDINGS.min(open as usize));
-    for gate in view.gate.iter().chain(&view.final_gate).filter(|gate| !gate.checks.is_empty()) {
+    let judged = log.iter().flat_map(|decision| &decision.events).filter_map(gate_event).next_back();
+    assert_eq!(view.gate.as_ref().map(|gate| (gate.purpose, gate.passed)), judged, "the last gate is shown");
+    for gate in
+        view.gate.iter().chain(&view.baseline).chain(&view.final_gate).filter(|gate| !gate.checks.is_empty())
+    {
         assert_eq!(gate.passed, gate.checks.iter().all(|check| check.passed), "{gate:#?}");
     }
     let iterations = view.limits.iter().find(|limit| limit.key == "loop.max_iterations");
     let iterations = iterations.expect("every limit is listed");
     assert_eq!(iterations.used, u64::from(view.iteration));
     assert!(view.limits.iter().all(|limit| limit.max.is_some() == limit.left.is_some()));
+    for row in &LIMITS {
+        let shown = view.limits.iter().filter(|of| of.key == format!("loop.{}", row.key));
+        let max = Some(u64::from(row.bound(&state.policy().limits))).filter(|max| *max != 0);
+        assert!(shown.map(|of| (of.scope, of.max)).eq([(row.scope(), max)]), "{}", row.key);
+    }
     assert_eq!(all.usage.ledger, state.ledger);
     let by_task = total(all.usage.by_task.values().chain([&all.usage.whole]));
     assert_eq!(by_task, state.ledger.sum(), "each attempt is about one task or the whole");
@@ -39,9 +51,27 @@ pub fn agrees(log: &[Decision], state: &State) {
     assert_eq!(all.iterations.last().map_or(0, |last| last.iteration), state.iterations);
     assert_eq!(all.attempts.iter().filter(|of| of.ended_at.is_some()).count() as u64, view.usage.attempts);
     assert_eq!(all.landings.last().map(|last| &last.commit), view.commit.as_ref());
+    assert_eq!(all.policies.last().map(|last| &last.policy), Some(state.policy()));
+    assert_eq!(all.ended.is_some(), state.outcome().is_some());
+    for task in state.tasks.iter().filter(|task| task.commit.is_some()) {
+        let of_task = |of: &Option<Task>| of.as_ref().is_some_and(|of| of.id == task.task.id);
+        let landed = |of: &LandingRecord| of_task(&of.task) && Some(&of.commit) == task.commit.as_ref();
+        assert!(all.landings.iter().any(landed), "{:#?}", all.landings);
+    }
     let numbers = |history: &History| history.checks().map(|of| of.event).collect::<Vec<_>>();
     assert!(numbers(&all).is_sorted(), "{:?}", numbers(&all));
     bounded(log, &all);
+}
+
+/// What a gate was for, and whether it passed.
+#[expect(clippy::wildcard_enum_match_arm, reason = "three events tell what a gate said")]
+fn gate_event(event: &Event) -> Option<(Purpose, bool)> {
+    match event {
+        Event::Gate(GateEvent::Passed { purpose, .. }) => Some((*purpose, true)),
+        Event::Gate(GateEvent::Failed { purpose, .. }) => Some((*purpose, false)),
+        Event::Gate(GateEvent::Reused { passed, .. }) => Some((Purpose::Task, *passed)),
+        _ => None,
+    }
 }
 
 /// A history that keeps less has the end of the same lists, and the same sums.

@@ -116,6 +116,9 @@ pub fn view(state: &State) -> String {
 fn task(task: &TaskView) -> String {
     let status = serde_json::to_value(task.status).expect("a status is a word");
     let mut line = format!("{} {}", task.id, status.as_str().unwrap_or_default());
+    if task.done_before {
+        line.push_str(" before windlass came");
+    }
     if let Some(reason) = task.reason {
         write!(line, " ({}): {}", reason.name(), task.detail).expect("a string takes it");
     }

@@ -9,13 +9,15 @@ use windlass_agent::{
 };
 use windlass_core::brief::BriefSpec;
 use windlass_core::finding::{Evidence, Rule};
-use windlass_core::id::{AttemptId, BlobId, Nonce};
+use windlass_core::id::{AttemptId, BlobId, LoopName, Nonce};
 use windlass_core::input::Input;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{AgentPolicy, Role};
-use windlass_core::time::Millis;
+use windlass_core::time::{Millis, Timestamp};
 use windlass_core::usage::Usage;
+use windlass_core::view::AttemptView;
 use windlass_process::Capture;
+use windlass_store::VaultDir;
 use windlass_workspace::{CommitText, ReadFiles, SnapshotRequest};
 
 use super::inject;
@@ -93,7 +95,18 @@ fn brief(
 }
 
 fn attempt_dir(resources: &EffectResources, request: &EffectRequest, attempt: &Attempt<'_>) -> PathBuf {
-    resources.dirs.attempts(&request.creation.name).join(attempt.role.name())
+    dir_of_role(&resources.dirs, &request.creation.name, attempt.role)
+}
+
+fn dir_of_role(vault: &VaultDir, name: &LoopName, role: Role) -> PathBuf {
+    vault.attempts(name).join(role.name())
+}
+
+/// When the running attempt was last seen to do something, as any process can tell. `None`: nothing was seen
+/// of it yet, or nobody looks, because the policy does not limit its silence.
+pub fn last_activity(vault: &VaultDir, name: &LoopName, attempt: &AttemptView) -> Option<Timestamp> {
+    let seen = windlass_process::last_activity(&dir_of_role(vault, name, attempt.role))?;
+    Some(clock::timestamp(seen)).filter(|seen| *seen >= attempt.started_at)
 }
 
 fn run(

@@ -1,22 +1,18 @@
 //! A loop's whole log, with what a proof needs of it beside the state.
 
-use windlass_core::event::{Event, LandingEvent, RunEvent};
 use windlass_core::finding::{Finding, Life};
-use windlass_core::history::{FindingRecord, History, HistoryLimits, Keep, ReviewRecord};
-use windlass_core::id::{LoopName, TaskId, TreeId};
-use windlass_core::policy::ProvenSandbox;
+use windlass_core::history::{FindingRecord, History, HistoryLimits, Keep, LandingRecord, ReviewRecord};
+use windlass_core::id::{LoopName, TreeId};
+use windlass_core::policy::{Policy, ProvenSandbox};
 use windlass_core::state::{State, TaskState, TaskStatus};
 use windlass_core::view::{FOLD_VERSION, View};
-use windlass_gate::definition;
 use windlass_store::{ReadLog, fold_with};
 use windlass_workspace::Vault;
 
 use super::judged::{self, Wanted};
-use super::{
-    Check, CompletionRecord, Gate, OpenFinding, Point, Protected, ReviewProof, TaskProof, WaivedFinding,
-};
+use super::{CompletionRecord, OpenFinding, Point, Protected, ReviewProof, TaskProof, WaivedFinding, rules};
 
-/// A proof rests on every run, gate, review, finding and landing there was.
+/// A proof rests on every policy, run, gate, review, finding and landing there was.
 const NEEDED: HistoryLimits = HistoryLimits {
     iterations: Keep::NOTHING,
     attempts: Keep::NOTHING,
@@ -29,26 +25,21 @@ pub(super) struct RecordedLoop {
     pub records: u64,
     pub head: String,
     pub past: History,
-    /// Whether a finisher made the last commit of the open run.
-    pub finished_by_agent: bool,
 }
 
 impl RecordedLoop {
     /// The reader checks the hash chain page by page and against the loop's own row; why it does not hold is
     /// the error.
     pub fn read(log: &dyn ReadLog, name: &LoopName) -> Result<Self, String> {
-        let (mut records, mut head, mut finished_by_agent) = (0, String::new(), false);
+        let (mut records, mut head) = (0, String::new());
         let mut past = History::new(NEEDED);
         let folded = fold_with(log, name, |_, record, decision| {
             records += 1;
             head = record.hash.to_string();
             past.note(record.first_event, decision);
-            for event in &decision.events {
-                finished_by_agent = by_finisher(event).unwrap_or(finished_by_agent);
-            }
         });
         let state = folded.map_err(|error| error.to_string())?;
-        let recorded = Self { state, records, head, past, finished_by_agent };
+        let recorded = Self { state, records, head, past };
         recorded.agrees(log, name)?;
         Ok(recorded)
     }
@@ -85,7 +76,33 @@ impl RecordedLoop {
         head.landed.then(|| Point { commit: head.commit.clone(), tree: head.tree.clone() })
     }
 
-    /// The tree a done task landed; nothing for the others.
+    /// The policy that was in force at this event.
+    pub fn policy_at(&self, event: u64) -> &Policy {
+        self.past.policy_at(event).map_or(&self.state.creation.policy, |of| &of.policy)
+    }
+
+    /// The event at which the run ended; the last one while it has not.
+    pub fn end(&self) -> u64 {
+        self.past.ended.unwrap_or(self.state.events)
+    }
+
+    /// The policy that judged the whole: of its last gate, or, without one, at the end.
+    pub fn final_policy(&self) -> &Policy {
+        let landed = self.landed_point();
+        let run = landed.and_then(|at| judged::find(self, Wanted::whole(self, &at.tree)));
+        self.policy_at(run.map_or_else(|| self.end(), |run| run.event))
+    }
+
+    /// How a task that is done came onto the branch.
+    pub fn landing(&self, task: &TaskState) -> Option<&LandingRecord> {
+        let is_it = |landing: &&LandingRecord| {
+            Some(&landing.commit) == task.commit.as_ref()
+                && landing.task.as_ref().is_some_and(|of| of.id == task.task.id)
+        };
+        self.past.landings.iter().rev().find(is_it)
+    }
+
+    /// The tree a task landed; nothing for one that was done before, and for the others.
     pub fn task_tree(vault: &Vault, task: &TaskState) -> Option<TreeId> {
         task.commit.as_ref().and_then(|commit| vault.tree_of(commit).ok())
     }
@@ -94,11 +111,7 @@ impl RecordedLoop {
         let state = &self.state;
         let creation = &state.creation;
         let landed = self.landed_point();
-        let text = definition(&state.policy().gate);
-        let whole = state.checks_for(None);
-        let checks = landed
-            .as_ref()
-            .map_or_else(Vec::new, |at| self.proofs(Wanted { tree: &at.tree, checks: &whole, task: None }));
+        let run = landed.as_ref().and_then(|at| judged::find(self, Wanted::whole(self, &at.tree)));
         CompletionRecord {
             records: self.records,
             events: state.events,
@@ -107,12 +120,9 @@ impl RecordedLoop {
             base: Point { commit: creation.base.clone(), tree: creation.base_tree.clone() },
             landed,
             branch: creation.branch.clone(),
-            gate: Gate {
-                hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
-                definition: text,
-                checks: whole,
-            },
-            checks,
+            policies: rules::policies(&self.past),
+            gate: rules::gate(&self.final_policy().gate),
+            checks: run.map_or_else(Vec::new, |run| judged::proofs(self, run, None)),
             tasks: state.tasks.iter().map(|task| self.task(vault, task)).collect(),
             protected,
             sandbox: self.sandbox(),
@@ -129,39 +139,26 @@ impl RecordedLoop {
 
     fn task(&self, vault: &Vault, task: &TaskState) -> TaskProof {
         let tree = Self::task_tree(vault, task);
-        let id: &TaskId = &task.task.id;
-        let checks = self.state.checks_for(Some(id));
+        let id = &task.task.id;
+        let landing = self.landing(task).zip(tree.as_ref());
+        let run = landing.and_then(|(landing, tree)| judged::find(self, Wanted::landed(landing, tree)));
         TaskProof {
             id: id.clone(),
             title: task.task.title.clone(),
             status: task.status,
+            done_before: task.was_done_before(),
             why: if task.status == TaskStatus::Waived { task.words.clone() } else { String::new() },
             commit: task.commit.clone(),
             checked: task.checked,
             reviewed: task.reviewed,
-            checks: tree
-                .as_ref()
-                .map_or_else(Vec::new, |tree| self.proofs(Wanted { tree, checks: &checks, task: Some(id) })),
+            gate: run.map(|run| rules::gate(&self.policy_at(run.event).gate).hash),
+            checks: run.map_or_else(Vec::new, |run| judged::proofs(self, run, Some(id))),
             tree,
         }
     }
 
-    fn proofs(&self, wanted: Wanted<'_>) -> Vec<Check> {
-        judged::find(self, wanted).map_or_else(Vec::new, |run| judged::proofs(self, run, wanted.task))
-    }
-
     pub fn waived(&self) -> impl Iterator<Item = &Finding> {
         self.state.findings.values().filter(|finding| finding.life == Life::Waived)
-    }
-}
-
-/// What an event says of who made the last commit, if anything.
-#[expect(clippy::wildcard_enum_match_arm, reason = "a proof picks the events it rests on")]
-fn by_finisher(event: &Event) -> Option<bool> {
-    match event {
-        Event::Landing(LandingEvent::FinishRecorded { .. }) => Some(true),
-        Event::Run(RunEvent::Started { .. }) | Event::Run(RunEvent::Restarted { .. }) => Some(false),
-        _ => None,
     }
 }
 

@@ -1,37 +1,56 @@
-//! Whether a run of the gate holds: by its results on record, judged anew, and
-//! not by what was made of them then. What is red by findings that the operator
+//! Whether a run of the gate holds: by its results on record, judged anew by the
+//! policy that was in force then, and not by what was made of them. What is red by findings that the operator
 //! waived is said by name.
 
 use std::collections::BTreeSet;
 
-use windlass_core::finding::{Finding, Life, Origin};
+use windlass_core::finding::Finding;
 use windlass_core::gate::{CheckResult, Control, FailingCheck, GateSummary, Purpose};
-use windlass_core::history::GateRecord;
+use windlass_core::history::{GateRecord, LandingRecord};
 use windlass_core::id::{TaskId, TreeId};
 use windlass_core::tally::Tally;
+use windlass_core::task::Task;
 
 use super::history::RecordedLoop;
-use super::{Check, Try};
+use super::{Check, Try, rules};
 
-/// Which run is asked for; without a task, of the whole.
+/// Which run is asked for.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
-    pub tree: &'a TreeId,
-    pub checks: &'a [String],
-    pub task: Option<&'a TaskId>,
+    tree: &'a TreeId,
+    /// As the plan had it when it landed; none for the whole.
+    task: Option<&'a Task>,
+    /// The event by which it was judged.
+    by: u64,
+}
+
+impl<'a> Wanted<'a> {
+    /// Of the whole, on the tree that landed last.
+    pub fn whole(history: &RecordedLoop, tree: &'a TreeId) -> Self {
+        Self { tree, task: None, by: history.end() }
+    }
+
+    /// Of what landed here, with the tree that the vault has for it.
+    pub fn landed(landing: &'a LandingRecord, tree: &'a TreeId) -> Self {
+        Self { tree, task: landing.task.as_ref(), by: landing.event }
+    }
 }
 
 /// A run that holds.
 pub(super) struct Judged<'h> {
     run: &'h GateRecord,
+    /// The event by which the gate had become another, if it had.
+    replaced: Option<u64>,
     /// The checks that are red, each with the waived finding it is red by.
     pub waived: Vec<(String, &'h Finding)>,
 }
 
 pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result<Judged<'h>, String> {
-    let Wanted { tree, checks, task } = wanted;
-    let run = find(history, wanted)
-        .ok_or_else(|| format!("no gate is on record for tree {tree} with {}", checks.join(", ")))?;
+    let Wanted { tree, task, by } = wanted;
+    let run = find(history, wanted).ok_or_else(|| {
+        let checks = history.policy_at(by).gate.checks_for(task);
+        format!("no gate is on record for tree {tree} with {}", checks.join(", "))
+    })?;
     let summary = summary(run, history);
     if (summary.passed, &summary.flaky) != (run.passed, &run.flaky) {
         return Err(format!(
@@ -41,13 +60,17 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
             colour(summary.passed, &summary.flaky)
         ));
     }
+    let task = task.map(|task| &task.id);
     let excused = |failing: &FailingCheck| {
-        excuse(history, failing, task)
+        history
+            .state
+            .waiver(failing, task)
             .map(|finding| (failing.check.clone(), finding))
             .ok_or_else(|| format!("check {} on tree {tree}: {}", failing.check, failing.reason.words()))
     };
     let waived = summary.failing.iter().map(excused).collect::<Result<Vec<_>, String>>()?;
-    Ok(Judged { run, waived })
+    let replaced = rules::gate_replaced(&history.past, run.event, by);
+    Ok(Judged { run, replaced, waived })
 }
 
 fn colour(passed: bool, flaky: &[String]) -> String {
@@ -60,35 +83,20 @@ fn colour(passed: bool, flaky: &[String]) -> String {
 
 /// The last run for this purpose; one for the other, where its result was used again.
 pub(super) fn find<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Option<&'h GateRecord> {
-    let names: BTreeSet<&String> = wanted.checks.iter().collect();
     let fits = |run: &&GateRecord| {
+        let due = history.policy_at(run.event).gate.checks_for(wanted.task);
         run.purpose != Purpose::Baseline
             && run.tree == *wanted.tree
-            && run.checks.iter().collect::<BTreeSet<_>>() == names
+            && run.checks.iter().collect::<BTreeSet<_>>() == due.iter().collect()
     };
     let purpose = if wanted.task.is_some() { Purpose::Task } else { Purpose::Final };
     let runs = || history.past.gates.iter().rev().filter(fits);
-    runs().find(|run| run.purpose == purpose).or_else(|| runs().next())
-}
-
-/// The finding that this red check is, if the operator has waived it.
-pub(super) fn excuse<'h>(
-    history: &'h RecordedLoop,
-    failing: &FailingCheck,
-    task: Option<&TaskId>,
-) -> Option<&'h Finding> {
-    let seen = failing.evidence()?;
-    let same = |finding: &&Finding| {
-        finding.life == Life::Waived
-            && finding.task.as_ref() == task
-            && finding.is_same(Origin::Evidence(seen.rule), &seen.path, &seen.words())
-    };
-    history.state.findings.values().find(same)
+    runs().find(|run| run.purpose == purpose && run.event <= wanted.by).or_else(|| runs().next())
 }
 
 fn summary(run: &GateRecord, history: &RecordedLoop) -> GateSummary {
     let results: Vec<CheckResult> = run.results.iter().map(|done| done.result.clone()).collect();
-    GateSummary::of(&history.state.policy().gate, &run.checks, &results)
+    GateSummary::of(&history.policy_at(run.event).gate, &run.checks, &results)
 }
 
 /// What a proof says of each check: its last result, and all that was judged of it.
@@ -99,7 +107,7 @@ pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&Tas
         let last = runs.next()?;
         let first = runs.next().filter(|_| last.result.again);
         let failing = summary.failing.iter().find(|failing| failing.check == *name);
-        let waived = failing.and_then(|failing| excuse(history, failing, task));
+        let waived = failing.and_then(|failing| history.state.waiver(failing, task));
         Some(Check {
             check: name.clone(),
             tree: run.tree.clone(),
@@ -144,6 +152,7 @@ impl Judged<'_> {
             count => words.push(format!("{count} controls failed as they must")),
         }
         words.extend(self.run.flaky.iter().map(|check| format!("{check} at the second try")));
+        words.extend(self.replaced.map(|event| format!("by the gate before event {event}")));
         words.extend(
             self.waived.iter().map(|(check, finding)| format!("{check} red by {}, waived", finding.id)),
         );

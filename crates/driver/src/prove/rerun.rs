@@ -1,6 +1,7 @@
 //! The gate once more, on the tree that landed, by the same performer that a
 //! drive has. Under the loop's lock; nothing is added to the log.
 
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use windlass_core::effect::Effect;
@@ -8,7 +9,6 @@ use windlass_core::gate::{CheckResult, GateSummary, Purpose};
 use windlass_core::input::Input;
 
 use super::history::RecordedLoop;
-use super::judged::excuse;
 use super::{CompletionRecord, ProofRequest, RerunCheck, Step, StepName};
 use crate::clock;
 use crate::drive_loop::{DriveOutputs, LEFTOVERS_PATIENCE, LoopSite, effect_resources};
@@ -51,7 +51,8 @@ fn run(
         vault: request.vault.clone(),
         surroundings: request.surroundings.clone(),
     };
-    let state = &history.state;
+    let mut state = history.state.clone();
+    state.policy = Arc::new(history.final_policy().clone());
     let trail = request.project.top.join(".windlass/loops").join(request.name.as_str());
     let resources = effect_resources(
         &site,
@@ -62,7 +63,7 @@ fn run(
     .map_err(|error| error.to_string())?;
     let effect = Effect::RunGate { purpose: Purpose::Final, tree: landed.tree.clone(), checks };
     resources.begin();
-    match resources.perform(EffectRequest::new(&effect, state)) {
+    match resources.perform(EffectRequest::new(&effect, &state)) {
         Input::GateReported(results) => Ok(results),
         Input::EffectFailed(fault) => Err(format!("the gate could not be run: {}", fault.detail)),
         other => Err(format!("the gate could not be run: {}", other.name())),
@@ -71,12 +72,12 @@ fn run(
 
 /// Each check's last run now, beside the recorded one, with all that is judged of it.
 fn compare(history: &RecordedLoop, record: &CompletionRecord, results: &[CheckResult]) -> Vec<RerunCheck> {
-    let summary = GateSummary::of(&history.state.policy().gate, &record.gate.checks, results);
+    let summary = GateSummary::of(&history.final_policy().gate, &record.gate.checks, results);
     let of = |check: &String| {
         let result = results.iter().rev().find(|result| result.check == *check)?;
         let recorded = record.checks.iter().find(|done| done.check == *check);
         let failing = summary.failing.iter().find(|failing| failing.check == *check);
-        let red = failing.filter(|failing| excuse(history, failing, None).is_none());
+        let red = failing.filter(|failing| history.state.waiver(failing, None).is_none());
         Some(RerunCheck {
             check: check.clone(),
             recorded: recorded.and_then(|done| done.exit_code),

@@ -11,17 +11,16 @@ use windlass_core::outcome::OutcomeKind;
 use windlass_core::state::{TaskState, TaskStatus};
 use windlass_core::tally::Tally;
 use windlass_core::verdict::Verdict;
-use windlass_gate::{Protection, npm_scripts_changed};
-use windlass_workspace::{DiscoverError, Item, ItemKind};
+use windlass_workspace::DiscoverError;
 
 use super::history::RecordedLoop;
 use super::judged::{Judged, Wanted, judge};
-use super::{Point, ProofSources, Protected, ProtectedFile, Step, StepName};
+use super::{Point, ProofSources, Protected, Step, StepName, protection, rules};
 
 /// No output is larger: a check's two streams are capped far below.
 const OUTPUT_LIMIT: u64 = 64 << 20;
 
-type StepResult = Result<String, String>;
+pub(super) type StepResult = Result<String, String>;
 
 pub(super) fn check_all(sources: &ProofSources<'_>, protected: Result<&Protected, &str>) -> Vec<Step> {
     let landed = sources.history.landed_point();
@@ -32,13 +31,17 @@ pub(super) fn check_all(sources: &ProofSources<'_>, protected: Result<&Protected
     [
         (StepName::Log, log(sources)),
         (StepName::Outcome, outcome(sources)),
+        (StepName::Policy, Ok(rules::words(&sources.history.past))),
         (StepName::Base, base(sources)),
         (StepName::Commits, on_landed(commits)),
         (StepName::Branch, on_landed(branch)),
         (StepName::Gate, on_landed(gate)),
         (StepName::Outputs, outputs(sources)),
         (StepName::Tasks, tasks(sources)),
-        (StepName::Protected, protected.map_err(str::to_owned).and_then(|files| unchanged(sources, files))),
+        (
+            StepName::Protected,
+            protected.map_err(str::to_owned).and_then(|files| protection::unchanged(sources, files)),
+        ),
         (StepName::Findings, findings(sources)),
         (StepName::Reviews, on_landed(reviews)),
     ]
@@ -88,8 +91,7 @@ fn commits(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
     let way = sources.vault.lineage(base, &landed.commit).map_err(in_vault)?;
     let way = way.ok_or_else(|| format!("commit {} does not lead back to the base {base}", landed.commit))?;
     let on_the_way: BTreeSet<&CommitId> = way.iter().collect();
-    let tasks = sources.history.state.tasks.iter().filter(|task| task.status == TaskStatus::Done);
-    for task in tasks {
+    for task in done_by_windlass(sources) {
         match &task.commit {
             Some(commit) if on_the_way.contains(commit) => {}
             Some(commit) => {
@@ -127,11 +129,10 @@ fn branch(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
 }
 
 fn gate(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
-    let checks = sources.history.state.checks_for(None);
-    if checks.is_empty() {
+    if sources.history.final_policy().gate.checks_for(None).is_empty() {
         return Ok("unchecked: no final check exists".to_owned());
     }
-    let judged = judge(sources.history, Wanted { tree: &landed.tree, checks: &checks, task: None })?;
+    let judged = judge(sources.history, Wanted::whole(sources.history, &landed.tree))?;
     let green = format!("{} green on exactly the landed tree", counted(judged.green(), "check"));
     Ok([vec![green], judged.words()].concat().join(", "))
 }
@@ -159,9 +160,10 @@ fn outputs(sources: &ProofSources<'_>) -> StepResult {
 fn tasks(sources: &ProofSources<'_>) -> StepResult {
     let state = &sources.history.state;
     let (mut checked, mut unchecked) = (0, 0);
-    let (mut excused, mut waived) = (Vec::new(), Vec::new());
+    let (mut excused, mut waived, mut before) = (Vec::new(), Vec::new(), Vec::new());
     for task in state.tasks.iter() {
         match task.status {
+            TaskStatus::Done if task.was_done_before() => before.push(task.task.id.to_string()),
             TaskStatus::Done if !task.checked => unchecked += 1,
             TaskStatus::Done => match proven(sources, task)?.waived.as_slice() {
                 [] => checked += 1,
@@ -177,7 +179,8 @@ fn tasks(sources: &ProofSources<'_>) -> StepResult {
     if unchecked > 0 {
         words.push_str(&format!(", {unchecked} done without a check"));
     }
-    for (names, what) in [(excused, "red and waived"), (waived, "waived")] {
+    let before_windlass = "not proven, done before windlass came";
+    for (names, what) in [(excused, "red and waived"), (waived, "waived"), (before, before_windlass)] {
         if !names.is_empty() {
             words.push_str(&format!(", {} {what} ({})", names.len(), names.join(", ")));
         }
@@ -185,71 +188,18 @@ fn tasks(sources: &ProofSources<'_>) -> StepResult {
     Ok(words)
 }
 
+fn done_by_windlass<'s>(sources: &ProofSources<'s>) -> impl Iterator<Item = &'s TaskState> {
+    let tasks = sources.history.state.tasks.iter();
+    tasks.filter(|task| task.status == TaskStatus::Done && !task.was_done_before())
+}
+
 fn proven<'s>(sources: &ProofSources<'s>, task: &TaskState) -> Result<Judged<'s>, String> {
     let id = &task.task.id;
     let tree = RecordedLoop::task_tree(sources.vault, task);
     let tree = tree.ok_or_else(|| format!("task {id}: its commit cannot be read in the vault"))?;
-    let checks = sources.history.state.checks_for(Some(id));
-    judge(sources.history, Wanted { tree: &tree, checks: &checks, task: Some(id) })
-        .map_err(|why| format!("task {id}: {why}"))
-}
-
-/// The base's files that nobody may change.
-pub(super) fn protected_files(sources: &ProofSources<'_>) -> Result<Protected, String> {
-    let creation = &sources.history.state.creation;
-    let protection = protection(sources)?;
-    let listed =
-        sources.vault.list_paths(&creation.base_tree).map_err(|error| format!("the base's tree: {error}"))?;
-    let guarded = listed.into_iter().filter(|(path, _)| protection.is_protected(path.as_ref()));
-    let files: Vec<ProtectedFile> = guarded.map(|(path, item)| file(path.as_ref(), item)).collect();
-    let lines: String =
-        files.iter().map(|file| format!("{} {} {}\n", file.mode, file.blob, file.path)).collect();
-    Ok(Protected { hash: blake3::hash(lines.as_bytes()).to_hex().to_string(), files })
-}
-
-fn file(path: &[u8], item: Item) -> ProtectedFile {
-    let mode = match item.kind {
-        ItemKind::File => "100644",
-        ItemKind::Executable => "100755",
-        ItemKind::Link => "120000",
-        ItemKind::Gitlink => "160000",
-    };
-    ProtectedFile {
-        path: String::from_utf8_lossy(path).into_owned(),
-        mode: mode.to_owned(),
-        blob: item.oid.to_string(),
-    }
-}
-
-/// What a done task was allowed to change is not protected.
-fn protection(sources: &ProofSources<'_>) -> Result<Protection, String> {
-    let creation = &sources.history.state.creation;
-    let done = sources.history.state.tasks.iter().filter(|task| task.status == TaskStatus::Done);
-    let allow: Vec<String> = done.flat_map(|task| task.task.allow.clone()).collect();
-    let in_base =
-        |path: &str| matches!(sources.vault.read_blob(&creation.base_tree, path.as_bytes()), Ok(Some(_)));
-    Protection::new(&sources.history.state.policy().gate, &allow, &in_base).map_err(|error| error.to_string())
-}
-
-fn unchanged(sources: &ProofSources<'_>, protected: &Protected) -> StepResult {
-    let landed = sources.history.landed_point().ok_or_else(|| "nothing has landed".to_owned())?;
-    let base = &sources.history.state.creation.base_tree;
-    let protection = protection(sources)?;
-    let unread = |error: windlass_workspace::VaultError| format!("the landed tree: {error}");
-    for change in sources.vault.diff(base, &landed.tree).map_err(unread)? {
-        let path: &[u8] = change.path.as_ref();
-        let scripts = protection.guards_scripts_of(path) && {
-            let read = |tree| sources.vault.read_blob(tree, path).map_err(unread);
-            npm_scripts_changed(read(base)?.as_deref(), read(&landed.tree)?.as_deref())
-        };
-        if protection.is_protected(path) || scripts {
-            return Err(format!(
-                "the protected path {} differs between the base and the landed tree",
-                String::from_utf8_lossy(path)
-            ));
-        }
-    }
-    Ok(format!("{} as in the base", counted(protected.files.len(), "file")))
+    let landing = sources.history.landing(task);
+    let landing = landing.ok_or_else(|| format!("task {id}: its landing is not on record"))?;
+    judge(sources.history, Wanted::landed(landing, &tree)).map_err(|why| format!("task {id}: {why}"))
 }
 
 fn findings(sources: &ProofSources<'_>) -> StepResult {
@@ -270,7 +220,7 @@ fn findings(sources: &ProofSources<'_>) -> StepResult {
 
 fn reviews(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
     let state = &sources.history.state;
-    for task in state.tasks.iter().filter(|task| task.status == TaskStatus::Done && task.reviewed) {
+    for task in done_by_windlass(sources).filter(|task| task.reviewed) {
         let tree = RecordedLoop::task_tree(sources.vault, task);
         if !tree.as_ref().is_some_and(|tree| accepted(sources, tree)) {
             return Err(format!(
@@ -279,18 +229,19 @@ fn reviews(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
             ));
         }
     }
-    let unreviewed =
-        state.tasks.iter().filter(|task| task.status == TaskStatus::Done && !task.reviewed).count();
-    let whole = state.policy().review.whole && !state.run.asked.no_review;
-    let before_finish = sources.history.past.landings.iter().rev().nth(1);
-    let before_finish = before_finish.filter(|_| sources.history.finished_by_agent);
+    let reviewed = done_by_windlass(sources).filter(|task| task.reviewed).count();
+    let unreviewed = done_by_windlass(sources).count() - reviewed;
+    let at_end = sources.history.policy_at(sources.history.end());
+    let whole = at_end.review.whole && !state.run.asked.no_review;
+    let landings = || sources.history.past.landings.iter().rev();
+    let before_finish = landings().nth(1).filter(|_| landings().next().is_some_and(|last| last.by_finisher));
     let words = match (whole, unreviewed) {
         (true, _) if accepted(sources, &landed.tree) => "the landed tree was accepted as a whole".to_owned(),
         (true, _) if before_finish.is_some_and(|landing| accepted(sources, &landing.tree)) => {
             "the whole was accepted before the finisher's last commit, which only checks judged".to_owned()
         }
         (true, _) => return Err(format!("no accept of the landed tree {} is on record", landed.tree)),
-        (false, 0) if !state.tasks.is_empty() => "every task was accepted on the tree it landed".to_owned(),
+        (false, 0) if reviewed > 0 => "every task that landed was accepted on its tree".to_owned(),
         (false, _) => "no final review was asked for".to_owned(),
     };
     Ok(if unreviewed == 0 { words } else { format!("{words}; {} not reviewed", counted(unreviewed, "task")) })
@@ -311,6 +262,6 @@ fn same_tree(whose: &str, found: &TreeId, recorded: &TreeId) -> Result<(), Strin
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
+pub(super) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -1,13 +1,17 @@
 //! Looks for activity in a running program, and says when there was none for too long.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::activity::{Activity, ActivitySample, OutputStream, Stall, files, tree};
 use crate::program::Program;
+use crate::record::activity_path;
 use crate::resources::ResourceGuard;
 use crate::warden::terminate::ProcessTree;
 
+/// How often others are told at most.
+const PUBLISHED_EVERY: Duration = Duration::from_secs(1);
 /// Looks cost at most one part in this many of the time.
 const SHARE: u32 = 100;
 
@@ -18,6 +22,13 @@ pub struct Pulse {
     dirs: Vec<PathBuf>,
     /// The attempt's own, where the clock of files is read.
     own: PathBuf,
+    published: Published,
+}
+
+/// What others were told last, and when.
+struct Published {
+    at: Instant,
+    last: Instant,
 }
 
 impl Pulse {
@@ -39,6 +50,7 @@ impl Pulse {
             next_sample,
             dirs: [work].into_iter().chain(confinement.reach.scratch.clone()).collect(),
             own: program.dir.clone(),
+            published: Published { at: started, last: started },
         })
     }
 
@@ -72,8 +84,27 @@ impl Pulse {
             false => Some(usage.cpu),
         };
         self.activity.sample(ActivitySample { at: now, cpu, written: usage.written });
+        self.publish(now);
         let took = now.elapsed();
         self.next_sample = now + (took * SHARE).max(self.activity.pause());
+    }
+
+    /// Leaves the moment of the last activity as the time of a file, for whoever looks at the attempt from
+    /// elsewhere. It decides nothing: that it cannot be written is no fault.
+    fn publish(&mut self, now: Instant) {
+        let last = self.activity.last();
+        if last == self.published.last || now < self.published.at + PUBLISHED_EVERY {
+            return;
+        }
+        let told =
+            files::clock(&self.own).and_then(|clock| clock.checked_sub(now - last)).is_some_and(|at| {
+                let file =
+                    File::options().write(true).create(true).truncate(false).open(activity_path(&self.own));
+                file.and_then(|file| file.set_modified(at)).is_ok()
+            });
+        if told {
+            self.published = Published { at: now, last };
+        }
     }
 
     /// A clock that is set meanwhile makes this wrong once.
