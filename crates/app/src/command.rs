@@ -45,25 +45,22 @@ impl OpenProject {
         drop(store);
         let refreshed = if owned { Ok(()) } else { self.refresh_trail(name) };
         let result = match answer {
-            Answer::Done if *command == Command::Cancel && !self.has_ended(name)? => {
-                CommandResult::Done(cancel_waits(name))
+            Answer::Done => {
+                let waits = if *command == Command::Cancel { self.cancel_waits(name)? } else { None };
+                CommandResult::Done(waits.unwrap_or_else(|| command.done_words(name)))
             }
-            Answer::Done => CommandResult::Done(command.done_words(name)),
             Answer::Recorded => CommandResult::Recorded,
             Answer::Refused { why } => CommandResult::Refused { why },
         };
         Ok(CommandReport { result, warning: refreshed.err().map(|error| error.message) })
     }
 
-    fn has_ended(&self, name: &LoopName) -> Result<bool, AppError> {
-        Ok(self.view(name)?.is_some_and(|view| view.outcome.is_some()))
-    }
-}
-
-/// A cancelled run ends at once, unless what its author left cannot be recorded.
-fn cancel_waits(name: &LoopName) -> DoneWords {
-    DoneWords {
-        said: format!("the cancel of {name} is recorded, but it could not end yet."),
-        next: Some(NextStep { verb: "status", when: None }),
+    /// A cancelled run ends at once, unless what its author left cannot be recorded,
+    /// or a landing not be found out. Why is told with the commands that lead out.
+    fn cancel_waits(&self, name: &LoopName) -> Result<Option<DoneWords>, AppError> {
+        let Some(view) = self.view(name)?.filter(|view| view.outcome.is_none()) else { return Ok(None) };
+        let why = view.paused.map(|paused| format!(": {}", paused.detail)).unwrap_or_default();
+        let said = format!("the cancel of {name} is recorded, but it could not end yet{why}.");
+        Ok(Some(DoneWords { said, next: Some(NextStep { verb: "status", when: None }) }))
     }
 }

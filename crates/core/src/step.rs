@@ -137,7 +137,7 @@ impl Draft {
     }
 
     fn pause(&mut self, why: Reason, detail: String) {
-        self.emit(PauseEvent::Paused { why, detail });
+        self.emit(PauseEvent::Paused { why, detail, undone: None });
     }
 
     fn decide(self) -> Decision {

@@ -5,10 +5,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use windlass_core::effect::Effect;
-use windlass_core::event::{AttemptEvent, AttemptFinished, Decision, Event, RunEvent, TaskEvent};
+use windlass_core::event::{
+    AttemptEvent, AttemptFinished, Decision, Event, OperatorEvent, RunEvent, TaskEvent,
+};
 use windlass_core::id::{AttemptId, LoopName, Seq, TreeId};
 use windlass_core::input::Asked;
-use windlass_core::outcome::{Fault, OutcomeKind, Reason};
+use windlass_core::outcome::{Fault, Outcome, OutcomeKind, Reason};
 use windlass_core::policy::Role;
 use windlass_core::state::{Lifecycle, State};
 use windlass_core::step::create;
@@ -84,6 +86,17 @@ pub(crate) struct Books {
     broken: Option<String>,
     reported: Usage,
     unreported: u64,
+    /// What failed last and may not be left out.
+    failing: Option<FailingStep>,
+    /// How often the open run was cancelled.
+    cancels: u32,
+    /// The operator ended a run without knowing of a landing.
+    landing_given_up: bool,
+}
+
+struct FailingStep {
+    effect: Effect,
+    fault: Fault,
 }
 
 pub(crate) fn loop_name() -> LoopName {
@@ -176,6 +189,9 @@ impl Books {
             broken: None,
             reported: Usage::default(),
             unreported: 0,
+            failing: None,
+            cancels: 0,
+            landing_given_up: false,
         };
         (books, created)
     }
@@ -228,45 +244,53 @@ impl Books {
         self.options.agents == Agents::Mixed && self.chance.one_in(400)
     }
 
-    /// Now and then something of windlass's own fails; not what is found done.
+    /// Now and then something of windlass's own fails. What failed once, and may
+    /// not be left out, fails more often. A landing may have happened all the same.
     pub(crate) fn fault(&mut self, effect: &Effect) -> Option<Fault> {
-        let done =
-            matches!(effect, Effect::Land { commit, .. } if self.facts.branch.as_ref() == Some(commit));
-        if done || self.options.agents == Agents::Honest || !self.chance.one_in(80) {
+        let odds = if self.failing.is_some() { 2 } else { 80 };
+        if self.options.agents == Agents::Honest || !self.chance.one_in(odds) {
+            self.failing = None;
             return None;
         }
         let reasons = [Reason::DiskFull, Reason::BranchMoved, Reason::EffectFailed, Reason::InternalError];
         let reason = *self.chance.pick(&reasons);
         let fault = Fault { reason, detail: reason.words().to_owned() };
-        if matches!(effect, Effect::Snapshot(_)) && (!fault.pauses() || reason == Reason::BranchMoved) {
-            // Nothing could record it, now or later.
-            self.facts.unrecorded = false;
+        if let Effect::Land { commit, expected, .. } = effect
+            && reason != Reason::BranchMoved
+            && self.chance.one_in(2)
+        {
+            self.facts.land(commit, expected.as_ref());
         }
+        let failing = FailingStep { effect: effect.clone(), fault: fault.clone() };
+        self.failing = (!effect.may_be_dropped()).then_some(failing);
         Some(fault)
     }
 
     /// A record is durable: the books are kept on what was stored.
     pub(crate) fn appended(&mut self, decision: Decision) {
         self.state.apply(Seq(self.log.len() as u64 + 1), &decision);
+        let kept = self.keep(&decision);
         self.log.push(decision);
-        let kept = self.keep();
         if let Err(why) = kept {
             self.break_with(&why);
         }
     }
 
-    fn keep(&mut self) -> Result<(), String> {
-        if self.log.len() > DECISIONS {
+    fn keep(&mut self, decision: &Decision) -> Result<(), String> {
+        if self.log.len() >= DECISIONS {
             return Err("the loop does not end".to_owned());
         }
-        let decision = self.log.last().expect("a decision was appended");
         self.audit.check(decision, &self.state)?;
         for event in &decision.events {
             if let Event::Attempt(AttemptEvent::Finished(finished)) = event {
                 count(&mut self.reported, &mut self.unreported, finished);
             } else if let Event::Task(TaskEvent::Done { .. }) = event {
                 proven(&self.facts, &self.state, "test")?;
+            } else if let Event::Operator(OperatorEvent::CancelAsked) = event {
+                self.cancels += 1;
             } else if let Event::Run(RunEvent::Ended { outcome }) = event {
+                self.give_up(decision, outcome);
+                self.cancels = 0;
                 if self.facts.unrecorded {
                     return Err("a run ends, and what its author left is not recorded".to_owned());
                 }
@@ -277,6 +301,20 @@ impl Books {
             }
         }
         Ok(())
+    }
+
+    /// Only a second cancel leaves out a step that may not be left out: one that
+    /// failed, and the outcome says how.
+    fn give_up(&mut self, ending: &Decision, outcome: &Outcome) {
+        let cancelled = Event::Operator(OperatorEvent::CancelAsked);
+        let asked = self.cancels > 1 && ending.events.contains(&cancelled);
+        let told = |step: &FailingStep| outcome.detail.contains(&step.fault.detail);
+        let Some(step) = self.failing.take().filter(|step| asked && told(step)) else { return };
+        match step.effect {
+            Effect::Snapshot(_) => self.facts.unrecorded = false,
+            Effect::Land { .. } => self.landing_given_up = true,
+            Effect::PrepareWorkspace { .. } | Effect::CallAgent { .. } | Effect::RunGate { .. } => {}
+        }
     }
 
     /// Whoever watches has seen every decision before the drive waits or rests.
@@ -321,7 +359,8 @@ impl Books {
             return Err("the ledger is not the sum of the reports that were appended".to_owned());
         }
         let head = self.state.head.landed.then_some(&self.state.head.commit);
-        if matches!(end, LoopEnd::Ended(_)) && head != self.facts.branch.as_ref() {
+        let known = matches!(end, LoopEnd::Ended(_)) && !self.landing_given_up;
+        if known && head != self.facts.branch.as_ref() {
             return Err("the branch is not at the head".to_owned());
         }
         Ok(())

@@ -2,7 +2,9 @@
 //! its last driver. What counts is what was kept: the author's tree is on
 //! record, a landing is known, and a later run goes on from both.
 
+use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 
 use rustix::process::Signal;
 use windlass_testkit::scratch::Running;
@@ -51,6 +53,11 @@ fn honest() -> Setup {
 #[track_caller]
 fn cancelled(case: &Case) {
     case.windlass(&["cancel", LOOP]).expect_code(0);
+    has_ended(case);
+}
+
+#[track_caller]
+fn has_ended(case: &Case) {
     let seen = case.seen(case.windlass(&["status", LOOP]));
     assert_eq!(seen.view["outcome"]["kind"], "cancelled", "{:#}\n{}", seen.view, seen.log);
     seen.log.check();
@@ -87,11 +94,7 @@ fn after_ctrl_c_in_an_authors_turn_its_tree_is_kept() {
 
 #[test]
 fn after_kill_9_in_an_authors_turn_its_tree_is_kept() {
-    let case = Setup::new(DRAFT_THEN_ANSWER).ready();
-    let running = case.start_until("author", 1);
-    assert!(poll::until(LONG, || case.side().join("drafted").exists()));
-    running.kill();
-    draft_is_kept(&case);
+    draft_is_kept(&killed_in_the_first_turn());
 }
 
 #[test]
@@ -175,14 +178,71 @@ fn after_a_crash_behind_the_landing_it_is_known() {
 }
 
 #[test]
-fn a_tree_that_finds_no_room_keeps_the_cancelled_run_open() {
+fn a_defect_in_the_snapshot_keeps_the_cancelled_run_open() {
     let Some(case) = aborted_at(honest(), "perform::snapshot=return") else { return };
     let mut command = case.command(&["cancel", LOOP]);
     command.env("FAILPOINTS", "perform::snapshot=panic(no such luck)");
     let ran = case.home.start(command).finish(RUN).expect_code(0);
     assert!(ran.stdout.contains("could not end yet"), "{ran}");
     assert_eq!(case.status()["status"], "paused", "{:#}", case.status());
-    draft_is_kept(&case);
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    has_ended(&case);
+    goes_on_from_the_draft(&case);
+}
+
+#[test]
+fn a_tree_that_cannot_be_recorded_keeps_the_cancelled_run_open() {
+    let case = killed_in_the_first_turn();
+    let in_the_way = in_the_way_of_the_snapshot(&case);
+    let ran = case.windlass(&["cancel", LOOP]).expect_code(0);
+    let told = ["could not end yet", "`windlass resume` tries again", "another `windlass cancel`"];
+    assert!(told.iter().all(|words| ran.stdout.contains(words)), "{ran}");
+    assert_eq!(case.status()["paused"]["why"], "effect_failed", "{:#}", case.status());
+    fs::remove_dir(in_the_way).unwrap();
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    has_ended(&case);
+    goes_on_from_the_draft(&case);
+}
+
+#[test]
+fn a_second_cancel_gives_up_a_tree_that_cannot_be_recorded() {
+    let case = killed_in_the_first_turn();
+    let in_the_way = in_the_way_of_the_snapshot(&case);
+    case.windlass(&["cancel", LOOP]).expect_code(0);
+    cancelled(&case);
+    let detail = case.status()["outcome"]["detail"].to_string();
+    assert!(detail.contains("what attempt 1 left could not be recorded"), "{detail}");
+    fs::remove_dir(in_the_way).unwrap();
+    goes_on_and_completes(&case);
+    assert!(!case.left("given").contains("draft.txt"), "it was given up: {}", case.left("given"));
+}
+
+#[test]
+fn a_tree_that_cannot_be_recorded_pauses_a_run_that_goes_on() {
+    let case = killed_in_the_first_turn();
+    let in_the_way = in_the_way_of_the_snapshot(&case);
+    case.windlass(&["run", "--name", LOOP]).expect_code(6);
+    fs::remove_dir(in_the_way).unwrap();
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    case.run().completed();
+    assert!(case.left("given").contains("draft.txt"), "the author was given: {}", case.left("given"));
+}
+
+fn killed_in_the_first_turn() -> Case {
+    let case = Setup::new(DRAFT_THEN_ANSWER).ready();
+    let running = case.start_until("author", 1);
+    assert!(poll::until(LONG, || case.side().join("drafted").exists()));
+    running.kill();
+    case
+}
+
+/// A directory where the vault would write the ref of the first attempt's tree.
+fn in_the_way_of_the_snapshot(case: &Case) -> PathBuf {
+    let vaults = case.home.state().join("windlass/vaults");
+    let vault = fs::read_dir(vaults).unwrap().next().unwrap().unwrap().path();
+    let path = vault.join("vault.git/refs/windlass").join(LOOP).join("000001.lock");
+    fs::create_dir_all(&path).unwrap();
+    path
 }
 
 /// In the gate, on the tree with the draft.

@@ -1,7 +1,7 @@
 //! What the operator asks for. A command that makes no sense now is refused,
 //! on the record, with the reason.
 
-use super::{Draft, revise, run};
+use super::{Draft, fault, revise, run};
 use crate::command::Command;
 use crate::event::{FindingEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent};
 use crate::finding::{Origin, Rule};
@@ -58,10 +58,14 @@ fn resume(draft: &mut Draft) -> Refusal {
 }
 
 /// A running attempt is ended first; the run ends when nothing is outstanding.
+/// Where a step that may not be left out failed, only a second cancel ends it.
 fn cancel(draft: &mut Draft) -> Refusal {
     not_ended(draft)?;
+    let pause = draft.state.paused.clone().filter(|_| draft.state.cancelling);
     draft.emit(OperatorEvent::CancelAsked);
-    if draft.state.outstanding().next().is_none() {
+    if let Some(undone) = pause.and_then(|pause| pause.undone) {
+        fault::give_up(draft, &undone);
+    } else if draft.state.outstanding().next().is_none() {
         run::end_cancelled(draft);
     }
     Ok(())
