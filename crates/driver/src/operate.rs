@@ -8,7 +8,6 @@ use std::time::Duration;
 use windlass_core::command::Command;
 use windlass_core::event::CommandAnswer;
 use windlass_core::id::{CommandId, LoopName, Seq};
-use windlass_core::input::Input;
 use windlass_store::{
     Followed, HistoryError, LeaseError, NewCommand, SendError, Store, StoreError, decisions,
 };
@@ -115,8 +114,8 @@ fn answer(
 /// Takes every command that waits. The caller holds the loop's lease.
 fn take_all(store: &Arc<dyn Store>, name: &LoopName, worlds: &mut dyn Worlds) -> Result<(), OperateError> {
     let mut journal = Journal::open(Arc::clone(store), name)?;
-    for sent in journal.waiting_commands()? {
-        journal.take(worlds.stamp(), None, Input::Commanded { id: sent.id, command: sent.command })?;
+    for command in journal.waiting_commands()? {
+        journal.take(worlds.stamp(), None, command)?;
     }
     if !journal.state().cancelling {
         return Ok(());

@@ -38,7 +38,7 @@ pub mod upcast;
 pub use blobs::{BlobError, Blobs, ReadBlobs};
 pub use follow::{Follow, Followed, Subscription, Wake};
 pub use history::{HistoryError, decisions, fold, fold_with, history, view};
-pub use inbox::{Inbox, NewCommand, SendError, SentCommand};
+pub use inbox::{Inbox, NewCommand, SendError, SentCommand, UnreadableCommand};
 pub use layout::{StateDir, StateDirError, VaultDir};
 pub use lease::{Holder, Lease, LeaseError, LeaseOwner, Leases, ReadLeases};
 pub use log::{Append, AppendError, Appended, Log, LogHead, LoopRow, ReadLog, Record, StoreError, replay};

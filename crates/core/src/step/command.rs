@@ -11,11 +11,9 @@ use crate::state::TaskStatus;
 
 /// Commands are taken in order, each once: an id that is not new is no command.
 pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
-    if id <= draft.state.last_command {
-        let why = format!("command {id} was taken before");
-        return draft.emit(OperatorEvent::InputRefused { input: command.name().to_owned(), why });
+    if !take(draft, id, command.name()) {
+        return;
     }
-    draft.emit(OperatorEvent::CommandTaken { command: id, name: command.name().to_owned() });
     let refused = match command {
         Command::Pause => pause(draft),
         Command::Resume => resume(draft),
@@ -34,6 +32,27 @@ pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
     if let Err(why) = refused {
         draft.emit(OperatorEvent::InputRefused { input: command.name().to_owned(), why });
     }
+}
+
+/// It is answered all the same: those after it wait behind it.
+pub(super) fn unreadable(draft: &mut Draft, id: CommandId, why: &str) {
+    const NAME: &str = "unknown";
+    if take(draft, id, NAME) {
+        draft.emit(OperatorEvent::InputRefused { input: NAME.to_owned(), why: why.to_owned() });
+    }
+}
+
+fn take(draft: &mut Draft, id: CommandId, name: &str) -> bool {
+    let name = name.to_owned();
+    let fresh = id > draft.state.last_command;
+    match fresh {
+        true => draft.emit(OperatorEvent::CommandTaken { command: id, name }),
+        false => {
+            let why = format!("command {id} was taken before");
+            draft.emit(OperatorEvent::InputRefused { input: name, why });
+        }
+    }
+    fresh
 }
 
 type Refusal = Result<(), String>;
