@@ -8,6 +8,7 @@ mod rerun;
 mod steps;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,7 +21,7 @@ use windlass_core::state::TaskStatus;
 use windlass_core::tally::Tally;
 use windlass_core::time::Millis;
 use windlass_core::verdict::Verdict;
-use windlass_store::{ReadStore, VaultDir};
+use windlass_store::{ReadStore, Store, VaultDir};
 use windlass_workspace::{Repository, Vault};
 
 use crate::project::Project;
@@ -251,7 +252,8 @@ pub struct ProofRequest {
     pub project: Project,
     pub vault: VaultDir,
     pub surroundings: Surroundings,
-    pub rerun: Rerun,
+    /// The gate runs once more, under the loop's lease of this store.
+    pub rerun: Option<Arc<dyn Store>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,13 +294,13 @@ pub fn prove(reader: &dyn ReadStore, request: &ProofRequest) -> Result<Proof, Pr
     let protected = steps::protected_files(&sources);
     let mut steps = steps::check_all(&sources, protected.as_ref().map_err(String::as_str));
     let record = history.record(&vault, protected.unwrap_or_default());
-    let rerun = match request.rerun {
-        Rerun::Yes => {
-            let (step, again) = rerun::rerun(request, &history, &record);
+    let rerun = match &request.rerun {
+        Some(store) => {
+            let (step, again) = rerun::rerun(request, store, &history, &record);
             steps.push(step);
             Some(again)
         }
-        Rerun::No => None,
+        None => None,
     };
     Ok(Proof {
         schema: SCHEMA.to_owned(),
