@@ -42,7 +42,6 @@ impl OpenProject {
         let answer = operate::operate(&store, name, command.clone(), &mut worlds)
             .map_err(|error| AppError::broken(&error).with_hints(error.hints()))?;
         let owned = store.holder(name).or_broken()?.is_held();
-        drop(store);
         let refreshed = if owned { Ok(()) } else { self.refresh_trail(name) };
         let result = match answer {
             Answer::Done => {
