@@ -1,6 +1,7 @@
 //! One simulated loop: driven by the real driver until it rests for good, with
 //! books kept on every record and every death.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -33,6 +34,47 @@ use crate::world::{SimulatedWorlds, nonce};
 const DECISIONS: usize = 4000;
 const CRASHES: u32 = 30;
 
+/// What is wrong with an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreTrouble {
+    Full,
+    /// It fails, and nothing is stored.
+    Fails,
+    /// Another process took the loop for unowned, and stored a record of its own.
+    SecondOwner,
+}
+
+/// Rare situations that the seeds are to reach; a simulator that never gets
+/// there proves nothing about them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Situation {
+    StoreFull,
+    StoreFails,
+    SecondOwner,
+    WorldNotOpened,
+    WindDownFailed,
+    DiedBeforeTaking,
+    DoneDespiteStop,
+    LandingHeldBack,
+    TreeGivenUp,
+    LandingGivenUp,
+}
+
+impl Situation {
+    pub const ALL: [Self; 10] = [
+        Self::StoreFull,
+        Self::StoreFails,
+        Self::SecondOwner,
+        Self::WorldNotOpened,
+        Self::WindDownFailed,
+        Self::DiedBeforeTaking,
+        Self::DoneDespiteStop,
+        Self::LandingHeldBack,
+        Self::TreeGivenUp,
+        Self::LandingGivenUp,
+    ];
+}
+
 /// How a simulated loop came to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopEnd {
@@ -50,6 +92,7 @@ pub struct Trace {
     pub tree: TreeId,
     pub boundaries: u32,
     pub crashes: u32,
+    pub reached: BTreeSet<Situation>,
 }
 
 /// An invariant does not hold. The seed brings the same loop again.
@@ -90,8 +133,7 @@ pub(crate) struct Books {
     failing: Option<FailingStep>,
     /// How often the open run was cancelled.
     cancels: u32,
-    /// The operator ended a run without knowing of a landing.
-    landing_given_up: bool,
+    pub(crate) reached: BTreeSet<Situation>,
 }
 
 struct FailingStep {
@@ -122,6 +164,7 @@ pub fn simulate(seed: u64, options: &Options) -> Result<Trace, Box<Broken>> {
             log: books.log.clone(),
             boundaries: books.boundaries,
             crashes: books.crashes,
+            reached: books.reached.clone(),
         }),
         Err(why) => {
             let (options, log) = (options.clone(), books.log.clone());
@@ -191,7 +234,7 @@ impl Books {
             unreported: 0,
             failing: None,
             cancels: 0,
-            landing_given_up: false,
+            reached: BTreeSet::new(),
         };
         (books, created)
     }
@@ -218,7 +261,7 @@ impl Books {
             Crash::OneIn(n) => self.crashes < CRASHES && self.chance.one_in(n),
         };
         self.crashes += u32::from(dies);
-        self.dead = dies;
+        self.dead |= dies;
         dies
     }
 
@@ -239,15 +282,41 @@ impl Books {
         self.broken.is_some()
     }
 
-    /// Now and then the disk is full; never when windlass says so itself.
-    pub(crate) fn finds_no_room(&mut self) -> bool {
-        self.options.agents == Agents::Mixed && self.chance.one_in(400)
+    /// What befalls an append now and then. After anything but a full disk the
+    /// driver is as good as dead.
+    pub(crate) fn store_trouble(&mut self) -> Option<StoreTrouble> {
+        if self.options.agents == Agents::Honest || !self.chance.one_in(250) {
+            return None;
+        }
+        let all = [StoreTrouble::Full, StoreTrouble::Fails, StoreTrouble::SecondOwner];
+        let trouble = *self.chance.pick(&all);
+        self.reached.insert(match trouble {
+            StoreTrouble::Full => Situation::StoreFull,
+            StoreTrouble::Fails => Situation::StoreFails,
+            StoreTrouble::SecondOwner => Situation::SecondOwner,
+        });
+        self.dead |= trouble != StoreTrouble::Full;
+        Some(trouble)
     }
 
-    /// Now and then something of windlass's own fails. What failed once, and may
-    /// not be left out, fails more often. A landing may have happened all the same.
+    /// Now and then a world cannot be opened, and nothing is driven.
+    pub(crate) fn finds_no_world(&mut self) -> bool {
+        let refused = self.options.agents == Agents::Mixed && self.chance.one_in(60);
+        if refused {
+            self.dead = true;
+            self.reached.insert(Situation::WorldNotOpened);
+        }
+        refused
+    }
+
+    /// Now and then something of windlass's own fails, most often what may not be
+    /// left out and failed already. A landing may have happened all the same.
     pub(crate) fn fault(&mut self, effect: &Effect) -> Option<Fault> {
-        let odds = if self.failing.is_some() { 2 } else { 80 };
+        let odds = match effect {
+            _ if self.failing.is_some() => 2,
+            Effect::Snapshot(_) | Effect::Land { .. } => 30,
+            Effect::PrepareWorkspace { .. } | Effect::CallAgent { .. } | Effect::RunGate { .. } => 80,
+        };
         if self.options.agents == Agents::Honest || !self.chance.one_in(odds) {
             self.failing = None;
             return None;
@@ -311,8 +380,13 @@ impl Books {
         let told = |step: &FailingStep| outcome.detail.contains(&step.fault.detail);
         let Some(step) = self.failing.take().filter(|step| asked && told(step)) else { return };
         match step.effect {
-            Effect::Snapshot(_) => self.facts.unrecorded = false,
-            Effect::Land { .. } => self.landing_given_up = true,
+            Effect::Snapshot(_) => {
+                self.facts.unrecorded = false;
+                self.reached.insert(Situation::TreeGivenUp);
+            }
+            Effect::Land { .. } => {
+                self.reached.insert(Situation::LandingGivenUp);
+            }
             Effect::PrepareWorkspace { .. } | Effect::CallAgent { .. } | Effect::RunGate { .. } => {}
         }
     }
@@ -326,10 +400,17 @@ impl Books {
 
     /// What holds when a drive ends in good order, and not because the log could not grow.
     fn at_rest(&mut self, ended: &Ended) {
+        if self.dead {
+            self.break_with("a driver that is gone comes to rest");
+        }
         if matches!(ended, Ended::Paused(pause) if pause.why == Reason::DiskFull) {
             return;
         }
         self.all_is_shown();
+        let landing = self.state.outstanding().any(|(_, effect)| matches!(effect, Effect::Land { .. }));
+        if landing && *ended == Ended::Interrupted {
+            self.reached.insert(Situation::LandingHeldBack);
+        }
         let waiting = self.inbox.sent(&loop_name(), self.state.last_command).expect("the loop is there");
         if !waiting.is_empty() {
             self.break_with("a drive rests, and a command that woke it waits");
@@ -359,7 +440,7 @@ impl Books {
             return Err("the ledger is not the sum of the reports that were appended".to_owned());
         }
         let head = self.state.head.landed.then_some(&self.state.head.commit);
-        let known = matches!(end, LoopEnd::Ended(_)) && !self.landing_given_up;
+        let known = matches!(end, LoopEnd::Ended(_)) && !self.reached.contains(&Situation::LandingGivenUp);
         if known && head != self.facts.branch.as_ref() {
             return Err("the branch is not at the head".to_owned());
         }
