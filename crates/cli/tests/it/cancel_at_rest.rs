@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use windlass_testkit::scratch::Running;
 use windlass_testkit::{Scratch, capability, poll};
 
-use crate::case::{Case, LONG, LOOP, RUN, Setup};
+use crate::case::{Case, LONG, LOOP, RUN, Setup, TEST};
 
 /// The first turn leaves a draft and stays; a later one keeps a list of what it
 /// was given and finishes.
@@ -178,6 +178,68 @@ fn after_a_crash_behind_the_landing_it_is_known() {
 }
 
 #[test]
+fn after_ctrl_c_in_the_baseline_nothing_is_lost() {
+    let case = honest().uncommitted();
+    let held = format!("touch {0}/held\nwhile [ ! -e {0}/go ]; do sleep 0.05; done\n", case.side().display());
+    case.repo.file("test.sh", format!("{held}{TEST}"));
+    case.repo.commit("first");
+    let case = case.looked_at();
+    let running = case.start();
+    assert!(poll::until(LONG, || case.side().join("held").exists()), "no check: {}", running.stderr());
+    running.signal(Signal::INT);
+    running.finish(LONG).expect_code(130);
+    cancelled(&case);
+    case.leave("go");
+    goes_on_and_completes(&case);
+}
+
+#[test]
+fn after_ctrl_c_in_the_landing_it_is_known() {
+    let Some((case, running)) = stopped_at(honest(), "workspace::before_ref=sleep(1500)") else { return };
+    entered(&case, "land");
+    running.signal(Signal::INT);
+    running.finish(LONG).expect_code(130);
+    landing_is_known(&case);
+}
+
+#[test]
+fn after_kill_9_in_a_fix_its_tree_is_kept() {
+    killed_in_the_final_phases(Held { turn: "author-2", trees: 2 });
+}
+
+#[test]
+fn after_kill_9_in_the_final_review_nothing_is_lost() {
+    killed_in_the_final_phases(Held { turn: "reviewer-1", trees: 2 });
+}
+
+#[test]
+fn after_kill_9_in_the_finishers_turn_its_tree_is_kept() {
+    killed_in_the_final_phases(Held { turn: "finisher-1", trees: 3 });
+}
+
+#[test]
+fn after_a_crash_before_the_final_gate_nothing_is_lost() {
+    // After the baseline and the task's gate.
+    let Some(case) = aborted_at(final_phases(), "perform::run_gate=2*off->return") else { return };
+    cancelled(&case);
+    goes_on_and_completes(&case);
+}
+
+#[test]
+fn after_a_crash_before_the_landing_of_finish_it_lands() {
+    let Some(case) = aborted_at(final_phases(), "workspace::before_ref=2*off->return") else { return };
+    landing_is_known(&case);
+    assert_eq!(case.landed("notes.txt"), "done");
+}
+
+#[test]
+fn after_a_crash_behind_the_landing_of_finish_it_is_known() {
+    let Some(case) = aborted_at(final_phases(), "workspace::after_ref=2*off->return") else { return };
+    landing_is_known(&case);
+    assert_eq!(case.landed("notes.txt"), "done");
+}
+
+#[test]
 fn a_defect_in_the_snapshot_keeps_the_cancelled_run_open() {
     let Some(case) = aborted_at(honest(), "perform::snapshot=return") else { return };
     let mut command = case.command(&["cancel", LOOP]);
@@ -226,6 +288,42 @@ fn a_tree_that_cannot_be_recorded_pauses_a_run_that_goes_on() {
     case.windlass(&["resume", LOOP]).expect_code(0);
     case.run().completed();
     assert!(case.left("given").contains("draft.txt"), "the author was given: {}", case.left("given"));
+}
+
+/// Every final phase: a red final gate, a fix, the final review, and a Finish that
+/// lands. The turn that the file `hold` names stays until `go` is there.
+fn final_phases() -> Setup {
+    let held = r#"held() { if [ "$(cat "$side/hold" 2>/dev/null)" = "$WINDLASS_ROLE-$n" ]; then touch "$side/held"; hold; fi; }"#;
+    let agent = r#"if [ "$WINDLASS_ROLE" = finisher ]; then echo done >notes.txt; held; echo summed up; exit; fi
+echo 42 >answer.txt
+if [ -z "$WINDLASS_TASK" ]; then echo fixed >whole.txt; held; fi
+complete"#;
+    Setup::new(&format!("{held}\n{agent}"))
+        .reviewer(&format!("{held}\nheld\naccept"))
+        .review("tasks = false\nfinal = true\n")
+        .checks(
+            "[[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\nwhen = \"task\"\n\
+             [[gate.check]]\nname = \"whole\"\nrun = \"test -e whole.txt\"\nwhen = \"final\"\n",
+        )
+        .more("[finish]\nprompt = \"Say what was done.\"\n")
+}
+
+struct Held {
+    turn: &'static str,
+    /// How many trees are on record once the run is cancelled.
+    trees: usize,
+}
+
+fn killed_in_the_final_phases(held: Held) {
+    let case = final_phases().ready();
+    fs::write(case.side().join("hold"), held.turn).unwrap();
+    let running = case.start();
+    assert!(poll::until(LONG, || case.side().join("held").exists()), "{}: {}", held.turn, running.stderr());
+    running.kill();
+    cancelled(&case);
+    assert_eq!(case.log().count("tree_recorded"), held.trees, "{}", case.log());
+    case.leave("go");
+    goes_on_and_completes(&case);
 }
 
 fn killed_in_the_first_turn() -> Case {
