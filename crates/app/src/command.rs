@@ -2,6 +2,7 @@
 
 use windlass_core::command::{Command, DoneWords, NextStep};
 use windlass_core::id::LoopName;
+use windlass_core::view::View;
 use windlass_driver::Interrupts;
 use windlass_driver::drive_loop::SiteWorlds;
 use windlass_driver::local_world::Unwatched;
@@ -44,24 +45,22 @@ impl OpenProject {
         let answer = operate::operate(&store, name, command.clone(), &mut worlds)
             .map_err(|error| AppError::broken(&error).with_hints(error.hints()))?;
         let owned = store.holder(name).or_broken()?.is_held();
-        drop(store);
         let refreshed = if owned { Ok(()) } else { self.refresh_trail(name) };
         let result = match answer {
-            Answer::Done if *command == Command::Cancel && !self.has_ended(name)? => match owned {
-                true => CommandResult::Done(cancel_goes_on(name)),
-                false if interrupts.is_raised() => CommandResult::Interrupted,
-                false => CommandResult::Done(cancel_waits(name)),
-            },
-            Answer::Done => CommandResult::Done(command.done_words(name)),
+            Answer::Done => {
+                let unended = self.view(name)?.filter(|view| view.outcome.is_none());
+                match (command, unended) {
+                    (Command::Cancel, Some(_)) if owned => CommandResult::Done(cancel_goes_on(name)),
+                    (Command::Cancel, Some(_)) if interrupts.is_raised() => CommandResult::Interrupted,
+                    (Command::Cancel, Some(view)) => CommandResult::Done(cancel_waits(name, &view)),
+                    (command, _) => CommandResult::Done(command.done_words(name)),
+                }
+            }
             Answer::Recorded => CommandResult::Recorded,
             Answer::Interrupted => CommandResult::Interrupted,
             Answer::Refused { why } => CommandResult::Refused { why },
         };
         Ok(CommandReport { result, warning: refreshed.err().map(|error| error.message) })
-    }
-
-    fn has_ended(&self, name: &LoopName) -> Result<bool, AppError> {
-        Ok(self.view(name)?.is_some_and(|view| view.outcome.is_some()))
     }
 }
 
@@ -73,10 +72,12 @@ fn cancel_goes_on(name: &LoopName) -> DoneWords {
     }
 }
 
-/// A cancelled run ends at once, unless what its author left cannot be recorded.
-fn cancel_waits(name: &LoopName) -> DoneWords {
+/// A cancelled run ends at once, unless what its author left cannot be recorded,
+/// or a landing not be found out. Why is told with the commands that lead out.
+fn cancel_waits(name: &LoopName, view: &View) -> DoneWords {
+    let why = view.paused.as_ref().map(|paused| format!(": {}", paused.detail)).unwrap_or_default();
     DoneWords {
-        said: format!("the cancel of {name} is recorded, but it could not end yet."),
+        said: format!("the cancel of {name} is recorded, but it could not end yet{why}."),
         next: Some(NextStep { verb: "status", when: None }),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use windlass_config::Resolved;
 use windlass_core::id::LoopName;
@@ -25,6 +25,9 @@ pub struct OpenProject {
     pub state: StateDir,
     pub vault: VaultDir,
     pub caller: Arc<Caller>,
+    /// Opened when it is first needed: one writer and one watcher a vault, however
+    /// many loops of it are driven.
+    store: Arc<Mutex<Option<Arc<dyn Store>>>>,
 }
 
 /// A loop that is on record.
@@ -52,7 +55,7 @@ impl OpenProject {
         let project = project::locate(directory).map_err(not_a_project)?;
         let state = caller.state()?;
         let vault = state.vault(&repository_name(&project), &project.common_dir);
-        Ok(Self { project, state, vault, caller: Arc::new(caller) })
+        Ok(Self { project, state, vault, caller: Arc::new(caller), store: Arc::default() })
     }
 
     pub fn surroundings(&self) -> Surroundings {
@@ -63,9 +66,14 @@ impl OpenProject {
         self.caller.policy(&self.project.top, arguments)
     }
 
-    /// The records, for changing a loop.
+    /// The records, for changing a loop: the same for all who ask.
     pub fn store(&self) -> Result<Arc<dyn Store>, AppError> {
-        windlass_store::open(&self.vault).or_broken()
+        let mut opened = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = &*opened {
+            return Ok(Arc::clone(store));
+        }
+        let store = windlass_store::open(&self.vault).or_broken()?;
+        Ok(Arc::clone(opened.insert(store)))
     }
 
     /// A loop with everything the driver needs to find it.
@@ -202,6 +210,18 @@ mod tests {
         assert_eq!(refused.kind, ErrorKind::Refused);
         assert!(refused.message.contains("not a git repository"), "{refused}");
         assert!(refused.hints.iter().any(|hint| hint.contains("windlass init --git")), "{:?}", refused.hints);
+    }
+
+    #[test]
+    fn all_who_change_loops_of_a_project_share_its_store() {
+        let temp = tempfile::tempdir().unwrap();
+        let git = temp.path().join("project/.git");
+        std::fs::create_dir_all(&git).unwrap();
+        std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        let caller = Caller { state_dir: Some(temp.path().join("state")), ..Caller::default() };
+        let project = OpenProject::open(&temp.path().join("project"), caller).unwrap();
+        let another = project.clone();
+        assert!(Arc::ptr_eq(&project.store().unwrap(), &another.store().unwrap()));
     }
 
     #[test]

@@ -32,7 +32,10 @@ impl OpenProject {
             surroundings: self.surroundings(),
             project: self.project.clone(),
             vault: self.vault.clone(),
-            rerun,
+            rerun: match rerun {
+                Rerun::Yes => Some(self.store()?),
+                Rerun::No => None,
+            },
         };
         prove::prove(&*stored.reader, &asked).or_broken()
     }

@@ -67,7 +67,7 @@ impl fmt::Display for PauseEvent {
         match self {
             Self::WaitStarted { until, why } => write!(f, "waiting until {until} ({})", why.name()),
             Self::WaitEnded => write!(f, "wait over"),
-            Self::Paused { why, detail } => write!(f, "paused ({}): {detail}", why.name()),
+            Self::Paused { why, detail, .. } => write!(f, "paused ({}): {detail}", why.name()),
             Self::Resumed => write!(f, "resumed"),
         }
     }

@@ -198,7 +198,12 @@ pub enum PauseEvent {
     #[serde(rename = "wait_ended")]
     WaitEnded,
     #[serde(rename = "paused")]
-    Paused { why: Reason, detail: String },
+    Paused {
+        why: Reason,
+        detail: String,
+        /// The step that failed, may not be left out, and is still to do, in words.
+        undone: Option<String>,
+    },
     #[serde(rename = "resumed")]
     Resumed,
 }

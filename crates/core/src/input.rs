@@ -45,6 +45,11 @@ pub enum Input {
         id: CommandId,
         command: Command,
     },
+    /// A command that another version sent and this one does not know.
+    UnreadableCommand {
+        id: CommandId,
+        why: String,
+    },
     /// The clock reached `State::next_deadline`.
     DeadlinePassed,
     /// A signal asked the driver to stop.
@@ -241,6 +246,7 @@ impl Input {
             Self::EffectFailed(_) => "effect_failed",
             Self::EffectDropped => "effect_dropped",
             Self::Commanded { .. } => "commanded",
+            Self::UnreadableCommand { .. } => "unreadable_command",
             Self::DeadlinePassed => "deadline_passed",
             Self::Interrupted { .. } => "interrupted",
             Self::StoreFull { .. } => "store_full",

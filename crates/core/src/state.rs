@@ -222,6 +222,8 @@ pub struct Wait {
 pub struct Pause {
     pub why: Reason,
     pub detail: String,
+    /// The step that failed, may not be left out, and is still to do, in words.
+    pub undone: Option<String>,
 }
 
 /// What is to become of an outstanding effect.

@@ -37,6 +37,7 @@ pub fn step(state: &State, input: &Stamped<Input>) -> Decision {
     match &input.what {
         Input::RunAsked(asked) => run::asked(&mut draft, asked),
         Input::Commanded { id, command } => command::taken(&mut draft, *id, command),
+        Input::UnreadableCommand { id, why } => command::unreadable(&mut draft, *id, why),
         Input::DeadlinePassed => run::deadline_passed(&mut draft),
         Input::Interrupted { signal } => run::interrupted(&mut draft, signal),
         Input::StoreFull { detail } => fault::store_full(&mut draft, detail),
@@ -137,7 +138,7 @@ impl Draft {
     }
 
     fn pause(&mut self, why: Reason, detail: String) {
-        self.emit(PauseEvent::Paused { why, detail });
+        self.emit(PauseEvent::Paused { why, detail, undone: None });
     }
 
     fn decide(self) -> Decision {

@@ -23,6 +23,7 @@ impl Input {
             | Self::Landed
             | Self::EffectDropped
             | Self::Commanded { .. }
+            | Self::UnreadableCommand { .. }
             | Self::DeadlinePassed
             | Self::Interrupted { signal: _ } => {}
         }

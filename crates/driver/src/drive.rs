@@ -101,8 +101,8 @@ impl<'w> Drive<'w> {
     }
 
     fn take_commands(&mut self) -> Result<(), DriveError> {
-        for sent in self.journal.waiting_commands()? {
-            self.take(None, Input::Commanded { id: sent.id, command: sent.command })?;
+        for command in self.journal.waiting_commands()? {
+            self.take(None, command)?;
         }
         Ok(())
     }

@@ -124,7 +124,7 @@ fn pause_full(
     let mut journal = Journal::open(Arc::clone(store), name).map_err(full)?;
     let what = Input::StoreFull { detail: error.to_string() };
     journal.take(worlds.stamp(), None, what).map_err(full)?;
-    Ok(Ended::Paused(Pause { why: Reason::DiskFull, detail: error.to_string() }))
+    Ok(Ended::Paused(Pause { why: Reason::DiskFull, detail: error.to_string(), undone: None }))
 }
 
 /// The loop's world on this machine.

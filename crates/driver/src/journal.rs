@@ -67,9 +67,10 @@ impl Journal {
         &self.view
     }
 
-    /// The commands that no record has taken yet.
-    pub fn waiting_commands(&self) -> Result<Vec<SentCommand>, JournalError> {
-        Ok(self.store.sent(&self.state.creation.name, self.state.last_command)?)
+    /// The commands that no record has taken yet, to be taken in this order.
+    pub fn waiting_commands(&self) -> Result<Vec<Input>, JournalError> {
+        let sent = self.store.sent(&self.state.creation.name, self.state.last_command)?;
+        Ok(sent.into_iter().map(input).collect())
     }
 
     /// One thing happened: decide, remember, and only then believe it.
@@ -87,6 +88,13 @@ impl Journal {
         self.store.append(entry(&view, self.state.seq, &decision))?;
         (self.state, self.view) = (after, view);
         Ok(decision)
+    }
+}
+
+fn input(sent: SentCommand) -> Input {
+    match sent.command {
+        Ok(command) => Input::Commanded { id: sent.id, command },
+        Err(unreadable) => Input::UnreadableCommand { id: sent.id, why: unreadable.to_string() },
     }
 }
 

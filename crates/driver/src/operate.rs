@@ -8,7 +8,6 @@ use std::time::Duration;
 use windlass_core::command::Command;
 use windlass_core::event::CommandAnswer;
 use windlass_core::id::{CommandId, LoopName, Seq};
-use windlass_core::input::Input;
 use windlass_store::{
     Followed, HistoryError, LeaseError, NewCommand, SendError, Store, StoreError, decisions,
 };
@@ -80,10 +79,13 @@ pub fn operate(
     tracing::debug!(%name, command = id.0, "command sent");
     let deadline = clock::now() + PATIENCE;
     loop {
-        match store.lease(name, worlds.stamp().at) {
-            Ok(_lease) => take_all(store, name, worlds)?,
-            Err(LeaseError::Held { .. }) => {}
-            Err(error) => return Err(OperateError::Lease(error)),
+        // To ask for a lease that is held takes its time; an owner's answer wakes.
+        if !store.holder(name)?.is_held() {
+            match store.lease(name, worlds.stamp().at) {
+                Ok(_lease) => take_all(store, name, worlds)?,
+                Err(LeaseError::Held { .. }) => {}
+                Err(error) => return Err(OperateError::Lease(error)),
+            }
         }
         if let Some(answer) = answer(&**store, name, &mut seen, id)? {
             return Ok(answer);
@@ -120,8 +122,8 @@ fn answer(
 /// Takes every command that waits. The caller holds the loop's lease.
 fn take_all(store: &Arc<dyn Store>, name: &LoopName, worlds: &mut dyn Worlds) -> Result<(), OperateError> {
     let mut journal = Journal::open(Arc::clone(store), name)?;
-    for sent in journal.waiting_commands()? {
-        journal.take(worlds.stamp(), None, Input::Commanded { id: sent.id, command: sent.command })?;
+    for command in journal.waiting_commands()? {
+        journal.take(worlds.stamp(), None, command)?;
     }
     if !journal.state().cancelling {
         return Ok(());
@@ -130,3 +132,6 @@ fn take_all(store: &Arc<dyn Store>, name: &LoopName, worlds: &mut dyn Worlds) ->
     let mut world = worlds.open(store, journal.state()).map_err(failed)?;
     Drive::new(journal, world.as_mut()).wind_down().map_err(|error| failed(error.into()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ mod rules;
 mod steps;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,7 +24,7 @@ use windlass_core::state::TaskStatus;
 use windlass_core::tally::Tally;
 use windlass_core::time::{Millis, Timestamp};
 use windlass_core::verdict::Verdict;
-use windlass_store::{ReadStore, VaultDir};
+use windlass_store::{ReadStore, Store, VaultDir};
 use windlass_workspace::{Repository, Vault};
 
 use crate::project::Project;
@@ -277,7 +278,8 @@ pub struct ProofRequest {
     pub project: Project,
     pub vault: VaultDir,
     pub surroundings: Surroundings,
-    pub rerun: Rerun,
+    /// The gate runs once more, under the loop's lease of this store.
+    pub rerun: Option<Arc<dyn Store>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -318,13 +320,13 @@ pub fn prove(reader: &dyn ReadStore, request: &ProofRequest) -> Result<Proof, Pr
     let protected = protection::protected_files(&sources);
     let mut steps = steps::check_all(&sources, protected.as_ref().map_err(String::as_str));
     let record = history.record(&vault, protected.unwrap_or_default());
-    let rerun = match request.rerun {
-        Rerun::Yes => {
-            let (step, again) = rerun::rerun(request, &history, &record);
+    let rerun = match &request.rerun {
+        Some(store) => {
+            let (step, again) = rerun::rerun(request, store, &history, &record);
             steps.push(step);
             Some(again)
         }
-        Rerun::No => None,
+        None => None,
     };
     Ok(Proof {
         schema: SCHEMA.to_owned(),

@@ -4,9 +4,11 @@
 //! workspace, vault, branch, agents and gates, as seeded models over abstract
 //! trees.
 //!
-//! The driver may die at every boundary: before and after each record, and
-//! while an effect is performed. Faults befall it, and an operator is at work,
-//! while a loop is driven and while nobody drives it. After every record the
+//! The driver may die at every boundary: before and after each record, while an
+//! effect is performed, and between a command and its taking. Faults befall it:
+//! of an effect, of the store, of its world, and a second owner that takes the
+//! loop from it. An operator is at work, while a loop is driven and while nobody
+//! drives it. After every record the
 //! invariants are checked by `Audit`, which keeps books of its own. The same
 //! seed gives the same loop.
 
@@ -24,5 +26,5 @@ mod world;
 
 pub use audit::Audit;
 pub use options::{Agents, Crash, Operator, Options};
-pub use simulation::{Broken, LoopEnd, Trace, simulate};
+pub use simulation::{Broken, LoopEnd, Situation, Trace, simulate};
 pub use speed::throughput;

@@ -15,7 +15,7 @@ use windlass_store::{Inbox, NewCommand, Store};
 
 use crate::chance::Chance;
 use crate::options::Operator;
-use crate::simulation::{Books, LoopEnd, loop_name};
+use crate::simulation::{Books, LoopEnd, Situation, loop_name};
 use crate::storage::locked;
 use crate::world::SimulatedWorlds;
 
@@ -78,8 +78,16 @@ pub(crate) fn between_drives(
     let Some(commands) = commands else { return Ok(false) };
     for command in commands {
         let cancels = command == Command::Cancel;
-        let answer = operate(store, &loop_name(), command, worlds)?;
-        locked(&worlds.books).answered(&answer, cancels);
+        let answer = operate(store, &loop_name(), command, worlds);
+        let mut books = locked(&worlds.books);
+        let recorded = books.state.cancelling || books.state.outcome().is_some();
+        if matches!(answer, Err(OperateError::WindDown(_))) {
+            books.reached.insert(Situation::WindDownFailed);
+            if !recorded {
+                books.break_with("a cancel is said to be recorded, and is not");
+            }
+        }
+        books.answered(&answer?, cancels);
     }
     Ok(true)
 }
@@ -92,7 +100,7 @@ fn at_rest(books: &mut Books) -> Option<Vec<Command>> {
 fn paused(books: &mut Books) -> Option<Vec<Command>> {
     match books.chance.below(5) {
         0 => None,
-        1 => Some(vec![Command::Cancel]),
+        1 | 2 => Some(vec![Command::Cancel]),
         _ => Some(vec![Command::Resume]),
     }
 }

@@ -1,14 +1,17 @@
 //! One simulated loop: driven by the real driver until it rests for good, with
 //! books kept on every record and every death.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use windlass_core::effect::Effect;
-use windlass_core::event::{AttemptEvent, AttemptFinished, Decision, Event, RunEvent, TaskEvent};
+use windlass_core::event::{
+    AttemptEvent, AttemptFinished, Decision, Event, OperatorEvent, RunEvent, TaskEvent,
+};
 use windlass_core::id::{AttemptId, LoopName, Seq, TreeId};
 use windlass_core::input::Asked;
-use windlass_core::outcome::{Fault, OutcomeKind, Reason};
+use windlass_core::outcome::{Fault, Outcome, OutcomeKind, Reason};
 use windlass_core::policy::Role;
 use windlass_core::state::{Lifecycle, State};
 use windlass_core::step::create;
@@ -31,6 +34,47 @@ use crate::world::{SimulatedWorlds, nonce};
 const DECISIONS: usize = 4000;
 const CRASHES: u32 = 30;
 
+/// What is wrong with an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreTrouble {
+    Full,
+    /// It fails, and nothing is stored.
+    Fails,
+    /// Another process took the loop for unowned, and stored a record of its own.
+    SecondOwner,
+}
+
+/// Rare situations that the seeds are to reach; a simulator that never gets
+/// there proves nothing about them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Situation {
+    StoreFull,
+    StoreFails,
+    SecondOwner,
+    WorldNotOpened,
+    WindDownFailed,
+    DiedBeforeTaking,
+    DoneDespiteStop,
+    LandingHeldBack,
+    TreeGivenUp,
+    LandingGivenUp,
+}
+
+impl Situation {
+    pub const ALL: [Self; 10] = [
+        Self::StoreFull,
+        Self::StoreFails,
+        Self::SecondOwner,
+        Self::WorldNotOpened,
+        Self::WindDownFailed,
+        Self::DiedBeforeTaking,
+        Self::DoneDespiteStop,
+        Self::LandingHeldBack,
+        Self::TreeGivenUp,
+        Self::LandingGivenUp,
+    ];
+}
+
 /// How a simulated loop came to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopEnd {
@@ -48,6 +92,7 @@ pub struct Trace {
     pub tree: TreeId,
     pub boundaries: u32,
     pub crashes: u32,
+    pub reached: BTreeSet<Situation>,
 }
 
 /// An invariant does not hold. The seed brings the same loop again.
@@ -84,6 +129,16 @@ pub(crate) struct Books {
     broken: Option<String>,
     reported: Usage,
     unreported: u64,
+    /// What failed last and may not be left out.
+    failing: Option<FailingStep>,
+    /// How often the open run was cancelled.
+    cancels: u32,
+    pub(crate) reached: BTreeSet<Situation>,
+}
+
+struct FailingStep {
+    effect: Effect,
+    fault: Fault,
 }
 
 pub(crate) fn loop_name() -> LoopName {
@@ -109,6 +164,7 @@ pub fn simulate(seed: u64, options: &Options) -> Result<Trace, Box<Broken>> {
             log: books.log.clone(),
             boundaries: books.boundaries,
             crashes: books.crashes,
+            reached: books.reached.clone(),
         }),
         Err(why) => {
             let (options, log) = (options.clone(), books.log.clone());
@@ -176,6 +232,9 @@ impl Books {
             broken: None,
             reported: Usage::default(),
             unreported: 0,
+            failing: None,
+            cancels: 0,
+            reached: BTreeSet::new(),
         };
         (books, created)
     }
@@ -202,7 +261,7 @@ impl Books {
             Crash::OneIn(n) => self.crashes < CRASHES && self.chance.one_in(n),
         };
         self.crashes += u32::from(dies);
-        self.dead = dies;
+        self.dead |= dies;
         dies
     }
 
@@ -223,50 +282,84 @@ impl Books {
         self.broken.is_some()
     }
 
-    /// Now and then the disk is full; never when windlass says so itself.
-    pub(crate) fn finds_no_room(&mut self) -> bool {
-        self.options.agents == Agents::Mixed && self.chance.one_in(400)
+    /// What befalls an append now and then. After anything but a full disk the
+    /// driver is as good as dead.
+    pub(crate) fn store_trouble(&mut self) -> Option<StoreTrouble> {
+        if self.options.agents == Agents::Honest || !self.chance.one_in(250) {
+            return None;
+        }
+        let all = [StoreTrouble::Full, StoreTrouble::Fails, StoreTrouble::SecondOwner];
+        let trouble = *self.chance.pick(&all);
+        self.reached.insert(match trouble {
+            StoreTrouble::Full => Situation::StoreFull,
+            StoreTrouble::Fails => Situation::StoreFails,
+            StoreTrouble::SecondOwner => Situation::SecondOwner,
+        });
+        self.dead |= trouble != StoreTrouble::Full;
+        Some(trouble)
     }
 
-    /// Now and then something of windlass's own fails; not what is found done.
+    /// Now and then a world cannot be opened, and nothing is driven.
+    pub(crate) fn finds_no_world(&mut self) -> bool {
+        let refused = self.options.agents == Agents::Mixed && self.chance.one_in(60);
+        if refused {
+            self.dead = true;
+            self.reached.insert(Situation::WorldNotOpened);
+        }
+        refused
+    }
+
+    /// Now and then something of windlass's own fails, most often what may not be
+    /// left out and failed already. A landing may have happened all the same.
     pub(crate) fn fault(&mut self, effect: &Effect) -> Option<Fault> {
-        let done =
-            matches!(effect, Effect::Land { commit, .. } if self.facts.branch.as_ref() == Some(commit));
-        if done || self.options.agents == Agents::Honest || !self.chance.one_in(80) {
+        let odds = match effect {
+            _ if self.failing.is_some() => 2,
+            Effect::Snapshot(_) | Effect::Land { .. } => 30,
+            Effect::PrepareWorkspace { .. } | Effect::CallAgent { .. } | Effect::RunGate { .. } => 80,
+        };
+        if self.options.agents == Agents::Honest || !self.chance.one_in(odds) {
+            self.failing = None;
             return None;
         }
         let reasons = [Reason::DiskFull, Reason::BranchMoved, Reason::EffectFailed, Reason::InternalError];
         let reason = *self.chance.pick(&reasons);
         let fault = Fault { reason, detail: reason.words().to_owned() };
-        if matches!(effect, Effect::Snapshot(_)) && (!fault.pauses() || reason == Reason::BranchMoved) {
-            // Nothing could record it, now or later.
-            self.facts.unrecorded = false;
+        if let Effect::Land { commit, expected, .. } = effect
+            && reason != Reason::BranchMoved
+            && self.chance.one_in(2)
+        {
+            self.facts.land(commit, expected.as_ref());
         }
+        let failing = FailingStep { effect: effect.clone(), fault: fault.clone() };
+        self.failing = (!effect.may_be_dropped()).then_some(failing);
         Some(fault)
     }
 
     /// A record is durable: the books are kept on what was stored.
     pub(crate) fn appended(&mut self, decision: Decision) {
         self.state.apply(Seq(self.log.len() as u64 + 1), &decision);
+        let kept = self.keep(&decision);
         self.log.push(decision);
-        let kept = self.keep();
         if let Err(why) = kept {
             self.break_with(&why);
         }
     }
 
-    fn keep(&mut self) -> Result<(), String> {
-        if self.log.len() > DECISIONS {
+    fn keep(&mut self, decision: &Decision) -> Result<(), String> {
+        if self.log.len() >= DECISIONS {
             return Err("the loop does not end".to_owned());
         }
-        let decision = self.log.last().expect("a decision was appended");
         self.audit.check(decision, &self.state)?;
         for event in &decision.events {
             if let Event::Attempt(AttemptEvent::Finished(finished)) = event {
                 count(&mut self.reported, &mut self.unreported, finished);
             } else if let Event::Task(TaskEvent::Done { .. }) = event {
                 proven(&self.facts, &self.state, "test")?;
+            } else if let Event::Operator(OperatorEvent::CancelAsked) = event {
+                self.cancels += 1;
             } else if let Event::Run(RunEvent::Ended { outcome }) = event {
+                self.give_up(decision, outcome);
+                self.cancels = 0;
                 if self.facts.unrecorded {
                     return Err("a run ends, and what its author left is not recorded".to_owned());
                 }
@@ -279,6 +372,25 @@ impl Books {
         Ok(())
     }
 
+    /// Only a second cancel leaves out a step that may not be left out: one that
+    /// failed, and the outcome says how.
+    fn give_up(&mut self, ending: &Decision, outcome: &Outcome) {
+        let cancelled = Event::Operator(OperatorEvent::CancelAsked);
+        let asked = self.cancels > 1 && ending.events.contains(&cancelled);
+        let told = |step: &FailingStep| outcome.detail.contains(&step.fault.detail);
+        let Some(step) = self.failing.take().filter(|step| asked && told(step)) else { return };
+        match step.effect {
+            Effect::Snapshot(_) => {
+                self.facts.unrecorded = false;
+                self.reached.insert(Situation::TreeGivenUp);
+            }
+            Effect::Land { .. } => {
+                self.reached.insert(Situation::LandingGivenUp);
+            }
+            Effect::PrepareWorkspace { .. } | Effect::CallAgent { .. } | Effect::RunGate { .. } => {}
+        }
+    }
+
     /// Whoever watches has seen every decision before the drive waits or rests.
     pub(crate) fn all_is_shown(&mut self) {
         if self.shown != self.state.seq {
@@ -288,10 +400,17 @@ impl Books {
 
     /// What holds when a drive ends in good order, and not because the log could not grow.
     fn at_rest(&mut self, ended: &Ended) {
+        if self.dead {
+            self.break_with("a driver that is gone comes to rest");
+        }
         if matches!(ended, Ended::Paused(pause) if pause.why == Reason::DiskFull) {
             return;
         }
         self.all_is_shown();
+        let landing = self.state.outstanding().any(|(_, effect)| matches!(effect, Effect::Land { .. }));
+        if landing && *ended == Ended::Interrupted {
+            self.reached.insert(Situation::LandingHeldBack);
+        }
         let waiting = self.inbox.sent(&loop_name(), self.state.last_command).expect("the loop is there");
         if !waiting.is_empty() {
             self.break_with("a drive rests, and a command that woke it waits");
@@ -321,7 +440,8 @@ impl Books {
             return Err("the ledger is not the sum of the reports that were appended".to_owned());
         }
         let head = self.state.head.landed.then_some(&self.state.head.commit);
-        if matches!(end, LoopEnd::Ended(_)) && head != self.facts.branch.as_ref() {
+        let known = matches!(end, LoopEnd::Ended(_)) && !self.reached.contains(&Situation::LandingGivenUp);
+        if known && head != self.facts.branch.as_ref() {
             return Err("the branch is not at the head".to_owned());
         }
         Ok(())

@@ -5,16 +5,18 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use windlass_core::command::Command;
 use windlass_core::event::Decision;
 use windlass_core::id::{BlobId, CommandId, LoopName, Seq};
-use windlass_core::time::Timestamp;
+use windlass_core::time::{Millis, Timestamp};
+use windlass_driver::{Journal, Stamp};
 use windlass_store::{
     Append, AppendError, Appended, BlobError, Blobs, Follow, Followed, Holder, Inbox, Lease, LeaseError,
     Leases, Log, LogHead, LoopRow, MemoryStore, NewCommand, ReadBlobs, ReadLeases, ReadLog, Record,
     SendError, SentCommand, StoreError, Subscription, Wake,
 };
 
-use crate::simulation::Books;
+use crate::simulation::{Books, StoreTrouble, loop_name};
 
 pub(crate) struct CrashingStore {
     pub(crate) inner: MemoryStore,
@@ -30,17 +32,43 @@ fn dead() -> StoreError {
     StoreError::Stopped { path: PathBuf::from("memory") }
 }
 
+impl CrashingStore {
+    /// What `operate` does in another process, without the lease.
+    fn take_as_second_owner(&self, books: &mut Books) {
+        let name = loop_name();
+        let command = Command::Note { text: "from another process".to_owned() };
+        let new = NewCommand { loop_name: name.clone(), at: books.facts.now, command };
+        self.inner.send(new).expect("the loop is there");
+        let mut journal = Journal::open(Arc::new(self.inner.clone()), &name).expect("the loop is there");
+        for command in journal.waiting_commands().expect("the inbox can be read") {
+            let stamp = Stamp { elapsed: Millis(0), ..books.stamp() };
+            let decision = journal.take(stamp, None, command).expect("the store in memory takes it");
+            books.appended(decision);
+        }
+    }
+}
+
 impl Log for CrashingStore {
     fn append(&self, append: Append) -> Result<Appended, AppendError> {
         let mut books = locked(&self.books);
         if books.dies() {
             return Err(dead().into());
         }
-        if books.finds_no_room() {
-            return Err(StoreError::Full { path: PathBuf::from("memory") }.into());
+        let path = PathBuf::from("memory");
+        match books.store_trouble() {
+            Some(StoreTrouble::Full) => return Err(StoreError::Full { path }.into()),
+            Some(StoreTrouble::Fails) => {
+                return Err(StoreError::Failed { path, reason: "no such luck".to_owned() }.into());
+            }
+            Some(StoreTrouble::SecondOwner) => self.take_as_second_owner(&mut books),
+            None => {}
         }
         let body = append.body.clone();
+        let before = books.state.seq;
         let appended = self.inner.append(append)?;
+        if appended.seq != before.next() {
+            books.break_with("a record is stored after another than its writer knew");
+        }
         let decision: Decision = serde_json::from_str(&body).expect("a record is a decision");
         books.appended(decision);
         if books.is_broken() || books.dies() { Err(dead().into()) } else { Ok(appended) }

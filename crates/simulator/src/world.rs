@@ -1,6 +1,7 @@
 //! The world a simulated loop is driven in: effects take their time, an operator
 //! may act meanwhile, and the driver may die at any of these moments.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use windlass_core::effect::Effect;
@@ -13,11 +14,11 @@ use windlass_core::time::{Millis, Timestamp};
 use windlass_core::view::View;
 use windlass_driver::drive_loop::DriveLoopError;
 use windlass_driver::{Closed, Happening, Stamp, World, Worlds};
-use windlass_store::Store;
+use windlass_store::{Followed, Store, Subscription};
 
 use crate::agent::{self, Turn};
 use crate::operator::Act;
-use crate::simulation::Books;
+use crate::simulation::{Books, Situation, loop_name};
 use crate::storage::locked;
 
 /// What is being performed.
@@ -42,18 +43,30 @@ impl Worlds for SimulatedWorlds {
     }
 
     /// The wardens of an earlier drive have ended whatever ran.
-    fn open(&mut self, _: &Arc<dyn Store>, _: &State) -> Result<Box<dyn World + '_>, DriveLoopError> {
+    fn open(&mut self, store: &Arc<dyn Store>, _: &State) -> Result<Box<dyn World + '_>, DriveLoopError> {
+        let woken = Arc::new(AtomicBool::new(false));
+        let wake = Arc::clone(&woken);
+        let wake = Arc::new(move || wake.store(true, Ordering::Relaxed));
+        let commands = store.follow(&loop_name(), Followed::Commands, wake)?;
         let mut books = locked(&self.books);
         books.alive = None;
         books.last_stamp = None;
         books.shown = books.state.seq;
-        Ok(Box::new(SimulatedWorld { books: Arc::clone(&self.books), performing: None }))
+        if books.finds_no_world() {
+            let source = std::io::Error::other("no world");
+            return Err(DriveLoopError::File { path: "world".to_owned(), source });
+        }
+        let books = Arc::clone(&self.books);
+        Ok(Box::new(SimulatedWorld { books, performing: None, woken, _commands: commands }))
     }
 }
 
 struct SimulatedWorld {
     books: Arc<Mutex<Books>>,
     performing: Option<Performing>,
+    /// The store called because a command came.
+    woken: Arc<AtomicBool>,
+    _commands: Subscription,
 }
 
 impl World for SimulatedWorld {
@@ -69,6 +82,9 @@ impl World for SimulatedWorld {
         let mut books = locked(&self.books);
         if self.performing.is_some() {
             books.break_with("an effect is started while another is performed");
+        }
+        if books.is_dead() {
+            books.break_with("an effect is started by a driver that is gone");
         }
         if !state.may_perform() {
             books.break_with("an effect is started that is held back");
@@ -112,8 +128,16 @@ impl World for SimulatedWorld {
         if books.is_broken() || books.dies() {
             return died();
         }
-        match books.operator_acts() {
-            Some(Act::Sent) => return Happening::Woken,
+        let acted = books.operator_acts();
+        if self.woken.swap(false, Ordering::Relaxed) {
+            if !books.dies() {
+                return Happening::Woken;
+            }
+            books.reached.insert(Situation::DiedBeforeTaking);
+            return died();
+        }
+        match acted {
+            Some(Act::Sent) => books.break_with("a command was sent, and it wakes nobody"),
             Some(Act::Signalled) => return Happening::Signalled { signal: "SIGTERM".to_owned() },
             None => {}
         }
@@ -153,7 +177,13 @@ fn died() -> Happening {
 }
 
 fn perform(books: &mut Books, performing: &Performing) -> Input {
-    let Performing { effect, state, turn, stopping, .. } = performing;
+    let Performing { effect, state, turn, .. } = performing;
+    // What is told to stop may have been done a moment before.
+    let in_time = performing.stopping && books.chance.one_in(4);
+    let cut_short = performing.stopping && !in_time;
+    if in_time {
+        books.reached.insert(Situation::DoneDespiteStop);
+    }
     if let Some(turn) = turn {
         books.facts.pass(turn.took);
     } else {
@@ -163,7 +193,7 @@ fn perform(books: &mut Books, performing: &Performing) -> Input {
         return Input::EffectFailed(fault);
     }
     let performed = match (effect, turn) {
-        (Effect::CallAgent { .. }, Some(_)) if *stopping => {
+        (Effect::CallAgent { .. }, Some(_)) if cut_short => {
             Ok(Input::AgentFinished(Box::new(AgentFinished::ended(AttemptEnd::Interrupted))))
         }
         (Effect::CallAgent { .. }, Some(turn)) => {
@@ -173,7 +203,7 @@ fn perform(books: &mut Books, performing: &Performing) -> Input {
         (Effect::CallAgent { .. }, None) => Err("an attempt without a turn".to_owned()),
         (Effect::PrepareWorkspace { tree }, _) => books.facts.prepare(tree),
         (Effect::Snapshot(snapshot), _) => books.facts.snapshot(snapshot),
-        (Effect::RunGate { .. }, _) if *stopping => Ok(Input::EffectDropped),
+        (Effect::RunGate { .. }, _) if cut_short => Ok(Input::EffectDropped),
         (Effect::RunGate { tree, checks, .. }, _) => books.facts.gate(tree, checks),
         (Effect::Land { commit, expected, .. }, _) => Ok(books.facts.land(commit, expected.as_ref())),
     };

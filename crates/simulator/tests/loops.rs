@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::event::{AttemptEvent, Event, IterationEvent};
 use windlass_core::outcome::OutcomeKind;
-use windlass_simulator::{Crash, LoopEnd, Options, Trace, simulate};
+use windlass_simulator::{Crash, LoopEnd, Options, Situation, Trace, simulate};
 
 const COMPLETED: LoopEnd = LoopEnd::Ended(OutcomeKind::Completed);
 
@@ -67,12 +67,16 @@ fn many_crashes_lead_to_the_same_tree() {
 #[test]
 fn whatever_happens_the_invariants_hold() {
     let mut ends: BTreeMap<String, u32> = BTreeMap::new();
+    let mut reached: BTreeMap<Situation, u32> = BTreeMap::new();
     for seed in 0..seeds(2000, 200_000) {
         let trace = run(seed, &Options::mixed(Crash::OneIn(100)));
         *ends.entry(format!("{:?}", trace.end)).or_default() += 1;
+        trace.reached.into_iter().for_each(|situation| *reached.entry(situation).or_default() += 1);
     }
-    println!("{ends:?}");
+    println!("{ends:?} {reached:?}");
     assert!(ends.len() > 5, "the seeds reach every kind of end: {ends:?}");
+    let missed = Situation::ALL.into_iter().find(|situation| !reached.contains_key(situation));
+    assert_eq!(missed, None, "the seeds reach every situation: {reached:?}");
 }
 
 /// The same tree, each iteration once, and only lost attempts unknown.

@@ -29,7 +29,14 @@ pub struct NewCommand {
 pub struct SentCommand {
     pub id: CommandId,
     pub at: Timestamp,
-    pub command: Command,
+    pub command: Result<Command, UnreadableCommand>,
+}
+
+/// A stored command that this program does not know: another version sent it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this windlass cannot read it, another version sent it: {reason}")]
+pub struct UnreadableCommand {
+    pub reason: String,
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

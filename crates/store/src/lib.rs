@@ -38,7 +38,7 @@ pub mod upcast;
 pub use blobs::{BlobError, Blobs, ReadBlobs};
 pub use follow::{Follow, Followed, Subscription, Wake};
 pub use history::{HistoryError, decisions, fold, fold_with, history, view};
-pub use inbox::{Inbox, NewCommand, SendError, SentCommand};
+pub use inbox::{Inbox, NewCommand, SendError, SentCommand, UnreadableCommand};
 pub use layout::{StateDir, StateDirError, VaultDir};
 pub use lease::{Holder, Lease, LeaseError, LeaseOwner, Leases, ReadLeases};
 pub use log::{Append, AppendError, Appended, Log, LogHead, LoopRow, ReadLog, Record, StoreError, replay};
@@ -48,10 +48,10 @@ pub use sqlite::{OpenError, check, open, open_read};
 pub use trail::{Growth, NewTrailFile, Trail, TrailError};
 
 /// Everything a surface that only shows needs of a vault.
-pub trait ReadStore: ReadLog + ReadBlobs + ReadLeases {}
+pub trait ReadStore: ReadLog + ReadBlobs + ReadLeases + Follow {}
 
 /// Everything whoever owns or commands a loop needs of a vault.
-pub trait Store: ReadStore + Log + Blobs + Inbox + Leases + Follow {}
+pub trait Store: ReadStore + Log + Blobs + Inbox + Leases {}
 
-impl<T: ReadLog + ReadBlobs + ReadLeases> ReadStore for T {}
-impl<T: ReadStore + Log + Blobs + Inbox + Leases + Follow> Store for T {}
+impl<T: ReadLog + ReadBlobs + ReadLeases + Follow> ReadStore for T {}
+impl<T: ReadStore + Log + Blobs + Inbox + Leases> Store for T {}

@@ -133,7 +133,7 @@ impl Inbox for MemoryStore {
                 return Err(SendError::NoSuchLoop { name: loop_name });
             }
             let id = CommandId(kept.commands.len() as u64 + 1);
-            kept.commands.push((loop_name.clone(), SentCommand { id, at, command }));
+            kept.commands.push((loop_name.clone(), SentCommand { id, at, command: Ok(command) }));
             id
         };
         self.subscribers.wake(&loop_name, Followed::Commands);

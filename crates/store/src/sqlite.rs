@@ -45,7 +45,7 @@ pub fn open(vault: &VaultDir) -> Result<Arc<dyn Store>, OpenError> {
 /// created or changed.
 pub fn open_read(vault: &VaultDir) -> Result<Option<Arc<dyn ReadStore>>, OpenError> {
     let reader = SqliteReader::open(vault)?;
-    Ok(reader.map(|reader| Arc::new(ReadOnly { reader, vault: vault.clone() }) as Arc<dyn ReadStore>))
+    Ok(reader.map(|reader| Arc::new(ReadOnly::new(reader, vault)) as Arc<dyn ReadStore>))
 }
 
 /// Reads everything: the engine's own check and every loop's chain. Its cost
@@ -53,7 +53,7 @@ pub fn open_read(vault: &VaultDir) -> Result<Option<Arc<dyn ReadStore>>, OpenErr
 pub fn check(vault: &VaultDir) -> Result<(), OpenError> {
     let Some(reader) = SqliteReader::open(vault)? else { return Ok(()) };
     reader.quick_check()?;
-    let store = ReadOnly { reader, vault: vault.clone() };
+    let store = ReadOnly::new(reader, vault);
     for row in store.loops()? {
         replay(&store, &row.name, Seq(0)).try_for_each(|record| record.map(|_| ()))?;
     }
@@ -203,6 +203,19 @@ impl Follow for SqliteStore {
 struct ReadOnly {
     reader: SqliteReader,
     vault: VaultDir,
+    wakes: WakeFiles,
+}
+
+impl ReadOnly {
+    fn new(reader: SqliteReader, vault: &VaultDir) -> Self {
+        Self { reader, vault: vault.clone(), wakes: WakeFiles::new(vault) }
+    }
+}
+
+impl Follow for ReadOnly {
+    fn follow(&self, name: &LoopName, what: Followed, wake: Wake) -> Result<Subscription, StoreError> {
+        self.wakes.follow(name, what, wake)
+    }
 }
 
 impl ReadLog for ReadOnly {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use support::{append, crash_image, name, note, record, vault};
+use support::{append, crash_image, db, name, note, record, vault};
 use windlass_core::command::Command;
 use windlass_core::id::CommandId;
 use windlass_store::{AppendError, Inbox, open};
@@ -18,7 +18,7 @@ fn texts(inbox: &dyn Inbox, loop_name: &str, after: CommandId) -> Vec<String> {
         text
     };
     let sent = inbox.sent(&name(loop_name), after).unwrap();
-    sent.into_iter().map(|sent| text(sent.command)).collect()
+    sent.into_iter().map(|sent| text(sent.command.unwrap())).collect()
 }
 
 #[test]
@@ -39,6 +39,22 @@ fn a_command_outlives_its_sender_and_is_seen_in_order_by_the_owner() {
     assert_eq!(texts(&*owner, "demo", first), ["second"]);
     assert!(texts(&*owner, "demo", second).is_empty());
     assert_eq!(texts(&*owner, "other", CommandId(0)), ["elsewhere"]);
+}
+
+#[test]
+fn a_command_of_another_version_keeps_none_from_being_read() {
+    let vault = vault();
+    let store = open(&vault.dir).unwrap();
+    append(&*store, "demo", 0).unwrap();
+    let unknown = store.send(note("demo", "to be changed")).unwrap();
+    store.send(note("demo", "known")).unwrap();
+    let newer = rusqlite::Connection::open(db(&vault.dir)).unwrap();
+    let body = r#"{"ask":"teleport","where":"home"}"#;
+    newer.execute("UPDATE commands SET body = ?1 WHERE id = ?2", (body, unknown.0.cast_signed())).unwrap();
+    let sent = store.sent(&name("demo"), CommandId(0)).unwrap();
+    let why = sent[0].command.as_ref().unwrap_err().to_string();
+    assert!(why.contains("another version sent it") && why.contains("teleport"), "{why}");
+    assert_eq!(sent[1].command, Ok(Command::Note { text: "known".to_owned() }));
 }
 
 #[test]

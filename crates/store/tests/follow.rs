@@ -6,7 +6,7 @@ use std::sync::mpsc::RecvTimeoutError;
 
 use support::{LONG, append, child, child_vault, name, note, vault, wake};
 use windlass_core::id::{CommandId, Seq};
-use windlass_store::{Followed, VaultDir, open};
+use windlass_store::{Followed, VaultDir, open, open_read};
 
 mod support;
 
@@ -84,4 +84,17 @@ fn a_store_that_closes_ends_its_subscriptions_and_its_thread() {
     drop(store);
     assert_eq!(records.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "nobody is left to call");
     drop(subscription);
+}
+
+#[test]
+fn who_only_reads_is_woken() {
+    let vault = vault();
+    let store = open(&vault.dir).unwrap();
+    append(&*store, "demo", 0).unwrap();
+    let reader = open_read(&vault.dir).unwrap().unwrap();
+    let (on_record, records) = wake();
+    let _records = reader.follow(&name("demo"), Followed::Records, on_record).unwrap();
+    append(&*store, "demo", 1).unwrap();
+    records.recv_timeout(LONG).expect("a reader hears of a record");
+    assert_eq!(reader.head(&name("demo")).unwrap().unwrap().seq, Seq(2));
 }

@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use windlass_testkit::{Ran, capability};
+use windlass_testkit::{Ran, capability, poll};
 
-use crate::case::{Case, LOOP, RUN, Setup};
+use crate::case::{Case, LONG, LOOP, RUN, Setup};
 
 /// A small file system of its own, gone when dropped.
 struct Small {
@@ -46,6 +46,14 @@ impl Small {
         }
     }
 
+    /// Leaves this much, or a little more.
+    fn fill_but(&self, left: u64) {
+        self.fill();
+        let file = File::options().write(true).open(self.filler()).expect("the filler is there");
+        let filled = file.metadata().expect("the filler is there").len();
+        file.set_len(filled.saturating_sub(left)).expect("a file can be cut");
+    }
+
     fn free(&self) {
         fs::remove_file(self.filler()).expect("the filler is there");
     }
@@ -69,9 +77,7 @@ fn run_dies_of_a_full_disk(agent: &str) {
     let mut command = case.command(&["run", "--name", LOOP]);
     command.env("WINDLASS_STATE_DIR", &small.at);
     let mut running = case.home.start(command);
-    assert!(
-        windlass_testkit::poll::until(crate::case::LONG, || running.has_ended() || case.turns("author") >= 1)
-    );
+    assert!(poll::until(LONG, || running.has_ended() || case.turns("author") >= 1));
     on(&small, &case, &["note", LOOP, "before the flood"]).expect_code(0);
     small.fill();
     case.leave("go");
@@ -120,4 +126,31 @@ fn full_from_the_start_makes_no_loop() {
     case.untouched();
     small.free();
     on(&small, &case, &["run", "--name", LOOP]).expect_code(0);
+}
+
+/// The cancel itself finds room; what the author left does not.
+#[test]
+fn full_when_a_cancelled_run_records_what_was_left() {
+    let agent =
+        "if [ $n -eq 1 ]; then head -c 6000000 /dev/urandom >draft.bin; touch \"$side/drafted\"; hold; fi
+ls >\"$side/given\"
+echo 42 >answer.txt
+complete";
+    let case = Setup::new(agent).ready();
+    let Some(small) = Small::mount(&case, "48m") else { return };
+    let mut command = case.command(&["run", "--name", LOOP]);
+    command.env("WINDLASS_STATE_DIR", &small.at);
+    let running = case.home.start(command);
+    assert!(poll::until(LONG, || case.side().join("drafted").exists()));
+    running.kill();
+    small.fill_but(3 << 20);
+    let ran = on(&small, &case, &["cancel", LOOP]).expect_code(0);
+    assert!(ran.stdout.contains("could not end yet"), "{ran}");
+    let status = on(&small, &case, &["status", LOOP, "--json"]).expect_code(0).json();
+    assert_eq!(status["paused"]["why"], "disk_full", "{status:#}");
+    small.free();
+    on(&small, &case, &["resume", LOOP]).expect_code(0);
+    on(&small, &case, &["restart", LOOP]).expect_code(0);
+    on(&small, &case, &["run", "--name", LOOP]).expect_code(0);
+    assert!(case.left("given").contains("draft.bin"), "the author was given: {}", case.left("given"));
 }

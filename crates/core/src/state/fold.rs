@@ -85,8 +85,8 @@ fn pause_event(state: &mut State, event: &PauseEvent) {
     match event {
         PauseEvent::WaitStarted { until, why } => state.waiting = Some(Wait { until: *until, why: *why }),
         PauseEvent::WaitEnded => state.waiting = None,
-        PauseEvent::Paused { why, detail } => {
-            state.paused = Some(Pause { why: *why, detail: detail.clone() });
+        PauseEvent::Paused { why, detail, undone } => {
+            state.paused = Some(Pause { why: *why, detail: detail.clone(), undone: undone.clone() });
         }
         PauseEvent::Resumed => resumed(state),
     }

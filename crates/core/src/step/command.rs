@@ -1,7 +1,7 @@
 //! What the operator asks for. A command that makes no sense now is refused,
 //! on the record, with the reason.
 
-use super::{Draft, revise, run};
+use super::{Draft, fault, revise, run};
 use crate::command::Command;
 use crate::event::{FindingEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent};
 use crate::finding::{Origin, Rule};
@@ -11,11 +11,9 @@ use crate::state::TaskStatus;
 
 /// Commands are taken in order, each once: an id that is not new is no command.
 pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
-    if id <= draft.state.last_command {
-        let why = format!("command {id} was taken before");
-        return draft.emit(OperatorEvent::InputRefused { input: command.name().to_owned(), why });
+    if !take(draft, id, command.name()) {
+        return;
     }
-    draft.emit(OperatorEvent::CommandTaken { command: id, name: command.name().to_owned() });
     let refused = match command {
         Command::Pause => pause(draft),
         Command::Resume => resume(draft),
@@ -34,6 +32,27 @@ pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
     if let Err(why) = refused {
         draft.emit(OperatorEvent::InputRefused { input: command.name().to_owned(), why });
     }
+}
+
+/// It is answered all the same: those after it wait behind it.
+pub(super) fn unreadable(draft: &mut Draft, id: CommandId, why: &str) {
+    const NAME: &str = "unknown";
+    if take(draft, id, NAME) {
+        draft.emit(OperatorEvent::InputRefused { input: NAME.to_owned(), why: why.to_owned() });
+    }
+}
+
+fn take(draft: &mut Draft, id: CommandId, name: &str) -> bool {
+    let name = name.to_owned();
+    let fresh = id > draft.state.last_command;
+    match fresh {
+        true => draft.emit(OperatorEvent::CommandTaken { command: id, name }),
+        false => {
+            let why = format!("command {id} was taken before");
+            draft.emit(OperatorEvent::InputRefused { input: name, why });
+        }
+    }
+    fresh
 }
 
 type Refusal = Result<(), String>;
@@ -58,10 +77,14 @@ fn resume(draft: &mut Draft) -> Refusal {
 }
 
 /// A running attempt is ended first; the run ends when nothing is outstanding.
+/// Where a step that may not be left out failed, only a second cancel ends it.
 fn cancel(draft: &mut Draft) -> Refusal {
     not_ended(draft)?;
+    let pause = draft.state.paused.clone().filter(|_| draft.state.cancelling);
     draft.emit(OperatorEvent::CancelAsked);
-    if draft.state.outstanding().next().is_none() {
+    if let Some(undone) = pause.and_then(|pause| pause.undone) {
+        fault::give_up(draft, &undone);
+    } else if draft.state.outstanding().next().is_none() {
         run::end_cancelled(draft);
     }
     Ok(())

@@ -110,7 +110,7 @@ pub(super) fn open_iteration(draft: &mut Draft, task: Option<TaskId>) {
 
 /// From the last tree of its task, protected paths restored; from the head
 /// when the task has none on it, or was rejected and the policy says so.
-fn start_tree(state: &State, task: Option<&TaskId>) -> TreeId {
+pub(super) fn start_tree(state: &State, task: Option<&TaskId>) -> TreeId {
     let work = task.and_then(|id| state.task(id)).map_or(&state.whole, |task| &task.work);
     let reset = state.policy().review.rejected == Rejected::Reset;
     let usable =

@@ -72,6 +72,11 @@ impl Play {
             }
             // With the id of the command before it.
             ["command", "again", rest @ ..] => self.command(rest),
+            ["command", "unreadable", why] => {
+                self.commands += 1;
+                let id = CommandId(self.commands);
+                self.give(Input::UnreadableCommand { id, why: (*why).to_owned() }, None);
+            }
             ["command", rest @ ..] => {
                 self.commands += 1;
                 self.command(rest);

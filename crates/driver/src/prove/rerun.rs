@@ -7,6 +7,7 @@ use std::sync::mpsc::sync_channel;
 use windlass_core::effect::Effect;
 use windlass_core::gate::{CheckResult, GateSummary, Purpose};
 use windlass_core::input::Input;
+use windlass_store::Store;
 
 use super::history::RecordedLoop;
 use super::{CompletionRecord, ProofRequest, RerunCheck, Step, StepName};
@@ -16,10 +17,11 @@ use crate::perform::EffectRequest;
 
 pub(super) fn rerun(
     request: &ProofRequest,
+    store: &Arc<dyn Store>,
     history: &RecordedLoop,
     record: &CompletionRecord,
 ) -> (Step, Vec<RerunCheck>) {
-    let compared = run(request, history, record).map(|results| {
+    let compared = run(request, store, history, record).map(|results| {
         let again = compare(history, record, &results);
         (verdict(record, &again), again)
     });
@@ -31,6 +33,7 @@ pub(super) fn rerun(
 #[expect(clippy::wildcard_enum_match_arm, reason = "a gate has one answer, and a fault")]
 fn run(
     request: &ProofRequest,
+    store: &Arc<dyn Store>,
     history: &RecordedLoop,
     record: &CompletionRecord,
 ) -> Result<Vec<CheckResult>, String> {
@@ -39,7 +42,6 @@ fn run(
     if checks.is_empty() {
         return Ok(Vec::new());
     }
-    let store = windlass_store::open(&request.vault).map_err(|error| error.to_string())?;
     let _lease = store
         .lease(&request.name, clock::wall())
         .map_err(|error| format!("the gate cannot run while the loop is driven: {error}"))?;
@@ -56,7 +58,7 @@ fn run(
     let trail = request.project.top.join(".windlass/loops").join(request.name.as_str());
     let resources = effect_resources(
         &site,
-        &store,
+        store,
         state.policy(),
         DriveOutputs { trail: &trail, live: sync_channel(1).0 },
     )

@@ -14,7 +14,7 @@ use super::number::{bound_to_sql, from_sql};
 use super::open::{self, OpenError, OpenMode};
 use crate::blobs::{BlobError, check_id};
 use crate::chain::{ChainHash, Link};
-use crate::inbox::SentCommand;
+use crate::inbox::{SentCommand, UnreadableCommand};
 use crate::layout::VaultDir;
 use crate::log::{LogHead, LoopRow, Record, StoreError};
 use crate::refusal::Refusal;
@@ -80,11 +80,11 @@ impl SqliteReader {
 
     pub fn commands(&self, name: &LoopName, after: CommandId) -> Result<Vec<SentCommand>, StoreError> {
         let read = |row: CommandRow| {
-            let broken = |error| corrupt(&self.db, format!("command {}: {error}", row.id));
-            let command = serde_json::from_str(&row.body).map_err(broken)?;
-            Ok(SentCommand { id: row.id, at: row.at, command })
+            let unreadable = |error: serde_json::Error| UnreadableCommand { reason: error.to_string() };
+            let command = serde_json::from_str(&row.body).map_err(unreadable);
+            SentCommand { id: row.id, at: row.at, command }
         };
-        self.query(|conn| commands::after(conn, name, after))?.into_iter().map(read).collect()
+        Ok(self.query(|conn| commands::after(conn, name, after))?.into_iter().map(read).collect())
     }
 
     /// The bytes of a blob, checked against its name.

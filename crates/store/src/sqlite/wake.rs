@@ -13,12 +13,13 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rusqlite::Connection;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::inotify;
 use rustix::pipe::{PipeFlags, pipe_with};
 use windlass_core::id::LoopName;
 
-use super::open::{self, OpenMode};
+use super::open::{self, OpenError, OpenMode};
 use crate::follow::{Followed, Subscribers, Subscription, Wake};
 use crate::layout::VaultDir;
 use crate::log::StoreError;
@@ -82,17 +83,32 @@ struct Watcher {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Where a watcher learns that something came.
+enum Source {
+    Told(OwnedFd),
+    Asked(DatabaseVersion),
+}
+
 impl Watcher {
+    /// What is stored after this returned is told.
     fn start(vault: &VaultDir, subscribers: Subscribers) -> Result<Self, StoreError> {
+        let source = match watch(&vault.wakes()) {
+            Ok(told) => Source::Told(told),
+            Err(_) => Source::Asked(DatabaseVersion::open(vault)?),
+        };
+        Self::of(source, vault, subscribers)
+    }
+
+    fn of(source: Source, vault: &VaultDir, subscribers: Subscribers) -> Result<Self, StoreError> {
         let dir = vault.wakes();
         let failed =
             |error: std::io::Error| StoreError::Failed { path: dir.clone(), reason: error.to_string() };
         let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
-        let told = watch(&dir).ok();
-        let vault = vault.clone();
-        let work = move || match told {
-            Some(told) => hear(&told, &stopped, &subscribers),
-            None => ask_again_and_again(&vault, &stopped, &subscribers),
+        let work: Box<dyn FnOnce() + Send> = match source {
+            Source::Told(told) => Box::new(move || hear(&told, &stopped, &subscribers)),
+            Source::Asked(database) => {
+                Box::new(move || ask_again_and_again(database, &stopped, &subscribers))
+            }
         };
         let thread =
             std::thread::Builder::new().name("store-watcher".to_owned()).spawn(work).map_err(failed)?;
@@ -137,19 +153,46 @@ fn hear(told: &OwnedFd, stopped: &OwnedFd, subscribers: &Subscribers) {
     }
 }
 
-fn ask_again_and_again(vault: &VaultDir, stopped: &OwnedFd, subscribers: &Subscribers) {
-    let Ok(Some(conn)) = open::reader(vault, OpenMode::Shared) else { return };
-    let version = || conn.query_row("PRAGMA data_version", [], |row| row.get::<_, i64>(0)).unwrap_or(0);
-    let mut last = version();
+/// A number of the database that another connection's commit changes.
+struct DatabaseVersion {
+    conn: Connection,
+    last: i64,
+}
+
+impl DatabaseVersion {
+    fn open(vault: &VaultDir) -> Result<Self, StoreError> {
+        let failed = |reason: String| StoreError::Failed { path: vault.db(), reason };
+        let conn = match open::reader(vault, OpenMode::Shared) {
+            Ok(Some(conn)) => conn,
+            Ok(None) => return Err(failed("the database is gone".to_owned())),
+            Err(OpenError::Store(error)) => return Err(error),
+            Err(refused) => return Err(failed(refused.to_string())),
+        };
+        let last = version(&conn).map_err(|error| failed(error.to_string()))?;
+        Ok(Self { conn, last })
+    }
+
+    /// True also where it could not be asked: whoever is woken finds out.
+    fn has_changed(&mut self) -> bool {
+        match version(&self.conn) {
+            Ok(now) => std::mem::replace(&mut self.last, now) != now,
+            Err(_) => true,
+        }
+    }
+}
+
+fn version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.query_row("PRAGMA data_version", [], |row| row.get(0))
+}
+
+fn ask_again_and_again(mut database: DatabaseVersion, stopped: &OwnedFd, subscribers: &Subscribers) {
     let pause = rustix::event::Timespec { tv_sec: 0, tv_nsec: i64::from(POLL.subsec_nanos()) };
     loop {
         let mut fds = [PollFd::new(stopped, PollFlags::IN)];
         if poll(&mut fds, Some(&pause)).is_ok_and(|ready| ready > 0) {
             return;
         }
-        let now = version();
-        if now != last {
-            last = now;
+        if database.has_changed() {
             subscribers.wake_all();
         }
     }
@@ -177,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn without_inotify_the_database_is_asked() {
+    fn without_inotify_the_first_change_is_told() {
         let temp = tempfile::tempdir().unwrap();
-        let vault = StateDir::new(temp.path()).vault(OsStr::new("p"), Path::new("/p/.git"));
+        let vault = vault(&temp);
         let writer = open::writer(&vault).unwrap();
         let subscribers = Subscribers::default();
         let (told, heard) = channel();
@@ -187,18 +230,22 @@ mod tests {
             let _ = told.send(());
         });
         let _subscription = subscribers.add(&LoopName::new("demo").unwrap(), Followed::Commands, wake);
-        let (stopped, stop) = pipe_with(PipeFlags::CLOEXEC).unwrap();
-        std::thread::scope(|scope| {
-            scope.spawn(|| ask_again_and_again(&vault, &stopped, &subscribers));
-            let change = || {
-                let insert = "INSERT OR REPLACE INTO blobs (hash, bytes) VALUES (x'00', x'00')";
-                writer.execute(insert, []).unwrap();
-            };
-            // The first look may come after the first change.
-            while heard.recv_timeout(Duration::from_millis(300)).is_err() {
-                change();
-            }
-            drop(stop);
-        });
+        let source = Source::Asked(DatabaseVersion::open(&vault).unwrap());
+        writer.execute("INSERT INTO blobs (hash, bytes) VALUES (x'00', x'00')", []).unwrap();
+        let _watcher = Watcher::of(source, &vault, subscribers).unwrap();
+        heard.recv_timeout(Duration::from_secs(60)).expect("a change after the opening is told");
+    }
+
+    #[test]
+    fn who_can_neither_be_told_nor_ask_hears_of_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let files = WakeFiles::new(&vault(&temp));
+        let deaf =
+            files.follow(&LoopName::new("demo").unwrap(), Followed::Records, std::sync::Arc::new(|| ()));
+        assert!(deaf.is_err());
+    }
+
+    fn vault(temp: &tempfile::TempDir) -> VaultDir {
+        StateDir::new(temp.path()).vault(OsStr::new("p"), Path::new("/p/.git"))
     }
 }

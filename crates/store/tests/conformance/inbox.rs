@@ -24,7 +24,7 @@ pub fn commands_come_back_in_order_as_they_were_sent(engine: &dyn Engine) {
     let send = |(at, command): (i64, Command)| {
         let at = Timestamp(at);
         let new = NewCommand { loop_name: name("demo"), at, command: command.clone() };
-        SentCommand { id: terminal.send(new).unwrap(), at, command }
+        SentCommand { id: terminal.send(new).unwrap(), at, command: Ok(command) }
     };
     // The order is that of sending, whatever the senders' clocks say.
     let sent: Vec<_> = (0..9).rev().zip(commands).map(send).collect();
