@@ -124,8 +124,7 @@ fn mode(state: &State, role: Role) -> Mode {
 /// The whole is compared with what the loop started from, a fix included.
 fn base_tree(state: &State, role: Role) -> TreeId {
     let whole = role == Role::Reviewer && state.phase == Some(Phase::FinalReview);
-    let base = state.current_work().base.as_ref().filter(|_| !whole);
-    base.map_or(&state.creation.base_tree, |base| &base.tree).clone()
+    if whole { state.creation.base_tree.clone() } else { state.base().tree.clone() }
 }
 
 fn open_findings<'a>(state: &'a State, task: Option<&TaskId>) -> impl Iterator<Item = &'a Finding> {

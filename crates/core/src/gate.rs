@@ -77,6 +77,50 @@ pub struct Control {
     pub excerpt: String,
 }
 
+/// What a run of a check begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckStart {
+    /// The tree, and the cache.
+    Clean,
+    /// What the command before it left.
+    FromPrevious,
+}
+
+/// The next run of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextRun {
+    pub start: CheckStart,
+    /// The second run of a check that was red.
+    pub again: bool,
+}
+
+impl CheckPolicy {
+    /// How often it has to be green.
+    pub fn runs(&self) -> u32 {
+        self.repeat.max(1)
+    }
+
+    /// The run that follows those of this check on one tree; none when they
+    /// decide. The first red one does, unless the policy allows a second run:
+    /// that needs a tree of its own, and the baseline is not judged.
+    pub fn next_run(&self, done: &[CheckResult], purpose: Purpose, start: CheckStart) -> Option<NextRun> {
+        let Some(last) = done.last() else { return Some(NextRun { start, again: false }) };
+        let red = last.red_without_control(self).is_some();
+        let (start, retried) = (CheckStart::Clean, start == CheckStart::Clean && self.retry > 0);
+        match (last.again, red) {
+            (true, _) => None,
+            (false, true) => {
+                let due = retried && purpose != Purpose::Baseline;
+                due.then_some(NextRun { start, again: true })
+            }
+            (false, false) => {
+                let due = (done.len() as u64) < u64::from(self.runs());
+                due.then_some(NextRun { start, again: false })
+            }
+        }
+    }
+}
+
 impl CheckResult {
     /// Whether the command itself succeeded.
     pub fn exited_well(&self) -> bool {
@@ -191,7 +235,7 @@ impl GateSummary {
         if failing.is_empty() {
             let missing = checks.iter().filter_map(|check| {
                 let runs = results.iter().filter(|result| result.check == *check).count() as u32;
-                let of = gate.check(check).map_or(1, |asked| asked.repeat.max(1));
+                let of = gate.check(check).map_or(1, CheckPolicy::runs);
                 let reason = RedReason::NotRun { runs, of };
                 (runs < of).then(|| FailingCheck { check: check.clone(), reason, excerpt: String::new() })
             });
@@ -218,7 +262,7 @@ impl GateSummary {
 /// Why one run of a check is red. Of a check that is repeated only the last run
 /// has a control, and red after green is a check that cannot be relied on.
 fn reason_among(results: &[CheckResult], result: &CheckResult, asked: &CheckPolicy) -> Option<RedReason> {
-    if asked.repeat < 2 {
+    if asked.runs() < 2 {
         return result.red_reason(asked);
     }
     let runs: Vec<&CheckResult> = results.iter().filter(|other| other.check == result.check).collect();
@@ -228,7 +272,7 @@ fn reason_among(results: &[CheckResult], result: &CheckResult, asked: &CheckPoli
     if !runs[..at].iter().any(|run| run.red_without_control(asked).is_none()) || reason.rule().is_some() {
         return Some(reason);
     }
-    Some(RedReason::Flaky { red: Box::new(reason), run: at as u32 + 1, of: asked.repeat })
+    Some(RedReason::Flaky { red: Box::new(reason), run: at as u32 + 1, of: asked.runs() })
 }
 
 /// A second run speaks for its check only where the policy allows one.
@@ -254,4 +298,60 @@ fn excerpt(result: &CheckResult, reason: &RedReason) -> String {
 pub struct GateKey {
     pub tree: TreeId,
     pub checks: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(exit: i32, again: bool) -> CheckResult {
+        CheckResult {
+            check: "test".to_owned(),
+            exit_code: Some(exit),
+            signal: None,
+            timed_out: false,
+            duration_ms: Millis(1),
+            output: BlobId::new("output"),
+            excerpt: String::new(),
+            strays: 0,
+            again,
+            tally: None,
+            control: None,
+        }
+    }
+
+    /// Each run in a letter: `g`reen, `r`ed, `a` for red again.
+    fn next(check: &CheckPolicy, done: &str, purpose: Purpose, start: CheckStart) -> Option<NextRun> {
+        let done: Vec<_> = done.chars().map(|run| result(i32::from(run != 'g'), run == 'a')).collect();
+        check.next_run(&done, purpose, start)
+    }
+
+    const ONCE_MORE: Option<NextRun> = Some(NextRun { start: CheckStart::Clean, again: false });
+    const RETRY: Option<NextRun> = Some(NextRun { start: CheckStart::Clean, again: true });
+
+    #[test]
+    fn a_check_is_repeated_until_it_is_red() {
+        let check = CheckPolicy { repeat: 3, ..CheckPolicy::default() };
+        let next = |done| next(&check, done, Purpose::Task, CheckStart::FromPrevious);
+        assert_eq!(next(""), Some(NextRun { start: CheckStart::FromPrevious, again: false }));
+        assert_eq!((next("g"), next("gg"), next("ggg")), (ONCE_MORE, ONCE_MORE, None));
+        assert_eq!((next("r"), next("gr")), (None, None));
+    }
+
+    #[test]
+    fn a_red_check_is_run_again_where_that_is_allowed() {
+        let check = CheckPolicy { retry: 1, ..CheckPolicy::default() };
+        assert_eq!(next(&check, "g", Purpose::Task, CheckStart::Clean), None);
+        assert_eq!(next(&check, "r", Purpose::Task, CheckStart::Clean), RETRY);
+        assert_eq!(next(&check, "r", Purpose::Final, CheckStart::Clean), RETRY);
+        assert_eq!(next(&check, "ra", Purpose::Task, CheckStart::Clean), None);
+        assert_eq!(next(&check, "r", Purpose::Baseline, CheckStart::Clean), None, "it is not judged");
+        assert_eq!(
+            next(&check, "r", Purpose::Task, CheckStart::FromPrevious),
+            None,
+            "it has no tree of its own"
+        );
+        let never = CheckPolicy { retry: 0, ..CheckPolicy::default() };
+        assert_eq!(next(&never, "r", Purpose::Task, CheckStart::Clean), None);
+    }
 }

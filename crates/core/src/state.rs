@@ -320,6 +320,13 @@ impl State {
         task.and_then(|id| self.task(id)).map_or(&self.whole, |task| &task.work)
     }
 
+    /// What the work in hand stands on: the head at which its task began, and
+    /// between iterations the branch's own.
+    pub fn base(&self) -> &Head {
+        let base = self.current.as_ref().and_then(|_| self.current_work().base.as_ref());
+        base.unwrap_or(&self.head)
+    }
+
     /// The tree that a reviewer who is called now judges.
     pub fn tree_under_review(&self) -> Option<&TreeId> {
         match self.phase {

@@ -150,13 +150,12 @@ impl EffectRequest {
         let brief = role.map(|role| BriefSpec::of(state, role));
         let task = state.current_task();
         let task = task.and_then(|id| state.task(id));
-        let base = state.current.as_ref().and_then(|_| state.current_work().base.as_ref());
         Self {
             effect: effect.clone(),
             creation: Arc::clone(&state.creation),
             policy: Arc::clone(&state.policy),
             head: state.head.commit.clone(),
-            base_tree: base.unwrap_or(&state.head).tree.clone(),
+            base_tree: state.base().tree.clone(),
             brief,
             iteration: state.iterations,
             nth: task.map_or(state.reviews + 1, |task| task.attempts),

@@ -48,7 +48,7 @@ pub(super) fn record_tree(draft: &mut Draft) {
     let state = &draft.state;
     let Some(attempt) = &state.attempt else { return };
     let current = state.current.as_ref();
-    let base = current.and_then(|_| state.current_work().base.clone()).unwrap_or_else(|| state.head.clone());
+    let base = state.base().clone();
     let (task, title) = (state.current_task().cloned(), commit_title(state));
     draft.perform(Effect::Snapshot(Snapshot {
         attempt: attempt.id,
@@ -124,11 +124,9 @@ pub(super) fn waived(state: &State) -> bool {
 
 /// Against its base: committed, uncommitted or untracked makes no difference.
 fn novelty(state: &State, taken: &Snapshotted) -> Novelty {
-    let work = state.current_work();
-    let base = work.base.as_ref().filter(|_| state.current.is_some()).unwrap_or(&state.head);
-    if base.tree == taken.tree {
+    if state.base().tree == taken.tree {
         Novelty::Unchanged
-    } else if work.seen.contains(&taken.tree) {
+    } else if state.current_work().seen.contains(&taken.tree) {
         Novelty::Seen
     } else {
         Novelty::New

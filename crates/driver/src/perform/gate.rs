@@ -6,13 +6,13 @@ mod dirs;
 mod runner;
 mod tally;
 
-use windlass_core::gate::{CheckResult, Purpose};
+use windlass_core::gate::{CheckResult, CheckStart, Purpose};
 use windlass_core::id::TreeId;
 use windlass_core::input::Input;
 use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
 
-use self::runner::{GateRunner, Start};
+use self::runner::GateRunner;
 use super::{EffectRequest, EffectResources, Performed, lock};
 
 pub(super) struct GateTarget<'a> {
@@ -65,7 +65,7 @@ fn run_chain(
 ) -> Result<bool, Fault> {
     let first = results.len();
     for (index, check) in chain.iter().enumerate() {
-        let start = if index == 0 { Start::Clean } else { Start::FromPrevious };
+        let start = if index == 0 { CheckStart::Clean } else { CheckStart::FromPrevious };
         if !run_check(runner, check, start, results)? {
             return Ok(false);
         }
@@ -88,23 +88,13 @@ fn run_chain(
 fn run_check(
     runner: &mut GateRunner<'_>,
     check: &CheckPolicy,
-    start: Start,
+    start: CheckStart,
     results: &mut Vec<CheckResult>,
 ) -> Result<bool, Fault> {
-    let mut red = false;
-    // The first red run of a repeated check decides.
-    for run in 0..check.repeat.max(1) {
-        let start = if run == 0 { start } else { Start::Clean };
-        let Some(result) = runner.check(check, start)? else { return Ok(false) };
-        red = result.red_without_control(check).is_some();
-        results.push(result);
-        if red {
-            break;
-        }
-    }
-    if red && runner.may_retry(check, start) {
-        let Some(result) = runner.check(check, Start::Clean)? else { return Ok(false) };
-        results.push(CheckResult { again: true, ..result });
+    let first = results.len();
+    while let Some(next) = check.next_run(&results[first..], runner.purpose(), start) {
+        let Some(result) = runner.check(check, next.start)? else { return Ok(false) };
+        results.push(CheckResult { again: next.again, ..result });
     }
     Ok(true)
 }

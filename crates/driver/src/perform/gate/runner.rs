@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use windlass_core::gate::{CheckResult, Control, Purpose};
+use windlass_core::gate::{CheckResult, CheckStart, Control, Purpose};
 use windlass_core::id::BlobId;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::CheckPolicy;
@@ -20,15 +20,6 @@ use crate::weaken::Defence;
 /// What a shell says of a command that it could not start; no control is
 /// believed by it.
 const NOT_STARTED: i32 = 126;
-
-/// What a command begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// The tree, and the cache.
-    Clean,
-    /// What the command before it left.
-    FromPrevious,
-}
 
 pub struct GateRunner<'a> {
     resources: &'a EffectResources,
@@ -88,23 +79,22 @@ impl<'a> GateRunner<'a> {
         })
     }
 
-    /// A second run needs a tree of its own, and the baseline is not judged.
-    pub fn may_retry(&self, check: &CheckPolicy, start: Start) -> bool {
-        check.retry > 0 && start == Start::Clean && self.target.purpose != Purpose::Baseline
+    pub fn purpose(&self) -> Purpose {
+        self.target.purpose
     }
 
     /// Runs a check once and counts its tests. `None`: it was cancelled.
-    pub fn check(&mut self, check: &CheckPolicy, start: Start) -> Result<Option<CheckResult>, Fault> {
+    pub fn check(&mut self, check: &CheckPolicy, start: CheckStart) -> Result<Option<CheckResult>, Fault> {
         let start = if self.resources.is_weak(Defence::Fresh) && self.number > 0 {
-            Start::FromPrevious
+            CheckStart::FromPrevious
         } else {
             start
         };
         self.start(start)?;
         let counter = TestCounter::begin(check, &self.dirs.written())?;
         let run = match start {
-            Start::Clean => self.after_setup(&check.run, None),
-            Start::FromPrevious => check.run.clone(),
+            CheckStart::Clean => self.after_setup(&check.run, None),
+            CheckStart::FromPrevious => check.run.clone(),
         };
         let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };
         let mut result = checked.result(output);
@@ -118,7 +108,7 @@ impl<'a> GateRunner<'a> {
     /// Runs the control of a green check, on a tree of its own. `None`: it was
     /// cancelled.
     pub fn control(&mut self, check: &CheckPolicy) -> Result<Option<Control>, Fault> {
-        self.start(Start::Clean)?;
+        self.start(CheckStart::Clean)?;
         let run = self.after_setup(&check.control, Some(NOT_STARTED));
         let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };
         let mut control = checked.control(output);
@@ -147,10 +137,10 @@ impl<'a> GateRunner<'a> {
         }
     }
 
-    fn start(&mut self, start: Start) -> Result<(), Fault> {
+    fn start(&mut self, start: CheckStart) -> Result<(), Fault> {
         match start {
-            Start::FromPrevious => self.dirs.go_on().map(|_| ()),
-            Start::Clean => {
+            CheckStart::FromPrevious => self.dirs.go_on().map(|_| ()),
+            CheckStart::Clean => {
                 self.bring()?;
                 self.dirs.discard()?;
                 self.copy_cache()
