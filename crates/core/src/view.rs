@@ -254,10 +254,6 @@ impl View {
         let policy = state.policy();
         let by_windlass = |task: &&TaskState| task.status == TaskStatus::Done && !task.was_done_before();
         let done: Vec<&TaskState> = state.tasks.iter().filter(by_windlass).collect();
-        let agent = |role: Role| {
-            let agent = state.agent_in_use(role);
-            (role, AgentView { adapter: agent.adapter.clone(), model: agent.model.clone() })
-        };
         Self {
             schema: SCHEMA.to_owned(),
             name: creation.name.clone(),
@@ -276,7 +272,7 @@ impl View {
             workspace: creation.workspace.clone(),
             policy_changes: state.policy_changes,
             revision_waits: !state.revision.is_empty(),
-            agents: [Role::Author, Role::Reviewer, Role::Finisher].map(agent).into_iter().collect(),
+            agents: Role::ALL.into_iter().map(|role| (role, agent_view(state, role))).collect(),
             sandbox: state.run.asked.sandbox.level,
             sandbox_missed: state.run.asked.sandbox.missed.clone(),
             unchecked: policy.gate.checks.is_empty() || done.iter().any(|task| !task.checked),
@@ -422,6 +418,11 @@ fn review_view(review: &ReviewRecorded) -> ReviewView {
         tree: review.tree.clone(),
         failure: review.failure.as_ref().map_or_else(String::new, |failure| failure.words()),
     }
+}
+
+fn agent_view(state: &State, role: Role) -> AgentView {
+    let agent = state.agent_in_use(role);
+    AgentView { adapter: agent.adapter.clone(), model: agent.model.clone() }
 }
 
 fn attempt_view(state: &State) -> Option<AttemptView> {
