@@ -138,9 +138,7 @@ impl<'w> Drive<'w> {
         while let Some(Duty::Drop(id)) = self.journal.state().next_duty() {
             self.take(Some(id), Input::EffectDropped)?;
         }
-        if let Some(Duty::Perform(id, _)) = self.journal.state().next_duty() {
-            self.follow_policy(id)?;
-        }
+        self.follow_policy()?;
         if let Some(Duty::Perform(id, effect)) = self.journal.state().next_duty() {
             tracing::debug!(effect = id.0, name = effect.name(), "effect begins");
             self.world.start(id, effect, self.journal.state());
@@ -150,16 +148,21 @@ impl<'w> Drive<'w> {
     }
 
     /// An effect is performed by the policy in force, or fails where the world
-    /// cannot follow it.
-    fn follow_policy(&mut self, effect: EffectId) -> Result<(), DriveError> {
-        match self.world.follow(self.journal.state().policy()) {
-            Ok(Some(sandbox)) if self.journal.state().lifecycle == Lifecycle::Driving => {
-                let asked = self.journal.state().asked_from_here(sandbox);
-                self.take(None, Input::RunAsked(asked))
+    /// cannot follow it. To go on in another way may take up what was kept, so
+    /// it is looked again.
+    fn follow_policy(&mut self) -> Result<(), DriveError> {
+        while let Some(Duty::Perform(effect, _)) = self.journal.state().next_duty() {
+            match self.world.follow(self.journal.state().policy()) {
+                Ok(None) => return Ok(()),
+                Ok(Some(_)) if self.journal.state().lifecycle != Lifecycle::Driving => {}
+                Ok(Some(sandbox)) => {
+                    let asked = self.journal.state().asked_from_here(sandbox);
+                    self.take(None, Input::RunAsked(asked))?;
+                }
+                Err(fault) => self.take(Some(effect), Input::EffectFailed(fault))?,
             }
-            Ok(_) => Ok(()),
-            Err(fault) => self.take(Some(effect), Input::EffectFailed(fault)),
         }
+        Ok(())
     }
 
     fn stop_running(&mut self) {
@@ -223,9 +226,11 @@ mod tests {
     use super::*;
     use crate::world::Stamp;
 
+    type Followed = Result<Option<ProvenSandbox>, Fault>;
+
     /// Answers to a changed policy like this, and is interrupted in its first effect.
     struct OtherPolicy {
-        follows: Result<Option<ProvenSandbox>, Fault>,
+        follows: std::vec::IntoIter<Followed>,
         running: Option<EffectId>,
         started: Vec<&'static str>,
     }
@@ -240,7 +245,7 @@ mod tests {
         }
 
         fn follow(&mut self, _: &Policy) -> Result<Option<ProvenSandbox>, Fault> {
-            std::mem::replace(&mut self.follows, Ok(None))
+            self.follows.next().unwrap_or(Ok(None))
         }
 
         fn start(&mut self, id: EffectId, effect: &Effect, _: &State) {
@@ -266,7 +271,7 @@ mod tests {
         fn publish(&mut self, _: &View, _: &Decision) {}
     }
 
-    fn driven(follows: Result<Option<ProvenSandbox>, Fault>) -> (Ended, View, Vec<&'static str>) {
+    fn driven(follows: Vec<Followed>) -> (Ended, View, Vec<&'static str>) {
         let task = Task {
             id: TaskId::new("a"),
             title: "a".to_owned(),
@@ -291,7 +296,7 @@ mod tests {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let name = creation.name.clone();
         Journal::create(Arc::clone(&store), &step::create(Timestamp(0), creation)).unwrap();
-        let mut world = OtherPolicy { follows, running: None, started: Vec::new() };
+        let mut world = OtherPolicy { follows: follows.into_iter(), running: None, started: Vec::new() };
         let journal = Journal::open(Arc::clone(&store), &name).unwrap();
         let ended = Drive::new(journal, &mut world).run(Asked { max: 3, ..Asked::default() }).unwrap();
         let journal = Journal::open(store, &name).unwrap();
@@ -302,7 +307,7 @@ mod tests {
     #[test]
     fn another_way_to_confine_is_on_record_before_a_program_runs() {
         let proven = ProvenSandbox { level: SandboxLevel::Landlock, ..ProvenSandbox::default() };
-        let (ended, view, started) = driven(Ok(Some(proven)));
+        let (ended, view, started) = driven(vec![Ok(Some(proven))]);
         assert_eq!((ended, started), (Ended::Interrupted, vec!["prepare_workspace", "signal"]));
         assert_eq!(view.sandbox, SandboxLevel::Landlock);
     }
@@ -310,10 +315,13 @@ mod tests {
     #[test]
     fn a_policy_that_the_world_cannot_follow_pauses_before_the_effect() {
         let fault = Fault { reason: Reason::SandboxUnavailable, detail: "no such level".to_owned() };
-        let (ended, view, started) = driven(Err(fault));
-        let Ended::Paused(pause) = ended else { panic!("{ended:?}") };
-        assert_eq!((pause.why, pause.detail.as_str()), (Reason::SandboxUnavailable, "no such level"));
-        assert_eq!(started, Vec::<&str>::new(), "nothing was performed");
-        assert_eq!(view.outcome, None);
+        let changed = Ok(Some(ProvenSandbox { level: SandboxLevel::Landlock, ..ProvenSandbox::default() }));
+        for follows in [vec![Err(fault.clone())], vec![changed, Err(fault)]] {
+            let (ended, view, started) = driven(follows);
+            let Ended::Paused(pause) = ended else { panic!("{ended:?}") };
+            assert_eq!((pause.why, pause.detail.as_str()), (Reason::SandboxUnavailable, "no such level"));
+            assert_eq!(started, Vec::<&str>::new(), "nothing was performed");
+            assert_eq!(view.outcome, None);
+        }
     }
 }
