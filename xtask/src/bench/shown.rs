@@ -22,7 +22,7 @@ pub fn noise(ground: &Ground) -> Result<Vec<Row>> {
 pub fn version(ground: &Ground) -> Result<Vec<Row>> {
     let windlass = &ground.programs.windlass;
     let subject = Subject::timed("windlass --version", || spawn(windlass, &["--version"]));
-    Ok(many(ground).compare(nothing(), vec![subject])?.rows(Some(2.0)))
+    Ok(many(ground).compare(nothing(), vec![subject])?.rows(None))
 }
 
 pub fn status(ground: &Ground) -> Result<Vec<Row>> {
