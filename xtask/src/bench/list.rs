@@ -48,11 +48,7 @@ pub const BENCHES: &[Bench] = &[
                 of `/bin/true`.",
         run: status,
     },
-    Bench {
-        name: "version",
-        claim: "What `windlass --version` takes beside `/bin/true`.",
-        run: version,
-    },
+    Bench { name: "version", claim: "What `windlass --version` takes beside `/bin/true`.", run: version },
     Bench {
         name: "simulator",
         claim: "The simulator plays at least 200 loops in a second of processor time, with the real driver.",

@@ -224,17 +224,19 @@ fn end(setting: &Setting, drive: Drive) -> (Scene, Launch) {
         Drive::Killed => "sleep 600",
     };
     let (scene, launch) = Stage::new(setting.level, &setting.plain).agent(agent).set(None);
-    let running = scene.home.start(scene.launch(&launch));
     match drive {
-        Drive::Finished => drop(running.finish(RUN)),
-        Drive::Killed => {
-            let scripts = scene.repo.beside("side").display().to_string();
-            let at_work = poll::until(RUN, || !alive::carrying(&scripts).is_empty());
-            assert!(at_work, "the agent never began");
-            drop(running.kill());
-        }
+        Drive::Finished => drop(scene.home.start(scene.launch(&launch)).finish(RUN)),
+        Drive::Killed => kill_at_work(&scene, &launch),
     }
     (scene, launch)
+}
+
+fn kill_at_work(scene: &Scene, launch: &Launch) {
+    let running = scene.home.start(scene.launch(launch));
+    let scripts = scene.repo.beside("side").display().to_string();
+    let at_work = poll::until(RUN, || !alive::carrying(&scripts).is_empty());
+    assert!(at_work, "the agent never began");
+    drop(running.kill());
 }
 
 fn refuses((scene, launch): &(Scene, Launch), how: fn(&Path)) -> Result<(), String> {
@@ -251,8 +253,11 @@ fn refuses((scene, launch): &(Scene, Launch), how: fn(&Path)) -> Result<(), Stri
     Ok(())
 }
 
-/// Without its receipts, a vault whose write-ahead log is gone tells of an earlier time.
-fn believed((scene, _): &(Scene, Launch)) -> Result<(), String> {
+/// Without its receipts, a vault whose write-ahead log is gone tells of an earlier time:
+/// of the last process that closed it in good order.
+fn believed((scene, launch): &(Scene, Launch)) -> Result<(), String> {
+    scene.windlass(&["note", LOOP, "closed in good order"]);
+    kill_at_work(scene, launch);
     let events = || scene.windlass(&["log", LOOP, "--json"]).stdout.lines().count();
     let before = events();
     let state = scene.home.state();
