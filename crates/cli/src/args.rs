@@ -56,6 +56,8 @@ pub enum Verb {
     Take(ExactLoopArgs),
     /// Write the readable trail of a loop
     Export(ExportArgs),
+    /// Explain what the gate makes of a path
+    Gate(GateArgs),
     /// Explain or list configuration keys
     Config(ConfigArgs),
     /// Check that this machine has what windlass needs
@@ -250,6 +252,22 @@ pub struct ExportArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct GateArgs {
+    #[command(subcommand)]
+    pub verb: GateVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum GateVerb {
+    /// Show whether a path is product, protected, or a term of the trial, and why
+    Explain {
+        /// Paths in the repository; default: the rules themselves
+        #[arg(value_name = "PATH")]
+        paths: Vec<String>,
+    },
 }
 
 #[derive(Debug, ClapArgs)]

@@ -14,6 +14,7 @@ pub struct Proposal {
     /// Name and command.
     pub checks: Vec<(String, String)>,
     pub protect: Vec<String>,
+    pub product: Vec<String>,
     pub setup: Vec<String>,
 }
 
@@ -33,10 +34,16 @@ pub fn detect(root: &Path) -> io::Result<Proposal> {
         proposal.stacks.push(stack.name);
         proposal.setup.extend(stack.setup.map(str::to_owned));
         proposal.protect.extend(stack.protect.iter().map(|glob| (*glob).to_owned()));
+        proposal.product.extend(stack.product.iter().map(|glob| (*glob).to_owned()));
+    }
+    if !proposal.product.is_empty() {
+        proposal.product.push("**/*.md".to_owned());
     }
     proposal.protect.extend(project.test_directories());
-    let mut seen = BTreeSet::new();
-    proposal.protect.retain(|glob| seen.insert(glob.clone()));
+    for globs in [&mut proposal.protect, &mut proposal.product] {
+        let mut seen = BTreeSet::new();
+        globs.retain(|glob| seen.insert(glob.clone()));
+    }
     Ok(proposal)
 }
 
@@ -47,11 +54,13 @@ struct Stack {
     run: String,
     setup: Option<&'static str>,
     protect: &'static [&'static str],
+    /// Its sources. Empty where they cannot be told from what builds and tests.
+    product: &'static [&'static str],
 }
 
 impl Stack {
     fn new(name: &'static str, word: &'static str, run: &str) -> Self {
-        Self { name, word, run: run.to_owned(), setup: None, protect: &[] }
+        Self { name, word, run: run.to_owned(), setup: None, protect: &[], product: &[] }
     }
 }
 
@@ -120,7 +129,8 @@ impl<'a> ProjectFiles<'a> {
 
 fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
     let run = if project.has("Cargo.lock") { "cargo test --locked" } else { "cargo test" };
-    project.has("Cargo.toml").then(|| Stack::new("Rust", "rust", run))
+    let stack = || Stack { product: &["**/src/**"], ..Stack::new("Rust", "rust", run) };
+    project.has("Cargo.toml").then(stack)
 }
 
 fn node(project: &ProjectFiles<'_>) -> Option<Stack> {
@@ -139,7 +149,9 @@ fn node(project: &ProjectFiles<'_>) -> Option<Stack> {
     } else {
         ("npm test", None)
     };
-    Some(Stack { setup, protect: &["**/*.test.*", "**/*.spec.*"], ..Stack::new("Node.js", "node", run) })
+    let product = &["**/*.{js,mjs,cjs,ts,jsx,tsx}", "src/**", "lib/**"];
+    let protect = &["**/*.test.*", "**/*.spec.*"];
+    Some(Stack { setup, protect, product, ..Stack::new("Node.js", "node", run) })
 }
 
 fn python(project: &ProjectFiles<'_>) -> Option<Stack> {
@@ -149,28 +161,35 @@ fn python(project: &ProjectFiles<'_>) -> Option<Stack> {
         || project.files.iter().any(|name| is_test(name))
         || ["tests", "test"].iter().any(|directory| project.holds(directory, is_test));
     let protect: &[&str] = &["**/test_*.py", "**/*_test.py", "**/conftest.py"];
-    found.then(|| Stack { protect, ..Stack::new("Python", "python", "python3 -m pytest -q") })
+    let product: &[&str] = &["**/*.py", "src/**"];
+    found.then(|| Stack { protect, product, ..Stack::new("Python", "python", "python3 -m pytest -q") })
 }
 
 fn go(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let stack = || Stack { protect: &["**/*_test.go"], ..Stack::new("Go", "go", "go test ./...") };
+    let (protect, product) = (&["**/*_test.go"], &["**/*.go"]);
+    let stack = || Stack { protect, product, ..Stack::new("Go", "go", "go test ./...") };
     project.has("go.mod").then(stack)
 }
 
 fn maven(project: &ProjectFiles<'_>) -> Option<Stack> {
     let run = if project.has("mvnw") { "./mvnw -q test" } else { "mvn -q test" };
-    project.has("pom.xml").then(|| Stack { protect: &["src/test/**"], ..Stack::new("Maven", "maven", run) })
+    let (protect, product) = (&["src/test/**"], &["src/main/**"]);
+    project.has("pom.xml").then(|| Stack { protect, product, ..Stack::new("Maven", "maven", run) })
 }
 
 fn gradle(project: &ProjectFiles<'_>) -> Option<Stack> {
     let run = if project.has("gradlew") { "./gradlew test" } else { "gradle test" };
     let found = project.has_any(&["build.gradle", "build.gradle.kts"]);
-    found.then(|| Stack { protect: &["src/test/**"], ..Stack::new("Gradle", "gradle", run) })
+    let (protect, product) = (&["src/test/**"], &["src/main/**"]);
+    found.then(|| Stack { protect, product, ..Stack::new("Gradle", "gradle", run) })
 }
+
+const C_SOURCES: &[&str] = &["**/*.{c,h,cc,cpp}", "src/**"];
 
 fn cmake(project: &ProjectFiles<'_>) -> Option<Stack> {
     let run = "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure";
-    project.has("CMakeLists.txt").then(|| Stack::new("CMake", "cmake", run))
+    let stack = || Stack { product: C_SOURCES, ..Stack::new("CMake", "cmake", run) };
+    project.has("CMakeLists.txt").then(stack)
 }
 
 fn ruby(project: &ProjectFiles<'_>) -> Option<Stack> {
@@ -220,7 +239,10 @@ fn makefile(project: &ProjectFiles<'_>) -> Option<Stack> {
         let rest = line.strip_prefix("test").map(str::trim_start);
         rest.is_some_and(|rest| rest.starts_with(':') && !rest.starts_with(":=") && !rest.starts_with("::="))
     };
-    let stack = || Stack { protect: &["Makefile"], ..Stack::new("make", "make", "make test") };
+    let has_c = |name: &str| name.ends_with(".c") || name.ends_with(".cc") || name.ends_with(".cpp");
+    let is_c = project.files.iter().any(|name| has_c(name)) || project.holds("src", has_c);
+    let product: &[&str] = if is_c { C_SOURCES } else { &[] };
+    let stack = || Stack { protect: &["Makefile"], product, ..Stack::new("make", "make", "make test") };
     project.text(file).lines().any(is_target).then(stack)
 }
 
@@ -245,10 +267,14 @@ mod tests {
         let layer = Layer::new(LayerKind::Project, "windlass.toml", project_file(&proposal, None));
         let policy = format().resolve(vec![layer]).unwrap_or_else(|error| panic!("{error}")).policy;
         assert_eq!((&policy.gate.protect, &policy.workspace.setup), (&proposal.protect, &proposal.setup));
+        assert_eq!(policy.gate.product, proposal.product);
         let checks: Vec<_> = policy.gate.checks.into_iter().map(|check| (check.name, check.run)).collect();
         assert_eq!(checks, proposal.checks);
         let checks: Vec<String> = checks.iter().map(|(name, run)| format!("{name}: {run}")).collect();
         let mut shown = format!("{} | protect {}", checks.join("; "), proposal.protect.join(" "));
+        if !proposal.product.is_empty() {
+            shown += &format!(" | product {}", proposal.product.join(" "));
+        }
         if !proposal.setup.is_empty() {
             shown += &format!(" | setup {}", proposal.setup.join("; "));
         }
@@ -258,31 +284,41 @@ mod tests {
     #[test]
     fn each_stack_gets_its_check() {
         for (files, shown) in [
-            (&["Cargo.toml"][..], "test: cargo test | protect "),
-            (&["Cargo.toml", "Cargo.lock", "tests/a.rs"], "test: cargo test --locked | protect tests/**"),
+            (&["Cargo.toml"][..], "test: cargo test | protect  | product **/src/** **/*.md"),
+            (
+                &["Cargo.toml", "Cargo.lock", "tests/a.rs"],
+                "test: cargo test --locked | protect tests/** | product **/src/** **/*.md",
+            ),
             (
                 &["package.json={\"scripts\":{\"test\":\"vitest\"}}", "package-lock.json"],
-                "test: npm test | protect **/*.test.* **/*.spec.* | setup npm ci",
+                "test: npm test | protect **/*.test.* **/*.spec.* | product **/*.{js,mjs,cjs,ts,jsx,tsx} src/** lib/** **/*.md | setup npm ci",
             ),
             (
                 &["package.json={\"scripts\":{\"test\":\"jest\"}}", "pnpm-lock.yaml"],
-                "test: pnpm test | protect **/*.test.* **/*.spec.* | setup pnpm install --frozen-lockfile",
+                "test: pnpm test | protect **/*.test.* **/*.spec.* | product **/*.{js,mjs,cjs,ts,jsx,tsx} src/** lib/** **/*.md | setup pnpm install --frozen-lockfile",
             ),
             (
                 &["pyproject.toml"],
-                "test: python3 -m pytest -q | protect **/test_*.py **/*_test.py **/conftest.py",
+                "test: python3 -m pytest -q | protect **/test_*.py **/*_test.py **/conftest.py | product **/*.py src/** **/*.md",
             ),
             (
                 &["tests/test_a.py"],
-                "test: python3 -m pytest -q | protect **/test_*.py **/*_test.py **/conftest.py tests/**",
+                "test: python3 -m pytest -q | protect **/test_*.py **/*_test.py **/conftest.py tests/** | product **/*.py src/** **/*.md",
             ),
-            (&["go.mod"], "test: go test ./... | protect **/*_test.go"),
-            (&["pom.xml"], "test: mvn -q test | protect src/test/**"),
-            (&["build.gradle.kts", "gradlew"], "test: ./gradlew test | protect src/test/**"),
+            (&["go.mod"], "test: go test ./... | protect **/*_test.go | product **/*.go **/*.md"),
+            (&["pom.xml"], "test: mvn -q test | protect src/test/** | product src/main/** **/*.md"),
+            (
+                &["build.gradle.kts", "gradlew"],
+                "test: ./gradlew test | protect src/test/** | product src/main/** **/*.md",
+            ),
             (&["Gemfile", "spec/a.rb"], "test: bundle exec rspec | protect spec/**"),
             (&["test.sh", "Makefile=test:\n"], "test: sh ./test.sh | protect test.sh"),
             (&["tests/run.sh"], "test: sh ./tests/run.sh | protect tests/**"),
             (&["Makefile=all:\ntest : all\n"], "test: make test | protect Makefile"),
+            (
+                &["Makefile=test:\n", "a.c"],
+                "test: make test | protect Makefile | product **/*.{c,h,cc,cpp} src/** **/*.md",
+            ),
             (&["app.csproj"], "test: dotnet test | protect "),
         ] {
             assert_eq!(proposed(files), shown, "{files:?}");
@@ -293,7 +329,7 @@ mod tests {
     fn several_stacks_get_a_check_each() {
         assert_eq!(
             proposed(&["Cargo.toml", "go.mod", "test.sh"]),
-            "rust-test: cargo test; go-test: go test ./... | protect **/*_test.go"
+            "rust-test: cargo test; go-test: go test ./... | protect **/*_test.go | product **/src/** **/*.go **/*.md"
         );
     }
 

@@ -2,7 +2,9 @@
 //! `agent_keys`, those of a check and of a price beside their kinds. Reading,
 //! explaining, the example file and the reference all follow these tables.
 
-use windlass_core::policy::{BriefPart, LandRule, Policy, Rejected, SandboxLevel, WantedEngine, WantedLevel};
+use windlass_core::policy::{
+    BriefPart, LandRule, Policy, Rejected, SandboxLevel, TermsRule, WantedEngine, WantedLevel,
+};
 
 use super::key::PolicyKey;
 use super::kind::ValueKind;
@@ -90,7 +92,11 @@ fn gate_keys() -> Vec<PolicyKey<Policy>> {
         key("gate.timeout", SPAN, |p| &mut p.gate.timeout)
             .doc("How long one check may take."),
         key("gate.protect", GLOBS, |p| &mut p.gate.protect)
-            .doc("What no task may change unless its file allows it: tests, and what runs them."),
+            .doc("Your tests, and what runs them: tasks may add to them, and change them only where their file allows it."),
+        key("gate.product", GLOBS, |p| &mut p.gate.product)
+            .doc("What agents may change freely: your sources. Anything else that they change, such as settings and manifests, is a term of the trial: the checks must be green without it, or a reviewer accepts it. Empty: all that is not protected, but for names that configure or build."),
+        key("gate.terms", terms_rule(), |p| &mut p.gate.terms)
+            .doc("What follows where the checks are green only with terms that the work itself changed: a reviewer decides on them, or they are forbidden."),
         key("gate.network", NetworkWord, |p| &mut p.gate.network)
             .doc("Which network checks see: the machine's, a loopback of their own, none, or the hosts of `allow`."),
         key("gate.allow", HOSTS, |p| &mut p.gate.network.allow)
@@ -172,6 +178,17 @@ fn land_and_price_keys() -> Vec<PolicyKey<Policy>> {
         key("price", Prices, |p| &mut p.prices)
             .doc("What models cost whose agents do not say: by model, dollars for a million tokens of `input`, `output`, `cache_read` and `cache_write`. A later layer replaces the whole table."),
     ]
+}
+
+fn terms_rule() -> OneOf<TermsRule> {
+    OneOf {
+        options: vec![TermsRule::Review, TermsRule::Forbid],
+        name: |rule| match rule {
+            TermsRule::Review => "review",
+            TermsRule::Forbid => "forbid",
+        },
+        later: &[],
+    }
 }
 
 fn rejected() -> OneOf<Rejected> {

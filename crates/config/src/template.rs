@@ -31,9 +31,16 @@ pub fn project_file(proposal: &Proposal, agent: Option<&str>) -> String {
         text.push_str(&format!("setup = {}\n", quoted_list(&proposal.setup)));
     }
     text.push_str(
-        "\n[gate]\n# What no task may change unless its file says `allow`: tests, and what runs them.\n",
+        "\n[gate]\n# Your tests, and what runs them. Tasks may add to them; to change one, a task\n# file must say `allow`.\n",
     );
     text.push_str(&format!("protect = {}\n", quoted_list(&proposal.protect)));
+    text.push_str(match proposal.product.is_empty() {
+        true => NO_PRODUCT,
+        false => "# Your sources: agents may change them freely. Anything else that they change is\n# tried without, too. `windlass gate explain PATH` says what a path is.\n",
+    });
+    if !proposal.product.is_empty() {
+        text.push_str(&format!("product = {}\n", quoted_list(&proposal.product)));
+    }
     if proposal.checks.is_empty() {
         text.push_str(NO_CHECKS);
     }
@@ -67,6 +74,11 @@ const AFTER_AGENT: &str = r#"timeout = "30m"
 [plan]
 # One .md file for each task, in the order of their names.
 source = "tasks/"
+"#;
+
+const NO_PRODUCT: &str = r#"# FILL IN for a stronger gate: your sources, which agents may change freely.
+# Anything else that they change is tried without, too.
+# product = ["lib/**"]
 "#;
 
 const NO_CHECKS: &str = r#"

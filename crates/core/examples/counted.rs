@@ -89,19 +89,16 @@ fn answer(effect: &Effect, n: usize) -> Input {
             ..AgentFinished::ended(AttemptEnd::Normal)
         })),
         Effect::Snapshot(_) => Input::Snapshotted(Box::new(Snapshotted {
-            commit: CommitId::new(id('c')),
-            tree: TreeId::new(id('a')),
-            gate_tree: TreeId::new(id('a')),
             change: Change {
                 files: 2,
                 edited: vec!["src/lib.rs".into(), "src/main.rs".into()],
                 ..Change::default()
             },
-            whitespace_only: false,
-            evidence: Vec::new(),
+            ..Snapshotted::of(CommitId::new(id('c')), TreeId::new(id('a')))
         })),
         Effect::RunGate { checks, .. } => {
-            Input::GateReported(checks.iter().map(|check| passed(check)).collect())
+            let results: Vec<CheckResult> = checks.iter().map(|check| passed(check)).collect();
+            Input::GateReported(results.into())
         }
         Effect::Land { .. } => Input::Landed,
     }
@@ -157,6 +154,7 @@ fn creation() -> Creation {
         policy,
         base: CommitId::new("c".repeat(40)),
         base_tree: TreeId::new("b".repeat(40)),
+        trusted: None,
         branch: "windlass/counted".to_owned(),
         workspace: "/space".to_owned(),
     }

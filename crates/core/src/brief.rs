@@ -7,7 +7,7 @@ use crate::event::Phase;
 use crate::finding::Finding;
 use crate::gate::FailingCheck;
 use crate::id::{BlobId, LoopName, TaskId, TreeId};
-use crate::input::{AttemptEnd, Change};
+use crate::input::{AttemptEnd, Change, PathList};
 use crate::policy::Role;
 use crate::state::State;
 use crate::summary::Summary;
@@ -29,6 +29,12 @@ pub struct BriefSpec {
     /// Checks that will judge the work, as commands.
     pub checks: Vec<String>,
     pub protected: Vec<String>,
+    /// What agents may change freely; empty where the policy does not say.
+    pub product: Vec<String>,
+    /// For a reviewer: the terms to judge.
+    pub changed_terms: PathList,
+    /// Whether the checks are green only with them.
+    pub needs_terms: bool,
     pub change: Change,
     pub failing: Vec<FailingCheck>,
     pub findings: Vec<Finding>,
@@ -94,6 +100,9 @@ impl BriefSpec {
             plan: first(state.tasks.iter().map(|task| format!("{}: {}", task.task.id, task.task.title))),
             checks: gate.checks.iter().filter(|c| checks.contains(&c.name)).map(|c| c.run.clone()).collect(),
             protected: gate.protect.clone(),
+            product: gate.product.clone(),
+            changed_terms: changed_terms(state, role),
+            needs_terms: work.gate.as_ref().is_some_and(|gate| gate.needs_terms),
             change: work.change.clone(),
             failing: work.gate.as_ref().map_or_else(Vec::new, |gate| gate.failing.clone()),
             findings: first(open_findings(state, task).cloned()),
@@ -108,6 +117,13 @@ impl BriefSpec {
             finish_skill: policy.finish.skill.clone(),
             short: state.short_brief,
         }
+    }
+}
+
+fn changed_terms(state: &State, role: Role) -> PathList {
+    match role {
+        Role::Reviewer => state.terms_under_review().clone(),
+        Role::Author | Role::Finisher => PathList::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::event::{
     Novelty, OperatorEvent, PauseEvent, ReviewRecorded, RunEvent, TaskEvent, TreeRecorded,
 };
 use crate::finding::Finding;
-use crate::gate::{CheckResult, Purpose};
+use crate::gate::{CheckRun, Purpose, Trial};
 use crate::id::TaskId;
 use crate::input::AttemptEnd;
 use crate::policy::ProvenSandbox;
@@ -106,11 +106,16 @@ impl fmt::Display for AttemptEvent {
 impl fmt::Display for GateEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::CheckFinished(run) => check_finished(f, &run.result),
+            Self::CheckFinished(run) => check_finished(f, run),
             Self::Passed { purpose, flaky, .. } => gate_passed(f, *purpose, flaky),
             Self::Failed { purpose, failing, .. } => {
                 let names: Vec<&str> = failing.iter().map(|failing| failing.check.as_str()).collect();
                 write!(f, "{} gate red: {}", purpose.name(), names.join(", "))
+            }
+            Self::NeedsTerms { purpose, failing, .. } => {
+                let names: Vec<&str> = failing.iter().map(|failing| failing.check.as_str()).collect();
+                let gate = purpose.name();
+                write!(f, "{gate} gate green only with changed terms; red without: {}", names.join(", "))
             }
             Self::Reused { passed, .. } => {
                 write!(f, "gate {} (judged before)", if *passed { "green" } else { "red" })
@@ -148,6 +153,7 @@ impl fmt::Display for LandingEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Landed { commit, .. } => write!(f, "landed {}", short(commit.as_str())),
+            Self::TermsAccepted { .. } => write!(f, "the changed terms are accepted"),
             Self::FinishRecorded { .. } => write!(f, "finish recorded"),
             Self::FinishDropped { why } => write!(f, "finish not kept: {why}"),
         }
@@ -209,14 +215,19 @@ fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> f
     finished.result.notes.iter().try_for_each(|note| write!(f, "; {note}"))
 }
 
-fn check_finished(f: &mut fmt::Formatter<'_>, result: &CheckResult) -> fmt::Result {
+fn check_finished(f: &mut fmt::Formatter<'_>, run: &CheckRun) -> fmt::Result {
+    let result = &run.result;
     let how = match (result.timed_out, result.exit_code) {
         (true, _) => "timed out".to_owned(),
         (false, Some(code)) => format!("exit {code}"),
         (false, None) => "no exit code".to_owned(),
     };
     let again = if result.again { " again" } else { "" };
-    write!(f, "check {}{again}: {how}, {}", result.check, result.duration_ms)?;
+    let on = match run.trial {
+        Trial::Landing => "",
+        Trial::TrustedTerms => " on trusted terms",
+    };
+    write!(f, "check {}{again}{on}: {how}, {}", result.check, result.duration_ms)?;
     match &result.tally {
         Some(Tally::Counted(counts)) => write!(f, ", {} tests, {} skipped", counts.tests, counts.skipped)?,
         Some(Tally::Unreadable { .. }) => write!(f, ", tests not counted")?,

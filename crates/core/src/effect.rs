@@ -24,8 +24,15 @@ pub enum Effect {
     CallAgent { attempt: AttemptId, role: Role, nonce: Nonce },
     /// Record the workspace's tree as a commit in the vault.
     Snapshot(Snapshot),
-    /// Run checks on a clean checkout of this tree.
-    RunGate { purpose: Purpose, tree: TreeId, checks: Vec<String> },
+    /// Run checks on a clean checkout of this tree, and where that is another
+    /// one, on its product with trusted terms.
+    RunGate {
+        purpose: Purpose,
+        tree: TreeId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trusted: Option<TreeId>,
+        checks: Vec<String>,
+    },
     /// Put a commit on the loop's branch, which must be at `expected`.
     Land { commit: CommitId, expected: Option<CommitId>, title: String },
 }
@@ -41,6 +48,9 @@ pub struct Snapshot {
     /// The tree the task started from: protected paths are restored from the
     /// base, changes are counted against this.
     pub base: TreeId,
+    /// The tree whose terms are trusted, where it is not `base`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<TreeId>,
     pub title: String,
     /// Seconds since 1970: the same commit comes out however often it is made.
     pub date: i64,

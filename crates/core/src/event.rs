@@ -7,7 +7,7 @@ use crate::effect::Issued;
 use crate::finding::Finding;
 use crate::gate::{CheckRun, FailingCheck, Purpose};
 use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, TaskId, TreeId};
-use crate::input::{Asked, AttemptResult, Change, Creation};
+use crate::input::{Asked, AttemptResult, Change, Creation, PathList};
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
@@ -253,6 +253,9 @@ pub enum GateEvent {
     Passed {
         purpose: Purpose,
         tree: TreeId,
+        /// The tree with trusted terms, where it was judged as well.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trusted: Option<TreeId>,
         checks: Vec<String>,
         /// Checks that were red and then green on this tree.
         #[serde(default)]
@@ -262,13 +265,31 @@ pub enum GateEvent {
     Failed {
         purpose: Purpose,
         tree: TreeId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trusted: Option<TreeId>,
         checks: Vec<String>,
         exits: Vec<(String, Option<i32>)>,
         failing: Vec<FailingCheck>,
     },
+    /// Green on what will land, red on trusted terms.
+    #[serde(rename = "gate_needs_terms")]
+    NeedsTerms {
+        purpose: Purpose,
+        tree: TreeId,
+        trusted: TreeId,
+        checks: Vec<String>,
+        /// As they are on trusted terms.
+        failing: Vec<FailingCheck>,
+    },
     /// The same tree was judged by the same checks before.
     #[serde(rename = "gate_reused")]
-    Reused { tree: TreeId, checks: Vec<String>, passed: bool },
+    Reused {
+        tree: TreeId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trusted: Option<TreeId>,
+        checks: Vec<String>,
+        passed: bool,
+    },
 }
 
 /// The life of a finding.
@@ -307,7 +328,16 @@ pub enum TaskEvent {
 #[serde(tag = "event")]
 pub enum LandingEvent {
     #[serde(rename = "landed")]
-    Landed { commit: CommitId, tree: TreeId },
+    Landed {
+        commit: CommitId,
+        tree: TreeId,
+        /// The tree whose terms are trusted from here on, where it is another.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trusted: Option<TreeId>,
+    },
+    /// The terms of what landed were accepted.
+    #[serde(rename = "terms_accepted")]
+    TermsAccepted { tree: TreeId },
     #[serde(rename = "finish_recorded")]
     FinishRecorded { summary: String },
     /// The finisher's change was not kept.
@@ -345,6 +375,14 @@ pub struct TreeRecorded {
     pub commit: CommitId,
     pub tree: TreeId,
     pub gate_tree: TreeId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted_tree: Option<TreeId>,
+    #[serde(default, skip_serializing_if = "PathList::is_empty")]
+    pub changed_terms: PathList,
+    #[serde(default, skip_serializing_if = "PathList::is_empty")]
+    pub added_tests: PathList,
+    #[serde(default)]
+    pub has_tests: bool,
     pub change: Change,
     pub whitespace_only: bool,
     /// None where the attempt did not end by itself: its tree is kept, not judged.
@@ -359,6 +397,9 @@ pub struct ReviewRecorded {
     pub verdict: Verdict,
     pub summary: String,
     pub pending: Vec<String>,
+    /// Whether it judges the changed terms, and finds them in order.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accepts_terms: bool,
     /// Set when there was no verdict to act on, which is a reject.
     pub failure: Option<NoVerdict>,
 }

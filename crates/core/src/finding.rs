@@ -101,6 +101,8 @@ pub enum Origin {
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
     ProtectedChanged,
+    /// The checks are green only with terms that the work changed.
+    TermsChanged,
     EscapingSymlink,
     GitlinkChanged,
     FilteredPathChanged,
@@ -129,6 +131,7 @@ impl Rule {
     pub fn severity(self) -> Severity {
         match self {
             Self::ProtectedChanged
+            | Self::TermsChanged
             | Self::EscapingSymlink
             | Self::GitlinkChanged
             | Self::FilteredPathChanged
@@ -159,7 +162,9 @@ impl Rule {
             | Self::CollisionAttack
             | Self::LockfileChanged
             | Self::CiChanged => Subject::Tree,
-            Self::TestsVanished | Self::GateNotSensitive | Self::FlakyCheck => Subject::Gate,
+            Self::TermsChanged | Self::TestsVanished | Self::GateNotSensitive | Self::FlakyCheck => {
+                Subject::Gate
+            }
             Self::ReviewerChangedTree => Subject::Review,
         }
     }
@@ -209,6 +214,7 @@ impl Evidence {
             (Rule::ProtectedChanged, _) => {
                 format!("a protected path was {done}; the gate used the base's version")
             }
+            (Rule::TermsChanged, _) => "the checks are green only with changed terms".to_owned(),
             (Rule::EscapingSymlink, _) => "a symbolic link leads out of the tree".to_owned(),
             (Rule::GitlinkChanged, _) => "a submodule entry was changed".to_owned(),
             (Rule::FilteredPathChanged, _) => {

@@ -32,6 +32,45 @@ impl Purpose {
     }
 }
 
+/// Which tree a run of the gate judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Trial {
+    /// What will land.
+    #[default]
+    Landing,
+    /// The same product on trusted terms: those of the base, and those that were accepted since.
+    TrustedTerms,
+}
+
+impl Trial {
+    fn is_landing(&self) -> bool {
+        *self == Self::Landing
+    }
+}
+
+/// What a run of the gate found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GateReport {
+    /// On the tree that will land.
+    pub landing: Vec<CheckResult>,
+    /// On trusted terms; nothing where that is the same tree, or the first was red.
+    pub trusted: Vec<CheckResult>,
+}
+
+impl GateReport {
+    /// Whether each command of the landing trial succeeded: what makes the other trial worth a run.
+    pub fn landing_exited_well(&self) -> bool {
+        self.landing.iter().all(CheckResult::exited_well)
+    }
+}
+
+impl From<Vec<CheckResult>> for GateReport {
+    fn from(landing: Vec<CheckResult>) -> Self {
+        Self { landing, trusted: Vec::new() }
+    }
+}
+
 /// How one run of a check went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckResult {
@@ -61,6 +100,8 @@ pub struct CheckResult {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRun {
     pub purpose: Purpose,
+    #[serde(default, skip_serializing_if = "Trial::is_landing")]
+    pub trial: Trial,
     pub tree: TreeId,
     pub result: CheckResult,
 }
@@ -192,6 +233,8 @@ pub struct GateSummary {
     /// Each check's name and exit code: what "the result did not change" means.
     pub exits: Vec<(String, Option<i32>)>,
     pub failing: Vec<FailingCheck>,
+    /// The checks are green on what will land, and red on trusted terms.
+    pub needs_terms: bool,
 }
 
 /// A run of the gate, or a result that was used again.
@@ -248,6 +291,26 @@ impl GateSummary {
             flaky: flaky.filter(|check| !red(check)).collect(),
             exits: counted(gate, results).map(|result| (result.check.clone(), result.exit_code)).collect(),
             failing,
+            needs_terms: false,
+        }
+    }
+
+    /// Of both trials: what will land must be green, and its product on trusted terms as well.
+    pub fn of_report(gate: &GatePolicy, checks: &[String], asked: &Trials, report: &GateReport) -> Self {
+        let landing = Self::of(gate, checks, &report.landing);
+        if asked.trusted.is_none() || !report.landing_exited_well() {
+            return landing;
+        }
+        let trusted = Self::of(gate, checks, &report.trusted);
+        match (landing.passed, trusted.passed) {
+            (_, true) => landing,
+            (true, false) => Self { passed: false, needs_terms: true, failing: trusted.failing, ..landing },
+            // What the operator may waive of the first, he has waived of the second: the rest is red.
+            (false, false) => {
+                let plain = trusted.failing.into_iter().filter(|failing| failing.reason.rule().is_none());
+                let failing = landing.failing.iter().cloned().chain(plain).collect();
+                Self { failing, ..landing }
+            }
         }
     }
 
@@ -292,11 +355,20 @@ fn excerpt(result: &CheckResult, reason: &RedReason) -> String {
     }
 }
 
+/// The trees that a run of the gate judges.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Trials {
+    /// What will land.
+    pub landing: TreeId,
+    /// Its product on trusted terms; none where that is the same tree.
+    pub trusted: Option<TreeId>,
+}
+
 /// A result may be used again for an equal key only: the same bytes under the
 /// same checks. Results of another gate are forgotten when the policy changes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GateKey {
-    pub tree: TreeId,
+    pub trials: Trials,
     pub checks: Vec<String>,
 }
 

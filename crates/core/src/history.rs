@@ -13,7 +13,7 @@ use crate::event::{
     LandingEvent, LoopEvent, ReviewRecorded, RunEvent,
 };
 use crate::finding::{Finding, Life};
-use crate::gate::{CheckResult, Purpose};
+use crate::gate::{CheckResult, CheckRun, Purpose, Trial};
 use crate::id::{AttemptId, BlobId, CommitId, FindingId, TaskId, TreeId};
 use crate::input::Asked;
 use crate::policy::{Policy, Role};
@@ -212,11 +212,15 @@ pub struct GateRecord {
     pub at: Timestamp,
     pub purpose: Purpose,
     pub tree: TreeId,
+    /// The tree with trusted terms, where that was to be judged as well.
+    pub trusted: Option<TreeId>,
     pub checks: Vec<String>,
     pub results: Vec<CheckRecord>,
     /// What came of it then.
     pub passed: bool,
     pub flaky: Vec<String>,
+    /// Green on what was to land, red on trusted terms.
+    pub needs_terms: bool,
 }
 
 /// One check, run once, and the number of its event.
@@ -225,6 +229,7 @@ pub struct CheckRecord {
     pub event: u64,
     pub at: Timestamp,
     pub purpose: Purpose,
+    pub trial: Trial,
     pub tree: TreeId,
     pub result: CheckResult,
     /// The event in one line.
@@ -275,6 +280,8 @@ pub struct LandingRecord {
     pub task: Option<Task>,
     pub commit: CommitId,
     pub tree: TreeId,
+    /// The tree whose terms were trusted from then on, where it is another.
+    pub trusted: Option<TreeId>,
     pub by_finisher: bool,
 }
 
@@ -397,9 +404,9 @@ impl History {
             Event::Gate(GateEvent::CheckFinished(_)) if self.gates.keep != Keep::NOTHING => {
                 self.unjudged.extend(CheckRecord::of(moment, event));
             }
-            Event::Gate(GateEvent::Passed { .. }) | Event::Gate(GateEvent::Failed { .. }) => {
-                self.gate_ended(moment, event)
-            }
+            Event::Gate(
+                GateEvent::Passed { .. } | GateEvent::Failed { .. } | GateEvent::NeedsTerms { .. },
+            ) => self.gate_ended(moment, event),
             Event::Attempt(AttemptEvent::ReviewRecorded(review)) => {
                 let review = (**review).clone();
                 self.reviews.push(ReviewRecord { event: moment.event, at: moment.at, review });
@@ -476,7 +483,7 @@ impl History {
 
     fn landing_event(&mut self, moment: Moment, event: &LandingEvent) {
         match event {
-            LandingEvent::Landed { commit, tree } => {
+            LandingEvent::Landed { commit, tree, trusted } => {
                 let task = self.open.as_ref().and_then(|(_, task)| self.plan.get(task.as_ref()?));
                 self.landings.push(LandingRecord {
                     event: moment.event,
@@ -484,9 +491,11 @@ impl History {
                     task: task.cloned(),
                     commit: commit.clone(),
                     tree: tree.clone(),
+                    trusted: trusted.clone(),
                     by_finisher: std::mem::take(&mut self.finishing),
                 });
             }
+            LandingEvent::TermsAccepted { .. } => {}
             LandingEvent::FinishRecorded { .. } => self.finishing = true,
             LandingEvent::FinishDropped { .. } => self.finishing = false,
         }
@@ -523,11 +532,16 @@ impl History {
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "two events end a run of the gate")]
     fn gate_ended(&mut self, moment: Moment, event: &Event) {
-        let (purpose, tree, checks, flaky) = match event {
-            Event::Gate(GateEvent::Passed { purpose, tree, checks, flaky }) => {
-                (purpose, tree, checks, Some(flaky))
+        let (purpose, tree, trusted, checks, flaky) = match event {
+            Event::Gate(GateEvent::Passed { purpose, tree, trusted, checks, flaky }) => {
+                (purpose, tree, trusted.as_ref(), checks, Some(flaky))
             }
-            Event::Gate(GateEvent::Failed { purpose, tree, checks, .. }) => (purpose, tree, checks, None),
+            Event::Gate(GateEvent::Failed { purpose, tree, trusted, checks, .. }) => {
+                (purpose, tree, trusted.as_ref(), checks, None)
+            }
+            Event::Gate(GateEvent::NeedsTerms { purpose, tree, trusted, checks, .. }) => {
+                (purpose, tree, Some(trusted), checks, None)
+            }
             _ => return,
         };
         self.gates.push(GateRecord {
@@ -535,10 +549,12 @@ impl History {
             at: moment.at,
             purpose: *purpose,
             tree: tree.clone(),
+            trusted: trusted.cloned(),
             checks: checks.clone(),
             results: std::mem::take(&mut self.unjudged),
             passed: flaky.is_some(),
             flaky: flaky.cloned().unwrap_or_default(),
+            needs_terms: matches!(event, Event::Gate(GateEvent::NeedsTerms { .. })),
         });
     }
 }
@@ -588,8 +604,8 @@ impl CheckRecord {
     fn of(moment: Moment, event: &Event) -> Option<Self> {
         let Event::Gate(GateEvent::CheckFinished(run)) = event else { return None };
         let Moment { event: number, at } = moment;
-        let (purpose, tree, result) = (run.purpose, run.tree.clone(), run.result.clone());
-        Some(Self { event: number, at, purpose, tree, result, line: event.to_string() })
+        let CheckRun { purpose, trial, tree, result } = (**run).clone();
+        Some(Self { event: number, at, purpose, trial, tree, result, line: event.to_string() })
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Command;
 use crate::finding::Evidence;
-use crate::gate::CheckResult;
+use crate::gate::GateReport;
 use crate::id::{BlobId, CommandId, CommitId, EffectId, LoopName, Nonce, TaskId, TreeId};
 use crate::outcome::Fault;
 use crate::policy::{Policy, ProvenSandbox};
@@ -35,7 +35,7 @@ pub enum Input {
     WorkspaceReady,
     AgentFinished(Box<AgentFinished>),
     Snapshotted(Box<Snapshotted>),
-    GateReported(Vec<CheckResult>),
+    GateReported(GateReport),
     Landed,
     /// The driver could not perform the effect.
     EffectFailed(Fault),
@@ -72,6 +72,10 @@ pub struct Creation {
     pub policy: Policy,
     pub base: CommitId,
     pub base_tree: TreeId,
+    /// The tree whose terms are trusted at the start. Loops of before windlass
+    /// judged on trusted terms have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<TreeId>,
     pub branch: String,
     pub workspace: String,
 }
@@ -219,10 +223,37 @@ pub struct Snapshotted {
     /// The tree with protected paths as in the base: what the gate judges and
     /// the next iteration starts from.
     pub gate_tree: TreeId,
+    /// Its product on trusted terms, where that is another tree.
+    pub trusted_tree: Option<TreeId>,
+    /// The terms that it changes.
+    pub changed_terms: PathList,
+    /// The protected files that it adds, or adds lines to.
+    pub added_tests: PathList,
+    /// Whether the trusted tree has a protected file of the project's own: a
+    /// test, or what runs one.
+    pub has_tests: bool,
     pub change: Change,
     /// Only white space differs from the tree this iteration started from.
     pub whitespace_only: bool,
     pub evidence: Vec<Evidence>,
+}
+
+impl Snapshotted {
+    /// A tree of which nothing else is told: all of it is product.
+    pub fn of(commit: CommitId, tree: TreeId) -> Self {
+        Self {
+            commit,
+            gate_tree: tree.clone(),
+            tree,
+            trusted_tree: None,
+            changed_terms: PathList::default(),
+            added_tests: PathList::default(),
+            has_tests: true,
+            change: Change::default(),
+            whitespace_only: false,
+            evidence: Vec::new(),
+        }
+    }
 }
 
 /// What a task changed so far, bounded lists with the true counts.
@@ -232,6 +263,29 @@ pub struct Change {
     pub created: Vec<String>,
     pub edited: Vec<String>,
     pub deleted: Vec<String>,
+}
+
+/// Paths of a change, a bounded list with the true count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PathList {
+    pub count: u64,
+    pub paths: Vec<String>,
+}
+
+impl PathList {
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The first few, and how many more there are.
+    pub fn words(&self) -> String {
+        const SHOWN: usize = 5;
+        let shown = self.paths.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        match self.count.saturating_sub(SHOWN as u64) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
+    }
 }
 
 impl Input {

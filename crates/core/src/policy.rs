@@ -41,6 +41,19 @@ impl Policy {
         self.workspace.copy.iter().chain(injected).cloned().collect()
     }
 
+    /// Files of the project that this policy names: no task may change what they say.
+    pub fn named_files(&self) -> Vec<String> {
+        let agents = || [&self.agent].into_iter().chain(self.roles.values());
+        let scripts = agents().map(|agent| &agent.script);
+        let injected = agents().flat_map(|agent| agent.extra.inject.values());
+        let texts = self.brief.0.values().map(|own| &own.file);
+        let named = [&self.plan.source].into_iter().chain(scripts).chain(injected).chain(texts);
+        let inside = |file: &&String| {
+            !file.is_empty() && !file.starts_with('/') && !file.contains(char::is_whitespace)
+        };
+        named.filter(inside).cloned().collect()
+    }
+
     /// Whether checks run as they do under another policy.
     pub fn has_gate_of(&self, other: &Self) -> bool {
         self.gate == other.gate && self.workspace == other.workspace
@@ -276,6 +289,12 @@ pub struct PlanPolicy {
 pub struct GatePolicy {
     pub timeout: Millis,
     pub protect: Vec<String>,
+    /// What agents may change freely. Empty: everything that is not protected, but for names that are never
+    /// product.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub product: Vec<String>,
+    #[serde(default, skip_serializing_if = "TermsRule::is_default")]
+    pub terms: TermsRule,
     /// Directories the baseline fills and every check begins with a copy of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cache: Vec<String>,
@@ -307,10 +326,29 @@ impl Default for GatePolicy {
         Self {
             timeout: Millis::minutes(5),
             protect: Vec::new(),
+            product: Vec::new(),
+            terms: TermsRule::Review,
             cache: Vec::new(),
             checks: Vec::new(),
             network: NetworkPolicy::default(),
         }
+    }
+}
+
+/// What follows where the checks are green only with terms that the work itself changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TermsRule {
+    /// A reviewer decides on the changed terms; without reviews, as `Forbid`.
+    #[default]
+    Review,
+    /// It is a bug, unless the task allows the paths.
+    Forbid,
+}
+
+impl TermsRule {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 

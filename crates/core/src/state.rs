@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::effect::{Effect, Issued};
 use crate::event::{Decision, Event, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::{Finding, Life, Origin};
-use crate::gate::{FailingCheck, GateKey, GateSummary, LastGate};
+use crate::gate::{FailingCheck, GateKey, GateSummary, LastGate, Trials};
 use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
-use crate::input::{Asked, AttemptEnd, Change, Creation};
+use crate::input::{Asked, AttemptEnd, Change, Creation, PathList};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{AgentPolicy, Policy, ProvenSandbox, Role};
 use crate::revision::Revision;
@@ -53,6 +53,11 @@ pub struct State {
     /// The brief of this phase was too large once.
     pub short_brief: bool,
     pub head: Head,
+    /// The tree whose terms are trusted: those of the base, and those that a
+    /// reviewer or the operator accepted since. Its product is the head's.
+    pub trusted: TreeId,
+    /// The terms in which the head differs from it.
+    pub changed_terms: Arc<PathList>,
     pub baseline: Option<Arc<GateSummary>>,
     /// Whatever it was for.
     pub last_gate: Option<LastGate>,
@@ -178,7 +183,12 @@ impl Tallies {
     /// What the tests of a check are compared with.
     pub fn earlier(&self, check: &str) -> Option<(Earlier, &BlobId)> {
         let accepted = self.accepted.get(check).map(|names| (Earlier::Accepted, names));
-        accepted.or_else(|| self.baseline.get(check).map(|names| (Earlier::Baseline, names)))
+        accepted.or_else(|| self.at_baseline(check))
+    }
+
+    /// The same on trusted terms, which may lack tests that landed since.
+    pub fn at_baseline(&self, check: &str) -> Option<(Earlier, &BlobId)> {
+        self.baseline.get(check).map(|names| (Earlier::Baseline, names))
     }
 }
 
@@ -333,6 +343,34 @@ impl State {
             Some(Phase::FinalReview) => Some(&self.head.tree),
             Some(_) | None => self.recorded.as_ref().map(|recorded| &recorded.tree),
         }
+    }
+
+    /// The changed terms of what is in hand: the recorded tree, or between
+    /// iterations the head.
+    pub fn terms_under_review(&self) -> &PathList {
+        let in_hand = self.current.is_some() || self.phase == Some(Phase::Finish);
+        match self.recorded.as_ref().filter(|_| in_hand) {
+            Some(recorded) => &recorded.changed_terms,
+            None => &self.changed_terms,
+        }
+    }
+
+    /// What a run of the gate on the recorded tree judges.
+    pub fn recorded_trials(&self, recorded: &TreeRecorded) -> Trials {
+        let trusted = recorded.trusted_tree.clone().filter(|_| self.trial_has_meaning(recorded));
+        Trials { landing: recorded.gate_tree.clone(), trusted }
+    }
+
+    /// What a run of the gate on the branch's head judges.
+    pub fn head_trials(&self) -> Trials {
+        let landing = self.head.tree.clone();
+        let trusted = Some(self.trusted.clone()).filter(|trusted| *trusted != landing);
+        Trials { landing, trusted }
+    }
+
+    /// Without a test, and red as it was, the base has no terms to be judged by.
+    fn trial_has_meaning(&self, recorded: &TreeRecorded) -> bool {
+        recorded.has_tests || self.baseline.as_ref().is_none_or(|baseline| baseline.passed)
     }
 
     pub fn open_bugs(&self) -> impl Iterator<Item = &Finding> {

@@ -6,6 +6,7 @@ use crate::effect::Effect;
 use crate::event::{
     AttemptEvent, Decision, Event, IterationEvent, LoopEvent, OperatorEvent, PauseEvent, Phase, RunEvent,
 };
+use crate::gate::{Purpose, Trials};
 use crate::id::{EffectId, Nonce};
 use crate::input::{Creation, Input, Stamped};
 use crate::outcome::{Outcome, OutcomeKind, Reason};
@@ -65,8 +66,9 @@ fn closed(draft: &mut Draft, input: &Stamped<Input>) {
             attempt::finished(draft, attempt, role, finished)
         }
         (Effect::Snapshot(_), Input::Snapshotted(taken)) => execute::snapshotted(draft, taken),
-        (Effect::RunGate { purpose, tree, checks }, Input::GateReported(results)) => {
-            verify::reported(draft, verify::Ran { purpose, tree, checks }, results)
+        (Effect::RunGate { purpose, tree, trusted, checks }, Input::GateReported(report)) => {
+            let trials = Trials { landing: tree, trusted };
+            verify::reported(draft, verify::Ran { purpose, trials, checks }, report)
         }
         (Effect::Land { commit, .. }, Input::Landed) => run::landed(draft, &commit),
         (effect, Input::EffectFailed(fault)) => fault::failed(draft, effect, fault),
@@ -118,6 +120,11 @@ impl Draft {
     fn perform(&mut self, effect: Effect) {
         let issued = self.state.issue(self.effects.len(), effect);
         self.effects.push(issued);
+    }
+
+    fn run_gate(&mut self, purpose: Purpose, trials: Trials, checks: Vec<String>) {
+        let Trials { landing: tree, trusted } = trials;
+        self.perform(Effect::RunGate { purpose, tree, trusted, checks });
     }
 
     fn refuse(&mut self, input: &Input, why: &str) {

@@ -85,10 +85,16 @@ pub struct ReportedFinding {
 pub enum NoVerdict {
     NoReport,
     WrongNonce,
-    Unreadable { what: String },
+    Unreadable {
+        what: String,
+    },
     TwoVerdicts,
-    Contradiction { what: String },
+    Contradiction {
+        what: String,
+    },
     TreeChanged,
+    /// It accepts work that needs changed terms, and does not judge them.
+    TermsNotJudged,
 }
 
 impl NoVerdict {
@@ -100,11 +106,23 @@ impl NoVerdict {
             Self::TwoVerdicts => "the report holds more than one verdict".to_owned(),
             Self::Contradiction { what } => format!("the verdict contradicts itself: {what}"),
             Self::TreeChanged => "the reviewer changed the workspace".to_owned(),
+            Self::TermsNotJudged => "the review accepts without a word on the changed terms".to_owned(),
         }
     }
 }
 
+/// Begins the text of the criterion by which a reviewer judges changed terms.
+pub const TERMS_CRITERION: &str = "changed terms";
+
 impl Review {
+    /// Whether it judges the changed terms, and finds them in order.
+    pub fn accepts_terms(&self) -> bool {
+        let judges = |criterion: &Criterion| {
+            criterion.text.trim().to_lowercase().starts_with(TERMS_CRITERION) && criterion.met == Met::Yes
+        };
+        self.verdict == Verdict::Accept && self.criteria.iter().any(judges)
+    }
+
     /// What in an accepting review says the opposite of accept.
     pub fn contradiction(&self) -> Option<String> {
         if self.verdict == Verdict::Reject {

@@ -3,8 +3,8 @@
 //! an input decides here whether it is such a text.
 
 use crate::finding::Evidence;
-use crate::gate::{CheckResult, Control};
-use crate::input::{AgentFinished, AttemptEnd, AttemptResult, Change, Input, Report, Snapshotted};
+use crate::gate::{CheckResult, Control, GateReport};
+use crate::input::{AgentFinished, AttemptEnd, AttemptResult, Change, Input, PathList, Report, Snapshotted};
 use crate::outcome::Fault;
 use crate::summary::{Ran, Summary};
 use crate::tally::{Comparison, Counts, Tally};
@@ -16,7 +16,9 @@ impl Input {
         match self {
             Self::AgentFinished(finished) => finished.visit(visit),
             Self::Snapshotted(taken) => taken.visit(visit),
-            Self::GateReported(results) => results.iter_mut().for_each(|result| check(result, visit)),
+            Self::GateReported(GateReport { landing, trusted }) => {
+                landing.iter_mut().chain(trusted).for_each(|result| check(result, visit));
+            }
             Self::EffectFailed(Fault { reason: _, detail }) | Self::StoreFull { detail } => visit(detail),
             Self::RunAsked(_)
             | Self::WorkspaceReady
@@ -77,7 +79,21 @@ fn visit_summary(summary: &mut Summary, visit: &mut dyn FnMut(&mut String)) {
 
 impl Snapshotted {
     fn visit(&mut self, visit: &mut dyn FnMut(&mut String)) {
-        let Self { commit: _, tree: _, gate_tree: _, change, whitespace_only: _, evidence } = self;
+        let Self {
+            commit: _,
+            tree: _,
+            gate_tree: _,
+            trusted_tree: _,
+            changed_terms,
+            added_tests,
+            has_tests: _,
+            change,
+            whitespace_only: _,
+            evidence,
+        } = self;
+        for PathList { count: _, paths } in [changed_terms, added_tests] {
+            paths.iter_mut().for_each(&mut *visit);
+        }
         let Change { files: _, created, edited, deleted } = change;
         created.iter_mut().chain(edited).chain(deleted).for_each(&mut *visit);
         evidence.iter_mut().for_each(|seen| visit_evidence(seen, visit));
@@ -174,6 +190,10 @@ fn visit_review(review: &mut Review, visit: &mut dyn FnMut(&mut String)) {
 fn visit_none(none: &mut NoVerdict, visit: &mut dyn FnMut(&mut String)) {
     match none {
         NoVerdict::Unreadable { what } | NoVerdict::Contradiction { what } => visit(what),
-        NoVerdict::NoReport | NoVerdict::WrongNonce | NoVerdict::TwoVerdicts | NoVerdict::TreeChanged => {}
+        NoVerdict::NoReport
+        | NoVerdict::WrongNonce
+        | NoVerdict::TwoVerdicts
+        | NoVerdict::TreeChanged
+        | NoVerdict::TermsNotJudged => {}
     }
 }

@@ -290,6 +290,7 @@ mod tests {
             policy: Policy::default(),
             base: CommitId::new("base"),
             base_tree: TreeId::new("tree"),
+            trusted: None,
             branch: "windlass/demo".to_owned(),
             workspace: String::new(),
         };

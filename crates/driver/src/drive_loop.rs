@@ -215,7 +215,7 @@ pub(crate) fn effect_resources(
         safeguards,
         workspace: Mutex::new(WorkspaceState { space, touched: true }),
         checkout: Mutex::new(Checkout::new(&checkout.join("clean"))),
-        protection: Mutex::new(None),
+        rules: Mutex::new(None),
         stop: Mutex::new(Stop::default()),
         removal: BackgroundRemoval::default(),
         live: outputs.live,

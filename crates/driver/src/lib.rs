@@ -30,6 +30,7 @@ mod repositories;
 mod safeguards;
 pub mod setup;
 pub mod surroundings;
+pub mod terms;
 pub mod trail;
 pub mod weaken;
 pub mod world;

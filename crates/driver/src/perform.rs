@@ -19,17 +19,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_core::brief::BriefSpec;
 use windlass_core::effect::Effect;
-use windlass_core::gate::Purpose;
+use windlass_core::gate::{Purpose, Trial};
 use windlass_core::id::{BlobId, CommitId, LoopName, TreeId};
 use windlass_core::input::{Creation, Input};
 use windlass_core::live::Live;
 use windlass_core::outcome::{Fault, Reason};
-use windlass_core::policy::{AgentPolicy, GatePolicy, Policy, ProvenSandbox};
+use windlass_core::policy::{AgentPolicy, Policy, ProvenSandbox};
 use windlass_core::state::State;
 use windlass_core::tally::Earlier;
 use windlass_core::time::Millis;
 use windlass_core::usage::{Session, Usage};
-use windlass_gate::Protection;
+use windlass_gate::PathRules;
 use windlass_process::{Canceller, Spawner};
 use windlass_redact::Redactor;
 use windlass_store::{BlobError, Store, StoreError, VaultDir};
@@ -59,19 +59,21 @@ pub struct EffectResources {
     pub shell: PathBuf,
     pub workspace: Mutex<WorkspaceState>,
     pub checkout: Mutex<Checkout>,
-    pub protection: Mutex<Option<CachedProtection>>,
+    pub rules: Mutex<Option<CachedRules>>,
     pub stop: Mutex<Stop>,
     pub removal: BackgroundRemoval,
     /// Where what is heard of an attempt goes, while it runs.
     pub live: SyncSender<Live>,
 }
 
-/// What was protected last: its patterns take longer to compile than to use.
-pub struct CachedProtection {
+/// What paths were to the gate last: the patterns take longer to compile than to use.
+pub struct CachedRules {
     pub allow: Vec<String>,
     /// The policy may change while a loop is driven.
-    pub gate: GatePolicy,
-    pub protection: Protection,
+    pub policy: Arc<Policy>,
+    pub rules: PathRules,
+    /// Whether this tree has a test, where that was asked.
+    pub has_tests: Option<(TreeId, bool)>,
 }
 
 /// The only way a performer's bytes are kept.
@@ -132,6 +134,8 @@ pub struct EffectRequest {
     allow: Vec<String>,
     /// By check, the names of the tests it is compared with.
     earlier: BTreeMap<String, (Earlier, BlobId)>,
+    /// The same on trusted terms, which may lack tests that landed since.
+    at_baseline: BTreeMap<String, (Earlier, BlobId)>,
 }
 
 impl EffectRequest {
@@ -164,18 +168,22 @@ impl EffectRequest {
             resume: role.and_then(|role| state.session(role)).cloned(),
             spent: state.ledger.total,
             allow: task.map_or_else(Vec::new, |task| task.task.allow.clone()),
-            earlier: earlier(effect, state),
+            earlier: earlier(effect, |check| state.tallies.earlier(check)),
+            at_baseline: earlier(effect, |check| state.tallies.at_baseline(check)),
         }
     }
 }
 
 /// The baseline is what others are compared with.
-fn earlier(effect: &Effect, state: &State) -> BTreeMap<String, (Earlier, BlobId)> {
+fn earlier<'s>(
+    effect: &Effect,
+    tests: impl Fn(&str) -> Option<(Earlier, &'s BlobId)>,
+) -> BTreeMap<String, (Earlier, BlobId)> {
     let Effect::RunGate { purpose: Purpose::Task | Purpose::Final, checks, .. } = effect else {
         return BTreeMap::new();
     };
     let of = |check: &String| {
-        let (with, names) = state.tallies.earlier(check)?;
+        let (with, names) = tests(check)?;
         Some((check.clone(), (with, names.clone())))
     };
     checks.iter().filter_map(of).collect()
@@ -225,8 +233,10 @@ impl EffectResources {
                 call::call(self, &request, call::Attempt { id: *attempt, role: *role, nonce })
             }
             Effect::Snapshot(snapshot) => snapshot::snapshot(self, &request, snapshot),
-            Effect::RunGate { tree, checks, purpose } => {
-                gate::gate(self, &request, gate::GateTarget { tree, checks, purpose: *purpose })
+            Effect::RunGate { tree, trusted, checks, purpose } => {
+                let target = |tree, trial| gate::GateTarget { purpose: *purpose, trial, tree, checks };
+                let trusted = trusted.as_ref().map(|tree| target(tree, Trial::TrustedTerms));
+                gate::gate(self, &request, target(tree, Trial::Landing), trusted)
             }
             Effect::Land { commit, expected, title } => {
                 land::land(self, &request, land::Landing { commit, expected: expected.as_ref(), title })

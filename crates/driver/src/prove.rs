@@ -8,6 +8,7 @@ mod protection;
 mod rerun;
 mod rules;
 mod steps;
+mod terms;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -80,6 +81,8 @@ pub enum StepName {
     Outputs,
     /// Every task was green on the tree it landed, but for those that were done before.
     Tasks,
+    /// What landed was judged on trusted terms as well, wherever it changed any.
+    Terms,
     /// Nothing that landed changed a path that was protected then.
     Protected,
     /// No bug is open.
@@ -102,6 +105,7 @@ impl StepName {
             Self::Gate => "gate",
             Self::Outputs => "outputs",
             Self::Tasks => "tasks",
+            Self::Terms => "terms",
             Self::Protected => "protected",
             Self::Findings => "findings",
             Self::Reviews => "reviews",
@@ -181,6 +185,8 @@ pub struct Check {
     pub output: BlobId,
     /// The run before it, where that was red and the policy allows another.
     pub first_try: Option<Try>,
+    /// The same on trusted terms, where the work changed any.
+    pub on_trusted_terms: Option<Try>,
     /// Its tests, where the policy names its junit files.
     pub tally: Option<Tally>,
     /// The command that must fail where it passes, where the policy gives one.
@@ -191,7 +197,7 @@ pub struct Check {
     pub waived: Option<FindingId>,
 }
 
-/// The first of two runs of a check on one tree.
+/// Another run of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Try {
     pub event: u64,

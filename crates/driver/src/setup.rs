@@ -13,7 +13,7 @@ use windlass_core::policy::{
 };
 use windlass_core::step;
 use windlass_core::task::Plan;
-use windlass_gate::{BadGlob, JunitFiles, MissingFile, Protection, missing_files};
+use windlass_gate::{BadGlob, JunitFiles, MissingFile, PathRules, missing_files};
 use windlass_plan::Planned;
 use windlass_process::Spawner;
 use windlass_store::{BlobError, Store, VaultDir};
@@ -228,7 +228,7 @@ fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSand
     briefs::read(policy, &surroundings.project)?;
     check_records(&policy.sandbox, surroundings)?;
     check_files(policy, repository, base)?;
-    Protection::new(&policy.gate, &[], &|_| false)?;
+    PathRules::new(policy, &[], &|_| false)?;
     for check in policy.gate.checks.iter().filter(|check| !check.junit.is_empty()) {
         JunitFiles::new(&check.junit)?;
     }
@@ -238,7 +238,7 @@ fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSand
 fn check_allowed(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
     for task in &planned.tasks {
         let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();
-        Protection::new(&policy.gate, &allow, &|_| false)?;
+        PathRules::new(policy, &allow, &|_| false)?;
     }
     Ok(())
 }
@@ -264,6 +264,7 @@ pub fn create(store: &Arc<dyn Store>, proposed: Proposed) -> Result<(), SetupErr
         plan: Plan { tasks },
         policy: proposed.policy,
         base: proposed.base,
+        trusted: Some(base_tree.clone()),
         base_tree,
     };
     let decision = step::create(clock::wall(), creation);

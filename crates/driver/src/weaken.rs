@@ -8,6 +8,8 @@
 pub enum Defence {
     /// Protected paths are restored, and a change to one is found.
     Protect,
+    /// The work is judged on trusted terms as well.
+    Terms,
     /// The control is believed, whatever it says.
     Control,
     Junit,
@@ -31,6 +33,7 @@ impl Defence {
     fn word(self) -> &'static str {
         match self {
             Self::Protect => "protect",
+            Self::Terms => "terms",
             Self::Control => "control",
             Self::Junit => "junit",
             Self::Cache => "cache",

@@ -2,8 +2,8 @@
 //!
 //! [`run_command`] runs one command of a gate, a shell command under a warden, and [`excerpt`] keeps the last
 //! useful lines of what it printed. [`JunitFiles`] and [`Counted`] read the tests a check reports, and
-//! [`Cache`] keeps what its builds may begin with. [`Protection`] says which paths are restored from the base
-//! before that, [`watched`] which changed paths become findings, and [`missing_files`] which files a check names that the
+//! [`Cache`] keeps what its builds may begin with. [`PathRules`] says what a path is to the gate: product,
+//! protected, or a term of the trial, [`watched`] which changed paths become findings, and [`missing_files`] which files a check names that the
 //! base does not have.
 //!
 //! Not here: the checkout itself, restoring paths, and reading the base (workspace); storing output (the
@@ -15,7 +15,8 @@ mod definition;
 mod excerpt;
 mod junit;
 mod named;
-mod protect;
+mod never_product;
+mod paths;
 mod run;
 mod shell;
 mod tally;
@@ -26,7 +27,8 @@ pub use definition::definition;
 pub use excerpt::{OutputTail, excerpt};
 pub use junit::{Before, JunitFiles};
 pub use named::{MissingFile, missing_files, named_files};
-pub use protect::{BadGlob, Protection, literal, npm_scripts_changed};
+pub use never_product::is_never_product;
+pub use paths::{BadGlob, GuardedBy, PathKind, PathRules, TermBy, literal, only_adds_lines};
 pub use run::{CheckCommand, Checked, GateRun, run, run_check, run_command};
 pub use tally::Counted;
 pub use watched::watched;

@@ -59,16 +59,6 @@ pub fn names(run: &str) -> Vec<Name> {
     names
 }
 
-/// Whether the command runs scripts that package.json defines.
-pub fn uses_package_scripts(run: &str) -> bool {
-    let mut found = false;
-    walk(run, &mut |command, _| {
-        let programs = command.program().iter().map(|word| base_name(&word.text));
-        found |= programs.into_iter().any(|name| matches!(name, "npm" | "yarn" | "pnpm" | "bun"));
-    });
-    found
-}
-
 const MAKE: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
 /// Programs that read a file of the repository without being told its name.
@@ -316,17 +306,5 @@ mod tests {
             "check `test` names `test.sh`, which is not in the base commit; commit it first"
         );
         assert_eq!(missing_files(&gate, &|file| file == "test.sh"), []);
-    }
-
-    #[test]
-    fn package_managers_are_known() {
-        for run in
-            ["npm test", "CI=1 npm run lint", "cd web && yarn test", "sh -c 'pnpm -r test'", "env npm t"]
-        {
-            assert!(uses_package_scripts(run), "{run}");
-        }
-        for run in ["cargo test", "node test.js", "sh npm.sh", "echo npmx"] {
-            assert!(!uses_package_scripts(run), "{run}");
-        }
     }
 }

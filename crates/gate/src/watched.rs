@@ -68,14 +68,18 @@ const CI: &[&str] = &[
 
 /// The rule that a change of this path, as git has it, comes under.
 pub fn watched(path: &[u8]) -> Option<Rule> {
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
-    if LOCKFILES.iter().any(|lockfile| lockfile.as_bytes() == name) {
+    if is_lockfile(path) {
         return Some(Rule::LockfileChanged);
     }
     let is_ci = |place: &&str| {
         path.strip_prefix(place.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
     };
     CI.iter().any(is_ci).then_some(Rule::CiChanged)
+}
+
+pub fn is_lockfile(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    LOCKFILES.iter().any(|lockfile| lockfile.as_bytes() == name)
 }
 
 #[cfg(test)]

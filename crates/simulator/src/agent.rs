@@ -29,6 +29,8 @@ enum Kind {
     Spaces,
     Sloppy,
     Tampers,
+    /// Changes a term so that every check is green.
+    Weakens,
     Blocked,
     Crashes,
     Breaks,
@@ -57,6 +59,7 @@ const AUTHORS: &[Kind] = &[
     Kind::Spaces,
     Kind::Sloppy,
     Kind::Tampers,
+    Kind::Weakens,
     Kind::Blocked,
     Kind::Crashes,
     Kind::Breaks,
@@ -154,6 +157,7 @@ fn write(facts: &mut Facts, state: &State, kind: Kind) {
     match kind {
         Kind::Honest => {
             tree.junk = 0;
+            tree.weakened = false;
             match task {
                 Some(at) => tree.work[at] = (tree.work[at] + 1).min(facts.terms.full(at)),
                 None => tree.whole = (tree.whole + 1).min(facts.terms.whole),
@@ -165,6 +169,10 @@ fn write(facts: &mut Facts, state: &State, kind: Kind) {
         Kind::Tampers => {
             tree.tampered = true;
             tree.junk = tree.junk.wrapping_add(2);
+        }
+        Kind::Weakens => {
+            tree.weakened = true;
+            tree.notes ^= 2;
         }
         Kind::Idle
         | Kind::Blocked
@@ -194,6 +202,8 @@ fn finish(facts: &mut Facts, kind: Kind) {
         facts.workspace.junk += 1;
     } else if kind == Kind::Tampers {
         facts.workspace.tampered = true;
+    } else if kind == Kind::Weakens {
+        facts.workspace.weakened = true;
     }
 }
 
@@ -224,6 +234,7 @@ fn end(kind: Kind, now: Timestamp, chance: &mut Chance) -> AttemptEnd {
         | Kind::Spaces
         | Kind::Sloppy
         | Kind::Tampers
+        | Kind::Weakens
         | Kind::Blocked
         | Kind::Rejects
         | Kind::Silent

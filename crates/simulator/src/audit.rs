@@ -7,8 +7,8 @@ use windlass_core::event::{
     AttemptEvent, AttemptFinished, Decision, Event, FindingEvent, GateEvent, IterationEvent, IterationResult,
     LandingEvent, LoopEvent, OperatorEvent, PauseEvent, Phase, ReviewRecorded, RunEvent, TaskEvent,
 };
-use windlass_core::finding::{Finding, Severity};
-use windlass_core::gate::Purpose;
+use windlass_core::finding::{Finding, Origin, Rule, Severity};
+use windlass_core::gate::{Purpose, Trials};
 use windlass_core::id::{AttemptId, EffectId, FindingId, TaskId, TreeId};
 use windlass_core::input::{Asked, AttemptEnd, Creation};
 use windlass_core::limit::Limit;
@@ -40,7 +40,14 @@ pub struct Audit {
     /// A drive that wanted no review took part in what is open.
     lenient: bool,
     gates: Gates,
-    whole: BTreeMap<TreeId, bool>,
+    /// The same by the trusted tree that was judged beside it, for results that are used again.
+    trials: BTreeMap<(Trials, Vec<String>), Judgement>,
+    whole: BTreeMap<TreeId, Judgement>,
+    /// Trees whose changed terms a reviewer accepted.
+    terms_accepted: BTreeSet<TreeId>,
+    /// Findings that a tree is green only with changed terms.
+    about_terms: BTreeSet<FindingId>,
+    terms_waived: bool,
     /// The rules and results by which a landing was decided that is still due.
     landing: Option<(Policy, Gates)>,
     verdicts: BTreeMap<TreeId, Verdict>,
@@ -54,7 +61,15 @@ pub struct Audit {
 }
 
 type Kept = Result<(), String>;
-type Gates = BTreeMap<(TreeId, Vec<String>), bool>;
+type Gates = BTreeMap<(TreeId, Vec<String>), Judgement>;
+
+/// What a run of the gate said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judgement {
+    Green,
+    Red,
+    NeedsTerms,
+}
 
 impl Audit {
     pub fn of(creation: &Creation) -> Self {
@@ -75,7 +90,11 @@ impl Audit {
             asked: Asked::default(),
             lenient: false,
             gates: BTreeMap::new(),
+            trials: BTreeMap::new(),
             whole: BTreeMap::new(),
+            terms_accepted: BTreeSet::new(),
+            about_terms: BTreeSet::new(),
+            terms_waived: false,
             landing: None,
             verdicts: BTreeMap::new(),
             bugs: BTreeMap::new(),
@@ -166,20 +185,11 @@ impl Audit {
             Event::Attempt(AttemptEvent::FailureCounted { limit: Limit::AgentFailures, attempt }) => {
                 self.failure_counted(*attempt)
             }
-            Event::Gate(GateEvent::Passed { purpose, tree, checks, .. }) => {
-                self.gate(*purpose, tree, checks, true)
-            }
-            Event::Gate(GateEvent::Failed { purpose, tree, checks, .. }) => {
-                self.gate(*purpose, tree, checks, false)
-            }
-            Event::Gate(GateEvent::Reused { tree, checks, passed }) => {
-                let known = self.gates.get(&(tree.clone(), checks.clone())).copied();
-                same("a result used again", &Some(*passed), &known)
-            }
+            Event::Gate(event) => self.gate_event(event),
             Event::Attempt(AttemptEvent::ReviewRecorded(review)) => self.reviewed(review),
             Event::Finding(FindingEvent::Opened(finding)) => self.finding_opened(finding),
-            Event::Finding(FindingEvent::Resolved { finding })
-            | Event::Finding(FindingEvent::Waived { finding, .. }) => self.settle(finding),
+            Event::Finding(FindingEvent::Resolved { finding }) => self.settle(finding),
+            Event::Finding(FindingEvent::Waived { finding, .. }) => self.waived(finding),
             Event::Landing(LandingEvent::Landed { tree, .. }) => self.landed(tree),
             Event::Task(TaskEvent::Done { task, .. }) => self.task_done(task),
             Event::Task(TaskEvent::Blocked { task, reason, .. }) => self.task_blocked(task, *reason),
@@ -192,7 +202,6 @@ impl Audit {
             Event::Loop(LoopEvent::Created(_))
             | Event::Loop(LoopEvent::RevisionKept(_))
             | Event::Attempt(AttemptEvent::TreeRecorded(_))
-            | Event::Gate(GateEvent::CheckFinished(_))
             | Event::Finding(FindingEvent::Carried { .. })
             | Event::Finding(FindingEvent::Remeasured { .. })
             | Event::Attempt(AttemptEvent::FailureCounted { .. })
@@ -204,6 +213,7 @@ impl Audit {
             | Event::Operator(OperatorEvent::Steered { .. })
             | Event::Operator(OperatorEvent::Noted { .. })
             | Event::Run(RunEvent::Interrupted { .. })
+            | Event::Landing(LandingEvent::TermsAccepted { .. })
             | Event::Landing(LandingEvent::FinishRecorded { .. })
             | Event::Landing(LandingEvent::FinishDropped { .. })
             | Event::Operator(OperatorEvent::CommandTaken { .. })
@@ -243,6 +253,7 @@ impl Audit {
         }
         if !self.creation.policy.has_gate_of(policy) {
             self.gates.clear();
+            self.trials.clear();
             self.whole.clear();
         }
         self.creation.policy = policy.clone();
@@ -386,13 +397,35 @@ impl Audit {
         if passing { Err("a passing failure is counted as the agent's".to_owned()) } else { Ok(()) }
     }
 
-    fn gate(&mut self, purpose: Purpose, tree: &TreeId, checks: &[String], passed: bool) -> Kept {
+    fn gate_event(&mut self, event: &GateEvent) -> Kept {
+        let (purpose, tree, trusted, checks, said) = match event {
+            GateEvent::CheckFinished(_) => return Ok(()),
+            GateEvent::Passed { purpose, tree, trusted, checks, .. } => {
+                (*purpose, tree, trusted.as_ref(), checks, Judgement::Green)
+            }
+            GateEvent::Failed { purpose, tree, trusted, checks, .. } => {
+                (*purpose, tree, trusted.as_ref(), checks, Judgement::Red)
+            }
+            GateEvent::NeedsTerms { purpose, tree, trusted, checks, .. } => {
+                (*purpose, tree, Some(trusted), checks, Judgement::NeedsTerms)
+            }
+            GateEvent::Reused { tree, trusted, checks, passed } => {
+                let trials = Trials { landing: tree.clone(), trusted: trusted.clone() };
+                let Some(known) = self.trials.get(&(trials, checks.clone())) else {
+                    return Err("a result is used again that nothing gave".to_owned());
+                };
+                self.gates.insert((tree.clone(), checks.clone()), *known);
+                return same("a result used again", passed, &(*known == Judgement::Green));
+            }
+        };
         match purpose {
             Purpose::Baseline | Purpose::Task => {
-                self.gates.insert((tree.clone(), checks.to_vec()), passed);
+                let trials = Trials { landing: tree.clone(), trusted: trusted.cloned() };
+                self.trials.insert((trials, checks.clone()), said);
+                self.gates.insert((tree.clone(), checks.clone()), said);
             }
             Purpose::Final => {
-                self.whole.insert(tree.clone(), passed);
+                self.whole.insert(tree.clone(), said);
             }
         }
         Ok(())
@@ -409,8 +442,16 @@ impl Audit {
         Ok(())
     }
 
+    fn waived(&mut self, finding: &FindingId) -> Kept {
+        self.terms_waived |= self.about_terms.contains(finding);
+        self.settle(finding)
+    }
+
     fn reviewed(&mut self, review: &ReviewRecorded) -> Kept {
         self.verdicts.insert(review.tree.clone(), review.verdict);
+        if review.accepts_terms && review.verdict == Verdict::Accept {
+            self.terms_accepted.insert(review.tree.clone());
+        }
         if review.failure.is_some() && review.verdict == Verdict::Accept {
             return Err("a review without a verdict accepts".to_owned());
         }
@@ -420,6 +461,9 @@ impl Audit {
     fn finding_opened(&mut self, finding: &Finding) -> Kept {
         if finding.severity == Severity::Bug {
             self.bugs.insert(finding.id.clone(), finding.task.clone());
+        }
+        if finding.origin == Origin::Evidence(Rule::TermsChanged) {
+            self.about_terms.insert(finding.id.clone());
         }
         Ok(())
     }
@@ -432,7 +476,7 @@ impl Audit {
             None => (self.policy(), &self.gates),
         };
         let checks = self.checks_of(policy, id);
-        let green = gates.get(&(self.head.clone(), checks.clone())) == Some(&true);
+        let green = self.holds(gates.get(&(self.head.clone(), checks.clone())));
         let accepted = self.verdicts.get(&self.head) == Some(&Verdict::Accept);
         if !checks.is_empty() && !green {
             return Err("the gate was not green on what landed".to_owned());
@@ -475,7 +519,7 @@ impl Audit {
         }
         let checks = &self.policy().gate.checks;
         let checked = checks.iter().any(|check| check.when != CheckWhen::Task);
-        if checked && self.whole.get(&self.head) != Some(&true) {
+        if checked && !self.holds(self.whole.get(&self.head)) {
             return Err("the final gate is not green on the head".to_owned());
         }
         let mut reviewed = self.before_finish.iter().chain([&self.head]);
@@ -484,6 +528,15 @@ impl Audit {
             return Err("no review accepted the head".to_owned());
         }
         Ok(())
+    }
+
+    /// Green, or green with terms that somebody accepted.
+    fn holds(&self, said: Option<&Judgement>) -> bool {
+        match said {
+            Some(Judgement::Green) => true,
+            Some(Judgement::NeedsTerms) => self.terms_waived || self.terms_accepted.contains(&self.head),
+            Some(Judgement::Red) | None => false,
+        }
     }
 
     fn all_done(&self) -> Kept {

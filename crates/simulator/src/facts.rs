@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use windlass_core::effect::Snapshot;
 use windlass_core::finding::{Evidence, Rule};
-use windlass_core::gate::CheckResult;
+use windlass_core::gate::{CheckResult, GateReport, Trials};
 use windlass_core::id::{BlobId, CommitId, TreeId};
-use windlass_core::input::{Change, Input, Snapshotted};
+use windlass_core::input::{Input, PathList, Snapshotted};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::time::{Millis, Timestamp};
 
@@ -58,27 +58,37 @@ impl Facts {
 
     pub(crate) fn snapshot(&mut self, asked: &Snapshot) -> Result<Input, String> {
         let (tree, restored) = (self.workspace, self.workspace.restored());
-        for tree in [tree, restored] {
+        let trusted = tree.on_trusted_terms();
+        for tree in [tree, restored, trusted] {
             self.vault.insert(tree.id(), tree);
         }
         self.unrecorded = false;
         let from = self.tree(&asked.from)?;
         let tampered = Evidence::new(Rule::ProtectedChanged, "test.sh");
+        let changed = if tree.weakened { vec!["Makefile".to_owned()] } else { Vec::new() };
         Ok(Input::Snapshotted(Box::new(Snapshotted {
-            commit: commit(&tree.id(), &asked.parent, asked.date),
-            tree: tree.id(),
             gate_tree: restored.id(),
-            change: Change::default(),
+            trusted_tree: tree.weakened.then(|| trusted.id()),
+            changed_terms: PathList { count: changed.len() as u64, paths: changed },
             whitespace_only: tree.differs_in_spaces_only(from),
             evidence: tree.tampered.then_some(tampered).into_iter().collect(),
+            ..Snapshotted::of(commit(&tree.id(), &asked.parent, asked.date), tree.id())
         })))
     }
 
-    pub(crate) fn gate(&self, tree: &TreeId, checks: &[String]) -> Result<Input, String> {
-        let tree = self.tree(tree)?;
+    pub(crate) fn gate(&self, trials: &Trials, checks: &[String]) -> Result<Input, String> {
+        let landing = self.tree(&trials.landing)?;
+        let mut report = GateReport::from(self.results(landing, checks));
+        if let Some(trusted) = trials.trusted.as_ref().filter(|_| report.landing_exited_well()) {
+            report.trusted = self.results(self.tree(trusted)?, checks);
+        }
+        Ok(Input::GateReported(report))
+    }
+
+    fn results(&self, tree: Tree, checks: &[String]) -> Vec<CheckResult> {
         let result = |check: &String| CheckResult {
             check: check.clone(),
-            exit_code: Some(i32::from(!self.terms.passes(check, tree))),
+            exit_code: Some(i32::from(!tree.weakened && !self.terms.passes(check, tree))),
             signal: None,
             timed_out: false,
             duration_ms: Millis::seconds(10),
@@ -89,7 +99,7 @@ impl Facts {
             tally: None,
             control: None,
         };
-        Ok(Input::GateReported(checks.iter().map(result).collect()))
+        checks.iter().map(result).collect()
     }
 
     /// Compare and swap; landing what is there already is landing.

@@ -175,6 +175,7 @@ fn creation(policy: Policy, plan: Plan) -> Creation {
         policy,
         base: CommitId::new("base"),
         base_tree: Tree::default().id(),
+        trusted: None,
         branch: "windlass/sim".to_owned(),
         workspace: "space".to_owned(),
     }

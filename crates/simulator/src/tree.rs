@@ -13,6 +13,8 @@ pub struct Tree {
     pub whole: u8,
     /// A protected path differs from the base.
     pub tampered: bool,
+    /// A term was changed, so that every check is green.
+    pub weakened: bool,
     pub spaces: u8,
     pub junk: u8,
     pub notes: u8,
@@ -24,6 +26,11 @@ impl Tree {
         Self { tampered: false, ..self }
     }
 
+    /// The same product on the base's terms.
+    pub fn on_trusted_terms(self) -> Self {
+        Self { weakened: false, ..self.restored() }
+    }
+
     pub fn differs_in_spaces_only(self, other: Self) -> bool {
         self != other && Self { spaces: 0, ..self } == Self { spaces: 0, ..other }
     }
@@ -32,7 +39,8 @@ impl Tree {
         let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
         let parts = self.work.into_iter().chain([self.whole, self.spaces, self.junk, self.notes]);
         let hex = parts.flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-        TreeId::new(hex.chain([if self.tampered { 'x' } else { '-' }]).collect::<String>())
+        let marks = [if self.tampered { 'x' } else { '-' }, if self.weakened { 'w' } else { '-' }];
+        TreeId::new(hex.chain(marks).collect::<String>())
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
+use windlass_core::gate::Trials;
 use windlass_core::id::{EffectId, Nonce};
 use windlass_core::input::{AgentFinished, AttemptEnd, Input};
 use windlass_core::policy::ProvenSandbox;
@@ -204,7 +205,9 @@ fn perform(books: &mut Books, performing: &Performing) -> Input {
         (Effect::PrepareWorkspace { tree }, _) => books.facts.prepare(tree),
         (Effect::Snapshot(snapshot), _) => books.facts.snapshot(snapshot),
         (Effect::RunGate { .. }, _) if cut_short => Ok(Input::EffectDropped),
-        (Effect::RunGate { tree, checks, .. }, _) => books.facts.gate(tree, checks),
+        (Effect::RunGate { tree, trusted, checks, .. }, _) => {
+            books.facts.gate(&Trials { landing: tree.clone(), trusted: trusted.clone() }, checks)
+        }
         (Effect::Land { commit, expected, .. }, _) => Ok(books.facts.land(commit, expected.as_ref())),
     };
     performed.unwrap_or_else(|why| {

@@ -11,12 +11,12 @@ use windlass_core::command::Command;
 use windlass_core::effect::Effect;
 use windlass_core::event::{Decision, Event, OperatorEvent};
 use windlass_core::finding::{Evidence, Rule, Severity};
-use windlass_core::gate::CheckResult;
+use windlass_core::gate::{CheckResult, GateReport};
 use windlass_core::id::{
     BlobId, CommandId, CommitId, EffectId, FindingId, LoopName, Nonce, Seq, TaskId, TreeId,
 };
 use windlass_core::input::{
-    AgentFinished, Asked, AttemptEnd, AttemptResult, Change, Creation, Input, Report, Snapshotted, Stamped,
+    AgentFinished, Asked, AttemptEnd, AttemptResult, Creation, Input, PathList, Report, Snapshotted, Stamped,
 };
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, Rejected, Role};
@@ -129,7 +129,7 @@ fn input(state: &State, &(kind, a, b, c): &Move) -> (Input, Option<EffectId>) {
         1 => Input::AgentFinished(Box::new(finished(state, Role::Author, (b, c)))),
         2 => Input::AgentFinished(Box::new(finished(state, Role::Reviewer, (b, c)))),
         3 => snapshotted(b, c),
-        4 => Input::GateReported(results(&["test".to_owned()], b)),
+        4 => Input::GateReported(results(&["test".to_owned()], b).into()),
         5 => Input::Landed,
         6 => Input::EffectDropped,
         7 => Input::DeadlinePassed,
@@ -150,7 +150,10 @@ fn answer(effect: &Effect, state: &State, (a, b, c): (u8, u8, u8)) -> Input {
         Effect::PrepareWorkspace { .. } => Input::WorkspaceReady,
         Effect::CallAgent { role, .. } => Input::AgentFinished(Box::new(finished(state, *role, (b, c)))),
         Effect::Snapshot(_) => snapshotted(b, c),
-        Effect::RunGate { checks, .. } => Input::GateReported(results(checks, b)),
+        Effect::RunGate { checks, trusted, .. } => {
+            let trusted = trusted.as_ref().map_or_else(Vec::new, |_| results(checks, c));
+            Input::GateReported(GateReport { landing: results(checks, b), trusted })
+        }
         Effect::Land { .. } => Input::Landed,
     }
 }
@@ -252,13 +255,16 @@ fn snapshotted(b: u8, c: u8) -> Input {
     let gate_tree = if tampered { format!("{tree}-restored") } else { tree.clone() };
     let evidence = |rule| Evidence::new(rule, "p");
     let rules = [(tampered, Rule::ProtectedChanged), (c.is_multiple_of(9), Rule::EscapingSymlink)];
+    let own_terms = c % 7 < 3;
+    let changed = if c % 7 < 2 { vec!["Makefile".to_owned()] } else { Vec::new() };
     Input::Snapshotted(Box::new(Snapshotted {
-        commit: CommitId::new(format!("c-{tree}")),
-        tree: TreeId::new(tree),
         gate_tree: TreeId::new(gate_tree),
-        change: Change::default(),
+        trusted_tree: own_terms.then(|| TreeId::new(format!("{tree}-trusted"))),
+        changed_terms: PathList { count: changed.len() as u64, paths: changed },
+        has_tests: !c.is_multiple_of(4),
         whitespace_only: c.is_multiple_of(5),
         evidence: rules.into_iter().filter(|(shown, _)| *shown).map(|(_, rule)| evidence(rule)).collect(),
+        ..Snapshotted::of(CommitId::new(format!("c-{tree}")), TreeId::new(tree.clone()))
     }))
 }
 
@@ -347,7 +353,7 @@ fn creation((tasks, checks, limits, more): &Setup) -> Creation {
     let plan = Plan { tasks: (0..1 + tasks % 4).map(|at| task(at, *tasks)).collect() };
     let name = LoopName::new("p").expect("a legal name");
     let (goal, branch, workspace) = (String::new(), "windlass/p".to_owned(), "space".to_owned());
-    Creation { name, goal, plan, policy, base, base_tree, branch, workspace }
+    Creation { name, goal, plan, policy, base, base_tree, trusted: None, branch, workspace }
 }
 
 fn task(at: u8, drawn: u8) -> Task {

@@ -159,8 +159,7 @@ impl Vault {
     }
 
     /// `tree` with the given paths as they are in `from`: taken over where
-    /// `from` has them, gone where it has not. Not flushed, see
-    /// [`Vault::commit`].
+    /// `from` has them, gone where it has not.
     pub fn graft(&self, tree: &TreeId, from: &TreeId, paths: &[BString]) -> Result<TreeId, VaultError> {
         let mut reader = self.reader();
         let from = tree_oid(from)?;
@@ -213,8 +212,19 @@ impl Vault {
                 oid: entry.oid,
             });
             let bytes = encode_tree(entries.collect());
-            self.put_loose(&mut worker, Kind::Tree, &bytes)
+            self.put_tree(&mut worker, &bytes)
         })
+    }
+
+    /// Flushed: a loop may stand on such a tree for as long as it lives.
+    fn put_tree(&self, worker: &mut Worker, bytes: &[u8]) -> Result<ObjectId, VaultError> {
+        let oid = hash(Kind::Tree, bytes)?;
+        let sound = worker.reader.raw(oid).is_ok_and(|(_, stored)| stored == bytes);
+        if !sound {
+            let object = NewObject { oid, kind: Kind::Tree, content: bytes };
+            loose::write_flushed(&self.dir().join("objects"), &mut worker.packer, &object)?;
+        }
+        Ok(oid)
     }
 
     /// Not flushed: what is made here can be made again from the caller's

@@ -35,6 +35,12 @@ impl Patterns {
     }
 }
 
+/// Python would run such a file instead of the source beside it: no snapshot takes one that is not tracked.
+fn is_compiled_python(path: &[u8]) -> bool {
+    let name = path.rsplit_once_str("/").map_or(path, |(_, name)| name);
+    name == b"__pycache__" || name.ends_with(b".pyc") || name.ends_with(b".pyo")
+}
+
 /// The pattern files that govern one directory, innermost first.
 #[derive(Clone, Debug)]
 pub(crate) struct Chain {
@@ -68,7 +74,7 @@ impl Chain {
     }
 
     pub(crate) fn ignores(&self, path: &[u8], is_dir: bool) -> bool {
-        if self.all_ignored {
+        if self.all_ignored || is_compiled_python(path) {
             return true;
         }
         let mut link = self.links.as_ref();

@@ -8,6 +8,7 @@ mod network;
 mod processes;
 mod records;
 mod shell;
+mod terms;
 mod words;
 
 use super::case::Case;
@@ -22,13 +23,14 @@ pub fn all() -> Vec<Case> {
         words::cases(),
         shell::cases(),
         records::cases(),
+        terms::cases(),
         faults::cases(),
     ]
     .into_iter()
     .flatten()
     .collect::<Vec<_>>();
-    // The numbered attacks, the further ones, and then what is only a fault.
-    all.sort_by_key(|case| ("HXF".find(&case.id[..1]), case.id));
+    // The numbered attacks, those on the gate, the further ones, and then what is only a fault.
+    all.sort_by_key(|case| ("HGXF".find(&case.id[..1]), case.id));
     all
 }
 

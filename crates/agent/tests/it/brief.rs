@@ -8,7 +8,7 @@ use windlass_core::brief::{BriefSpec, Mode, TaskBrief};
 use windlass_core::finding::{Evidence, Finding, Life, Origin, Rule, Severity};
 use windlass_core::gate::FailingCheck;
 use windlass_core::id::{BlobId, FindingId, LoopName, Nonce, TaskId, TreeId};
-use windlass_core::input::Change;
+use windlass_core::input::{Change, PathList};
 use windlass_core::policy::{BriefPart, BriefPolicy, OwnText, Role};
 use windlass_core::red::RedReason;
 use windlass_core::summary::{Ran, Summary};
@@ -20,6 +20,19 @@ const DIFF: &str = "--- a/src/parse.rs\n+++ b/src/parse.rs\n@@ -1 +1 @@\n-fn sig
 #[test]
 fn a_first_attempt_reads_the_task_and_the_rules() {
     compare("first.md", &spec(Role::Author, Mode::Implement), TASK, "");
+}
+
+#[test]
+fn a_reviewer_is_asked_about_changed_terms() {
+    let terms = PathList { count: 2, paths: vec!["Cargo.toml".to_owned(), "`a`\nb".to_owned()] };
+    let red = FailingCheck {
+        check: "test".to_owned(),
+        reason: RedReason::CommandFailed { how: "exit code 1".to_owned() },
+        excerpt: "cannot find crate `rand`".to_owned(),
+    };
+    let of = spec(Role::Reviewer, Mode::ReviewTask);
+    let spec = BriefSpec { changed_terms: terms, needs_terms: true, failing: vec![red], ..of };
+    compare("review_terms.md", &spec, TASK, DIFF);
 }
 
 #[test]
@@ -251,6 +264,9 @@ fn spec(role: Role, mode: Mode) -> BriefSpec {
         plan: vec!["001: Read numbers".to_owned(), "002: Read numbers with a sign".to_owned()],
         checks: vec!["sh ./test.sh".to_owned(), "cargo clippy".to_owned()],
         protected: vec!["tests/**".to_owned(), "test.sh".to_owned()],
+        product: vec!["src/**".to_owned()],
+        changed_terms: PathList::default(),
+        needs_terms: false,
         change: Change::default(),
         failing: vec![],
         findings: vec![],

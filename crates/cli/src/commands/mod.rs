@@ -6,6 +6,7 @@ mod configure;
 mod demo;
 mod doctor;
 mod export;
+mod gate;
 mod init;
 mod list;
 mod log;
@@ -42,6 +43,7 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
         Verb::Set(asked) => set::set(&locations, &asked),
         Verb::Take(named) => take::take(&locations, &named),
         Verb::Export(export) => export::export(&locations, &export),
+        Verb::Gate(asked) => gate::gate(&locations, &asked),
         Verb::Config(config) => configure::config(&locations, &config),
         Verb::Doctor(doctor) => doctor::doctor(&locations, &doctor),
         Verb::Agents(asked) => agents::agents(&locations, &asked),

@@ -77,8 +77,8 @@ fn the_policy_is_protected_without_being_named() {
 }
 
 #[test]
-fn a_new_file_that_steers_checks_or_agents_is_caught() {
-    for name in ["conftest.py", "AGENTS.md", "CLAUDE.md"] {
+fn a_new_file_that_steers_agents_or_git_is_caught() {
+    for name in [".gitattributes", "AGENTS.md", "tasks/more.md"] {
         let case = Setup::new(&format!("echo 42 >answer.txt\necho x >{name}\ncomplete")).ready();
         let seen = case.run();
         seen.blocked("no_progress");

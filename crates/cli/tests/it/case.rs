@@ -48,6 +48,7 @@ pub struct Setup {
     timeout: String,
     agent_keys: String,
     checks: String,
+    protects: String,
     review: String,
     /// `BEST`, or what `WINDLASS_TEST_LEVEL` says, unless the test has its own.
     level: String,
@@ -91,6 +92,7 @@ impl Setup {
             timeout: "60s".to_owned(),
             agent_keys: String::new(),
             checks: "[[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\n".to_owned(),
+            protects: "protect = [\"test.sh\"]\n".to_owned(),
             review: "tasks = false\nfinal = false\n".to_owned(),
             level: std::env::var("WINDLASS_TEST_LEVEL").unwrap_or_else(|_| BEST.to_owned()),
             minimum: None,
@@ -151,6 +153,13 @@ impl Setup {
         self
     }
 
+    /// The whole of `[gate]` with its checks, in place of the usual one.
+    pub fn gate(mut self, lines: &str) -> Self {
+        self.checks = lines.to_owned();
+        self.protects = String::new();
+        self
+    }
+
     /// The lines of `[loop]`.
     pub fn limits(self, lines: &str) -> Self {
         self.more(&format!("[loop]\n{lines}\n"))
@@ -202,7 +211,7 @@ impl Setup {
     }
 
     fn policy(&self, side: &Path) -> String {
-        let Self { timeout, agent_keys, checks, review, level, sandbox_keys, more, .. } = self;
+        let Self { timeout, agent_keys, checks, protects, review, level, sandbox_keys, more, .. } = self;
         let side = side.display();
         let (level, usual) = match level.as_str() {
             BEST => ("auto", "none"),
@@ -222,8 +231,7 @@ command = ["sh", "{side}/reviewer.sh"]
 [plan]
 source = "tasks/"
 [gate]
-protect = ["test.sh"]
-{checks}
+{protects}{checks}
 [review]
 {review}
 [sandbox]

@@ -189,7 +189,7 @@ impl History {
         if list(&created["policy"]["gate"]["checks"]).is_empty() {
             return;
         }
-        let mut green = BTreeSet::new();
+        let (mut green, mut needs_terms) = (BTreeSet::new(), BTreeSet::new());
         let mut waivers = Waivers::default();
         let mut landed: BTreeMap<String, String> = BTreeMap::new();
         let base = (text(created, "base"), text(created, "base_tree"));
@@ -198,6 +198,16 @@ impl History {
             match line["event"].as_str() {
                 Some("gate_passed") => {
                     green.insert(text(line, "tree"));
+                }
+                // A reviewer decided on the terms that it needs.
+                Some("review_recorded") if line["accepts_terms"] == true && line["verdict"] == "accept" => {
+                    let tree = text(line, "tree");
+                    if needs_terms.contains(&tree) {
+                        green.insert(tree);
+                    }
+                }
+                Some("gate_needs_terms") => {
+                    needs_terms.insert(text(line, "tree"));
                 }
                 Some("landed") => {
                     let tree = text(line, "tree");

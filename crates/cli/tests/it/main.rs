@@ -59,5 +59,6 @@ mod secrets;
 mod set;
 mod signals;
 mod terminal;
+mod terms;
 mod weakened;
 mod workspace_setup;

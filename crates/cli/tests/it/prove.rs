@@ -270,7 +270,14 @@ fn a_protected_file_that_differs_in_what_landed() {
     let fetched = in_vault(&vault).arg("fetch").arg("-q").arg(&from).arg(&forged_commit).status().unwrap();
     assert!(fetched.success());
     case.repo.git(["update-ref", &branch(), &forged_commit]);
-    broken(&case, "protected", &["changes the protected path test.sh"]);
+    let proof = case.windlass(&["prove", LOOP, "--json"]).expect_code(1).json();
+    let told = |step: &str| {
+        let steps = proof["steps"].as_array().unwrap().iter();
+        let broken = steps.filter(|found| found["holds"] == false).find(|found| found["step"] == step);
+        broken.unwrap_or_else(|| panic!("{step} holds: {proof:#}"))["detail"].as_str().unwrap().to_owned()
+    };
+    assert!(told("protected").contains("changes the protected path test.sh"), "{proof:#}");
+    assert!(told("terms").contains("was not judged on the terms that were trusted"), "{proof:#}");
 }
 
 fn forge_commit(case: &Case) -> (String, String) {

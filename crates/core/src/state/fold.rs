@@ -9,7 +9,7 @@ use crate::event::{
     TreeRecorded,
 };
 use crate::finding::Life;
-use crate::gate::{CheckRun, GateKey, GateSummary, LastGate, Purpose};
+use crate::gate::{CheckRun, GateKey, GateSummary, LastGate, Purpose, Trial, Trials};
 use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{AttemptEnd, Creation};
 use crate::limit::Limit;
@@ -122,18 +122,35 @@ fn attempt_event(state: &mut State, at: Timestamp, event: &AttemptEvent) {
 fn gate_event(state: &mut State, event: &GateEvent) {
     match event {
         GateEvent::CheckFinished(run) => check_finished(state, run),
-        GateEvent::Passed { purpose, tree, checks, flaky } => {
-            let exits = checks.iter().map(|check| (check.clone(), Some(0))).collect();
-            let summary = GateSummary { passed: true, flaky: flaky.clone(), exits, failing: Vec::new() };
-            gate_reported(state, *purpose, GateKey { tree: tree.clone(), checks: checks.clone() }, summary);
+        GateEvent::Passed { purpose, tree, trusted, checks, flaky } => {
+            let summary = GateSummary { flaky: flaky.clone(), ..green(checks) };
+            gate_reported(state, *purpose, key(tree, trusted.as_ref(), checks), summary);
         }
-        GateEvent::Failed { purpose, tree, checks, exits, failing } => {
+        GateEvent::Failed { purpose, tree, trusted, checks, exits, failing } => {
             let (exits, failing) = (exits.clone(), failing.clone());
-            let summary = GateSummary { passed: false, flaky: Vec::new(), exits, failing };
-            gate_reported(state, *purpose, GateKey { tree: tree.clone(), checks: checks.clone() }, summary);
+            let summary =
+                GateSummary { passed: false, flaky: Vec::new(), exits, failing, needs_terms: false };
+            gate_reported(state, *purpose, key(tree, trusted.as_ref(), checks), summary);
         }
-        GateEvent::Reused { tree, checks, .. } => gate_reused(state, tree, checks),
+        GateEvent::NeedsTerms { purpose, tree, trusted, checks, failing } => {
+            let failing = failing.clone();
+            let summary = GateSummary { passed: false, failing, needs_terms: true, ..green(checks) };
+            gate_reported(state, *purpose, key(tree, Some(trusted), checks), summary);
+        }
+        GateEvent::Reused { tree, trusted, checks, .. } => {
+            gate_reused(state, &key(tree, trusted.as_ref(), checks));
+        }
     }
+}
+
+fn key(tree: &TreeId, trusted: Option<&TreeId>, checks: &[String]) -> GateKey {
+    let trials = Trials { landing: tree.clone(), trusted: trusted.cloned() };
+    GateKey { trials, checks: checks.to_vec() }
+}
+
+fn green(checks: &[String]) -> GateSummary {
+    let exits = checks.iter().map(|check| (check.clone(), Some(0))).collect();
+    GateSummary { passed: true, flaky: Vec::new(), exits, failing: Vec::new(), needs_terms: false }
 }
 
 fn finding_event(state: &mut State, event: &FindingEvent) {
@@ -182,7 +199,11 @@ fn task_event(state: &mut State, event: &TaskEvent) {
 
 fn landing_event(state: &mut State, event: &LandingEvent) {
     match event {
-        LandingEvent::Landed { commit, tree } => landed(state, commit, tree),
+        LandingEvent::Landed { commit, tree, trusted } => {
+            landed(state, commit, tree);
+            trusted_from_here(state, trusted.as_ref().unwrap_or(tree));
+        }
+        LandingEvent::TermsAccepted { tree } => trusted_from_here(state, tree),
         LandingEvent::FinishRecorded { summary } => state.completion_summary = Some(summary.clone()),
         LandingEvent::FinishDropped { .. } => {}
     }
@@ -213,6 +234,8 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         phase: None,
         short_brief: false,
         head: Head { commit: creation.base.clone(), tree: creation.base_tree.clone(), landed: false },
+        trusted: creation.trusted.as_ref().unwrap_or(&creation.base_tree).clone(),
+        changed_terms: Arc::default(),
         baseline: None,
         last_gate: None,
         gates: Arc::default(),
@@ -493,6 +516,9 @@ fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
 
 fn check_finished(state: &mut State, run: &CheckRun) {
     let Some(Tally::Counted(counts)) = &run.result.tally else { return };
+    if run.trial != Trial::Landing {
+        return;
+    }
     let tallies = Arc::make_mut(&mut state.tallies);
     let of = match run.purpose {
         Purpose::Baseline => &mut tallies.baseline,
@@ -506,8 +532,17 @@ fn landed(state: &mut State, commit: &CommitId, tree: &TreeId) {
     if let Some(judged) = state.tallies.judged.get(tree).cloned() {
         Arc::make_mut(&mut state.tallies).accepted.extend(judged);
         // Other trees were compared with what was accepted before this one.
-        Arc::make_mut(&mut state.gates).retain(|key, _| key.tree == *tree);
+        Arc::make_mut(&mut state.gates).retain(|key, _| key.trials.landing == *tree);
     }
+}
+
+fn trusted_from_here(state: &mut State, trusted: &TreeId) {
+    state.trusted = trusted.clone();
+    let recorded = state.recorded.as_ref().filter(|recorded| recorded.tree == state.head.tree);
+    state.changed_terms = match recorded {
+        Some(recorded) if *trusted != state.head.tree => Arc::new(recorded.changed_terms.clone()),
+        Some(_) | None => Arc::default(),
+    };
 }
 
 fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: GateSummary) {
@@ -525,9 +560,8 @@ fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: Gat
     Arc::make_mut(&mut state.gates).insert(key, summary);
 }
 
-fn gate_reused(state: &mut State, tree: &TreeId, checks: &[String]) {
-    let key = GateKey { tree: tree.clone(), checks: checks.to_vec() };
-    if let Some(summary) = state.gates.get(&key).cloned() {
+fn gate_reused(state: &mut State, key: &GateKey) {
+    if let Some(summary) = state.gates.get(key).cloned() {
         note_gate(state, Purpose::Task, &summary);
         task_gate(state, summary);
     }
@@ -539,7 +573,11 @@ fn note_gate(state: &mut State, purpose: Purpose, summary: &Arc<GateSummary>) {
 }
 
 fn task_gate(state: &mut State, summary: Arc<GateSummary>) {
-    state.run.gate_failures = if summary.passed { 0 } else { state.run.gate_failures + 1 };
+    state.run.gate_failures = match (summary.passed, summary.needs_terms) {
+        (true, _) => 0,
+        (false, true) => state.run.gate_failures,
+        (false, false) => state.run.gate_failures + 1,
+    };
     let task = state.current_task().cloned();
     let work = state.work_mut(task.as_ref());
     work.previous_gate = work.gate.replace(summary);

@@ -49,6 +49,7 @@ pub(super) fn record_tree(draft: &mut Draft) {
     let Some(attempt) = &state.attempt else { return };
     let current = state.current.as_ref();
     let base = state.base().clone();
+    let trusted = Some(state.trusted.clone()).filter(|trusted| *trusted != base.tree);
     let (task, title) = (state.current_task().cloned(), commit_title(state));
     draft.perform(Effect::Snapshot(Snapshot {
         attempt: attempt.id,
@@ -56,6 +57,7 @@ pub(super) fn record_tree(draft: &mut Draft) {
         parent: base.commit,
         from: current.map_or(base.tree.clone(), |current| current.start_tree.clone()),
         base: base.tree,
+        trusted,
         title,
         date: draft.at.0.div_euclid(1000),
     }));
@@ -84,6 +86,10 @@ pub(super) fn snapshotted(draft: &mut Draft, taken: &Snapshotted) {
         commit: taken.commit.clone(),
         tree: taken.tree.clone(),
         gate_tree: taken.gate_tree.clone(),
+        trusted_tree: taken.trusted_tree.clone(),
+        changed_terms: taken.changed_terms.clone(),
+        added_tests: taken.added_tests.clone(),
+        has_tests: taken.has_tests,
         change: taken.change.clone(),
         whitespace_only: taken.whitespace_only,
         novelty,

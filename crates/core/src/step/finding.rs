@@ -1,10 +1,11 @@
 //! Findings: opened, carried and resolved from evidence and from reviews.
 
-use super::Draft;
+use super::{Draft, verify};
 use crate::event::FindingEvent;
-use crate::finding::{Evidence, Finding, Life, Origin, Severity, Subject};
+use crate::finding::{Evidence, Finding, Life, Origin, Rule, Severity, Subject};
 use crate::gate::GateSummary;
 use crate::id::{FindingId, TaskId};
+use crate::state::State;
 use crate::verdict::{ReportedFinding, Review, Verdict};
 
 /// Evidence is recomputed on every snapshot: what no longer holds resolves by
@@ -15,7 +16,49 @@ pub(super) fn measured(draft: &mut Draft, evidence: &[Evidence]) {
 
 /// The same for what a run of the gate shows, new or used again.
 pub(super) fn gated(draft: &mut Draft, summary: &GateSummary) {
-    settle(draft, &[Subject::Gate], &summary.evidence());
+    let mut evidence = summary.evidence();
+    if summary.needs_terms && !verify::reviewer_judges_terms(&draft.state) {
+        evidence.push(terms_changed(&draft.state, summary));
+    }
+    settle(draft, &[Subject::Gate], &evidence);
+}
+
+/// The checks are green only with terms that the work changed, and nobody comes
+/// who may decide that.
+fn terms_changed(state: &State, summary: &GateSummary) -> Evidence {
+    let changed = state.terms_under_review();
+    let added = state.current.as_ref().and(state.recorded.as_ref()).map(|recorded| &recorded.added_tests);
+    let (paths, which) = match added.filter(|_| changed.is_empty()) {
+        Some(added) => (added, "tests that the work itself added"),
+        None => (changed, "terms that the work itself changed"),
+    };
+    let red: Vec<String> = summary
+        .failing
+        .iter()
+        .map(|failing| format!("check {}: {}", failing.check, failing.reason.words()))
+        .collect();
+    let allow: Vec<String> = paths.paths.iter().map(|path| format!("{path:?}")).collect();
+    let detail = format!(
+        "green only with {which} ({}); without them {}. If the work needs them, let the task file say: \
+         allow: [{}]",
+        paths.words(),
+        red.join("; "),
+        allow.join(", "),
+    );
+    let path = paths.paths.first().cloned().unwrap_or_default();
+    let diff = summary.failing.first().map_or_else(String::new, |failing| failing.excerpt.clone());
+    Evidence { detail, diff, ..Evidence::new(Rule::TermsChanged, path) }
+}
+
+/// Whether the operator has waived that the work in hand needs its own terms.
+pub(super) fn terms_waived(state: &State, summary: &GateSummary) -> bool {
+    let (task, seen) = (state.current_task(), terms_changed(state, summary));
+    summary.needs_terms
+        && state.findings.values().any(|finding| {
+            finding.life == Life::Waived
+                && finding.task.as_ref() == task
+                && finding.is_same(Origin::Evidence(seen.rule), &seen.path, &seen.words())
+        })
 }
 
 /// What a review left behind is thrown away with the workspace; it is told.

@@ -16,12 +16,12 @@ use crate::verdict::Verdict;
 pub(super) fn begin(draft: &mut Draft) {
     draft.enter(Phase::FinalVerify);
     dismiss_measured(draft);
-    let tree = draft.state.head.tree.clone();
+    let trials = draft.state.head_trials();
     let checks = draft.state.checks_for(None);
     if checks.is_empty() {
         return stand_on_branch(draft);
     }
-    draft.perform(Effect::RunGate { purpose: Purpose::Final, tree, checks });
+    draft.run_gate(Purpose::Final, trials, checks);
 }
 
 /// A fix is judged by the final checks before it lands.
@@ -32,7 +32,8 @@ pub(super) fn verify_fix(draft: &mut Draft) {
     if checks.is_empty() {
         return judge_fix(draft, Green::Yes);
     }
-    draft.perform(Effect::RunGate { purpose: Purpose::Final, tree: recorded.gate_tree.clone(), checks });
+    let trials = draft.state.recorded_trials(&recorded);
+    draft.run_gate(Purpose::Final, trials, checks);
 }
 
 enum Green {
@@ -113,13 +114,23 @@ fn reviews(state: &State) -> bool {
 /// reviewed as a whole.
 fn already_accepted(state: &State) -> bool {
     let last = state.last_review.as_ref();
+    let needs_terms = state.whole.gate.as_ref().is_some_and(|gate| gate.needs_terms);
     state.tasks.len() == 1
         && last.is_some_and(|review| {
-            review.tree == state.head.tree && review.verdict == Verdict::Accept && review.failure.is_none()
+            review.tree == state.head.tree
+                && review.verdict == Verdict::Accept
+                && review.failure.is_none()
+                && (review.accepts_terms || !needs_terms)
         })
 }
 
 pub(super) fn accepted(draft: &mut Draft) {
+    let judged = draft.state.last_review.as_ref().is_some_and(|review| review.accepts_terms);
+    let unsettled = draft.state.trusted != draft.state.head.tree;
+    if unsettled && (judged || draft.state.changed_terms.is_empty()) {
+        let tree = draft.state.head.tree.clone();
+        draft.emit(LandingEvent::TermsAccepted { tree });
+    }
     finish(draft);
 }
 
@@ -195,7 +206,8 @@ fn judge_change(draft: &mut Draft) {
     if checks.is_empty() {
         return drop_finish(draft, "there is no check to prove it");
     }
-    draft.perform(Effect::RunGate { purpose: Purpose::Final, tree: recorded.gate_tree.clone(), checks });
+    let trials = draft.state.recorded_trials(&recorded);
+    draft.run_gate(Purpose::Final, trials, checks);
 }
 
 fn judge_finish(draft: &mut Draft, green: &Green) {

@@ -5,6 +5,7 @@ use crate::event::{AttemptEvent, IterationResult, Phase, ReviewRecorded};
 use crate::id::AttemptId;
 use crate::input::{AgentFinished, Report};
 use crate::policy::Role;
+use crate::state::State;
 use crate::verdict::{NoVerdict, Review, Verdict};
 
 pub(super) fn begin(draft: &mut Draft) {
@@ -16,7 +17,8 @@ pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinish
     let Some(tree) = draft.state.tree_under_review().cloned() else { return };
     let iteration = draft.state.iterations;
     finding::left_by_reviewer(draft, &told.left);
-    let review = match usable(told) {
+    let needs_terms = needs_terms(&draft.state);
+    let review = match usable(told, needs_terms) {
         Ok(review) => review,
         Err(failure) => {
             let record = ReviewRecorded {
@@ -26,6 +28,7 @@ pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinish
                 verdict: Verdict::Reject,
                 summary: failure.words(),
                 pending: draft.state.current_work().pending.clone(),
+                accepts_terms: false,
                 failure: Some(failure),
             };
             draft.emit(AttemptEvent::ReviewRecorded(Box::new(record)));
@@ -39,6 +42,7 @@ pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinish
         verdict: review.verdict,
         summary: review.summary.clone(),
         pending: pending(review),
+        accepts_terms: review.accepts_terms(),
         failure: None,
     };
     draft.emit(AttemptEvent::ReviewRecorded(Box::new(record)));
@@ -64,8 +68,23 @@ fn reject(draft: &mut Draft, result: IterationResult) {
     verify::fall_short(draft, if idle { IterationResult::NoProgress } else { result });
 }
 
+/// Whether the accept of this review is all that speaks for changed terms.
+enum NeedsTerms {
+    Yes,
+    No,
+}
+
+fn needs_terms(state: &State) -> NeedsTerms {
+    let gate = match state.current_task() {
+        Some(_) => state.current_work().gate.as_ref(),
+        None => state.whole.gate.as_ref(),
+    };
+    let asked = gate.is_some_and(|gate| gate.needs_terms && !finding::terms_waived(state, gate));
+    if asked { NeedsTerms::Yes } else { NeedsTerms::No }
+}
+
 /// A verdict to act on, or why there is none.
-fn usable(told: &AgentFinished) -> Result<&Review, NoVerdict> {
+fn usable(told: &AgentFinished, needs_terms: NeedsTerms) -> Result<&Review, NoVerdict> {
     if told.tree_changed {
         return Err(NoVerdict::TreeChanged);
     }
@@ -74,8 +93,12 @@ fn usable(told: &AgentFinished) -> Result<&Review, NoVerdict> {
         Report::Review(Err(failure)) => return Err(failure.clone()),
         Report::None | Report::Author(_) => return Err(NoVerdict::NoReport),
     };
+    let silent = matches!(needs_terms, NeedsTerms::Yes)
+        && review.verdict == Verdict::Accept
+        && !review.accepts_terms();
     match review.contradiction() {
         Some(what) => Err(NoVerdict::Contradiction { what }),
+        None if silent => Err(NoVerdict::TermsNotJudged),
         None => Ok(review),
     }
 }

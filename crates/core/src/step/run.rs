@@ -1,11 +1,11 @@
 //! Opening a run, choosing what it does next, and ending it.
 
-use super::{Draft, attempt, last, limit, revise};
+use super::{Draft, attempt, finding, last, limit, revise};
 use crate::effect::Effect;
 use crate::event::{
     IterationEvent, IterationResult, LandingEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent,
 };
-use crate::gate::Purpose;
+use crate::gate::{Purpose, Trials};
 use crate::id::{CommitId, TaskId, TreeId};
 use crate::input::{Asked, Input};
 use crate::limit::{LimitCheck, is_reached};
@@ -65,7 +65,7 @@ fn run_baseline(draft: &mut Draft) -> bool {
         return false;
     }
     let tree = draft.state.creation.base_tree.clone();
-    draft.perform(Effect::RunGate { purpose: Purpose::Baseline, tree, checks });
+    draft.run_gate(Purpose::Baseline, Trials { landing: tree, trusted: None }, checks);
     true
 }
 
@@ -143,7 +143,8 @@ pub(super) fn landed(draft: &mut Draft, commit: &CommitId) {
         Some(recorded) if recorded.commit == *commit => recorded.tree.clone(),
         Some(_) | None => draft.state.head.tree.clone(),
     };
-    draft.emit(LandingEvent::Landed { commit: commit.clone(), tree });
+    let trusted = trusted_with(&draft.state, commit);
+    draft.emit(LandingEvent::Landed { commit: commit.clone(), tree, trusted });
     let task = draft.state.current_task().cloned();
     let Some(task) = task else { return last::landed(draft) };
     let reviewed = accepted(&draft.state);
@@ -153,6 +154,21 @@ pub(super) fn landed(draft: &mut Draft, commit: &CommitId) {
     draft.emit(TaskEvent::Done { task, commit: commit.clone(), reviewed, checked });
     close_iteration(draft, IterationResult::Done);
     choose(draft);
+}
+
+/// The tree whose terms are trusted once this commit has landed, where it is
+/// not the landed tree itself: an accepting review of the tree speaks for the
+/// tests it adds, and for the terms it changes only in so many words. The first
+/// tests of a project have no others to stand beside.
+fn trusted_with(state: &State, commit: &CommitId) -> Option<TreeId> {
+    let Some(recorded) = state.recorded.as_ref().filter(|recorded| recorded.commit == *commit) else {
+        return Some(state.trusted.clone()).filter(|trusted| *trusted != state.head.tree);
+    };
+    let judged = recorded.changed_terms.is_empty()
+        || state.last_review.as_ref().is_some_and(|review| review.accepts_terms);
+    let gate = state.current_work().gate.as_ref();
+    let waived = gate.is_some_and(|gate| finding::terms_waived(state, gate));
+    if waived || (accepted(state) && judged) { None } else { state.recorded_trials(recorded).trusted }
 }
 
 pub(super) fn deadline_passed(draft: &mut Draft) {

@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use super::{Draft, execute, finding, last, review, run};
 use crate::effect::Effect;
-use crate::event::{Event, GateEvent, IterationResult, Novelty, Phase, TaskEvent, TreeRecorded};
+use crate::event::{GateEvent, IterationResult, Novelty, Phase, TaskEvent, TreeRecorded};
 use crate::finding::{Finding, Origin};
-use crate::gate::{CheckResult, CheckRun, FailingCheck, GateKey, GateSummary, Purpose};
+use crate::gate::{
+    CheckResult, CheckRun, FailingCheck, GateKey, GateReport, GateSummary, Purpose, Trial, Trials,
+};
 use crate::id::TreeId;
 use crate::limit::{self, LimitCheck, LimitReached};
 use crate::outcome::Reason;
+use crate::policy::{Policy, TermsRule};
 use crate::state::State;
 
 pub(super) struct Ran {
     pub purpose: Purpose,
-    pub tree: TreeId,
+    pub trials: Trials,
     pub checks: Vec<String>,
 }
 
@@ -31,35 +34,29 @@ pub(super) fn begin(draft: &mut Draft) {
         return judge(draft, None);
     }
     draft.enter(Phase::Verify);
-    let key = GateKey { tree: recorded.gate_tree.clone(), checks: checks.clone() };
+    let trials = draft.state.recorded_trials(&recorded);
+    let key = GateKey { trials: trials.clone(), checks: checks.clone() };
     match draft.state.gates.get(&key).cloned() {
         Some(summary) => {
             let passed = summary.passed;
-            let tree = recorded.gate_tree.clone();
-            draft.emit(GateEvent::Reused { tree, checks, passed });
+            let Trials { landing: tree, trusted } = trials;
+            draft.emit(GateEvent::Reused { tree, trusted, checks, passed });
             finding::gated(draft, &summary);
             judge(draft, Some(summary));
         }
-        None => {
-            let tree = recorded.gate_tree.clone();
-            draft.perform(Effect::RunGate { purpose: Purpose::Task, tree, checks });
-        }
+        None => draft.run_gate(Purpose::Task, trials, checks),
     }
 }
 
-pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
-    let summary = GateSummary::of(&draft.state.policy().gate, &ran.checks, results);
-    for result in results {
-        let run = CheckRun { purpose: ran.purpose, tree: ran.tree.clone(), result: result.clone() };
-        draft.emit(GateEvent::CheckFinished(Box::new(run)));
+pub(super) fn reported(draft: &mut Draft, ran: Ran, report: &GateReport) {
+    let summary = GateSummary::of_report(&draft.state.policy().gate, &ran.checks, &ran.trials, report);
+    let purpose = ran.purpose;
+    let landing = ran.trials.landing.clone();
+    check_runs(draft, &CheckedTree { purpose, trial: Trial::Landing, tree: landing }, &report.landing);
+    if let Some(tree) = ran.trials.trusted.clone() {
+        check_runs(draft, &CheckedTree { purpose, trial: Trial::TrustedTerms, tree }, &report.trusted);
     }
-    let (purpose, tree, checks) = (ran.purpose, ran.tree, ran.checks);
-    draft.emit(if summary.passed {
-        Event::Gate(GateEvent::Passed { purpose, tree, checks, flaky: summary.flaky.clone() })
-    } else {
-        let (exits, failing) = (summary.exits.clone(), summary.failing.clone());
-        Event::Gate(GateEvent::Failed { purpose, tree, checks, exits, failing })
-    });
+    draft.emit(conclusion(ran, &summary));
     if draft.state.cancelling {
         return run::end_cancelled(draft);
     }
@@ -73,6 +70,37 @@ pub(super) fn reported(draft: &mut Draft, ran: Ran, results: &[CheckResult]) {
         Purpose::Final => {
             finding::gated(draft, &summary);
             last::verified(draft, &summary);
+        }
+    }
+}
+
+struct CheckedTree {
+    purpose: Purpose,
+    trial: Trial,
+    tree: TreeId,
+}
+
+fn check_runs(draft: &mut Draft, on: &CheckedTree, results: &[CheckResult]) {
+    for result in results {
+        let CheckedTree { purpose, trial, tree } = on;
+        let run = CheckRun { purpose: *purpose, trial: *trial, tree: tree.clone(), result: result.clone() };
+        draft.emit(GateEvent::CheckFinished(Box::new(run)));
+    }
+}
+
+fn conclusion(ran: Ran, summary: &GateSummary) -> GateEvent {
+    let Ran { purpose, trials: Trials { landing: tree, trusted }, checks } = ran;
+    let failing = summary.failing.clone();
+    match trusted {
+        Some(trusted) if summary.needs_terms => {
+            GateEvent::NeedsTerms { purpose, tree, trusted, checks, failing }
+        }
+        trusted if summary.passed => {
+            GateEvent::Passed { purpose, tree, trusted, checks, flaky: summary.flaky.clone() }
+        }
+        trusted => {
+            let exits = summary.exits.clone();
+            GateEvent::Failed { purpose, tree, trusted, checks, exits, failing }
         }
     }
 }
@@ -91,11 +119,29 @@ fn judge(draft: &mut Draft, gate: Option<Arc<GateSummary>>) {
     fall_short(draft, result);
 }
 
-/// Green, or red only by findings that the operator has waived.
+/// Green, or red only by findings that the operator has waived, or by terms that
+/// a reviewer will judge.
 pub(super) fn holds(state: &State, summary: &GateSummary) -> bool {
     let task = state.current_task();
     let waived = |failing: &FailingCheck| state.waiver(failing, task).is_some();
-    summary.passed || (!summary.failing.is_empty() && summary.failing.iter().all(waived))
+    summary.passed
+        || (!summary.failing.is_empty() && summary.failing.iter().all(waived))
+        || (summary.needs_terms && (reviewer_judges_terms(state) || finding::terms_waived(state, summary)))
+}
+
+/// Whether a review that decides on changed terms comes before the work is done.
+/// Tests without which those that were there are red are no terms: nobody is
+/// asked about them.
+pub(super) fn reviewer_judges_terms(state: &State) -> bool {
+    let Policy { gate, review, .. } = state.policy();
+    let comes = match state.current_task() {
+        Some(_) => review.tasks,
+        None => review.whole && state.phase != Some(Phase::Finish),
+    };
+    comes
+        && !state.terms_under_review().is_empty()
+        && gate.terms == TermsRule::Review
+        && !state.run.asked.no_review
 }
 
 /// Whether the recorded tree is no progress: seen before, or white space alone
@@ -191,7 +237,7 @@ fn previous_gate(state: &State) -> Option<Arc<GateSummary>> {
     let task = state.current_task();
     let checks = state.checks_for(task);
     let on_base = base == state.creation.base_tree;
-    let key = GateKey { tree: base, checks: checks.clone() };
+    let key = GateKey { trials: Trials { landing: base, trusted: None }, checks: checks.clone() };
     if let Some(known) = state.gates.get(&key) {
         return Some(known.clone());
     }

@@ -69,6 +69,7 @@ fn gate_event(event: &Event) -> Option<(Purpose, bool)> {
     match event {
         Event::Gate(GateEvent::Passed { purpose, .. }) => Some((*purpose, true)),
         Event::Gate(GateEvent::Failed { purpose, .. }) => Some((*purpose, false)),
+        Event::Gate(GateEvent::NeedsTerms { purpose, .. }) => Some((*purpose, false)),
         Event::Gate(GateEvent::Reused { passed, .. }) => Some((Purpose::Task, *passed)),
         _ => None,
     }

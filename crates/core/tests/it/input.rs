@@ -2,9 +2,9 @@
 
 use windlass_core::command::Command;
 use windlass_core::finding::{Evidence, Rule, Severity, Touch};
-use windlass_core::gate::{CheckResult, Control};
+use windlass_core::gate::{CheckResult, Control, GateReport, Trials};
 use windlass_core::id::{BlobId, CommitId, FindingId, TaskId, TreeId};
-use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Change, Input, Report, Snapshotted};
+use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Input, Report, Snapshotted};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::tally::{Comparison, Counts, Earlier, Names, Tally};
 use windlass_core::time::{Millis, Timestamp};
@@ -100,20 +100,29 @@ fn end(words: &[&str], now: Timestamp) -> AttemptEnd {
 
 /// `tree T1 protected test.sh whitespace`: what the workspace held.
 pub fn tree(name: &str, mut rest: &[&str]) -> Input {
-    let mut taken = Snapshotted {
-        commit: CommitId::new(format!("c-{name}")),
-        tree: TreeId::new(name),
-        gate_tree: TreeId::new(name),
-        change: Change::default(),
-        whitespace_only: false,
-        evidence: Vec::new(),
-    };
+    let mut taken = Snapshotted::of(CommitId::new(format!("c-{name}")), TreeId::new(name));
     loop {
         rest = match rest {
             [] => return Input::Snapshotted(Box::new(taken)),
             ["protected", path, rest @ ..] => {
                 taken.gate_tree = TreeId::new(format!("{name}-restored"));
                 taken.evidence.push(Evidence::new(Rule::ProtectedChanged, *path));
+                rest
+            }
+            ["adds-tests", path, rest @ ..] => {
+                taken.trusted_tree = Some(TreeId::new(format!("{name}-trusted")));
+                taken.added_tests.count += 1;
+                taken.added_tests.paths.push((*path).to_owned());
+                rest
+            }
+            ["terms", path, rest @ ..] => {
+                taken.trusted_tree = Some(TreeId::new(format!("{name}-trusted")));
+                taken.changed_terms.count += 1;
+                taken.changed_terms.paths.push((*path).to_owned());
+                rest
+            }
+            ["no-tests-before", rest @ ..] => {
+                taken.has_tests = false;
                 rest
             }
             ["restores", to, rest @ ..] => {
@@ -150,7 +159,20 @@ pub fn tree(name: &str, mut rest: &[&str]) -> Input {
 /// `gate red test`: every other check that was asked for is green. What is
 /// said after `with` is measured on each green one: `tests 5 was 6 gone b`,
 /// `skipped b`, `no-report`, `control passes`. `flaky test`: red, then green.
-pub fn gate(words: &[&str], checks: &[String]) -> Input {
+///
+/// Where trusted terms are judged too, they are as green or red; after
+/// `trusted`, what will land is green and the words are about those terms.
+pub fn gate(words: &[&str], checks: &[String], trials: &Trials) -> Input {
+    let (landing, on_trusted) = match words {
+        ["trusted", words @ ..] => (results(&["green"], checks), results(words, checks)),
+        words => (results(words, checks), results(words, checks)),
+    };
+    let asked = trials.trusted.is_some() && landing.iter().all(CheckResult::exited_well);
+    let trusted = if asked { on_trusted } else { Vec::new() };
+    Input::GateReported(GateReport { landing, trusted })
+}
+
+fn results(words: &[&str], checks: &[String]) -> Vec<CheckResult> {
     let (words, with) = match words.iter().position(|word| *word == "with") {
         Some(at) => (&words[..at], &words[at + 1..]),
         None => (words, &[][..]),
@@ -197,7 +219,7 @@ pub fn gate(words: &[&str], checks: &[String]) -> Input {
         }
         _ => vec![result],
     };
-    Input::GateReported(checks.iter().filter(reported).map(result).flat_map(runs).collect())
+    checks.iter().filter(reported).map(result).flat_map(runs).collect()
 }
 
 fn measured(mut result: CheckResult, mut with: &[&str]) -> CheckResult {
@@ -317,6 +339,7 @@ fn verdict(verdict: Verdict, mut rest: &[&str]) -> Review {
             "resolved" => review.resolved.push(FindingId::new(*value)),
             "pending" => review.pending.push((*value).to_owned()),
             "blocker" => review.blocker = (*value).to_owned(),
+            "met" => review.criteria.push(criterion(value, Met::Yes)),
             "unmet" => review.criteria.push(criterion(value, Met::No)),
             "unsure" => review.criteria.push(criterion(value, Met::Unknown)),
             key => panic!("a review has no {key}"),

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
-use windlass_core::id::{CommandId, EffectId, Nonce, Seq};
+use windlass_core::gate::Trials;
+use windlass_core::id::{CommandId, EffectId, Nonce, Seq, TreeId};
 use windlass_core::input::{Input, Stamped};
 use windlass_core::state::State;
 use windlass_core::step::{create, step};
@@ -117,11 +118,13 @@ impl Play {
             }
             ["tree", name, rest @ ..] => input::tree(name, rest),
             ["gate", rest @ ..] => {
-                let checks = match self.state.outstanding().next() {
-                    Some((_, Effect::RunGate { checks, .. })) => checks.clone(),
-                    Some(_) | None => Vec::new(),
+                let (checks, landing, trusted) = match self.state.outstanding().next() {
+                    Some((_, Effect::RunGate { checks, tree, trusted, .. })) => {
+                        (checks.clone(), tree.clone(), trusted.clone())
+                    }
+                    Some(_) | None => (Vec::new(), TreeId::new("none"), None),
                 };
-                input::gate(rest, &checks)
+                input::gate(rest, &checks, &Trials { landing, trusted })
             }
             ["review", rest @ ..] => input::review(rest),
             ["landed"] => Input::Landed,

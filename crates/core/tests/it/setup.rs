@@ -3,7 +3,7 @@
 use windlass_core::command::Command;
 use windlass_core::id::{BlobId, CommitId, LoopName, TaskId, TreeId};
 use windlass_core::input::Creation;
-use windlass_core::policy::{CheckPolicy, CheckWhen, LoopLimits, Policy, Rejected};
+use windlass_core::policy::{CheckPolicy, CheckWhen, LoopLimits, Policy, Rejected, TermsRule};
 use windlass_core::revision::{KeyChange, PolicyRevision, Revision};
 use windlass_core::state::State;
 use windlass_core::task::{Plan, Task};
@@ -29,6 +29,7 @@ pub fn creation(setup: &[Vec<String>]) -> Creation {
                 policy.review.tasks = matches!(*which, "on" | "tasks");
                 policy.review.whole = matches!(*which, "on" | "final");
             }
+            ["terms", "forbid"] => policy.gate.terms = TermsRule::Forbid,
             ["rejected", "reset"] => policy.review.rejected = Rejected::Reset,
             ["limit", name, value] => *limit(&mut policy.limits, name) = number(value),
             ["budget", "wall", value] => policy.budget.wall = Millis(span(value)),
@@ -48,6 +49,7 @@ pub fn creation(setup: &[Vec<String>]) -> Creation {
         policy,
         base: CommitId::new("c-base"),
         base_tree: TreeId::new("base"),
+        trusted: None,
         branch: "windlass/demo".to_owned(),
         workspace: "/space".to_owned(),
     }

@@ -18,10 +18,13 @@ pub fn effect(state: &State, effect: &Effect) -> String {
         }
         Effect::Snapshot(snapshot) => {
             let (from, parent) = (&snapshot.from, &snapshot.parent);
-            format!("    => snapshot from {from} on {parent}\n")
+            let terms =
+                snapshot.trusted.as_ref().map_or_else(String::new, |tree| format!(", terms of {tree}"));
+            format!("    => snapshot from {from} on {parent}{terms}\n")
         }
-        Effect::RunGate { purpose, tree, checks } => {
-            format!("    => {} gate on {tree}: {}\n", purpose.name(), checks.join(" "))
+        Effect::RunGate { purpose, tree, trusted, checks } => {
+            let and = trusted.as_ref().map_or_else(String::new, |tree| format!(" and {tree}"));
+            format!("    => {} gate on {tree}{and}: {}\n", purpose.name(), checks.join(" "))
         }
         Effect::Land { commit, expected, .. } => {
             let expected = expected.as_ref().map_or("nothing", CommitId::as_str);
@@ -47,6 +50,8 @@ fn told(brief: &BriefSpec) -> String {
     for finding in &brief.findings {
         add("finding", &format!("{} {}: {}", finding.id, finding.file, finding.description));
     }
+    add("changed terms", &brief.changed_terms.words());
+    add("terms", if brief.needs_terms { "needed" } else { "" });
     add("pending", &brief.pending.join("; "));
     add("rejected because", &brief.last_review);
     add("last attempt", &brief.last_end);

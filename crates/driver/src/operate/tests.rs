@@ -51,6 +51,7 @@ fn creation(name: &LoopName) -> Creation {
         policy: Policy::default(),
         base: CommitId::new("base"),
         base_tree: TreeId::new("tree"),
+        trusted: None,
         branch: "windlass/demo".to_owned(),
         workspace: "/space".to_owned(),
     }

@@ -6,7 +6,7 @@ mod dirs;
 mod runner;
 mod tally;
 
-use windlass_core::gate::{CheckResult, CheckStart, Purpose};
+use windlass_core::gate::{CheckResult, CheckStart, GateReport, Purpose, Trial};
 use windlass_core::id::TreeId;
 use windlass_core::input::Input;
 use windlass_core::outcome::Fault;
@@ -14,29 +14,51 @@ use windlass_core::policy::CheckPolicy;
 
 use self::runner::GateRunner;
 use super::{EffectRequest, EffectResources, Performed, lock};
+use crate::weaken::Defence;
 
 pub(super) struct GateTarget<'a> {
     pub purpose: Purpose,
+    pub trial: Trial,
     pub tree: &'a TreeId,
     pub checks: &'a [String],
 }
 
+/// What will land is judged first: while that is red, the other trial tells nothing more.
 pub(super) fn gate(
     resources: &EffectResources,
     request: &EffectRequest,
-    target: GateTarget<'_>,
+    landing: GateTarget<'_>,
+    trusted: Option<GateTarget<'_>>,
 ) -> Performed {
+    let Some(landing) = results(resources, request, landing)? else { return Ok(Input::EffectDropped) };
+    let mut report = GateReport::from(landing);
+    if let Some(trusted) = trusted.filter(|_| report.landing_exited_well()) {
+        let Some(results) = results(resources, request, trusted)? else { return Ok(Input::EffectDropped) };
+        report.trusted = results;
+    }
+    if resources.is_weak(Defence::Terms) {
+        report.trusted.clone_from(&report.landing);
+    }
+    Ok(Input::GateReported(report))
+}
+
+/// None: it was cancelled.
+fn results(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    target: GateTarget<'_>,
+) -> Result<Option<Vec<CheckResult>>, Fault> {
     let mut checkout = lock(&resources.checkout);
     let chains = chains(&request.policy.gate.checks, target.checks);
     let mut results = Vec::new();
     let mut runner = GateRunner::new(resources, request, target, &mut checkout)?;
     for chain in chains {
         if !run_chain(&mut runner, &chain, &mut results)? {
-            return Ok(Input::EffectDropped);
+            return Ok(None);
         }
     }
     runner.finish()?;
-    Ok(Input::GateReported(results))
+    Ok(Some(results))
 }
 
 /// The checks that are due, each with those that go on in its tree. One whose

@@ -1,18 +1,21 @@
 //! What an attempt left behind, as a commit in the vault and measured facts.
 
+use std::sync::Arc;
+
 use windlass_core::effect;
 use windlass_core::finding::{Evidence, Rule, Touch};
 use windlass_core::id::TreeId;
 use windlass_core::input::{Change, Input, Snapshotted};
 use windlass_core::outcome::Fault;
-use windlass_gate::{Protection, watched};
+use windlass_gate::{PathRules, watched};
 use windlass_workspace::{
     BString, ChangeKind, CommitText, ReadFiles, SnapshotRequest, SpaceError, StoredSnapshot, TreeChange,
     WorkspaceEvidence,
 };
 
 use super::prepare::{reset, rules};
-use super::{CachedProtection, EffectRequest, EffectResources, Performed, WorkspaceState, fault, lock};
+use super::{CachedRules, EffectRequest, EffectResources, Performed, WorkspaceState, fault, lock};
+use crate::terms::{self, TermsRequest, TreeDiff, forbidden, graft};
 use crate::weaken::Defence;
 
 /// How many paths of a kind are told, and findings opened, at once.
@@ -66,8 +69,8 @@ fn message(request: &EffectRequest, wanted: &effect::Snapshot) -> String {
     format!("{}\n\nWindlass-Loop: {}\n{task}", wanted.title, request.creation.name)
 }
 
-/// The change against the task's base, what of it is protected, and the tree
-/// with that put back.
+/// The change against the task's base, what of it is protected, the tree with
+/// that put back, and its product on trusted terms.
 fn measure(
     resources: &EffectResources,
     request: &EffectRequest,
@@ -76,23 +79,24 @@ fn measure(
 ) -> Result<Snapshotted, Fault> {
     let changes = resources.vault.diff(&wanted.base, &taken.tree).map_err(|error| fault(&error))?;
     let diff = TreeDiff { base: &wanted.base, tree: &taken.tree, changes: &changes };
-    let protection = protection(resources, request, &wanted.base)?;
+    let rules = path_rules(resources, request, &wanted.base)?;
     let touched = match resources.is_weak(Defence::Protect) {
         true => Vec::new(),
-        false => protected(resources, &protection, &diff)?,
+        false => forbidden(&resources.vault, &rules, &diff).map_err(|error| fault(&error))?,
     };
-    let gate_tree = if touched.is_empty() {
-        taken.tree.clone()
-    } else {
-        resources.vault.graft(&taken.tree, &wanted.base, &touched).map_err(|error| fault(&error))?
-    };
+    let gate_tree =
+        graft(&resources.vault, &taken.tree, &wanted.base, &touched).map_err(|error| fault(&error))?;
+    let trusted = wanted.trusted.as_ref().unwrap_or(&wanted.base);
+    let request = TermsRequest { trusted, landing: &gate_tree };
+    let terms = terms::measure(&resources.vault, &rules, request).map_err(|error| fault(&error))?;
+    let has_tests = terms.trusted_tree.is_none() || has_tests(resources, &rules, trusted)?;
     let unlike = wanted.from != taken.tree;
     let whitespace_only = unlike
         && resources.vault.whitespace_only(&wanted.from, &taken.tree).map_err(|error| fault(&error))?;
     let evidence = match resources.is_weak(Defence::Evidence) {
         true => Vec::new(),
         false => {
-            let broken = broken_rules(&diff, &taken.evidence, &protection, &touched);
+            let broken = broken_rules(&diff, &taken.evidence, &rules, &touched);
             evidence(resources, &diff, broken)?
         }
     };
@@ -100,34 +104,45 @@ fn measure(
         commit: taken.commit,
         tree: taken.tree,
         gate_tree,
+        trusted_tree: terms.trusted_tree,
+        changed_terms: terms.changed,
+        added_tests: terms.added_tests,
+        has_tests,
         change: summary(&changes),
         whitespace_only,
         evidence,
     })
 }
 
-fn protection(
+/// It takes a look at every path of the tree, so the answer is kept.
+fn has_tests(resources: &EffectResources, rules: &PathRules, tree: &TreeId) -> Result<bool, Fault> {
+    let mut last = lock(&resources.rules);
+    let known = last.as_ref().and_then(|last| last.has_tests.as_ref()).filter(|(of, _)| of == tree);
+    if let Some((_, known)) = known {
+        return Ok(*known);
+    }
+    let found = terms::has_tests(&resources.vault, rules, tree).map_err(|error| fault(&error))?;
+    if let Some(last) = last.as_mut() {
+        last.has_tests = Some((tree.clone(), found));
+    }
+    Ok(found)
+}
+
+fn path_rules(
     resources: &EffectResources,
     request: &EffectRequest,
     base: &TreeId,
-) -> Result<Protection, Fault> {
+) -> Result<PathRules, Fault> {
     let in_base = |path: &str| matches!(resources.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
-    let gate = &request.policy.gate;
-    let mut last = lock(&resources.protection);
-    if let Some(last) = last.as_ref().filter(|last| last.allow == request.allow && last.gate == *gate) {
-        return Ok(last.protection.rebased(gate, &in_base));
+    let policy = &request.policy;
+    let mut last = lock(&resources.rules);
+    if let Some(last) = last.as_ref().filter(|last| last.allow == request.allow && last.policy == *policy) {
+        return Ok(last.rules.rebased(&policy.gate, &in_base));
     }
-    let protection = Protection::new(gate, &request.allow, &in_base).map_err(|error| fault(&error))?;
-    let (allow, gate) = (request.allow.clone(), gate.clone());
-    *last = Some(CachedProtection { allow, gate, protection: protection.clone() });
-    Ok(protection)
-}
-
-/// Two trees, and the paths in which they differ.
-struct TreeDiff<'a> {
-    base: &'a TreeId,
-    tree: &'a TreeId,
-    changes: &'a [TreeChange],
+    let rules = PathRules::new(policy, &request.allow, &in_base).map_err(|error| fault(&error))?;
+    let (allow, policy) = (request.allow.clone(), Arc::clone(policy));
+    *last = Some(CachedRules { allow, policy, rules: rules.clone(), has_tests: None });
+    Ok(rules)
 }
 
 struct BrokenRule {
@@ -146,7 +161,7 @@ impl BrokenRule {
 fn broken_rules(
     diff: &TreeDiff<'_>,
     workspace: &[WorkspaceEvidence],
-    protection: &Protection,
+    rules: &PathRules,
     touched: &[BString],
 ) -> Vec<BrokenRule> {
     let mut found: Vec<BrokenRule> = Vec::new();
@@ -154,7 +169,7 @@ fn broken_rules(
     found.extend(workspace.iter().map(broken_in_workspace));
     for change in diff.changes.iter().filter(|change| !touched.contains(&change.path)) {
         let path: &[u8] = change.path.as_ref();
-        let rule = watched(path).filter(|_| !protection.is_allowed(path));
+        let rule = watched(path).filter(|_| !rules.is_allowed(path));
         found.extend(rule.map(|rule| BrokenRule::new(rule, &change.path)));
     }
     found.truncate(FINDINGS);
@@ -197,25 +212,6 @@ pub(super) fn touch(change: &TreeChange) -> Touch {
         ChangeKind::Modified | ChangeKind::TypeChanged => Touch::Edited,
         ChangeKind::Deleted => Touch::Deleted,
     }
-}
-
-fn protected(
-    resources: &EffectResources,
-    protection: &Protection,
-    diff: &TreeDiff<'_>,
-) -> Result<Vec<BString>, Fault> {
-    let mut touched = Vec::new();
-    for change in diff.changes {
-        let path: &[u8] = change.path.as_ref();
-        let changed_scripts = protection.guards_scripts_of(path) && {
-            let read = |tree| resources.vault.read_blob(tree, path).map_err(|error| fault(&error));
-            windlass_gate::npm_scripts_changed(read(diff.base)?.as_deref(), read(diff.tree)?.as_deref())
-        };
-        if protection.is_protected(path) || changed_scripts {
-            touched.push(change.path.clone());
-        }
-    }
-    Ok(touched)
 }
 
 fn summary(changes: &[TreeChange]) -> Change {

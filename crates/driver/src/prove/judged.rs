@@ -4,12 +4,15 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::finding::Finding;
-use windlass_core::gate::{CheckResult, Control, FailingCheck, GateSummary, Purpose};
-use windlass_core::history::{GateRecord, LandingRecord};
+use windlass_core::finding::{Finding, Origin, Rule};
+use windlass_core::gate::{
+    CheckResult, Control, FailingCheck, GateReport, GateSummary, Purpose, Trial, Trials,
+};
+use windlass_core::history::{CheckRecord, GateRecord, LandingRecord, ReviewRecord};
 use windlass_core::id::{TaskId, TreeId};
 use windlass_core::tally::Tally;
 use windlass_core::task::Task;
+use windlass_core::verdict::Verdict;
 
 use super::history::RecordedLoop;
 use super::{Check, Try, rules};
@@ -43,6 +46,8 @@ pub(super) struct Judged<'h> {
     replaced: Option<u64>,
     /// The checks that are red, each with the waived finding it is red by.
     pub waived: Vec<(String, &'h Finding)>,
+    /// Where it needs terms of its own: who accepted them.
+    terms: Option<String>,
 }
 
 pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result<Judged<'h>, String> {
@@ -52,7 +57,7 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
         format!("no gate is on record for tree {tree} with {}", checks.join(", "))
     })?;
     let summary = summary(run, history);
-    if (summary.passed, &summary.flaky) != (run.passed, &run.flaky) {
+    if (summary.passed, summary.needs_terms, &summary.flaky) != (run.passed, run.needs_terms, &run.flaky) {
         return Err(format!(
             "the gate of event {} is on record as {}, but its results are {}",
             run.event,
@@ -61,6 +66,13 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
         ));
     }
     let task = task.map(|task| &task.id);
+    let replaced = rules::gate_replaced(&history.past, run.event, by);
+    if summary.needs_terms {
+        let accepted_by = accepted_terms(history, tree, task).ok_or_else(|| {
+            format!("tree {tree} is green only with changed terms, and nobody accepted those")
+        })?;
+        return Ok(Judged { run, replaced, waived: Vec::new(), terms: Some(accepted_by) });
+    }
     let excused = |failing: &FailingCheck| {
         history
             .state
@@ -69,8 +81,23 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
             .ok_or_else(|| format!("check {} on tree {tree}: {}", failing.check, failing.reason.words()))
     };
     let waived = summary.failing.iter().map(excused).collect::<Result<Vec<_>, String>>()?;
-    let replaced = rules::gate_replaced(&history.past, run.event, by);
-    Ok(Judged { run, replaced, waived })
+    Ok(Judged { run, replaced, waived, terms: None })
+}
+
+/// Who decided that the work may have the terms that it needs.
+fn accepted_terms(history: &RecordedLoop, tree: &TreeId, task: Option<&TaskId>) -> Option<String> {
+    let accepts = |of: &&ReviewRecord| {
+        of.review.tree == *tree && of.review.verdict == Verdict::Accept && of.review.accepts_terms
+    };
+    let review = history.past.reviews.iter().rev().find(accepts);
+    let by_review =
+        review.map(|of| format!("needs changed terms, accepted by attempt {}", of.review.attempt));
+    let is_waiver = |finding: &&Finding| {
+        finding.origin == Origin::Evidence(Rule::TermsChanged)
+            && (finding.task.as_ref() == task || task.is_none())
+    };
+    let waiver = || history.waived().find(is_waiver);
+    by_review.or_else(|| waiver().map(|finding| format!("needs changed terms, waived by {}", finding.id)))
 }
 
 fn colour(passed: bool, flaky: &[String]) -> String {
@@ -95,15 +122,21 @@ pub(super) fn find<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Option<
 }
 
 fn summary(run: &GateRecord, history: &RecordedLoop) -> GateSummary {
-    let results: Vec<CheckResult> = run.results.iter().map(|done| done.result.clone()).collect();
-    GateSummary::of(&history.policy_at(run.event).gate, &run.checks, &results)
+    let of = |trial| run.results.iter().filter(move |done| done.trial == trial).map(|of| of.result.clone());
+    let report =
+        GateReport { landing: of(Trial::Landing).collect(), trusted: of(Trial::TrustedTerms).collect() };
+    let trials = Trials { landing: run.tree.clone(), trusted: run.trusted.clone() };
+    GateSummary::of_report(&history.policy_at(run.event).gate, &run.checks, &trials, &report)
 }
 
 /// What a proof says of each check: its last result, and all that was judged of it.
 pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&TaskId>) -> Vec<Check> {
     let summary = summary(run, history);
     let of = |name: &String| {
-        let mut runs = run.results.iter().rev().filter(|done| done.result.check == *name);
+        let of = |trial: Trial| {
+            run.results.iter().rev().filter(move |done| done.result.check == *name && done.trial == trial)
+        };
+        let mut runs = of(Trial::Landing);
         let last = runs.next()?;
         let first = runs.next().filter(|_| last.result.again);
         let failing = summary.failing.iter().find(|failing| failing.check == *name);
@@ -116,12 +149,8 @@ pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&Tas
             timed_out: last.result.timed_out,
             duration_ms: last.result.duration_ms,
             output: last.result.output.clone(),
-            first_try: first.map(|first| Try {
-                event: first.event,
-                exit_code: first.result.exit_code,
-                timed_out: first.result.timed_out,
-                output: first.result.output.clone(),
-            }),
+            first_try: first.map(a_try),
+            on_trusted_terms: of(Trial::TrustedTerms).next().map(a_try),
             tally: last.result.tally.clone(),
             control: last.result.control.clone(),
             red: failing.map_or_else(String::new, |failing| failing.reason.words()),
@@ -131,6 +160,15 @@ pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&Tas
     run.checks.iter().filter_map(of).collect()
 }
 
+fn a_try(of: &CheckRecord) -> Try {
+    Try {
+        event: of.event,
+        exit_code: of.result.exit_code,
+        timed_out: of.result.timed_out,
+        output: of.result.output.clone(),
+    }
+}
+
 impl Judged<'_> {
     pub fn green(&self) -> usize {
         self.run.checks.len() - self.waived.len()
@@ -138,11 +176,17 @@ impl Judged<'_> {
 
     /// What else was judged than exit codes, for the line of a step.
     pub fn words(&self) -> Vec<String> {
-        let results = || self.run.results.iter().map(|done| &done.result);
+        let landing = || self.run.results.iter().filter(|done| done.trial == Trial::Landing);
+        let results = || landing().map(|done| &done.result);
         let tests: u32 = results().filter(|result| !replaced(self.run, result)).map(tests).sum();
         let sensitive = |result: &&CheckResult| result.control.as_ref().is_some_and(Control::is_sensitive);
         let controls = results().filter(sensitive).count();
         let mut words: Vec<String> = Vec::new();
+        match (&self.terms, &self.run.trusted) {
+            (Some(accepted), _) => words.push(accepted.clone()),
+            (None, Some(_)) => words.push("and without what it changed of its terms".to_owned()),
+            (None, None) => {}
+        }
         if tests > 0 {
             words.push(format!("{tests} tests counted"));
         }

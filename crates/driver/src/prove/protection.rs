@@ -4,23 +4,23 @@ use std::collections::BTreeSet;
 
 use windlass_core::history::LandingRecord;
 use windlass_core::id::TreeId;
-use windlass_core::policy::GatePolicy;
-use windlass_gate::{Protection, npm_scripts_changed};
+use windlass_core::policy::Policy;
+use windlass_gate::PathRules;
 use windlass_workspace::{BString, Item, ItemKind, VaultError};
 
 use super::judged::{self, Wanted};
 use super::steps::{StepResult, counted};
 use super::{ProofSources, Protected, ProtectedFile};
+use crate::terms::{TreeDiff, forbidden};
 
 /// The base's files that nobody may change at the end, and nobody has changed.
 pub(super) fn protected_files(sources: &ProofSources<'_>) -> Result<Protected, String> {
     let base = &sources.history.state.creation.base_tree;
     let changed = changed_since_base(sources)?;
-    let protection = at_the_end(sources)?;
+    let rules = at_the_end(sources)?;
     let listed = sources.vault.list_paths(base).map_err(|error| format!("the base's tree: {error}"))?;
-    let guarded = listed
-        .into_iter()
-        .filter(|(path, _)| protection.is_protected(path.as_ref()) && !changed.contains(path));
+    let guarded =
+        listed.into_iter().filter(|(path, _)| rules.is_protected(path.as_ref()) && !changed.contains(path));
     let files: Vec<ProtectedFile> = guarded.map(|(path, item)| file(path.as_ref(), item)).collect();
     let lines: String =
         files.iter().map(|file| format!("{} {} {}\n", file.mode, file.blob, file.path)).collect();
@@ -37,13 +37,12 @@ pub(super) fn unchanged(sources: &ProofSources<'_>, protected: &Protected) -> St
         }
         before = &landing.tree;
     }
-    let protection = at_the_end(sources)?;
-    let late = changed_since_base(sources)?.into_iter().filter(|path| protection.is_protected(path.as_ref()));
-    let late = late.count();
+    let rules = at_the_end(sources)?;
+    let other = changed_since_base(sources)?.into_iter().filter(|path| rules.is_protected(path.as_ref()));
     let words = format!("{} as in the base", counted(protected.files.len(), "file"));
-    Ok(match late {
+    Ok(match other.count() {
         0 => words,
-        late => format!("{words}, {late} changed while not protected"),
+        other => format!("{words}, {other} added, added to or changed while not protected"),
     })
 }
 
@@ -52,42 +51,48 @@ fn landed_soundly(
     before: &TreeId,
     landing: &LandingRecord,
 ) -> Result<(), String> {
+    let rules = rules_of(sources, landing, before)?;
+    let unread = |error: VaultError| format!("the tree of commit {}: {error}", landing.commit);
+    let changes = sources.vault.diff(before, &landing.tree).map_err(unread)?;
+    let diff = TreeDiff { base: before, tree: &landing.tree, changes: &changes };
+    match forbidden(sources.vault, &rules, &diff).map_err(unread)?.first() {
+        None => Ok(()),
+        Some(path) => {
+            let path = String::from_utf8_lossy(path.as_ref());
+            Err(format!("commit {} changes the protected path {path}", landing.commit))
+        }
+    }
+}
+
+/// What paths were to the gate that judged this landing.
+pub(super) fn rules_of(
+    sources: &ProofSources<'_>,
+    landing: &LandingRecord,
+    before: &TreeId,
+) -> Result<PathRules, String> {
     let history = sources.history;
     let judged_at =
         judged::find(history, Wanted::landed(landing, &landing.tree)).map_or(landing.event, |run| run.event);
     let allow = landing.task.as_ref().map_or(&[][..], |task| &task.allow);
-    let protection = protection(sources, &history.policy_at(judged_at).gate, allow, before)?;
-    let unread = |error: VaultError| format!("the tree of commit {}: {error}", landing.commit);
-    for change in sources.vault.diff(before, &landing.tree).map_err(unread)? {
-        let path: &[u8] = change.path.as_ref();
-        let scripts = protection.guards_scripts_of(path) && {
-            let read = |tree| sources.vault.read_blob(tree, path).map_err(unread);
-            npm_scripts_changed(read(before)?.as_deref(), read(&landing.tree)?.as_deref())
-        };
-        if protection.is_protected(path) || scripts {
-            let path = String::from_utf8_lossy(path);
-            return Err(format!("commit {} changes the protected path {path}", landing.commit));
-        }
-    }
-    Ok(())
+    rules(sources, history.policy_at(judged_at), allow, before)
 }
 
 /// What a task that landed was allowed to change is not protected.
-fn at_the_end(sources: &ProofSources<'_>) -> Result<Protection, String> {
+fn at_the_end(sources: &ProofSources<'_>) -> Result<PathRules, String> {
     let history = sources.history;
     let landed = history.past.landings.iter().filter_map(|landing| landing.task.as_ref());
     let allow: Vec<String> = landed.flat_map(|task| task.allow.clone()).collect();
-    protection(sources, &history.final_policy().gate, &allow, &history.state.creation.base_tree)
+    rules(sources, history.final_policy(), &allow, &history.state.creation.base_tree)
 }
 
-fn protection(
+fn rules(
     sources: &ProofSources<'_>,
-    gate: &GatePolicy,
+    policy: &Policy,
     allow: &[String],
     base: &TreeId,
-) -> Result<Protection, String> {
+) -> Result<PathRules, String> {
     let in_base = |path: &str| matches!(sources.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
-    Protection::new(gate, allow, &in_base).map_err(|error| error.to_string())
+    PathRules::new(policy, allow, &in_base).map_err(|error| error.to_string())
 }
 
 fn changed_since_base(sources: &ProofSources<'_>) -> Result<BTreeSet<BString>, String> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use windlass_core::effect::Effect;
-use windlass_core::gate::{CheckResult, GateSummary, Purpose};
+use windlass_core::gate::{GateReport, GateSummary, Purpose, Trials};
 use windlass_core::input::Input;
 use windlass_store::Store;
 
@@ -36,11 +36,11 @@ fn run(
     store: &Arc<dyn Store>,
     history: &RecordedLoop,
     record: &CompletionRecord,
-) -> Result<Vec<CheckResult>, String> {
-    let landed = record.landed.as_ref().ok_or("nothing has landed, so there is nothing to judge again")?;
+) -> Result<GateReport, String> {
+    record.landed.as_ref().ok_or("nothing has landed, so there is nothing to judge again")?;
     let checks = record.gate.checks.clone();
     if checks.is_empty() {
-        return Ok(Vec::new());
+        return Ok(GateReport::default());
     }
     let _lease = store
         .lease(&request.name, clock::wall())
@@ -63,20 +63,22 @@ fn run(
         DriveOutputs { trail: &trail, live: sync_channel(1).0 },
     )
     .map_err(|error| error.to_string())?;
-    let effect = Effect::RunGate { purpose: Purpose::Final, tree: landed.tree.clone(), checks };
+    let Trials { landing: tree, trusted } = state.head_trials();
+    let effect = Effect::RunGate { purpose: Purpose::Final, tree, trusted, checks };
     resources.begin();
     match resources.perform(EffectRequest::new(&effect, &state)) {
-        Input::GateReported(results) => Ok(results),
+        Input::GateReported(report) => Ok(report),
         Input::EffectFailed(fault) => Err(format!("the gate could not be run: {}", fault.detail)),
         other => Err(format!("the gate could not be run: {}", other.name())),
     }
 }
 
 /// Each check's last run now, beside the recorded one, with all that is judged of it.
-fn compare(history: &RecordedLoop, record: &CompletionRecord, results: &[CheckResult]) -> Vec<RerunCheck> {
-    let summary = GateSummary::of(&history.final_policy().gate, &record.gate.checks, results);
+fn compare(history: &RecordedLoop, record: &CompletionRecord, report: &GateReport) -> Vec<RerunCheck> {
+    let (gate, trials) = (&history.final_policy().gate, history.state.head_trials());
+    let summary = GateSummary::of_report(gate, &record.gate.checks, &trials, report);
     let of = |check: &String| {
-        let result = results.iter().rev().find(|result| result.check == *check)?;
+        let result = report.landing.iter().rev().find(|result| result.check == *check)?;
         let recorded = record.checks.iter().find(|done| done.check == *check);
         let failing = summary.failing.iter().find(|failing| failing.check == *check);
         let red = failing.filter(|failing| history.state.waiver(failing, None).is_none());

@@ -15,7 +15,7 @@ use windlass_workspace::DiscoverError;
 
 use super::history::RecordedLoop;
 use super::judged::{Judged, Wanted, judge};
-use super::{Point, ProofSources, Protected, Step, StepName, protection, rules};
+use super::{Point, ProofSources, Protected, Step, StepName, protection, rules, terms};
 
 /// No output is larger: a check's two streams are capped far below.
 const OUTPUT_LIMIT: u64 = 64 << 20;
@@ -38,6 +38,7 @@ pub(super) fn check_all(sources: &ProofSources<'_>, protected: Result<&Protected
         (StepName::Gate, on_landed(gate)),
         (StepName::Outputs, outputs(sources)),
         (StepName::Tasks, tasks(sources)),
+        (StepName::Terms, terms::judged_on_trusted(sources)),
         (
             StepName::Protected,
             protected.map_err(str::to_owned).and_then(|files| protection::unchanged(sources, files)),

@@ -11,7 +11,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::protect::BadGlob;
+use crate::paths::BadGlob;
 
 /// All files of one check together.
 const MOST_BYTES: u64 = 64 << 20;

@@ -104,6 +104,7 @@ fn creation() -> Creation {
         policy: Policy::default(),
         base: CommitId::new("base"),
         base_tree: TreeId::new("tree"),
+        trusted: None,
         branch: "windlass/demo".to_owned(),
         workspace: "/space".to_owned(),
     }

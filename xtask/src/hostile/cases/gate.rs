@@ -4,7 +4,7 @@ use super::super::after::After;
 use super::super::case::{Case, Ending, Without};
 use super::super::stage::Stage;
 
-const PROTECT: &str = "protect,evidence";
+pub const PROTECT: &str = "protect,evidence,terms";
 
 pub fn cases() -> Vec<Case> {
     [tamperers(), plotters(), saboteurs()].into_iter().flatten().collect()

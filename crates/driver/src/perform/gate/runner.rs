@@ -21,6 +21,9 @@ use crate::weaken::Defence;
 /// believed by it.
 const NOT_STARTED: i32 = 126;
 
+/// Compiled files that a check leaves would be taken for the sources of the next.
+const NO_BYTECODE: (&str, &str) = ("PYTHONDONTWRITEBYTECODE", "1");
+
 pub struct GateRunner<'a> {
     resources: &'a EffectResources,
     request: &'a EffectRequest,
@@ -61,10 +64,13 @@ impl<'a> GateRunner<'a> {
         resources.removal.wait();
         let dirs = GateDirs::new(resources, request, checkout)?;
         let network = &request.policy.gate.network;
-        let env = resources.safeguards.confine.environment(
+        let mut env = resources.safeguards.confine.environment(
             &resources.surroundings,
             &ProgramAccess { variables: &[], network, private: &dirs.private },
         );
+        let (variable, on) = NO_BYTECODE;
+        env.retain(|(name, _)| name != variable);
+        env.push((variable.into(), on.into()));
         Ok(Self {
             resources,
             request,
@@ -99,7 +105,7 @@ impl<'a> GateRunner<'a> {
         let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };
         let mut result = checked.result(output);
         if let Some(counter) = counter {
-            let earlier = earlier_tests(self.resources, self.request, &check.name)?;
+            let earlier = earlier_tests(self.resources, self.request, self.target.trial, &check.name)?;
             result.tally = Some(counter.tally(self.resources, &self.dirs.written(), earlier.as_ref())?);
         }
         Ok(Some(result))

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use windlass_core::gate::Trial;
 use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
 use windlass_core::tally::{Counts, Earlier, Names, Tally};
@@ -60,9 +61,14 @@ pub struct EarlierTests {
 pub fn earlier_tests(
     resources: &EffectResources,
     request: &EffectRequest,
+    trial: Trial,
     check: &str,
 ) -> Result<Option<EarlierTests>, Fault> {
-    let Some((tree, names)) = request.earlier.get(check) else { return Ok(None) };
+    let earlier = match trial {
+        Trial::Landing => &request.earlier,
+        Trial::TrustedTerms => &request.at_baseline,
+    };
+    let Some((tree, names)) = earlier.get(check) else { return Ok(None) };
     Ok(Some(EarlierTests { tree: *tree, names: resources.blobs.text(names, NAMES_LIMIT)? }))
 }
 

@@ -1,0 +1,420 @@
+//! What a path is to the gate. Product is the agent's. What is protected holds the tests, and what steers
+//! agents or windlass. Everything else is a term of the trial: what decides how the tests are run.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
+use windlass_core::policy::{GatePolicy, Policy};
+
+use crate::named::{self, Name};
+use crate::never_product;
+
+/// Protected at any time, also when new: what steers agents and windlass, and what makes a checkout another
+/// than the tree that was judged. As globs like those of `gate.protect`.
+const GUARDED: &[&str] = &[
+    "windlass.toml",
+    ".windlass",
+    "**/.gitattributes",
+    ".gitmodules",
+    "**/AGENTS.md",
+    "**/CLAUDE.md",
+    "**/GEMINI.md",
+    "**/QWEN.md",
+    "**/.mcp.json",
+    "**/.claude",
+    "**/.codex",
+    "**/.gemini",
+    "**/.qwen",
+    "**/.opencode",
+    "**/opencode.json",
+    "**/opencode.jsonc",
+];
+
+/// What a path is, by the first rule that covers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// The task's own `allow` names it: to this task it is product.
+    Allowed,
+    /// Protected: no task may change it or add it.
+    Guarded(GuardedBy),
+    /// Protected by this glob of `gate.protect`: it may be added, and lines may be added to it.
+    Test { glob: String },
+    /// It may be changed, and is not believed before somebody looked at it.
+    Term(TermBy),
+    /// The agent may change it freely. None: the policy names no product.
+    Product { glob: Option<String> },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GuardedBy {
+    /// A name that steers agents, windlass or git.
+    Name { glob: String },
+    /// A check runs it.
+    Check,
+    /// The policy names it.
+    Policy,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TermBy {
+    /// A name that is never product.
+    Name { rule: &'static str },
+    /// No glob of `gate.product` names it.
+    NotProduct,
+}
+
+impl PathKind {
+    pub fn is_product(&self) -> bool {
+        match self {
+            Self::Allowed | Self::Product { .. } => true,
+            Self::Guarded(_) | Self::Test { .. } | Self::Term(_) => false,
+        }
+    }
+
+    pub fn is_protected(&self) -> bool {
+        match self {
+            Self::Guarded(_) | Self::Test { .. } => true,
+            Self::Allowed | Self::Product { .. } | Self::Term(_) => false,
+        }
+    }
+}
+
+impl PathKind {
+    /// What it is, and why, for people.
+    pub fn words(&self) -> (&'static str, String) {
+        match self {
+            Self::Allowed => ("product", "the task's file allows it".to_owned()),
+            Self::Product { glob: Some(glob) } => ("product", format!("gate.product has {glob:?}")),
+            Self::Product { glob: None } => {
+                ("product", "gate.product is not set, and its name configures or builds nothing".to_owned())
+            }
+            Self::Test { glob } => ("protected", format!("gate.protect has {glob:?}; it may be added to")),
+            Self::Guarded(GuardedBy::Name { glob }) => {
+                ("protected", format!("{glob} steers agents, windlass or git, also when new"))
+            }
+            Self::Guarded(GuardedBy::Check) => ("protected", "a check runs it".to_owned()),
+            Self::Guarded(GuardedBy::Policy) => ("protected", "the policy names it".to_owned()),
+            Self::Term(TermBy::Name { rule }) => ("term", (*rule).to_owned()),
+            Self::Term(TermBy::NotProduct) => ("term", "no glob of gate.product names it".to_owned()),
+        }
+    }
+}
+
+/// Globs are relative to the root, as written: `test.sh` is the one at the root, `**/test.sh` any. `*` does
+/// not cross a slash. A glob covers what it names and everything below it, so `tests`, `tests/` and
+/// `tests/**` are the same.
+#[derive(Clone, Debug)]
+pub struct PathRules {
+    guarded: Arc<Globs>,
+    protected: Arc<Globs>,
+    allowed: Arc<Globs>,
+    product: Option<Arc<Globs>>,
+    /// Files that checks name and the base has.
+    named: BTreeSet<Vec<u8>>,
+    /// Files that the policy names.
+    by_policy: Arc<Globs>,
+}
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("{place} has a bad pattern {glob:?}: {why}")]
+pub struct BadGlob {
+    pub place: &'static str,
+    pub glob: String,
+    pub why: String,
+}
+
+impl PathRules {
+    /// `allow` is the task's own: what the operator lets it change all the same. `in_base` tells whether the
+    /// base has a file of this path; of the files that checks name, only those can be protected.
+    pub fn new(policy: &Policy, allow: &[String], in_base: &dyn Fn(&str) -> bool) -> Result<Self, BadGlob> {
+        let gate = &policy.gate;
+        let product = (!gate.product.is_empty()).then(|| Globs::new("gate.product", &gate.product));
+        let named: Vec<String> = policy.named_files().iter().map(|file| literal(file)).collect();
+        Ok(Self {
+            guarded: Arc::new(Globs::new("the built-in names", GUARDED)?),
+            protected: Arc::new(Globs::new("gate.protect", &gate.protect)?),
+            allowed: Arc::new(Globs::new("allow", allow)?),
+            product: product.transpose()?.map(Arc::new),
+            named: named_in(gate, in_base),
+            by_policy: Arc::new(Globs::new("the policy's files", &named)?),
+        })
+    }
+
+    /// The same on another base, without compiling the patterns anew.
+    pub fn rebased(&self, gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> Self {
+        Self { named: named_in(gate, in_base), ..self.clone() }
+    }
+
+    /// `path` is relative to the root, as git has it.
+    pub fn kind(&self, path: &[u8]) -> PathKind {
+        let candidate = Candidate::new(Path::new(OsStr::from_bytes(path)));
+        if self.allowed.find(&candidate).is_some() {
+            return PathKind::Allowed;
+        }
+        if let Some(glob) = self.guarded.find(&candidate) {
+            return PathKind::Guarded(GuardedBy::Name { glob: glob.to_owned() });
+        }
+        if self.named.contains(path) {
+            return PathKind::Guarded(GuardedBy::Check);
+        }
+        if self.by_policy.find(&candidate).is_some() {
+            return PathKind::Guarded(GuardedBy::Policy);
+        }
+        if let Some(glob) = self.protected.find(&candidate) {
+            return PathKind::Test { glob: glob.to_owned() };
+        }
+        if let Some(rule) = never_product::rule(path) {
+            return PathKind::Term(TermBy::Name { rule });
+        }
+        match &self.product {
+            None => PathKind::Product { glob: None },
+            Some(product) => match product.find(&candidate) {
+                Some(glob) => PathKind::Product { glob: Some(glob.to_owned()) },
+                None => PathKind::Term(TermBy::NotProduct),
+            },
+        }
+    }
+
+    pub fn is_protected(&self, path: &[u8]) -> bool {
+        self.kind(path).is_protected()
+    }
+
+    /// Whether the task may change the path whatever the gate says of it.
+    pub fn is_allowed(&self, path: &[u8]) -> bool {
+        self.kind(path) == PathKind::Allowed
+    }
+}
+
+/// Whether nothing but whole lines was added: every line of `before` is in `after`, in the same order.
+pub fn only_adds_lines(before: &[u8], after: &[u8]) -> bool {
+    let mut added_to = after.split_inclusive(|byte| *byte == b'\n');
+    before.split_inclusive(|byte| *byte == b'\n').all(|line| {
+        // The last line may have got its line end.
+        let bare = line.strip_suffix(b"\n").unwrap_or(line);
+        added_to.any(|other| other.strip_suffix(b"\n").unwrap_or(other) == bare)
+    })
+}
+
+/// The pattern that matches this path alone.
+pub fn literal(path: &str) -> String {
+    globset::escape(path)
+}
+
+/// Patterns, and as they were written.
+#[derive(Clone, Debug)]
+struct Globs {
+    set: GlobSet,
+    written: Vec<String>,
+}
+
+impl Globs {
+    fn new(place: &'static str, globs: &[impl AsRef<str>]) -> Result<Self, BadGlob> {
+        let mut builder = GlobSetBuilder::new();
+        for glob in globs.iter().map(AsRef::as_ref) {
+            let bad = |why: String| BadGlob { place, glob: glob.to_owned(), why };
+            let name = glob.strip_prefix("./").or_else(|| glob.strip_prefix('/')).unwrap_or(glob);
+            let name = name.strip_suffix("/**").unwrap_or(name).trim_end_matches('/');
+            if name.is_empty() {
+                return Err(bad("it names nothing".to_owned()));
+            }
+            for pattern in [name.to_owned(), format!("{name}/**")] {
+                let built = GlobBuilder::new(&pattern).literal_separator(true).build();
+                builder.add(built.map_err(|error| bad(error.kind().to_string()))?);
+            }
+        }
+        let set = builder.build().map_err(|error| BadGlob {
+            place,
+            glob: error.glob().unwrap_or_default().to_owned(),
+            why: error.kind().to_string(),
+        })?;
+        Ok(Self { set, written: globs.iter().map(|glob| glob.as_ref().to_owned()).collect() })
+    }
+
+    /// The first pattern that covers the path. Each was built into two.
+    fn find(&self, path: &Candidate<'_>) -> Option<&str> {
+        let first = *self.set.matches_candidate(path).first()?;
+        self.written.get(first / 2).map(String::as_str)
+    }
+}
+
+fn named_in(gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
+    let names = gate.checks.iter().flat_map(named::commands).flat_map(named::names);
+    names.flat_map(|name| in_place(name, in_base)).map(String::into_bytes).collect()
+}
+
+/// Where a program takes the first of several files that it finds, a new one would go before the old: with
+/// one of them in the base, all are protected.
+fn in_place(name: Name, in_base: &dyn Fn(&str) -> bool) -> Vec<String> {
+    match name {
+        Name::File(file) => Some(file).filter(|file| in_base(file)).into_iter().collect(),
+        Name::OneOf(files) if files.iter().any(|file| in_base(file)) => files,
+        Name::OneOf(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::policy::{BriefPart, CheckPolicy, CheckWhen};
+    use windlass_core::time::Millis;
+
+    use super::*;
+
+    fn policy(protect: &[&str], product: &[&str], runs: &[&str]) -> Policy {
+        let check = |run: &&str| CheckPolicy {
+            name: "c".to_owned(),
+            run: (*run).to_owned(),
+            when: CheckWhen::Both,
+            timeout: Millis::seconds(1),
+            ..CheckPolicy::default()
+        };
+        let owned = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect();
+        let mut policy = Policy::default();
+        policy.gate.protect = owned(protect);
+        policy.gate.product = owned(product);
+        policy.gate.checks = runs.iter().map(check).collect();
+        policy.plan.source = "tasks/".to_owned();
+        policy
+    }
+
+    fn rules(protect: &[&str], runs: &[&str], allow: &[&str]) -> PathRules {
+        of(&policy(protect, &[], runs), allow)
+    }
+
+    fn of(policy: &Policy, allow: &[&str]) -> PathRules {
+        let allow: Vec<String> = allow.iter().map(|glob| (*glob).to_owned()).collect();
+        let in_base = |file: &str| ["test.sh", "Makefile", "ci/a.py"].contains(&file);
+        PathRules::new(policy, &allow, &in_base).unwrap()
+    }
+
+    fn covered<'a>(rules: &PathRules, paths: &[&'a str]) -> Vec<&'a str> {
+        paths.iter().copied().filter(|path| rules.is_protected(path.as_bytes())).collect()
+    }
+
+    #[test]
+    fn a_glob_covers_what_it_names_and_all_below() {
+        for glob in ["tests", "tests/", "tests/**", "./tests", "/tests/**"] {
+            let found =
+                covered(&rules(&[glob], &[], &[]), &["tests", "tests/a", "tests/b/c", "a/tests", "tests2"]);
+            assert_eq!(found, ["tests", "tests/a", "tests/b/c"], "{glob}");
+        }
+        let found = covered(
+            &rules(&["*.sh", "**/x.y", "a/*/b"], &[], &[]),
+            &["t.sh", "d/t.sh", "x.y", "d/x.y", "a/1/b", "a/1/2/b"],
+        );
+        assert_eq!(found, ["t.sh", "x.y", "d/x.y", "a/1/b"]);
+    }
+
+    #[test]
+    fn what_steers_is_always_protected_also_when_new() {
+        let always = [
+            "windlass.toml",
+            ".windlass/loops/x",
+            ".gitattributes",
+            "sub/.gitattributes",
+            ".gitmodules",
+            "AGENTS.md",
+            "sub/CLAUDE.md",
+            ".mcp.json",
+            ".claude",
+            ".claude/settings.json",
+            "a/.claude/hooks/x",
+            ".codex/config.toml",
+            "opencode.json",
+            "tasks/009-more.md",
+        ];
+        let rules = rules(&[], &[], &[]);
+        assert_eq!(covered(&rules, &always), always);
+        let free = ["src/main.rs", "sub/windlass.toml", "README.md", "conftest.py", "test.sh"];
+        assert_eq!(covered(&rules, &free), [""; 0]);
+    }
+
+    #[test]
+    fn files_that_checks_name_are_protected_if_the_base_has_them() {
+        let rules = rules(&[], &["sh ./test.sh && python3 ci/a.py new.py", "make test"], &[]);
+        let found =
+            covered(&rules, &["test.sh", "sub/test.sh", "ci/a.py", "new.py", "Makefile", "GNUmakefile"]);
+        assert_eq!(found, ["test.sh", "ci/a.py", "Makefile", "GNUmakefile"]);
+    }
+
+    #[test]
+    fn files_that_the_policy_names_are_protected() {
+        let mut policy = policy(&[], &[], &[]);
+        policy.brief.part_mut(BriefPart::Rules).file = "docs/rules.md".to_owned();
+        policy.agent.script = "agent.txt".to_owned();
+        policy.plan.source = "Make it fast".to_owned();
+        let rules = of(&policy, &[]);
+        let found = covered(&rules, &["docs/rules.md", "agent.txt", "docs/other.md", "Make it fast"]);
+        assert_eq!(found, ["docs/rules.md", "agent.txt"]);
+    }
+
+    #[test]
+    fn a_task_may_be_allowed_to_change_what_is_protected() {
+        let rules = rules(&["tests/**"], &["sh test.sh"], &["tests/new", "test.sh", "**/CLAUDE.md"]);
+        let found = covered(&rules, &["tests/a", "tests/new/a", "test.sh", "x/CLAUDE.md", "AGENTS.md"]);
+        assert_eq!(found, ["tests/a", "AGENTS.md"]);
+        assert!(rules.is_allowed(b"test.sh") && rules.kind(b"test.sh").is_product());
+    }
+
+    #[test]
+    fn what_is_neither_product_nor_protected_is_a_term() {
+        let rules = of(&policy(&["tests/**"], &["src/**", "**/*.py"], &[]), &["pyproject.toml"]);
+        let glob = |glob: &str| Some(glob.to_owned());
+        assert_eq!(rules.kind(b"src/a.txt"), PathKind::Product { glob: glob("src/**") });
+        assert_eq!(rules.kind(b"tool.py"), PathKind::Product { glob: glob("**/*.py") });
+        assert_eq!(rules.kind(b"tests/test_a.py"), PathKind::Test { glob: "tests/**".to_owned() });
+        assert_eq!(rules.kind(b"data/a.json"), PathKind::Term(TermBy::NotProduct));
+        assert!(matches!(rules.kind(b"src/conftest.py"), PathKind::Term(TermBy::Name { .. })));
+        assert_eq!(rules.kind(b"pyproject.toml"), PathKind::Allowed);
+    }
+
+    #[test]
+    fn without_product_globs_only_names_that_configure_are_terms() {
+        let rules = rules(&["tests/**"], &[], &[]);
+        assert_eq!(rules.kind(b"data/a.json"), PathKind::Product { glob: None });
+        assert!(matches!(rules.kind(b"pyproject.toml"), PathKind::Term(TermBy::Name { .. })));
+        assert!(matches!(rules.kind(b".npmrc"), PathKind::Term(TermBy::Name { .. })));
+    }
+
+    #[test]
+    fn lines_may_be_added_anywhere_and_none_taken_away() {
+        for (before, after, added) in [
+            ("a\nb\n", "a\nb\nc\n", true),
+            ("a\nb\n", "x\na\ny\nb\n", true),
+            ("a\nb", "a\nb\nc\n", true),
+            ("", "a\n", true),
+            ("a\nb\n", "a\n", false),
+            ("a\nb\n", "b\na\n", false),
+            ("a\na\n", "a\n", false),
+            ("assert x\n", "  assert x\n", false),
+        ] {
+            assert_eq!(only_adds_lines(before.as_bytes(), after.as_bytes()), added, "{before:?} {after:?}");
+        }
+    }
+
+    #[test]
+    fn names_that_are_not_text_are_judged_too() {
+        let rules = rules(&["tests/**"], &[], &[]);
+        assert!(rules.is_protected(b"tests/\xff\n"));
+        assert!(rules.is_protected(b"\xff/CLAUDE.md"));
+        assert!(!rules.is_protected(b"src/\xff"));
+        assert!(!rules.is_protected(b""));
+    }
+
+    #[test]
+    fn a_bad_glob_is_named() {
+        let refused =
+            |protect: &str| PathRules::new(&policy(&[protect], &[], &[]), &[], &|_| false).unwrap_err();
+        assert_eq!(
+            refused("a[").to_string(),
+            "gate.protect has a bad pattern \"a[\": unclosed character class; missing ']'"
+        );
+        assert_eq!(refused("/").why, "it names nothing");
+        assert_eq!(refused("").why, "it names nothing");
+        let allow = PathRules::new(&policy(&[], &[], &[]), &["{a".to_owned()], &|_| false).unwrap_err();
+        assert_eq!((allow.place, allow.glob.as_str()), ("allow", "{a"));
+    }
+}
