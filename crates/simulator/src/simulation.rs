@@ -439,6 +439,9 @@ impl Books {
         if (ledger.total, ledger.attempts_unknown) != (self.reported, self.unreported) {
             return Err("the ledger is not the sum of the reports that were appended".to_owned());
         }
+        if self.log.iter().flat_map(|decision| &decision.events).any(is_refused_drop) {
+            return Err("the driver closed an effect as dropped that it was to do again".to_owned());
+        }
         let head = self.state.head.landed.then_some(&self.state.head.commit);
         let known = matches!(end, LoopEnd::Ended(_)) && !self.reached.contains(&Situation::LandingGivenUp);
         if known && head != self.facts.branch.as_ref() {
@@ -446,6 +449,10 @@ impl Books {
         }
         Ok(())
     }
+}
+
+fn is_refused_drop(event: &Event) -> bool {
+    matches!(event, Event::Operator(OperatorEvent::InputRefused { input, .. }) if input == "effect_dropped")
 }
 
 fn count(reported: &mut Usage, unreported: &mut u64, finished: &AttemptFinished) {

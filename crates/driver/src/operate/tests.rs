@@ -20,6 +20,19 @@ use super::*;
 use crate::world::{Stamp, World};
 
 #[test]
+fn a_cancel_that_could_not_wind_down_says_how_to_go_on() {
+    let full = OperateError::WindDown(Box::new(DriveLoopError::DiskFull("no room".to_owned())));
+    assert_eq!(
+        full.hints(),
+        [
+            "free some space, then `windlass resume` and `windlass run`",
+            "`windlass cancel` tries again once that is mended"
+        ]
+    );
+    assert_eq!(OperateError::Store(StoreError::Stopped { path: "/v".into() }).hints(), [""; 0]);
+}
+
+#[test]
 fn who_asks_an_owned_loop_waits_for_its_answer_and_not_for_its_lease() {
     let inner = MemoryStore::new();
     let name = LoopName::new("demo").unwrap();
