@@ -21,6 +21,7 @@ const HOUSE: &[Arrows] = &[
     Arrows { from: "windlass-proxy", to: &[] },
     Arrows { from: "windlass-process", to: &["windlass-core", "windlass-proxy"] },
     Arrows { from: "windlass-redact", to: &[] },
+    Arrows { from: "windlass-control", to: &[] },
     Arrows { from: "windlass-agent", to: &["windlass-core", "windlass-process", "windlass-redact"] },
     Arrows { from: "windlass-gate", to: &["windlass-core", "windlass-process", "windlass-redact"] },
     Arrows { from: "windlass-workspace", to: &["windlass-core"] },

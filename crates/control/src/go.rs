@@ -1,0 +1,189 @@
+//! Go: `func TestX(t *testing.T)`, and the methods of a testify suite.
+
+mod expected;
+
+use tree_sitter::Node;
+
+use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
+use crate::numbers::{Numbers, Pair};
+use crate::syntax::{contains, indent_at, line, named_children, newline, text};
+
+const FUNCTIONS: &[&str] = &["func_literal"];
+
+pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
+    let tests = found(root, source);
+    tests.into_iter().map(|test| test.broken(source, numbers.pair())).collect()
+}
+
+pub(crate) fn change_literals(root: Node<'_>, source: &[u8], _: &mut Numbers) -> Vec<Plan> {
+    let tests = found(root, source);
+    tests.into_iter().map(|test| test.with_another_literal(source)).collect()
+}
+
+struct Test<'t> {
+    name: String,
+    line: usize,
+    body: Node<'t>,
+    form: Form<'t>,
+    obstacle: Option<Obstacle>,
+}
+
+enum Form<'t> {
+    Function(Node<'t>),
+    /// Its testing object is not at hand; the suite turns a panic into a failure.
+    SuiteMethod,
+    /// Fuzz tests, and examples, which are compared with what they print.
+    Unknown,
+}
+
+fn found<'t>(root: Node<'t>, source: &[u8]) -> Vec<Test<'t>> {
+    let suites = String::from_utf8_lossy(source).contains("testify/suite");
+    let declarations = named_children(root).into_iter();
+    declarations
+        .filter_map(|node| {
+            let name = text(node.child_by_field_name("name")?, source).into_owned();
+            let parameters = named_children(node.child_by_field_name("parameters")?);
+            let form = match (node.kind(), parameters.as_slice()) {
+                ("function_declaration", [parameter]) if is_named_test(&name, "Test") => {
+                    is_testing(*parameter, source, "T").then_some(Form::Function(*parameter))?
+                }
+                ("function_declaration", [parameter]) if is_named_test(&name, "Fuzz") => {
+                    is_testing(*parameter, source, "F").then_some(Form::Unknown)?
+                }
+                ("function_declaration", []) if is_named_test(&name, "Example") => Form::Unknown,
+                ("method_declaration", []) if suites && is_named_test(&name, "Test") => Form::SuiteMethod,
+                _ => return None,
+            };
+            let body = node.child_by_field_name("body")?;
+            let unknown = matches!(form, Form::Unknown).then_some(Obstacle::UnknownForm);
+            let obstacle = unknown.or_else(|| node.has_error().then_some(Obstacle::Syntax));
+            Some(Test { name, line: line(node), body, form, obstacle })
+        })
+        .collect()
+}
+
+/// As `go test` reads it: `TestX` and `Test_x`, not `Testify`.
+fn is_named_test(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|rest| !rest.starts_with(char::is_lowercase))
+}
+
+fn is_testing(parameter: Node<'_>, source: &[u8], name: &str) -> bool {
+    let written = parameter.child_by_field_name("type");
+    written.is_some_and(|node| text(node, source).strip_prefix("*testing.") == Some(name))
+}
+
+impl Test<'_> {
+    fn plan(&self, change: TestChange) -> Plan {
+        let name = vec![TitlePart::exactly(self.name.clone())];
+        Plan { name, line: self.line, change, edits: Vec::new() }
+    }
+
+    fn broken(&self, source: &[u8], pair: Pair) -> Plan {
+        let Pair { left, right } = pair;
+        let mut plan = self.plan(TestChange::Fails { left, right });
+        if let Some(obstacle) = self.obstacle {
+            plan.give_up(obstacle);
+            return plan;
+        }
+        let (statement, naming) = match self.form {
+            Form::Function(parameter) => {
+                let (name, naming) = name_of(parameter, self.body, source);
+                let statement = pair.choose([
+                    format!("{name}.Fatalf(\"got %d, want %d\", {left}, {right})"),
+                    format!("{name}.Errorf(\"%d != %d\", {left}, {right})"),
+                    format!("{name}.Fatal(\"unexpected value\", {left}, {right})"),
+                ]);
+                (statement, naming)
+            }
+            Form::SuiteMethod | Form::Unknown => (format!("panic(\"got {left}, want {right}\")"), None),
+        };
+        match failing_end(self.body, source, &statement) {
+            Some(edit) => plan.edits = naming.into_iter().chain([edit]).collect(),
+            None => plan.give_up(Obstacle::AlwaysLeaves),
+        }
+        plan
+    }
+
+    fn with_another_literal(&self, source: &[u8]) -> Plan {
+        let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
+        let mut plan = self.plan(TestChange::Unchanged(obstacle));
+        if self.obstacle.is_none()
+            && let Some(literal) = expected::last_literal(self.body, source)
+        {
+            literal.put_into(&mut plan);
+        }
+        plan
+    }
+}
+
+/// The parameter's name, and the edit that gives it one.
+fn name_of(parameter: Node<'_>, body: Node<'_>, source: &[u8]) -> (String, Option<Edit>) {
+    let written = parameter.child_by_field_name("name");
+    if let Some(name) = written.map(|name| text(name, source)).filter(|name| name != "_") {
+        return (name.into_owned(), None);
+    }
+    let inside = text(body, source);
+    let is_used =
+        |name: &&str| inside.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == *name);
+    let name = ["t", "tt", "tb", "tst"].into_iter().find(|name| !is_used(name)).unwrap_or("testingT");
+    let edit = match written {
+        Some(blank) => Edit { from: blank.start_byte(), to: blank.end_byte(), text: name.to_owned() },
+        None => Edit::insert(parameter.start_byte(), format!("{name} ")),
+    };
+    (name.to_owned(), Some(edit))
+}
+
+fn statements(block: Node<'_>) -> Vec<Node<'_>> {
+    let inside = named_children(block);
+    match inside.as_slice() {
+        [list] if list.kind() == "statement_list" => named_children(*list),
+        _ => inside,
+    }
+}
+
+fn failing_end(body: Node<'_>, source: &[u8], statement: &str) -> Option<Edit> {
+    let statements = statements(body);
+    let (Some(first), Some(last)) = (statements.first(), statements.last()) else {
+        return Some(Edit::insert(body.start_byte() + 1, format!(" {statement} ")));
+    };
+    let between = format!("{}{}", newline(source), indent_at(source, first.start_byte()));
+    match statements.iter().find_map(|node| leaves(*node, source).map(|leave| (*node, leave))) {
+        None => Some(Edit::insert(last.end_byte(), format!("{between}{statement}"))),
+        Some((leaving, Leave::Returns)) => {
+            Some(Edit::insert(leaving.start_byte(), format!("{statement}{between}")))
+        }
+        Some((_, Leave::Ends)) => None,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leave {
+    Returns,
+    /// By a failure, a skip or not at all.
+    Ends,
+}
+
+fn leaves(statement: Node<'_>, source: &[u8]) -> Option<Leave> {
+    match statement.kind() {
+        "return_statement" => Some(Leave::Returns),
+        "block" => statements(statement).into_iter().find_map(|node| leaves(node, source)),
+        "expression_statement" => {
+            let call = statement.named_child(0).filter(|node| node.kind() == "call_expression")?;
+            let called = text(call.child_by_field_name("function")?, source);
+            let method = called.rsplit('.').next().unwrap_or_default();
+            let ends = matches!(method, "Skip" | "Skipf" | "SkipNow" | "Fatal" | "Fatalf" | "FailNow");
+            (ends || matches!(&*called, "panic" | "os.Exit")).then_some(Leave::Ends)
+        }
+        "if_statement" => {
+            let one = leaves(statement.child_by_field_name("consequence")?, source)?;
+            let other = leaves(statement.child_by_field_name("alternative")?, source)?;
+            Some(if one == Leave::Returns { one } else { other })
+        }
+        "for_statement" => {
+            let endless = named_children(statement).len() == 1;
+            let breaks = contains(statement, &|node| node.kind() == "break_statement", FUNCTIONS);
+            (endless && !breaks).then_some(Leave::Returns)
+        }
+        _ => None,
+    }
+}

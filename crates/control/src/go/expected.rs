@@ -1,0 +1,86 @@
+//! The literal that a comparison expects, where the comparison is surely made.
+
+use tree_sitter::Node;
+
+use super::{FUNCTIONS, statements};
+use crate::literal::{self, ChangedLiteral};
+use crate::syntax::{contains, named_children, text};
+
+/// Of the last suitable comparison.
+pub(super) fn last_literal(body: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+    let all = statements(body);
+    let mut last = None;
+    for (at, statement) in all.iter().enumerate() {
+        let changed = match statement.kind() {
+            "if_statement" => checked(*statement, &all[..at], source),
+            "expression_statement" => statement.named_child(0).and_then(|call| asserted(call, source)),
+            _ => None,
+        };
+        last = changed.or(last);
+        if has_way_out(*statement, source) {
+            break;
+        }
+    }
+    last
+}
+
+/// A check that fails the test is no way out of one that passes.
+fn has_way_out(statement: Node<'_>, source: &[u8]) -> bool {
+    let leaves = |node: Node<'_>| match node.kind() {
+        "return_statement" => true,
+        "call_expression" => {
+            let called = node.child_by_field_name("function").map(|called| text(called, source));
+            called.is_some_and(|called| called.contains(".Skip"))
+        }
+        _ => false,
+    };
+    contains(statement, &leaves, FUNCTIONS)
+}
+
+/// `if got != 3 { t.Errorf(…) }`, or `!= want` where `want := 3` is used for nothing else.
+fn checked(statement: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<ChangedLiteral> {
+    let condition = statement.child_by_field_name("condition")?;
+    let consequence = statement.child_by_field_name("consequence")?;
+    let operator = condition.child_by_field_name("operator")?;
+    let (left, right) = (condition.child_by_field_name("left")?, condition.child_by_field_name("right")?);
+    let fails = statements(consequence).into_iter().any(|node| is_failure(node, source));
+    if operator.kind() != "!=" || !fails || statement.child_by_field_name("alternative").is_some() {
+        return None;
+    }
+    literal::change_one_side(left, right, source)
+        .or_else(|| [right, left].into_iter().find_map(|side| declared(side, statement, before, source)))
+}
+
+fn is_failure(statement: Node<'_>, source: &[u8]) -> bool {
+    let call = statement.named_child(0).filter(|node| node.kind() == "call_expression");
+    let Some(called) = call.and_then(|call| call.child_by_field_name("function")) else { return false };
+    let method = text(called, source);
+    let method = method.rsplit('.').next().unwrap_or_default();
+    matches!(method, "Error" | "Errorf" | "Fatal" | "Fatalf" | "Fail" | "FailNow")
+}
+
+fn declared(name: Node<'_>, check: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<ChangedLiteral> {
+    let name = text(name, source).into_owned();
+    let is_name = |node: Node<'_>| node.kind() == "identifier" && text(node, source) == name;
+    let uses: Vec<&Node<'_>> = before.iter().filter(|node| contains(**node, &is_name, &[])).collect();
+    let [declaration] = uses.as_slice() else { return None };
+    let (left, right) = (declaration.child_by_field_name("left")?, declaration.child_by_field_name("right")?);
+    let (names, values) = (named_children(left), named_children(right));
+    let ([only], [value]) = (names.as_slice(), values.as_slice()) else { return None };
+    let initial = check.child_by_field_name("initializer");
+    let used_otherwise = initial.is_some_and(|node| contains(node, &is_name, &[]));
+    let fits = declaration.kind() == "short_var_declaration" && is_name(*only) && !used_otherwise;
+    // In a condition that names it on both sides a change makes no difference.
+    let condition = check.child_by_field_name("condition")?;
+    let mentions = named_children(condition).into_iter().filter(|side| contains(*side, &is_name, &[]));
+    (fits && mentions.count() == 1).then(|| literal::change(*value, source))?
+}
+
+/// `assert.Equal(t, 3, got)` and `require.Equal(…)` of testify.
+fn asserted(call: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+    let called = text(call.child_by_field_name("function")?, source);
+    let arguments = named_children(call.child_by_field_name("arguments")?);
+    let [_, expected, actual, ..] = arguments.as_slice() else { return None };
+    matches!(&*called, "assert.Equal" | "require.Equal")
+        .then(|| literal::change_one_side(*expected, *actual, source))?
+}

@@ -1,0 +1,159 @@
+//! JavaScript and TypeScript: calls such as `test(title, body)`, of node, jest, vitest,
+//! mocha and Deno.
+
+mod body;
+mod call;
+mod expected;
+mod title;
+
+use tree_sitter::Node;
+
+use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
+use crate::numbers::{Numbers, Pair};
+use crate::syntax::{line, named_children};
+use call::{Body, Call, CallKind};
+
+/// Kinds of nodes that begin a body of their own.
+const FUNCTIONS: &[&str] = &[
+    "arrow_function",
+    "function_expression",
+    "function_declaration",
+    "generator_function",
+    "generator_function_declaration",
+    "method_definition",
+    "class_declaration",
+    "class",
+];
+
+pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
+    let mut broken_bodies = Vec::new();
+    let mut plans = Vec::new();
+    for test in found(root, source) {
+        let pair = numbers.pair();
+        let mut plan = test.plan(TestChange::Fails { left: pair.left, right: pair.right });
+        match test.function {
+            Err(obstacle) => plan.give_up(obstacle),
+            // Two tests may share a function: what breaks one breaks the other.
+            Ok(function) => match broken_bodies.iter().find(|(id, _)| *id == function.id()) {
+                Some((_, Pair { left, right })) => {
+                    plan.change = TestChange::Fails { left: *left, right: *right };
+                }
+                None => match body::failing_end(function, source, &error(pair)) {
+                    Some(edits) => {
+                        plan.edits = edits;
+                        broken_bodies.push((function.id(), pair));
+                    }
+                    None => plan.give_up(Obstacle::AlwaysLeaves),
+                },
+            },
+        }
+        plans.push(plan);
+    }
+    plans
+}
+
+pub(crate) fn change_literals(root: Node<'_>, source: &[u8], _: &mut Numbers) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    for test in found(root, source) {
+        let mut plan = test.plan(TestChange::Unchanged(Obstacle::NoLiteral));
+        match test.function {
+            Err(obstacle) => plan.give_up(obstacle),
+            Ok(function) => {
+                if let Some(literal) = expected::last_literal(function, source) {
+                    literal.put_into(&mut plan);
+                }
+            }
+        }
+        plans.push(plan);
+    }
+    plans
+}
+
+/// Comparing two different numbers is an error in TypeScript: it is thrown, or handed on, at once.
+fn error(pair: Pair) -> String {
+    let Pair { left, right } = pair;
+    pair.choose([
+        format!("new Error(\"expected {left} to equal {right}\")"),
+        format!("new Error('expected {left} but got {right}')"),
+        format!("new TypeError(`{left} is not {right}`)"),
+        format!("new RangeError(\"got {left}, want {right}\")"),
+    ])
+}
+
+struct Test<'t> {
+    name: Vec<TitlePart>,
+    line: usize,
+    function: Result<Node<'t>, Obstacle>,
+}
+
+impl Test<'_> {
+    fn plan(&self, change: TestChange) -> Plan {
+        Plan { name: self.name.clone(), line: self.line, change, edits: Vec::<Edit>::new() }
+    }
+}
+
+fn found<'t>(root: Node<'t>, source: &[u8]) -> Vec<Test<'t>> {
+    let mut walk = Walk { root, source, tests: Vec::new() };
+    walk.inside(root, &Place { titles: Vec::new(), obstacle: None });
+    walk.tests
+}
+
+struct Walk<'t, 's> {
+    root: Node<'t>,
+    source: &'s [u8],
+    tests: Vec<Test<'t>>,
+}
+
+struct Place {
+    titles: Vec<TitlePart>,
+    /// What holds for everything in the suite.
+    obstacle: Option<Obstacle>,
+}
+
+impl<'t> Walk<'t, '_> {
+    fn inside(&mut self, node: Node<'t>, place: &Place) {
+        for child in named_children(node) {
+            match (child.kind() == "call_expression").then(|| Call::read(child, self.source)).flatten() {
+                Some(call) => self.call(child, call, place),
+                None => self.inside(child, place),
+            }
+        }
+    }
+
+    fn call(&mut self, node: Node<'t>, call: Call<'t>, place: &Place) {
+        let mut titles = place.titles.clone();
+        titles.push(call.title);
+        let obstacle = place.obstacle.or(call.obstacle);
+        if call.kind == CallKind::Test {
+            let syntax = if node.has_error() { Err(Obstacle::Syntax) } else { Ok(()) };
+            let body = match call.body {
+                Body::Function(function) => Ok(function),
+                Body::Named(name) => self.declared(&name).ok_or(Obstacle::BodyElsewhere),
+                Body::Missing => Err(Obstacle::Skipped),
+                Body::Unknown => Err(Obstacle::BodyElsewhere),
+            };
+            let function = obstacle.map_or(Ok(()), Err).and(syntax).and(body);
+            self.tests.push(Test { name: titles.clone(), line: line(node), function });
+        }
+        let inside = Place { titles, obstacle };
+        if let Some(arguments) = node.child_by_field_name("arguments") {
+            self.inside(arguments, &inside);
+        }
+    }
+
+    /// A function of the outermost level, by its name.
+    fn declared(&self, name: &str) -> Option<Node<'t>> {
+        let is_named = |node: Node<'t>| {
+            let own = node.child_by_field_name("name");
+            own.is_some_and(|own| crate::syntax::text(own, self.source) == name)
+        };
+        named_children(self.root).into_iter().find_map(|node| match node.kind() {
+            "function_declaration" => is_named(node).then_some(node),
+            "lexical_declaration" | "variable_declaration" => {
+                let declarator = named_children(node).into_iter().find(|node| is_named(*node))?;
+                declarator.child_by_field_name("value").filter(|value| FUNCTIONS.contains(&value.kind()))
+            }
+            _ => None,
+        })
+    }
+}

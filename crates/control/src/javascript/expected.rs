@@ -1,0 +1,95 @@
+//! The literal that an assertion expects, where the assertion is surely executed.
+
+use tree_sitter::Node;
+
+use super::body;
+use crate::literal::{self, ChangedLiteral};
+use crate::syntax::{named_children, text};
+
+/// Of `expect(x)`: what they are given must equal x, or count something of it.
+const MATCHERS: &[&str] = &[
+    "toBe",
+    "toEqual",
+    "toStrictEqual",
+    "toHaveLength",
+    "toHaveBeenCalledTimes",
+    "equal",
+    "equals",
+    "eql",
+    "eq",
+];
+/// What chai lets stand between `expect(x)` and its matcher, to please the ear or to go deeper.
+const CHAIN: &[&str] = &["to", "be", "been", "is", "that", "deep"];
+const EQUALITIES: &[&str] =
+    &["equal", "strictEqual", "deepEqual", "deepStrictEqual", "is", "same", "strictSame"];
+
+/// Of the last suitable assertion.
+pub(super) fn last_literal(function: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+    let block = function.child_by_field_name("body")?;
+    if block.kind() != "statement_block" {
+        return assertion(block, source, Value::Returned);
+    }
+    let mut last = None;
+    for statement in named_children(block) {
+        let inside = statement.named_child(0);
+        let changed = match statement.kind() {
+            "expression_statement" => inside.and_then(|node| assertion(node, source, Value::Dropped)),
+            "return_statement" => inside.and_then(|node| assertion(node, source, Value::Returned)),
+            _ => None,
+        };
+        last = changed.or(last);
+        if body::has_way_out(statement, source) {
+            break;
+        }
+    }
+    last
+}
+
+/// What becomes of a promise that an assertion returns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    Returned,
+    Dropped,
+}
+
+fn assertion(node: Node<'_>, source: &[u8], value: Value) -> Option<ChangedLiteral> {
+    if node.kind() == "await_expression" {
+        return assertion(node.named_child(0)?, source, Value::Returned);
+    }
+    let function = node.child_by_field_name("function").filter(|_| node.kind() == "call_expression")?;
+    let arguments = named_children(node.child_by_field_name("arguments")?);
+    if function.kind() != "member_expression" {
+        return None;
+    }
+    let method = text(function.child_by_field_name("property")?, source);
+    let object = function.child_by_field_name("object")?;
+    if object.kind() == "identifier" {
+        let compares = matches!(&*text(object, source), "assert" | "t") && EQUALITIES.contains(&&*method);
+        let [left, right, ..] = arguments.as_slice() else { return None };
+        return compares.then(|| literal::change_one_side(*left, *right, source))?;
+    }
+    let [expected] = arguments.as_slice() else { return None };
+    let fits = MATCHERS.contains(&&*method) && is_expectation(object, source, value);
+    fits.then(|| literal::change(*expected, source))?
+}
+
+/// `expect(x)` with nothing after it that could turn its sense.
+fn is_expectation(node: Node<'_>, source: &[u8], value: Value) -> bool {
+    match node.kind() {
+        "call_expression" => {
+            let called = node.child_by_field_name("function");
+            called.is_some_and(|called| text(called, source) == "expect")
+        }
+        "member_expression" => {
+            let (Some(object), Some(property)) =
+                (node.child_by_field_name("object"), node.child_by_field_name("property"))
+            else {
+                return false;
+            };
+            let property = text(property, source);
+            let fits = CHAIN.contains(&&*property) || property == "resolves" && value == Value::Returned;
+            fits && is_expectation(object, source, value)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,84 @@
+//! Numbers that look like any others in a test, and are the same for the same seed.
+
+use std::collections::BTreeSet;
+
+/// Draws numbers that it has not drawn before.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    state: u64,
+    drawn: BTreeSet<u32>,
+}
+
+/// Below this a number is likely to stand in a runner's output by chance.
+const SMALLEST: u32 = 20_000;
+const RANGE: u32 = 3_000_000;
+
+impl Numbers {
+    /// One for all files of a run: no two tests share a number then.
+    pub fn from_seed(seed: u64) -> Self {
+        Self { state: seed, drawn: BTreeSet::new() }
+    }
+
+    pub(crate) fn pair(&mut self) -> Pair {
+        Pair { left: self.draw(), right: self.draw() }
+    }
+
+    fn draw(&mut self) -> u32 {
+        // With every number taken, repeating some is better than no end.
+        for _ in 0..1000 {
+            let number = SMALLEST + (self.next() % u64::from(RANGE)) as u32;
+            if self.drawn.insert(number) {
+                return number;
+            }
+        }
+        SMALLEST + (self.next() % u64::from(RANGE)) as u32
+    }
+
+    /// SplitMix64: every seed gives a good sequence, also 0 and 1.
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+/// Two different numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair {
+    pub left: u32,
+    pub right: u32,
+}
+
+impl Pair {
+    /// One of several ways to write the same thing, so that no one way is a mark.
+    pub fn choose<const N: usize>(self, ways: [String; N]) -> String {
+        let at = (self.left ^ self.right.rotate_left(7)) as usize % N.max(1);
+        ways.into_iter().nth(at).unwrap_or_default()
+    }
+
+    pub fn smaller(self) -> u32 {
+        self.left.min(self.right)
+    }
+
+    pub fn larger(self) -> u32 {
+        self.left.max(self.right)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_numbers_and_another_seed_others() {
+        let draw = |seed| {
+            let mut numbers = Numbers::from_seed(seed);
+            (0..50).map(|_| numbers.draw()).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(7), draw(7));
+        assert_ne!(draw(7), draw(8));
+        assert_eq!(draw(7).into_iter().collect::<BTreeSet<_>>().len(), 50);
+    }
+}

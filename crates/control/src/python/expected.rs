@@ -1,0 +1,97 @@
+//! The literal that an assertion expects, where the assertion is surely executed.
+
+use tree_sitter::Node;
+
+use super::{FUNCTIONS, leave};
+use crate::literal::{self, ChangedLiteral};
+use crate::syntax::{contains, named_children, text};
+
+/// Calls that compare their first two arguments.
+const EQUALITIES: &[&str] = &[
+    "self.assertEqual",
+    "self.assertEquals",
+    "self.assertListEqual",
+    "self.assertTupleEqual",
+    "self.assertDictEqual",
+    "self.assertSetEqual",
+    "self.assertMultiLineEqual",
+];
+
+/// Managers known to let every exception out.
+const TRANSPARENT: &[&str] = &["open", "patch", "subTest", "TemporaryDirectory", "NamedTemporaryFile"];
+
+/// Of the last suitable assertion.
+pub(super) fn last_literal(body: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+    let mut last = None;
+    for statement in named_children(body) {
+        let changed = match statement.kind() {
+            "assert_statement" => compared(statement.named_child(0)?, source),
+            "expression_statement" => statement.named_child(0).and_then(|call| equality(call, source)),
+            "with_statement" if lets_out(statement, source) => {
+                statement.child_by_field_name("body").and_then(|body| last_literal(body, source))
+            }
+            _ => None,
+        };
+        last = changed.or(last);
+        // What comes after a way out may never be reached by a test that passes.
+        if leave::leaves(statement, source).is_some() || has_way_out(statement, source) {
+            break;
+        }
+    }
+    last
+}
+
+fn has_way_out(statement: Node<'_>, source: &[u8]) -> bool {
+    let leaves = |node: Node<'_>| {
+        node.kind() == "return_statement"
+            || node.kind() == "call" && {
+                let function = node.child_by_field_name("function");
+                let called = function.map(|function| text(function, source)).unwrap_or_default();
+                called.ends_with("skip") || called.ends_with("skipTest") || called.ends_with("xfail")
+            }
+    };
+    contains(statement, &leaves, FUNCTIONS)
+}
+
+fn lets_out(with: Node<'_>, source: &[u8]) -> bool {
+    let Some(clause) = named_children(with).into_iter().find(|node| node.kind() == "with_clause") else {
+        return false;
+    };
+    named_children(clause).into_iter().all(|item| {
+        let written = text(item, source);
+        let called = written.split('(').next().unwrap_or_default();
+        TRANSPARENT.contains(&called.rsplit('.').next().unwrap_or_default())
+            || called.ends_with("patch.object")
+            || called.ends_with("patch.dict")
+    })
+}
+
+/// One side of `==`, or of any comparison that is joined by `and`.
+fn compared(expression: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+    match expression.kind() {
+        "parenthesized_expression" => compared(expression.named_child(0)?, source),
+        "boolean_operator" => {
+            let operator = expression.child_by_field_name("operator")?;
+            let (left, right) =
+                (expression.child_by_field_name("left")?, expression.child_by_field_name("right")?);
+            // The right side of an `and` is reached whenever the left one holds.
+            (operator.kind() == "and").then(|| compared(right, source).or_else(|| compared(left, source)))?
+        }
+        "comparison_operator" => {
+            let sides = named_children(expression);
+            let mut cursor = expression.walk();
+            let operators = expression.children_by_field_name("operators", &mut cursor);
+            let operators: Vec<&str> = operators.map(|operator| operator.kind()).collect();
+            let [left, right] = sides.as_slice() else { return None };
+            (operators == ["=="]).then(|| literal::change_one_side(*left, *right, source))?
+        }
+        _ => None,
+    }
+}
+
+fn equality(call: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+    let function = call.child_by_field_name("function").filter(|_| call.kind() == "call")?;
+    let arguments = named_children(call.child_by_field_name("arguments")?);
+    let [left, right, ..] = arguments.as_slice() else { return None };
+    EQUALITIES.contains(&&*text(function, source)).then(|| literal::change_one_side(*left, *right, source))?
+}
