@@ -6,6 +6,8 @@ mod call;
 mod expected;
 mod title;
 
+use std::collections::BTreeMap;
+
 use tree_sitter::Node;
 
 use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
@@ -26,7 +28,7 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
-    let mut broken_bodies = Vec::new();
+    let mut broken_bodies: BTreeMap<usize, Pair> = BTreeMap::new();
     let mut plans = Vec::new();
     for test in found(root, source) {
         let pair = numbers.pair();
@@ -34,14 +36,14 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
         match test.function {
             Err(obstacle) => plan.give_up(obstacle),
             // Two tests may share a function: what breaks one breaks the other.
-            Ok(function) => match broken_bodies.iter().find(|(id, _)| *id == function.id()) {
-                Some((_, Pair { left, right })) => {
+            Ok(function) => match broken_bodies.get(&function.id()) {
+                Some(Pair { left, right }) => {
                     plan.change = TestChange::Fails { left: *left, right: *right };
                 }
                 None => match body::failing_end(function, source, &error(pair)) {
                     Some(edits) => {
                         plan.edits = edits;
-                        broken_bodies.push((function.id(), pair));
+                        broken_bodies.insert(function.id(), pair);
                     }
                     None => plan.give_up(Obstacle::AlwaysLeaves),
                 },

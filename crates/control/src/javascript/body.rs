@@ -13,7 +13,7 @@ enum Leave {
 }
 
 /// Names by which a test is given the function that ends it.
-const ENDS: &[&str] = &["done", "cb", "callback", "next", "end"];
+pub(super) const ENDS: &[&str] = &["done", "cb", "callback", "next", "end"];
 
 /// Lets the function throw the error at the last place that is reached, or end the test with it.
 pub(super) fn failing_end(function: Node<'_>, source: &[u8], error: &str) -> Option<Vec<Edit>> {

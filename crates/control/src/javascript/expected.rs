@@ -68,9 +68,34 @@ fn assertion(node: Node<'_>, source: &[u8], value: Value) -> Option<ChangedLiter
         let [left, right, ..] = arguments.as_slice() else { return None };
         return compares.then(|| literal::change_one_side(*left, *right, source))?;
     }
+    if method == "expect" {
+        return answered(node, source, value);
+    }
     let [expected] = arguments.as_slice() else { return None };
     let fits = MATCHERS.contains(&&*method) && is_expectation(object, source, value);
     fits.then(|| literal::change(*expected, source))?
+}
+
+/// `request(app).get('/').expect(200, done)` of supertest: the status, where the end of the
+/// test waits for the answer.
+fn answered(call: Node<'_>, source: &[u8], value: Value) -> Option<ChangedLiteral> {
+    let arguments = named_children(call.child_by_field_name("arguments")?);
+    let waits = value == Value::Returned
+        || arguments.last().is_some_and(|last| body::ENDS.contains(&&*text(*last, source)));
+    let mut link = call;
+    while let Some(function) = link.child_by_field_name("function").filter(|_| waits) {
+        if function.kind() != "member_expression" {
+            return None;
+        }
+        let is_expectation = text(function.child_by_field_name("property")?, source) == "expect";
+        let given = named_children(link.child_by_field_name("arguments")?);
+        let status = given.first().filter(|first| is_expectation && first.kind() == "number");
+        if let Some(changed) = status.and_then(|status| literal::change(*status, source)) {
+            return Some(changed);
+        }
+        link = function.child_by_field_name("object")?;
+    }
+    None
 }
 
 /// `expect(x)` with nothing after it that could turn its sense.

@@ -26,7 +26,9 @@ pub(super) fn last_literal(body: Node<'_>, source: &[u8]) -> Option<ChangedLiter
     for statement in named_children(body) {
         let changed = match statement.kind() {
             "assert_statement" => compared(statement.named_child(0)?, source),
-            "expression_statement" => statement.named_child(0).and_then(|call| equality(call, source)),
+            "expression_statement" | "return_statement" => {
+                statement.named_child(0).and_then(|call| equality(call, source))
+            }
             "with_statement" if lets_out(statement, source) => {
                 statement.child_by_field_name("body").and_then(|body| last_literal(body, source))
             }

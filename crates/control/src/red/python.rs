@@ -75,6 +75,10 @@ fn heading(line: &str) -> Option<Failure> {
 }
 
 pub(super) fn sureness(test: &BrokenTest, failures: &[Failure]) -> Sureness {
+    if is_inherited(test) {
+        let same = failures.iter().filter(|failure| has_method(&failure.name, test));
+        return add_up(same.map(|_| Sureness::ByNameOnly(1)));
+    }
     let name = name_of(test);
     add_up(failures.iter().map(|failure| match &failure.place {
         Place::File(file) if failure.name == name && same_file(file, &test.file) => Sureness::Yes,
@@ -82,6 +86,16 @@ pub(super) fn sureness(test: &BrokenTest, failures: &[Failure]) -> Sureness {
         Place::Unknown if failure.name == name => Sureness::ByNameOnly(1),
         Place::File(_) | Place::Module(_) | Place::Unknown => Sureness::No,
     }))
+}
+
+/// Whether it runs only as the test of another class, perhaps in another file.
+fn is_inherited(test: &BrokenTest) -> bool {
+    test.name.iter().any(|part| !part.is_known())
+}
+
+fn has_method(printed: &str, test: &BrokenTest) -> bool {
+    let method = printed.rsplit_once('.').map(|(_, method)| method);
+    test.name.last().is_some_and(|name| method.is_some_and(|method| name.matches(method)))
 }
 
 fn name_of(test: &BrokenTest) -> String {
@@ -103,5 +117,8 @@ fn is_dotted(full: &str, test: &BrokenTest, name: &str) -> bool {
 pub(super) fn in_case(test: &BrokenTest, case: &FailedCase) -> Sureness {
     let own = case.name.split('[').next().unwrap_or_default().trim();
     let full = format!("{}.{own}", case.class);
+    if is_inherited(test) {
+        return if has_method(&full, test) { Sureness::ByNameOnly(1) } else { Sureness::No };
+    }
     if is_dotted(&full, test, &name_of(test)) { Sureness::Yes } else { Sureness::No }
 }

@@ -1,0 +1,196 @@
+//! The broken text itself.
+
+use windlass_control::{
+    Breakage, Language, Numbers, Obstacle, SourceFile, TestChange, break_chosen, break_tests, change_literals,
+};
+
+use crate::project::Project;
+
+const SAMPLES: &[&str] = &["python", "node", "jest", "vitest", "mocha", "rust", "go"];
+
+fn file<'s>(path: &'s str, text: &'s str) -> SourceFile<'s> {
+    SourceFile {
+        path,
+        language: Language::of(path.as_bytes()).expect("a known language"),
+        text: text.as_bytes(),
+    }
+}
+
+fn broken(path: &str, text: &str) -> String {
+    let broken = break_tests(&file(path, text), &mut Numbers::from_seed(1)).expect("a small file");
+    String::from_utf8(broken.text).expect("of a text")
+}
+
+fn changed(path: &str, text: &str) -> String {
+    let broken = change_literals(&file(path, text), &mut Numbers::from_seed(1)).expect("a small file");
+    String::from_utf8(broken.text).expect("of a text")
+}
+
+#[test]
+fn the_same_seed_gives_the_same_text_and_another_seed_another() {
+    for sample in SAMPLES {
+        for (path, text) in Project::sample_files(sample) {
+            let Some(language) = Language::of(path.as_bytes()) else { continue };
+            let file = SourceFile { path: &path, language, text: text.as_bytes() };
+            let with = |seed| break_tests(&file, &mut Numbers::from_seed(seed)).expect("a small file");
+            assert_eq!(with(7), with(7), "{path}");
+            let has_tests = with(7).tests.iter().any(|test| test.is_changed());
+            assert_eq!(with(7) != with(8), has_tests, "{path}");
+        }
+    }
+}
+
+#[test]
+fn nothing_names_who_broke_it() {
+    for sample in SAMPLES {
+        for (path, text) in
+            Project::sample_files(sample).iter().filter(|(path, _)| Language::of(path.as_bytes()).is_some())
+        {
+            let text = broken(path, text).to_lowercase();
+            assert!(!text.contains("windlass") && !text.contains("control"), "{path}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_chosen_is_byte_for_byte_the_same() {
+    for sample in SAMPLES {
+        for (path, text) in Project::sample_files(sample) {
+            let Some(language) = Language::of(path.as_bytes()) else { continue };
+            let file = SourceFile { path: &path, language, text: text.as_bytes() };
+            for breakage in [Breakage::FailingStatement, Breakage::ChangedLiteral] {
+                let none = break_chosen(breakage, &file, &mut Numbers::from_seed(1), &|_| false);
+                assert_eq!(none.expect("a small file").text, text.as_bytes(), "{path}");
+                one_at_a_time(breakage, &file);
+            }
+        }
+    }
+}
+
+/// Outside the test that is broken every byte is as it was.
+fn one_at_a_time(breakage: Breakage, file: &SourceFile<'_>) {
+    let all = break_chosen(breakage, file, &mut Numbers::from_seed(1), &|_| true).expect("a small file");
+    for chosen in all.tests.iter().filter(|test| test.is_changed()) {
+        let one = break_chosen(breakage, file, &mut Numbers::from_seed(1), &|test| test == chosen);
+        let one = one.expect("a small file");
+        assert_ne!(one.text, file.text, "{chosen}");
+        let same = one.text.iter().zip(file.text).take_while(|(a, b)| a == b).count();
+        let before = file.text[..same].iter().filter(|byte| **byte == b'\n').count();
+        let end = one.text.iter().rev().zip(file.text.iter().rev()).take_while(|(a, b)| a == b).count();
+        let from_end = file.text[file.text.len() - end.min(file.text.len() - same)..].len();
+        assert!(same + from_end <= file.text.len());
+        let begins = chosen.line <= before + 1 || chosen.to_string().contains("by a function");
+        assert!(begins, "{chosen} begins below what was changed");
+        let others = one.tests.iter().filter(|test| *test != chosen && test.is_changed());
+        assert_eq!(others.count(), 0, "{chosen}");
+    }
+}
+
+#[test]
+fn a_value_is_computed_before_the_test_fails() {
+    let python = broken("a.py", "def test_x():\n    return f()\n");
+    let lines: Vec<&str> = python.lines().collect();
+    assert_eq!((lines[1], lines[3]), ("    outcome = f()", "    return outcome"));
+    assert!(lines[2].starts_with("    assert "), "{python}");
+    let script = broken("a.js", "test('x', () => f());\n");
+    assert!(script.starts_with("test('x', () => Promise.resolve(f()).then(() => { throw new "), "{script}");
+    let script = broken("a.js", "test('x', () => { return f(); });\n");
+    assert!(script.contains("return Promise.resolve(f()).then(() => { throw new "), "{script}");
+    let rust = broken("a.rs", "#[test]\nfn x() -> R { f() }\n");
+    assert!(rust.contains("let outcome = f();") && rust.contains("outcome }"), "{rust}");
+}
+
+#[test]
+fn a_test_that_must_panic_returns_before_it_can() {
+    let text = "#[test]\n#[should_panic]\nfn x() { f(); }\n";
+    let broken = break_tests(&file("a.rs", text), &mut Numbers::from_seed(1)).expect("a small file");
+    assert!(matches!(broken.tests[0].change, TestChange::ReturnsEarly { .. }));
+    assert!(String::from_utf8_lossy(&broken.text).contains("{ return; }  f(); }"), "{broken:?}");
+}
+
+#[test]
+fn what_cannot_be_broken_is_named_with_its_reason() {
+    for (path, text, obstacle) in [
+        ("a.py", "def test_x():\n    raise E\n", Obstacle::AlwaysLeaves),
+        ("a.py", "def test_x():\n    while True:\n        pass\n    x(\n", Obstacle::Syntax),
+        ("a.py", "pytestmark = pytest.mark.skip('x')\ndef test_x():\n    pass\n", Obstacle::Skipped),
+        ("a.py", "@skip('x')\nclass TestX:\n    def test_x(self):\n        pass\n", Obstacle::Skipped),
+        ("a.py", "@expectedFailure\ndef test_x():\n    pass\n", Obstacle::ExpectedToFail),
+        ("a.js", "test('x', () => { throw e; });", Obstacle::AlwaysLeaves),
+        ("a.js", "test('x', imported);", Obstacle::BodyElsewhere),
+        ("a.js", "it('x');", Obstacle::Skipped),
+        ("a.js", "describe.skip('y', () => { it('x', () => {}); });", Obstacle::Skipped),
+        ("a.ts", "test.failing('x', (): void => {});", Obstacle::ExpectedToFail),
+        ("a.rs", "#[test]\n#[ignore]\nfn x() {}", Obstacle::Skipped),
+        ("a.rs", "#[test]\nfn x() { panic!() }", Obstacle::AlwaysLeaves),
+        ("a.rs", "proptest! { #[test] fn x(a in 0..3) { f(a) } }", Obstacle::UnknownForm),
+        ("a_test.go", "package a\nfunc TestX(t *testing.T) { t.Skip() }", Obstacle::AlwaysLeaves),
+        ("a_test.go", "package a\nfunc FuzzX(f *testing.F) {}", Obstacle::UnknownForm),
+    ] {
+        let broken = break_tests(&file(path, text), &mut Numbers::from_seed(1)).expect("a small file");
+        let changes: Vec<TestChange> = broken.tests.into_iter().map(|test| test.change).collect();
+        assert_eq!(changes, [TestChange::Unchanged(obstacle)], "{text}");
+        assert_eq!(broken.text, text.as_bytes());
+    }
+}
+
+#[test]
+fn a_literal_becomes_another_of_its_type() {
+    for (path, honest, other) in [
+        ("a.py", "assert f() == 3", "assert f() == 2"),
+        ("a.py", "assert 0 == f()", "assert 1 == f()"),
+        ("a.py", "assert f() == -1.5", "assert f() == -2.5"),
+        ("a.py", "assert f() == 'ab9'", "assert f() == 'ab0'"),
+        ("a.py", "assert f() == ''", "assert f() == 'x'"),
+        ("a.py", "assert f() == b'a\\n'", "assert f() == b'b\\n'"),
+        ("a.py", "assert f() == {'a': (1, None)}", "assert f() == {'a': (0, None)}"),
+        ("a.py", "self.assertEqual(f(), True)", "self.assertEqual(f(), False)"),
+        ("a.js", "expect(f()).to.deep.equal([1, 'a'])", "expect(f()).to.deep.equal([1, 'b'])"),
+        ("a.js", "assert.deepEqual(f(), { a: true })", "assert.deepEqual(f(), { a: false })"),
+        ("a.rs", "assert_eq!(f(), 255u8);", "assert_eq!(f(), 254u8);"),
+        ("a.rs", "assert_eq!(f(), &[b\"ab\", b\"cd\"]);", "assert_eq!(f(), &[b\"ab\", b\"ce\"]);"),
+        ("a.rs", "assert_eq!(Ok('z'), f());", "assert_eq!(Ok('a'), f());"),
+        ("a_test.go", "if f() != 0 { t.Fatal() }", "if f() != 1 { t.Fatal() }"),
+        ("a_test.go", "require.Equal(t, \"a\", f())", "require.Equal(t, \"b\", f())"),
+    ] {
+        assert_eq!(changed(path, &in_a_test(path, honest)), in_a_test(path, other));
+    }
+}
+
+#[test]
+fn a_literal_that_proves_nothing_is_left_alone() {
+    for (path, text) in [
+        ("a.py", "assert f() != 3"),
+        ("a.py", "assert f() == 3 or g()"),
+        ("a.py", "assert f() == approx(3)"),
+        ("a.py", "assert f() == f'{x}'"),
+        ("a.py", "assert 3 == 3"),
+        ("a.py", "if g(): assert f() == 3"),
+        ("a.py", "for x in g(): assert x == 3"),
+        ("a.py", "with raises(E): assert f() == 3"),
+        ("a.py", "if g(): return\n    assert f() == 3"),
+        ("a.py", "def g(): assert f() == 3"),
+        ("a.js", "expect(f()).not.toBe(3)"),
+        ("a.js", "expect(f()).resolves.toBe(3)"),
+        ("a.js", "expect(f()).toEqual(expect.any(Number))"),
+        ("a.js", "x.map(() => { expect(f()).toBe(3) })"),
+        ("a.rs", "let Some(x) = g() else { return }; assert_eq!(f(), 3);"),
+        ("a.rs", "if g() { assert_eq!(f(), 3); }"),
+        ("a_test.go", "if f() != 3 { g() }"),
+        ("a_test.go", "want := 3; if f(want) != want { t.Fatal() }"),
+    ] {
+        let text = in_a_test(path, text);
+        assert_eq!(changed(path, &text), text);
+    }
+}
+
+fn in_a_test(path: &str, statement: &str) -> String {
+    match Language::of(path.as_bytes()).expect("a known language") {
+        Language::Python => format!("class TestX:\n  def test_x(self):\n    {statement}\n"),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            format!("test('x', () => {{ {statement} }});\n")
+        }
+        Language::Rust => format!("#[test]\nfn x() {{ {statement} }}\n"),
+        Language::Go => format!("package a\nfunc TestX(t *testing.T) {{ {statement} }}\n"),
+    }
+}

@@ -1,0 +1,3 @@
+package root
+
+func Area(width, height int) int { return width * height }
