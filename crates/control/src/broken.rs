@@ -15,7 +15,7 @@ pub struct SourceFile<'s> {
 
 /// A file with its tests broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenFile {
     pub text: Vec<u8>,
     /// Every test that was found, in the order of the file.
     pub tests: Vec<BrokenTest>,

@@ -33,7 +33,7 @@ mod red;
 mod rust;
 mod syntax;
 
-pub use broken::{Broken, BrokenTest, Obstacle, SourceFile, TestChange, TitlePart, Unparsed};
+pub use broken::{BrokenFile, BrokenTest, Obstacle, SourceFile, TestChange, TitlePart, Unparsed};
 pub use language::Language;
 pub use numbers::Numbers;
 pub use red::{FailedCase, RunEvidence, is_red, not_red};
@@ -50,13 +50,13 @@ pub enum Breakage {
 }
 
 /// Gives every test of the file a failing statement at the end of its body.
-pub fn break_tests(file: &SourceFile<'_>, numbers: &mut Numbers) -> Result<Broken, Unparsed> {
+pub fn break_tests(file: &SourceFile<'_>, numbers: &mut Numbers) -> Result<BrokenFile, Unparsed> {
     break_chosen(Breakage::FailingStatement, file, numbers, &|_| true)
 }
 
 /// Changes the literal that an assertion expects, in every test that has one which is
 /// surely reached.
-pub fn change_literals(file: &SourceFile<'_>, numbers: &mut Numbers) -> Result<Broken, Unparsed> {
+pub fn change_literals(file: &SourceFile<'_>, numbers: &mut Numbers) -> Result<BrokenFile, Unparsed> {
     break_chosen(Breakage::ChangedLiteral, file, numbers, &|_| true)
 }
 
@@ -68,7 +68,7 @@ pub fn break_chosen(
     file: &SourceFile<'_>,
     numbers: &mut Numbers,
     choose: &dyn Fn(&BrokenTest) -> bool,
-) -> Result<Broken, Unparsed> {
+) -> Result<BrokenFile, Unparsed> {
     let tree = parse(file.language, file.text)?;
     let root = tree.root_node();
     let plan = match (breakage, file.language) {
@@ -97,7 +97,7 @@ pub fn break_chosen(
 
 /// The text with all plans carried out. One that would leave a text which does not parse
 /// is left out, and its test is reported.
-fn apply(file: &SourceFile<'_>, mut plans: Vec<Plan>, had_error: bool) -> Result<Broken, Unparsed> {
+fn apply(file: &SourceFile<'_>, mut plans: Vec<Plan>, had_error: bool) -> Result<BrokenFile, Unparsed> {
     let mut text = Edits::of(&plans).apply(file.text);
     if !had_error && parse(file.language, &text)?.root_node().has_error() {
         for plan in plans.iter_mut().filter(|plan| !plan.edits.is_empty()) {
@@ -109,5 +109,5 @@ fn apply(file: &SourceFile<'_>, mut plans: Vec<Plan>, had_error: bool) -> Result
         text = Edits::of(&plans).apply(file.text);
     }
     let tests = plans.iter().map(|plan| plan.as_test(file)).collect();
-    Ok(Broken { text, tests })
+    Ok(BrokenFile { text, tests })
 }

@@ -1,6 +1,6 @@
 //! Any bytes at all: cut off, not UTF-8, huge, deep.
 
-use windlass_control::{Broken, Language, Numbers, SourceFile, Unparsed, break_tests, change_literals};
+use windlass_control::{BrokenFile, Language, Numbers, SourceFile, Unparsed, break_tests, change_literals};
 
 use crate::project::Project;
 
@@ -13,7 +13,7 @@ const LANGUAGES: &[(Language, &str)] = &[
     (Language::Go, "go"),
 ];
 
-fn both(language: Language, text: &[u8]) -> [Result<Broken, Unparsed>; 2] {
+fn both(language: Language, text: &[u8]) -> [Result<BrokenFile, Unparsed>; 2] {
     let file = SourceFile { path: "a", language, text };
     [break_tests(&file, &mut Numbers::from_seed(1)), change_literals(&file, &mut Numbers::from_seed(1))]
 }
