@@ -38,6 +38,22 @@ func TestParallel(t *testing.T) {
 	}
 }
 
+func TestPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	panic(Area(1, 1))
+}
+
+func TestEarlyWayOut(t *testing.T) {
+	if Area(1, 1) == 1 {
+		return
+	}
+	t.Log("never here")
+}
+
 func TestSkips(t *testing.T) { t.Skip("not here") }
 
 func TestMain(m *testing.M) { os.Exit(m.Run()) }
