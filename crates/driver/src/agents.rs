@@ -10,7 +10,7 @@ use windlass_core::id::{LoopName, Nonce};
 use windlass_core::input::AttemptResult;
 use windlass_core::live::Live;
 use windlass_core::policy::{AgentPolicy, Policy, Role};
-use windlass_process::Spawner;
+use windlass_process::{Inspection, Spawner};
 
 use crate::clock;
 use crate::confine::{Confine, PrivateDirs, ProgramAccess, prove};
@@ -139,7 +139,7 @@ pub fn probe(probe: &Probe<'_>, live: &(dyn Fn(Live) + Sync)) -> Result<AttemptR
                 surroundings,
                 &ProgramAccess { variables: &named, network: &agent.network, private: &private },
             ),
-            confinement: &confine.confinement(&agent.network, &private),
+            confinement: &confine.confinement(&agent.network, &private, Inspection::Refused),
             resources: confine.resources,
             spawner: &spawner,
             redactor: &surroundings.redactor(policy),

@@ -12,8 +12,8 @@ use windlass_core::policy::{
     WantedLevel,
 };
 use windlass_process::{
-    Confinement, Image, Reach, SandboxProof, Spawner, ThrowawayTree, missed_level, proxy_environment, remedy,
-    remove_tree,
+    Confinement, Image, Inspection, Reach, SandboxProof, Spawner, ThrowawayTree, missed_level,
+    proxy_environment, remedy, remove_tree,
 };
 
 use crate::engine::{self, NoEngine, UsableImage};
@@ -330,7 +330,12 @@ impl Confine {
         !matches!(self.level, SandboxLevel::Landlock | SandboxLevel::Container)
     }
 
-    pub fn confinement(&self, network: &NetworkPolicy, private: &PrivateDirs) -> Confinement {
+    pub fn confinement(
+        &self,
+        network: &NetworkPolicy,
+        private: &PrivateDirs,
+        inspection: Inspection,
+    ) -> Confinement {
         if !self.is_on() {
             return Confinement::none_with(private.tree.clone());
         }
@@ -355,6 +360,7 @@ impl Confine {
             level: self.level,
             reach,
             network: network.clone(),
+            inspection,
             tree: private.tree.clone(),
             image: self.image.clone(),
         }

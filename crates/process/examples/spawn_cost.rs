@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use windlass_core::policy::{NetworkPolicy, SandboxLevel};
 use windlass_process::{
-    Confinement, Program, ProgramExit, ProgramLimits, Reach, Spawner, ThrowawayTree, WARDEN_ARG,
+    Confinement, Inspection, Program, ProgramExit, ProgramLimits, Reach, Spawner, ThrowawayTree, WARDEN_ARG,
     clear_attempt, remedy, warden_main,
 };
 
@@ -51,6 +51,7 @@ fn spawn(rounds: usize) -> Outcome<()> {
         level,
         reach: reach.clone(),
         network: NetworkPolicy::default(),
+        inspection: Inspection::Allowed,
         tree: None,
         image: None,
     };
@@ -92,6 +93,7 @@ fn work(rounds: usize, dir: &Path) -> Outcome<()> {
         level: SandboxLevel::Namespaces,
         reach,
         network: NetworkPolicy::default(),
+        inspection: Inspection::Allowed,
         tree,
         image: None,
     };

@@ -29,6 +29,7 @@ mod container;
 mod finished;
 mod procfs;
 mod program;
+mod ptrace;
 mod record;
 mod recover;
 mod resources;
@@ -51,6 +52,8 @@ pub use record::{ATTEMPT_VARIABLE, clear_attempt, last_activity};
 pub use recover::{EndedAttempt, LeftoverEnd, Leftovers, LeftoversError, end_leftovers};
 pub use resources::Trip;
 pub use running::{Canceller, RunningProgram};
-pub use sandbox::{Attempted, Confinement, Reach, SandboxProof, missed_level, proxy_environment, remedy};
+pub use sandbox::{
+    Attempted, Confinement, Inspection, Reach, SandboxProof, missed_level, proxy_environment, remedy,
+};
 pub use spawner::{Capabilities, Spawner, StartError};
 pub use warden::{WARDEN_ARG, warden_main};

@@ -26,12 +26,23 @@ use windlass_core::policy::{NetworkKind, NetworkPolicy, SandboxLevel};
 use crate::container::Image;
 use crate::program::ThrowawayTree;
 use crate::sys;
-pub use attack::act as act_as_attacker;
+pub use attack::{act as act_as_attacker, act_as_neighbour};
 pub use network::{hand_out_listener, handover, proxy_environment, take_listener};
 pub use proof::{Attempted, SandboxProof};
 pub use reach::Reach;
 pub use remedy::{missed_level, remedy};
 pub use weaken::{SandboxDefence, Weakened};
+
+/// Whether the processes of a program may trace one another, read and write one another's memory, and take one
+/// another's descriptors, as far as the kernel lets processes of one user do so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Inspection {
+    /// For whoever may need a debugger, and whose word decides nothing.
+    Allowed,
+    /// Where one process judges another: a check and what it tests, a reviewer and what it runs. Needs
+    /// [`SandboxLevel::Landlock`] or [`SandboxLevel::Namespaces`]; elsewhere it is as if it were allowed.
+    Refused,
+}
 
 /// What a program may reach. Every spawn names one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +51,7 @@ pub struct Confinement {
     pub reach: Reach,
     /// At level landlock, the whole network or none.
     pub network: NetworkPolicy,
+    pub inspection: Inspection,
     /// Needs namespaces of ours, so [`SandboxLevel::Landlock`] and [`SandboxLevel::Container`] cannot have one.
     pub tree: Option<ThrowawayTree>,
     /// What [`SandboxLevel::Container`] runs a program in; nothing else has one.
@@ -52,6 +64,7 @@ impl Confinement {
             level: SandboxLevel::None,
             reach: Reach::default(),
             network: NetworkPolicy::default(),
+            inspection: Inspection::Allowed,
             tree: None,
             image: None,
         }
@@ -66,6 +79,7 @@ impl Confinement {
 /// A confinement that was found possible as far as that can be told beforehand.
 pub struct Enclosure {
     network: NetworkPolicy,
+    inspection: Inspection,
     resolved: reach::ResolvedReach,
     filters: Option<seccomp::SyscallFilter>,
     rules: Option<landlock::LandlockRules>,
@@ -95,24 +109,33 @@ impl Enclosure {
             true => confinement.network.clone(),
             false => NetworkPolicy::default(),
         };
+        let inspection = match weakened.keeps(SandboxDefence::Inspection) {
+            true => confinement.inspection,
+            false => Inspection::Allowed,
+        };
         let level = confinement.level;
         let filters = match weakened.keeps(SandboxDefence::Seccomp) {
-            true => Some(seccomp::SyscallFilter::new(level, network.meant())?),
+            true => Some(seccomp::SyscallFilter::new(level, network.meant(), inspection)?),
             false => None,
         };
         let rules = match weakened.keeps(SandboxDefence::Landlock) && weakened.keeps(SandboxDefence::Files) {
             true if level == SandboxLevel::Landlock => {
                 Some(landlock::LandlockRules::alone(&resolved, network.meant())?)
             }
-            true => Some(landlock::LandlockRules::inside_root(&resolved, network.meant())),
+            true => Some(landlock::LandlockRules::inside_root(&resolved, network.meant(), inspection)),
             false => None,
         };
-        Ok(Some(Enclosure { network, resolved, filters, rules, weakened: weakened.clone() }))
+        Ok(Some(Enclosure { network, inspection, resolved, filters, rules, weakened: weakened.clone() }))
     }
 
     /// What the program may reach through a proxy, if that is its network.
     pub fn hosts(&self) -> Option<&[String]> {
         network::hosts(&self.network)
+    }
+
+    /// Whether whoever stands over the program must keep its processes closed to one another.
+    pub fn inspection(&self) -> Inspection {
+        self.inspection
     }
 
     /// What the leader of [`SandboxLevel::Namespaces`] unshares, beside the user and the PID namespace.
@@ -128,7 +151,8 @@ impl Enclosure {
         rustix::system::sethostname(b"windlass")
             .map_err(|error| format!("cannot set a host name: {error}"))?;
         network::arrange(self.network.meant())?;
-        root::Root { resolved: &self.resolved, base, own_processes }.build_and_enter()
+        let inspection = self.inspection;
+        root::Root { resolved: &self.resolved, base, own_processes, inspection }.build_and_enter()
     }
 
     /// What can be done of [`Enclosure::close`] before the program is told to go. After [`Enclosure::enter_root`].

@@ -12,6 +12,7 @@ mod overlay;
 mod pulse;
 mod report;
 mod terminate;
+mod tracer;
 mod watch;
 
 use std::ffi::OsString;
@@ -43,6 +44,7 @@ pub const WARDEN_ARG: &str = "__warden";
 
 const PROBE_ARG: &str = "probe";
 const ATTACK_ARG: &str = "attack";
+const NEIGHBOUR_ARG: &str = "neighbour";
 
 /// Descriptors of a leader, behind the program's own three.
 const REPORT: RawFd = 3;
@@ -79,9 +81,19 @@ pub(crate) fn attack_arguments() -> Vec<OsString> {
     probe_arguments(Some(ATTACK_ARG))
 }
 
+/// The arguments that make this binary a program beside it, which it tries to look into.
+pub(crate) fn neighbour_arguments() -> Vec<OsString> {
+    probe_arguments(Some(NEIGHBOUR_ARG))
+}
+
 fn act_as_probe(writes: Option<OsString>) -> ExitCode {
-    if writes.as_ref().is_some_and(|word| word == ATTACK_ARG) {
-        return match crate::sandbox::act_as_attacker() {
+    let part = match writes.as_ref().and_then(|word| word.to_str()) {
+        Some(ATTACK_ARG) => Some(crate::sandbox::act_as_attacker()),
+        Some(NEIGHBOUR_ARG) => Some(crate::sandbox::act_as_neighbour()),
+        Some(_) | None => None,
+    };
+    if let Some(played) = part {
+        return match played {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("cannot test a confinement: {error}");

@@ -28,7 +28,7 @@ fn asked(
     network: NetworkPolicy,
     private: &PrivateDirs,
 ) -> Result<Vec<String>, ContainerError> {
-    let confinement = confine.confinement(&network, private);
+    let confinement = confine.confinement(&network, private, Inspection::Refused);
     let program = Program {
         argv: vec!["sh".into()],
         cwd: "/state/space".into(),

@@ -16,7 +16,7 @@ use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::{Millis, Timestamp};
 use windlass_core::usage::Usage;
 use windlass_core::view::AttemptView;
-use windlass_process::Capture;
+use windlass_process::{Capture, Inspection};
 use windlass_store::VaultDir;
 use windlass_workspace::{CommitText, ReadFiles, SnapshotRequest};
 
@@ -133,7 +133,8 @@ fn run(
         &resources.surroundings,
         &ProgramAccess { variables: &named, network: &policy.network, private: &private },
     );
-    let confinement = resources.safeguards.confine.confinement(&policy.network, &private);
+    let confinement =
+        resources.safeguards.confine.confinement(&policy.network, &private, inspection(attempt.role));
     let call = TurnRequest {
         role: attempt.role,
         nonce: attempt.nonce,
@@ -166,6 +167,14 @@ fn run(
         live: &|live| drop(resources.live.try_send(live)),
     };
     Ok(agent.call(&call, &mut |canceller| resources.started(canceller)))
+}
+
+/// What a reviewer runs must not become the reviewer. An author may need a debugger, and proves nothing by its word.
+fn inspection(role: Role) -> Inspection {
+    match role {
+        Role::Reviewer => Inspection::Refused,
+        Role::Author | Role::Finisher => Inspection::Allowed,
+    }
 }
 
 /// A reviewer reads the workspace; everyone else may change it.

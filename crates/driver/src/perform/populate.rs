@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen, WorkspacePolicy};
 use windlass_gate::GateRun;
+use windlass_process::Inspection;
 
 use super::{EffectRequest, EffectResources, WorkspaceState, fault, file_fault, inject};
 use crate::confine::{PrivateDirs, ProgramAccess};
@@ -135,7 +136,7 @@ fn set_up(
             &resources.surroundings,
             &ProgramAccess { variables: &[], network, private: &private },
         ),
-        confinement: &resources.safeguards.confine.confinement(network, &private),
+        confinement: &resources.safeguards.confine.confinement(network, &private, Inspection::Refused),
         resources: resources.safeguards.confine.resources,
         attempts: &attempts,
         name: "setup",

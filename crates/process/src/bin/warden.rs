@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use windlass_core::policy::{NetworkKind, NetworkPolicy, ResourcePolicy, SandboxLevel};
 use windlass_process::{
-    Confinement, Containment, Program, ProgramLimits, Reach, Spawner, ThrowawayTree, WARDEN_ARG, remedy,
-    warden_main,
+    Confinement, Containment, Inspection, Program, ProgramLimits, Reach, Spawner, ThrowawayTree, WARDEN_ARG,
+    remedy, warden_main,
 };
 
 fn main() -> ExitCode {
@@ -118,7 +118,11 @@ fn confinement(settings: &BTreeMap<String, String>, tree: Option<ThrowawayTree>)
         _ => return None,
     };
     let network = NetworkPolicy { kind, allow: Vec::new() };
-    Some(Confinement { level, reach, network, tree, image: None })
+    let inspection = match settings.get("inspection").map(String::as_str) {
+        Some("allowed") => Inspection::Allowed,
+        Some(_) | None => Inspection::Refused,
+    };
+    Some(Confinement { level, reach, network, inspection, tree, image: None })
 }
 
 fn level(name: &str) -> Option<SandboxLevel> {

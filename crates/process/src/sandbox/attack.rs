@@ -1,5 +1,7 @@
 //! What a program would do that wants out, really tried: the inner half of [`SandboxProof`](crate::SandboxProof).
 
+mod neighbour;
+
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,10 +15,12 @@ use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, moun
 use rustix::process::{Pid, Signal, WaitOptions, geteuid, kill_process, setsid, waitpid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
+use windlass_core::policy::SandboxLevel;
 
 use crate::procfs::ProcessId;
 use crate::program::os_path;
 use crate::sys;
+pub use neighbour::act_as_neighbour;
 
 /// How long a daemon may take to come up, and how long it stays if nobody ends it.
 const DAEMON_PATIENCE: Duration = Duration::from_secs(10);
@@ -44,12 +48,17 @@ pub enum Escape {
     Signal,
     UserNamespace,
     Mount,
+    TraceNeighbour,
+    ReadMemory,
+    ChangeMemory,
+    TakeDescriptor,
     Daemon,
 }
 
 /// Where the attacks go. Planted by the prover, who looks at each afterwards.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Targets {
+    pub level: SandboxLevel,
     #[serde(with = "os_path")]
     pub work: PathBuf,
     /// Readable, with a file `open`, and a file and a directory that are hidden.
@@ -78,7 +87,7 @@ pub struct Tried {
 type EscapeResult = io::Result<String>;
 
 impl Escape {
-    pub const ALL: [Escape; 13] = [
+    const ALL: [Escape; 17] = [
         Escape::OwnWork,
         Escape::WriteBeside,
         Escape::WriteHome,
@@ -91,8 +100,34 @@ impl Escape {
         Escape::Signal,
         Escape::UserNamespace,
         Escape::Mount,
+        Escape::TraceNeighbour,
+        Escape::ReadMemory,
+        Escape::ChangeMemory,
+        Escape::TakeDescriptor,
         Escape::Daemon,
     ];
+
+    /// An engine does not keep the processes of a container from one another.
+    pub fn tried_at(level: SandboxLevel) -> impl Iterator<Item = Escape> {
+        Escape::ALL.into_iter().filter(move |escape| match escape {
+            Escape::TraceNeighbour | Escape::ReadMemory | Escape::ChangeMemory | Escape::TakeDescriptor => {
+                level != SandboxLevel::Container
+            }
+            Escape::OwnWork
+            | Escape::WriteBeside
+            | Escape::WriteHome
+            | Escape::ReadSecret
+            | Escape::ReadHidden
+            | Escape::ReadEnvironment
+            | Escape::ConnectTcp
+            | Escape::ConnectUnix
+            | Escape::ConnectAbstract
+            | Escape::Signal
+            | Escape::UserNamespace
+            | Escape::Mount
+            | Escape::Daemon => true,
+        })
+    }
 
     pub fn what(self) -> &'static str {
         match self {
@@ -108,6 +143,10 @@ impl Escape {
             Escape::Signal => "signal the supervisor",
             Escape::UserNamespace => "make a user namespace",
             Escape::Mount => "mount a file system",
+            Escape::TraceNeighbour => "trace a process beside it",
+            Escape::ReadMemory => "read the memory of a process beside it",
+            Escape::ChangeMemory => "change the memory of a process beside it",
+            Escape::TakeDescriptor => "take a descriptor of a process beside it",
             Escape::Daemon => "leave a daemon behind",
         }
     }
@@ -127,6 +166,10 @@ impl Escape {
             Escape::Signal => signal(targets.supervisor),
             Escape::UserNamespace => in_a_child(|| unshare(UnshareFlags::NEWUSER)),
             Escape::Mount => in_a_child(|| mount_something(&targets.work)),
+            Escape::TraceNeighbour => neighbour::trace(),
+            Escape::ReadMemory => neighbour::read_memory(),
+            Escape::ChangeMemory => neighbour::change_memory(),
+            Escape::TakeDescriptor => neighbour::take_descriptor(),
             Escape::Daemon => leave_daemon(&targets.work),
         }
     }
@@ -138,7 +181,7 @@ pub fn act() -> io::Result<()> {
     let mut text = Vec::new();
     io::stdin().read_to_end(&mut text)?;
     let targets: Targets = serde_json::from_slice(&text)?;
-    for attack in Escape::ALL {
+    for attack in Escape::tried_at(targets.level) {
         let outcome = attack.go(&targets);
         let went_through = outcome.is_ok();
         let (Ok(detail) | Err(detail)) = outcome.map_err(|error| error.to_string());

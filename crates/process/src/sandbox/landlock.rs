@@ -13,6 +13,7 @@ use ::landlock::{ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compat
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use windlass_core::policy::NetworkKind;
 
+use crate::sandbox::Inspection;
 use crate::sandbox::reach::{ReachEntry, ReachRule, ResolvedReach};
 use crate::sys;
 
@@ -85,7 +86,7 @@ impl LandlockRules {
     pub fn alone(resolved: &ResolvedReach, network: NetworkKind) -> Result<LandlockRules, String> {
         let device = |name| Granted { path: Path::new("/dev").join(name), grant: Grant::Use, is_dir: false };
         let mut grants: Vec<Granted> = ["null", "zero", "full", "random", "urandom"].map(device).into();
-        // Other processes' secrets in there are kept by the kernel's rule for tracing.
+        // What is of others in there is kept by the kernel's rule for tracing, and nothing in it may be written.
         for dir in ["/proc", "/sys/devices/system/cpu"] {
             grants.push(Granted { path: dir.into(), grant: Grant::Read, is_dir: true });
         }
@@ -104,8 +105,13 @@ impl LandlockRules {
     }
 
     /// For a program in a root of its own, where whatever is seen may be read.
-    pub fn inside_root(resolved: &ResolvedReach, network: NetworkKind) -> LandlockRules {
-        let own = ["/tmp", "/var/tmp", "/dev", "/proc"];
+    pub fn inside_root(
+        resolved: &ResolvedReach,
+        network: NetworkKind,
+        inspection: Inspection,
+    ) -> LandlockRules {
+        let proc = (inspection == Inspection::Allowed).then_some("/proc");
+        let own = ["/tmp", "/var/tmp", "/dev"].into_iter().chain(proc);
         let own = own.map(|dir| Granted { path: dir.into(), grant: Grant::Write, is_dir: true });
         let written =
             resolved.places.iter().filter(|place| matches!(place.rule, ReachRule::Write | ReachRule::Tree));

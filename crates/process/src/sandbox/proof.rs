@@ -19,7 +19,7 @@ use crate::procfs::ProcessId;
 use crate::program::{Program, ProgramLimits};
 use crate::record;
 use crate::sandbox::attack::{DAEMON_FILE, Escape, SECRET, Targets, Tried, socket_in};
-use crate::sandbox::{Confinement, Reach};
+use crate::sandbox::{Confinement, Inspection, Reach};
 use crate::spawner::Spawner;
 use crate::warden::attack_arguments;
 
@@ -72,7 +72,7 @@ impl Spawner {
     }
 
     fn prove_at(&self, level: SandboxLevel, image: Option<&Image>, place: &Path) -> io::Result<SandboxProof> {
-        let ground = Ground::lay(place)?;
+        let ground = Ground::lay(level, place)?;
         let mut program = self.attacker(level, &ground)?;
         if let Some(image) = image {
             housed(&mut program, image, place)?;
@@ -120,6 +120,7 @@ impl Spawner {
                 level,
                 reach,
                 network: NetworkPolicy { kind: NetworkKind::None, allow: Vec::new() },
+                inspection: Inspection::Refused,
                 tree: None,
                 image: None,
             },
@@ -182,7 +183,7 @@ struct Ground {
 }
 
 impl Ground {
-    fn lay(place: &Path) -> io::Result<Ground> {
+    fn lay(level: SandboxLevel, place: &Path) -> io::Result<Ground> {
         let made = |name: &str| std::fs::create_dir_all(place.join(name)).map(|()| place.join(name));
         made("attempt")?;
         made("scratch")?;
@@ -211,7 +212,8 @@ impl Ground {
         by_name.set_nonblocking(true)?;
         let tcp_port = tcp.local_addr()?.port();
         let work = made("work")?;
-        let targets = Targets { work, shared, beside, home, sockets, abstract_name, tcp_port, supervisor };
+        let targets =
+            Targets { level, work, shared, beside, home, sockets, abstract_name, tcp_port, supervisor };
         Ok(Ground { place: place.to_path_buf(), targets, tcp, unix, by_name })
     }
 
@@ -220,7 +222,7 @@ impl Ground {
         let text = std::fs::read_to_string(said)?;
         let tried: Vec<Tried> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         let mut attempts = Vec::new();
-        for attack in Escape::ALL {
+        for attack in Escape::tried_at(level) {
             let Some(tried) = tried.iter().find(|tried| tried.attack == attack) else {
                 return Ok(SandboxProof::refused(
                     level,
@@ -269,6 +271,10 @@ impl Ground {
             | Escape::Signal
             | Escape::UserNamespace
             | Escape::Mount
+            | Escape::TraceNeighbour
+            | Escape::ReadMemory
+            | Escape::ChangeMemory
+            | Escape::TakeDescriptor
             | Escape::Daemon => Ok(false),
         }
     }

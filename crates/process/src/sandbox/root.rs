@@ -17,6 +17,7 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, pivot_root};
 
+use crate::sandbox::Inspection;
 use crate::sandbox::reach::{ReachEntry, ReachRule, ResolvedReach};
 use crate::sys::{MountAttributes, MountExtent, set_mount_attributes};
 
@@ -47,6 +48,7 @@ pub struct Root<'a> {
     pub base: &'a Path,
     /// The builder is the init of a PID namespace.
     pub own_processes: bool,
+    pub inspection: Inspection,
 }
 
 /// One thing to put somewhere.
@@ -100,6 +102,9 @@ impl Root<'_> {
                 }
                 What::Proc => mount_proc(&mut root).map_err(|error| proc_refused(&error))?,
             }
+        }
+        if self.inspection == Inspection::Refused {
+            to_close.push("/proc".into());
         }
         self.make_links(&mut root)?;
         // What was cloned of it stays.

@@ -14,6 +14,8 @@ use seccompiler::{
 };
 use windlass_core::policy::{NetworkKind, SandboxLevel};
 
+use crate::sandbox::Inspection;
+
 /// One program for all of it: the kernel translates every filter anew for every program that is started.
 pub struct SyscallFilter(BpfProgram);
 
@@ -21,15 +23,23 @@ type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 impl SyscallFilter {
     /// `network` is what remains to be refused by this means: see the callers.
-    pub fn new(level: SandboxLevel, network: NetworkKind) -> Result<SyscallFilter, String> {
+    pub fn new(
+        level: SandboxLevel,
+        network: NetworkKind,
+        inspection: Inspection,
+    ) -> Result<SyscallFilter, String> {
         let build = || -> Result<BpfProgram, seccompiler::BackendError> {
             let arch = TargetArch::try_from(std::env::consts::ARCH)?;
             let refusal = SeccompAction::Errno(libc::EPERM as u32);
             // Kills on a foreign architecture, whose system calls have other numbers, unless one was refused before.
-            let rest: BpfProgram =
-                SeccompFilter::new(refused(level, network)?, SeccompAction::Allow, refusal, arch)?
-                    .try_into()?;
-            Ok([other_numbers(), absent(libc::SYS_clone3), always_refused(), rest].concat())
+            let rest: BpfProgram = SeccompFilter::new(
+                refused(level, network, inspection)?,
+                SeccompAction::Allow,
+                refusal,
+                arch,
+            )?
+            .try_into()?;
+            Ok([other_numbers(), absent(libc::SYS_clone3), always_refused(inspection), rest].concat())
         };
         build().map(SyscallFilter).map_err(|error| format!("cannot make a system call filter: {error}"))
     }
@@ -76,8 +86,9 @@ fn absent(number: i64) -> BpfProgram {
 
 /// One step each: a filter is walked through for every number there is when it is installed, at each start of a
 /// program.
-fn always_refused() -> BpfProgram {
-    let numbers: Vec<i64> = ALWAYS.iter().chain(OF_THIS_ARCH).copied().collect();
+fn always_refused(inspection: Inspection) -> BpfProgram {
+    let looks = if inspection == Inspection::Refused { INTO_OTHERS } else { &[] };
+    let numbers: Vec<i64> = ALWAYS.iter().chain(OF_THIS_ARCH).chain(looks).copied().collect();
     debug_assert!(numbers.len() < 256, "a jump reaches no further");
     let mut steps = vec![step(LOAD, 0, 0, NUMBER)];
     // To the refusal behind the last of them, over the jump that leads around it.
@@ -93,13 +104,18 @@ fn always_refused() -> BpfProgram {
     steps
 }
 
-fn refused(level: SandboxLevel, network: NetworkKind) -> Result<SyscallRules, seccompiler::BackendError> {
+fn refused(
+    level: SandboxLevel,
+    network: NetworkKind,
+    inspection: Inspection,
+) -> Result<SyscallRules, seccompiler::BackendError> {
     let mut rules = SyscallRules::new();
     let any_flag = |flags: &[i32]| {
         let rule = |flag: &i32| rule(&[(0, MaskedEq(*flag as u64), *flag as u64)]);
         flags.iter().map(rule).collect::<Result<Vec<_>, _>>()
     };
-    rules.insert(libc::SYS_clone, any_flag(&NAMESPACES)?);
+    let untraced: &[i32] = if inspection == Inspection::Refused { &[libc::CLONE_UNTRACED] } else { &[] };
+    rules.insert(libc::SYS_clone, any_flag(&[&NAMESPACES[..], untraced].concat())?);
     rules.insert(libc::SYS_unshare, any_flag(&[&NAMESPACES[..], &[libc::CLONE_NEWTIME]].concat())?);
     // Typing into a terminal that is shared with others.
     let ioctl = |request: u64| rule(&[(1, Eq, request)]);
@@ -206,6 +222,17 @@ const ALWAYS: &[i64] = &[
     libc::SYS_vhangup,
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
+];
+
+/// Ways into the memory and the descriptors of another process, beside /proc.
+const INTO_OTHERS: &[i64] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
 ];
 
 #[cfg(target_arch = "x86_64")]

@@ -21,6 +21,8 @@ pub enum SandboxDefence {
     Environment,
     Descriptors,
     Capabilities,
+    /// Its processes cannot look into one another.
+    Inspection,
 }
 
 /// Travels with a request from the supervisor to the warden.
@@ -64,6 +66,7 @@ impl Weakened {
             "env" => Some(SandboxDefence::Environment),
             "fds" => Some(SandboxDefence::Descriptors),
             "caps" => Some(SandboxDefence::Capabilities),
+            "apart" => Some(SandboxDefence::Inspection),
             _ => None,
         });
         Weakened { off: off.collect() }

@@ -1,5 +1,6 @@
 //! From a request to a leader that waits for its `go`: the namespace's init, or the program's own process.
 
+use std::cell::RefCell;
 use std::ffi::{CString, NulError, OsStr};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,18 +9,22 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
-use rustix::process::{Signal, chdir, set_parent_process_death_signal, setsid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, chdir, kill_process, set_parent_process_death_signal, setsid, waitpid,
+};
 use windlass_core::policy::SandboxLevel;
 
 use crate::finished::Containment;
 use crate::program::Program;
+use crate::ptrace::TracerDeath;
 use crate::record::ATTEMPT_VARIABLE;
 use crate::resources::{ResourceGuard, Rlimits};
-use crate::sandbox::{self, Enclosure, SandboxDefence, Weakened};
+use crate::sandbox::{self, Enclosure, Inspection, SandboxDefence, Weakened};
 use crate::sys;
 use crate::warden::outlet::Outlet;
 use crate::warden::report;
 use crate::warden::terminate::{ProcessTree, Strays};
+use crate::warden::tracer::Tracer;
 use crate::warden::watch::Pipes;
 use crate::warden::{REPORT, namespace};
 use crate::wire::{WantedContainment, WardenRequest};
@@ -70,8 +75,27 @@ pub fn launch(request: &WardenRequest, guard: &ResourceGuard, lock: &File) -> Re
         true => Strays::AreEnded,
         false => Strays::LiveOn,
     };
-    let tree = ProcessTree { leader, containment, strays };
+    // The init of a namespace does the same for its own program.
+    let tracer = match containment == Containment::Subreaper && command.is_kept_apart() {
+        true => Some(keep_apart(leader, weakened)?),
+        false => None,
+    };
+    let tree = ProcessTree { leader, containment, strays, tracer: tracer.map(RefCell::new) };
     Ok(Launched { tree, go, pipes: ours, outlet })
+}
+
+fn keep_apart(leader: Pid, weakened: &Weakened) -> Result<Tracer, String> {
+    Tracer::seize(leader, death_of_tracer(weakened)).inspect_err(|_| {
+        kill_process(leader, Signal::KILL).ok();
+        waitpid(Some(leader), WaitOptions::empty()).ok();
+    })
+}
+
+pub fn death_of_tracer(weakened: &Weakened) -> TracerDeath {
+    match weakened.keeps(SandboxDefence::Processes) {
+        true => TracerDeath::KillsAll,
+        false => TracerDeath::SetsFree,
+    }
 }
 
 struct LeaderPipes {
@@ -216,6 +240,11 @@ impl PreparedCommand {
     /// What can be done for the program's confinement before it is told to go.
     pub fn ready(&self) -> Result<Option<sandbox::ReadyEnclosure>, String> {
         self.enclosure.as_ref().map(Enclosure::ready).transpose()
+    }
+
+    /// Whether its processes must be kept from looking into one another.
+    pub fn is_kept_apart(&self) -> bool {
+        self.enclosure.as_ref().is_some_and(|enclosure| enclosure.inspection() == Inspection::Refused)
     }
 
     /// Becomes the program, in a session of its own; what stops that goes to the report pipe.

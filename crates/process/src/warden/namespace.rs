@@ -7,20 +7,23 @@
 //! directory that the program will see.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::FromRawFd;
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    DumpableBehavior, Pid, Signal, WaitOptions, getegid, geteuid, set_dumpable_behavior,
-    set_parent_process_death_signal, setsid, wait,
+    DumpableBehavior, Pid, Signal, getegid, geteuid, set_dumpable_behavior, set_parent_process_death_signal,
+    setsid,
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::program::{Program, ThrowawayTree};
+use crate::ptrace::TracerDeath;
 use crate::sandbox::{self, Enclosure};
 use crate::sys;
 use crate::warden::launch::{PreparedCommand, wait_for_go};
+use crate::warden::tracer::{Tracer, next_ended};
 use crate::warden::{HANDOVER, REPORT, overlay, report};
 
 /// The next child of this process is the init of a namespace.
@@ -92,19 +95,57 @@ pub fn lead(entered: Entered, program: &Program, command: &PreparedCommand) -> !
             sys::exit_now(70);
         }
     };
-    // Its own program must not look into it: what it reports decides what is believed.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
     wait_for_go();
     // SAFETY: a forked warden has one thread, as the warden had.
-    let program = match unsafe { sys::fork(|| command.execute(ready)) } {
-        Ok(program) => program,
-        Err(error) => {
-            pipe.write_all(&report::not_started(&format!("cannot fork: {error}"))).ok();
+    let (program, tracer) = match unsafe { start(command, ready) } {
+        Ok(started) => started,
+        Err(why) => {
+            pipe.write_all(&report::not_started(&why)).ok();
             sys::exit_now(70);
         }
     };
     let_go_of_stdio();
-    reap_until_told(program, pipe)
+    reap_until_told(program, tracer, pipe)
+}
+
+/// The program's process, which is traced before it becomes the program if it is to be kept apart.
+///
+/// # Safety
+/// As of [`sys::fork`].
+unsafe fn start(
+    command: &PreparedCommand,
+    ready: Option<sandbox::ReadyEnclosure>,
+) -> Result<(Pid, Option<Tracer>), String> {
+    // SAFETY: the caller promises a single thread.
+    let forked = |child: &mut dyn FnMut()| {
+        unsafe { sys::fork(child) }.map_err(|error| format!("cannot fork: {error}"))
+    };
+    let mut ready = Some(ready);
+    if !command.is_kept_apart() {
+        close_to_program();
+        return Ok((forked(&mut || command.execute(ready.take().flatten()))?, None));
+    }
+    let (mut waits, traced) = pipe_with(PipeFlags::CLOEXEC)
+        .map(|(waits, traced)| (File::from(waits), File::from(traced)))
+        .map_err(|error| format!("cannot make a pipe: {error}"))?;
+    let mut traced = Some(traced);
+    let program = forked(&mut || {
+        drop(traced.take());
+        if waits.read_exact(&mut [0]).is_err() {
+            sys::exit_now(70);
+        }
+        command.execute(ready.take().flatten())
+    })?;
+    // Not before: only a copy of what is dumpable can be traced by an ordinary user.
+    close_to_program();
+    let tracer = Tracer::seize(program, TracerDeath::KillsAll)?;
+    traced.take().map_or(Ok(()), |mut traced| traced.write_all(b"t")).map_err(|error| error.to_string())?;
+    Ok((program, Some(tracer)))
+}
+
+/// Its own program must not look into an init: what it reports decides what is believed.
+fn close_to_program() {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
 }
 
 /// Every namespace but those of [`enter`], and nothing of the host but what the program may reach.
@@ -160,7 +201,7 @@ fn let_go_of_stdio() {
 
 /// Reports the end of `program`, then leaves if it was the last. If it was not, the warden counts who is
 /// left and ends this process, and with it the namespace.
-fn reap_until_told(program: Pid, mut pipe: File) -> ! {
+fn reap_until_told(program: Pid, mut tracer: Option<Tracer>, mut pipe: File) -> ! {
     loop {
         let taken = sys::take_signal(&[libc::SIGCHLD, libc::SIGTERM]);
         if taken.signal == libc::SIGTERM {
@@ -171,7 +212,7 @@ fn reap_until_told(program: Pid, mut pipe: File) -> ! {
             }
             continue;
         }
-        let (ended, alone) = reap(program);
+        let (ended, alone) = reap(program, tracer.as_mut());
         if let Some(status) = ended {
             pipe.write_all(&report::ended(status, alone)).ok();
             if alone {
@@ -182,10 +223,10 @@ fn reap_until_told(program: Pid, mut pipe: File) -> ! {
 }
 
 /// Every process of a namespace descends from its init, so an init without children is alone.
-fn reap(program: Pid) -> (Option<i32>, bool) {
+fn reap(program: Pid, mut tracer: Option<&mut Tracer>) -> (Option<i32>, bool) {
     let mut status_of_program = None;
     loop {
-        match wait(WaitOptions::NOHANG) {
+        match next_ended(tracer.as_deref_mut()) {
             Ok(Some((pid, status))) if pid == program => status_of_program = Some(status.as_raw()),
             Ok(Some(_)) => {}
             Ok(None) => return (status_of_program, false),

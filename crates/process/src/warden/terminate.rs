@@ -1,16 +1,18 @@
 //! The end of a tree: asked, then forced, then proven.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, wait};
+use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group};
 
 use crate::finished::Containment;
 use crate::procfs;
 use crate::resources::ResourceGuard;
 use crate::sweep::sweep;
 use crate::sys;
+use crate::warden::tracer::{Tracer, next_ended};
 
 /// How long a killed process may take to be gone (one stuck in a disk or network call dies late).
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -20,6 +22,8 @@ pub struct ProcessTree {
     pub leader: Pid,
     pub containment: Containment,
     pub strays: Strays,
+    /// Where the warden itself keeps its processes from one another.
+    pub tracer: Option<RefCell<Tracer>>,
 }
 
 /// What becomes of processes that a program leaves behind.
@@ -70,7 +74,7 @@ impl ProcessTree {
         let deadline = Instant::now() + PATIENCE;
         if self.strays == Strays::LiveOn {
             kill_process(self.leader, Signal::KILL).ok();
-            reap_all()?;
+            self.reap_all()?;
             return Ok(TreeEnd::default());
         }
         match self.containment {
@@ -91,7 +95,7 @@ impl ProcessTree {
         if left != Left::Nothing {
             kill_process(self.leader, Signal::KILL).ok();
         }
-        let gone = wait_until_childless(deadline)?;
+        let gone = self.wait_until_childless(deadline)?;
         Ok(TreeEnd { stray_count: stray_count as u32, survivor_count: u32::from(!gone) })
     }
 
@@ -101,9 +105,9 @@ impl ProcessTree {
             procfs::living_descendants(this)?.into_iter().map(|process| process.pid).collect();
         guard.kill();
         // What is found may end or fork meanwhile; only the reaping of the last child proves the end.
-        while !wait_until_childless(Instant::now())? {
+        while !self.wait_until_childless(Instant::now())? {
             let swept = sweep(deadline, || {
-                reap_all()?;
+                self.reap_all()?;
                 procfs::living_descendants(this)
             })?;
             strays.extend(swept.killed.iter().chain(&swept.alive).map(|process| process.pid));
@@ -118,30 +122,31 @@ impl ProcessTree {
     fn without_leader(&self, strays: &BTreeSet<i32>) -> u32 {
         strays.iter().filter(|&&pid| pid != self.leader.as_raw_pid()).count() as u32
     }
-}
 
-/// Reaps every child that has ended. `None`: there is no child left, living or dead.
-pub fn reap_all() -> io::Result<Option<Vec<Reaped>>> {
-    let mut reaped = Vec::new();
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, status))) => reaped.push(Reaped { pid, status: status.as_raw() }),
-            Ok(None) => return Ok(Some(reaped)),
-            Err(rustix::io::Errno::CHILD) if reaped.is_empty() => return Ok(None),
-            Err(rustix::io::Errno::CHILD) => return Ok(Some(reaped)),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+    /// Reaps every child that has ended. `None`: there is no child left, living or dead.
+    pub fn reap_all(&self) -> io::Result<Option<Vec<Reaped>>> {
+        let mut tracer = self.tracer.as_ref().map(RefCell::borrow_mut);
+        let mut reaped = Vec::new();
+        loop {
+            match next_ended(tracer.as_deref_mut()) {
+                Ok(Some((pid, status))) => reaped.push(Reaped { pid, status: status.as_raw() }),
+                Ok(None) => return Ok(Some(reaped)),
+                Err(rustix::io::Errno::CHILD) if reaped.is_empty() => return Ok(None),
+                Err(rustix::io::Errno::CHILD) => return Ok(Some(reaped)),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
-}
 
-fn wait_until_childless(deadline: Instant) -> io::Result<bool> {
-    loop {
-        match reap_all()? {
-            None => return Ok(true),
-            Some(reaped) if reaped.is_empty() && Instant::now() >= deadline => return Ok(false),
-            Some(reaped) if reaped.is_empty() => sys::wait_for(&mut [], Some(deadline))?,
-            Some(_) => {}
+    fn wait_until_childless(&self, deadline: Instant) -> io::Result<bool> {
+        loop {
+            match self.reap_all()? {
+                None => return Ok(true),
+                Some(reaped) if reaped.is_empty() && Instant::now() >= deadline => return Ok(false),
+                Some(reaped) if reaped.is_empty() => sys::wait_for(&mut [], Some(deadline))?,
+                Some(_) => {}
+            }
         }
     }
 }

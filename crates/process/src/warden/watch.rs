@@ -15,7 +15,7 @@ use crate::sys;
 use crate::warden::capture::CaptureWriter;
 use crate::warden::pulse::Pulse;
 use crate::warden::report::{LeaderReport, LeaderReports};
-use crate::warden::terminate::{Left, ProcessTree, reap_all};
+use crate::warden::terminate::{Left, ProcessTree};
 use crate::wire::CANCEL;
 
 const READ_SIZE: usize = 128 * 1024;
@@ -224,7 +224,7 @@ impl ProgramWatch {
     }
 
     fn end_of_program(&mut self, tree: &ProcessTree) -> Option<(ProgramExit, Left)> {
-        let reaped = reap_all().ok().flatten().unwrap_or_default();
+        let reaped = tree.reap_all().ok().flatten().unwrap_or_default();
         let leader = reaped.iter().find(|reaped| reaped.pid == tree.leader);
         if let Some(pipe) = &self.report
             && leader.is_some()

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use windlass_core::policy::{NetworkKind, NetworkPolicy, SandboxLevel};
-use windlass_process::{Client, Confinement, Engine, Finished, Image, Program, ProgramExit, Reach, Spawner};
+use windlass_process::{
+    Client, Confinement, Engine, Finished, Image, Inspection, Program, ProgramExit, Reach, Spawner,
+};
 use windlass_testkit::stand_in::StandIn;
 
 use crate::stage::{Stage, WARDEN, carriers, eventually, given, kill_warden_of, stderr, stdout};
@@ -28,6 +30,7 @@ fn housed(stage: &Stage, image: &Image, script: &str) -> Program {
         level: SandboxLevel::Container,
         reach,
         network: NetworkPolicy { kind: NetworkKind::None, allow: Vec::new() },
+        inspection: Inspection::Refused,
         tree: None,
         image: Some(image.clone()),
     };

@@ -107,7 +107,7 @@ fn what_is_hidden_in_a_readable_directory_cannot_be_read_and_its_neighbours_can(
 #[test]
 fn nothing_is_left_of_a_users_privileges() {
     on_each(&BOTH, |ground| {
-        let ran = ground.run("cat /proc/self/status; ls /proc/$$/fd; cut -d' ' -f1,5,6 /proc/$$/stat");
+        let ran = ground.run("cat /proc/self/status; ls /proc/self/fd; cut -d' ' -f1,5,6 /proc/$$/stat");
         for set in ["Inh", "Prm", "Eff", "Amb"] {
             assert!(ran.text.contains(&format!("Cap{set}:\t0000000000000000\n")), "{}", ran.text);
         }

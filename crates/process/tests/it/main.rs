@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start processes and wait for them")]
 #![allow(clippy::unwrap_used, clippy::wildcard_enum_match_arm, reason = "in a test a panic is a finding")]
 
+mod apart;
 mod capture;
 mod confined;
 mod ending;

@@ -57,6 +57,31 @@ fn calls_that_change_the_boundary_are_refused() {
     });
 }
 
+#[test]
+fn ways_into_other_processes_are_refused_where_one_judges_another() {
+    let calls = [
+        [libc::SYS_ptrace, 0, 0],
+        [libc::SYS_process_vm_readv, 1, 0],
+        [libc::SYS_process_vm_writev, 1, 0],
+        [libc::SYS_process_madvise, 0, 0],
+        [libc::SYS_process_mrelease, 0, 0],
+        [libc::SYS_pidfd_getfd, 0, 0],
+        [libc::SYS_kcmp, 1, 1],
+        // Out of a tracer's sight.
+        [libc::SYS_clone, i64::from(libc::CLONE_UNTRACED | libc::SIGCHLD), 0],
+    ];
+    on_each(&[Landlock, Namespaces], |mut ground| {
+        prepared(&mut ground);
+        for words in &calls {
+            assert_eq!(call(&ground, words), REFUSED, "{words:?} {:?} {:?}", ground.who, ground.level);
+        }
+        ground.set("inspection", "allowed");
+        // A child and its parent both say so.
+        assert!(call(&ground, &calls[7]).starts_with("allowed\n"), "{:?} {:?}", ground.who, ground.level);
+        assert_eq!(call(&ground, &calls[0]), "allowed\n", "{:?} {:?}", ground.who, ground.level);
+    });
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn the_second_set_of_numbers_is_death() {

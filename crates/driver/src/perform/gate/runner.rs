@@ -7,6 +7,7 @@ use windlass_core::id::BlobId;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::CheckPolicy;
 use windlass_gate::{Cache, CacheCopy, CheckCommand, Checked, GateRun, run_command};
+use windlass_process::Inspection;
 use windlass_workspace::Checkout;
 
 use super::GateTarget;
@@ -188,7 +189,11 @@ impl<'a> GateRunner<'a> {
             checks: &[],
             cwd: &self.dirs.cwd,
             env: &self.env,
-            confinement: &self.resources.safeguards.confine.confinement(network, &self.dirs.private),
+            confinement: &self.resources.safeguards.confine.confinement(
+                network,
+                &self.dirs.private,
+                Inspection::Refused,
+            ),
             resources: self.resources.safeguards.confine.resources,
             attempts: &self.dirs.attempts,
             name: NAME,
