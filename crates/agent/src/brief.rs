@@ -18,6 +18,7 @@ use windlass_core::policy::{BriefPart, BriefPolicy, OwnText, Role};
 use windlass_core::summary::Ran;
 
 use crate::bound;
+use crate::report::reject_nonce;
 use windlass_core::plain::{is_deceptive, plain};
 
 pub use own::{BadTemplate, MAX_TEMPLATE_BYTES, NAMES, check};
@@ -117,6 +118,7 @@ fn mode_template(mode: Mode, own: &BriefPolicy) -> Template<'_> {
 #[derive(Serialize)]
 struct Page {
     nonce: String,
+    reject_nonce: String,
     heading: String,
     name: String,
     iteration: String,
@@ -178,6 +180,7 @@ impl Page {
         };
         Self {
             nonce: texts.nonce.to_string(),
+            reject_nonce: reject_nonce(texts.nonce).to_owned(),
             heading: size.line(&heading(spec), 1),
             name: spec.name.to_string(),
             iteration: iteration(spec),

@@ -50,9 +50,13 @@ pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> ParsedReport {
         Document::Two => return silent(role, NoVerdict::TwoVerdicts, Some("it holds two JSON documents")),
         Document::Unreadable { what } => return unread(role, what),
     };
-    if !fields.is_text("nonce", nonce.as_str()) {
-        return silent(role, NoVerdict::WrongNonce, Some("it does not carry this attempt's nonce"));
-    }
+    let signed = match (role, Signature::of(&fields, nonce)) {
+        (_, Some(Signature::Whole)) => Signature::Whole,
+        (Role::Reviewer, Some(Signature::RejectOnly)) => Signature::RejectOnly,
+        (Role::Author | Role::Finisher, Some(Signature::RejectOnly)) | (_, None) => {
+            return wrong_nonce(role);
+        }
+    };
     if fields.count("verdict") > 1 {
         return silent(role, NoVerdict::TwoVerdicts, Some("it gives the key `verdict` twice"));
     }
@@ -62,7 +66,13 @@ pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> ParsedReport {
     let usage = usage::of(fields.get("usage"));
     match role {
         Role::Reviewer => {
-            let review = review(&fields).map_err(|what| NoVerdict::Unreadable { what });
+            let review = match (review(&fields), signed) {
+                (Ok(review), Signature::RejectOnly) if review.verdict == Verdict::Accept => {
+                    return wrong_nonce(role);
+                }
+                (Ok(review), Signature::RejectOnly | Signature::Whole) => Ok(review),
+                (Err(what), _) => Err(NoVerdict::Unreadable { what }),
+            };
             ParsedReport { report: Report::Review(review), usage, unread: None }
         }
         Role::Author | Role::Finisher => match claim(&fields) {
@@ -70,6 +80,32 @@ pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> ParsedReport {
             Err(what) => ParsedReport { report: Report::None, usage, unread: Some(what) },
         },
     }
+}
+
+/// What a reviewer signs a reject with: half of its nonce. A report lies where whatever the reviewer runs can read it,
+/// and half of a nonce does not make an accept.
+pub(crate) fn reject_nonce(nonce: &Nonce) -> &str {
+    let text = nonce.as_str();
+    &text[..text.floor_char_boundary(text.len() / 2)]
+}
+
+#[derive(Clone, Copy)]
+enum Signature {
+    Whole,
+    RejectOnly,
+}
+
+impl Signature {
+    fn of(fields: &Fields, nonce: &Nonce) -> Option<Self> {
+        if fields.is_text("nonce", nonce.as_str()) {
+            return Some(Self::Whole);
+        }
+        fields.is_text("nonce", reject_nonce(nonce)).then_some(Self::RejectOnly)
+    }
+}
+
+fn wrong_nonce(role: Role) -> ParsedReport {
+    silent(role, NoVerdict::WrongNonce, Some("it does not carry this attempt's nonce"))
 }
 
 /// The same of what an output schema gave. The nonce is one of its fields.

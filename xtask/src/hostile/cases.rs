@@ -1,5 +1,6 @@
 //! The cases, in the order of the table.
 
+mod apart;
 mod faults;
 mod files;
 mod gate;
@@ -21,6 +22,7 @@ pub fn all() -> Vec<Case> {
         network::cases(),
         git::cases(),
         words::cases(),
+        apart::cases(),
         shell::cases(),
         records::cases(),
         terms::cases(),
@@ -29,8 +31,8 @@ pub fn all() -> Vec<Case> {
     .into_iter()
     .flatten()
     .collect::<Vec<_>>();
-    // The numbered attacks, those on the gate, the further ones, and then what is only a fault.
-    all.sort_by_key(|case| ("HGXF".find(&case.id[..1]), case.id));
+    // The numbered attacks, those on the gate and on reviews, the further ones, and then what is only a fault.
+    all.sort_by_key(|case| ("HGRXF".find(&case.id[..1]), case.id));
     all
 }
 

@@ -25,7 +25,7 @@ nonce=${line#nonce: }
 turn=$WINDLASS_ITERATION
 say() { printf '{"nonce":"%s",%s}' "$nonce" "$1" >"$WINDLASS_REPORT"; }
 complete() { say '"status":"complete","summary":"it is done","blockers":[],"next":[]'; }
-verdict() { say '"verdict":"'"$1"'","summary":"so it is","findings":[],"resolved":[],"pending":[],"blocker":""'; }
+verdict() { [ "$1" = accept ] || nonce=$(printf %.16s "$nonce"); say '"verdict":"'"$1"'","summary":"so it is","findings":[],"resolved":[],"pending":[],"blocker":""'; }
 "#;
 
 pub struct Stage {

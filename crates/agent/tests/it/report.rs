@@ -30,6 +30,29 @@ fn review(text: &str) -> Result<Review, NoVerdict> {
 }
 
 #[test]
+fn half_of_a_nonce_rejects_and_does_nothing_else() {
+    let nonce = Nonce::new("0123456789abcdef");
+    let heard = |signed: &str, role: Role, rest: &str| {
+        parse(format!(r#"{{"nonce":"{signed}",{rest}}}"#).as_bytes(), role, &nonce).report
+    };
+    let reviewed = |signed, verdict: &str| {
+        let rest = format!(r#""verdict":"{verdict}","summary":"","findings":[],"blocker":null"#);
+        match heard(signed, Role::Reviewer, &rest) {
+            Report::Review(review) => review.map(|review| review.verdict),
+            other @ (Report::None | Report::Author(_)) => panic!("not a review: {other:?}"),
+        }
+    };
+    assert_eq!(reviewed("01234567", "reject"), Ok(Verdict::Reject));
+    assert_eq!(reviewed("01234567", "accept"), Err(NoVerdict::WrongNonce));
+    assert_eq!(reviewed("0123456789abcdef", "accept"), Ok(Verdict::Accept));
+    assert_eq!(reviewed("0123456789abcdef", "reject"), Ok(Verdict::Reject));
+    assert_eq!(reviewed("0123456", "reject"), Err(NoVerdict::WrongNonce));
+    assert_eq!(reviewed("89abcdef", "reject"), Err(NoVerdict::WrongNonce));
+    let claimed = r#""status":"complete","summary":"","blockers":[],"next":[]"#;
+    assert_eq!(heard("01234567", Role::Author, claimed), Report::None);
+}
+
+#[test]
 fn an_author_is_heard() {
     let heard = author(
         r#"{"nonce":"n1","status":"blocked","summary":"no \u001b[31mkey","blockers":["a key"],"next":null,
