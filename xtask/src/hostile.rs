@@ -102,7 +102,11 @@ impl Binaries {
 fn levels(binaries: &Binaries, extent: Extent) -> Vec<&'static str> {
     let proven: Vec<&str> = LEVELS.into_iter().filter(|level| is_proven(binaries, level)).collect();
     for level in LEVELS.iter().filter(|level| !proven.contains(level)) {
-        println!("not run: level {level}: this machine does not prove it");
+        let why = match *level == "landlock" && rustix::process::geteuid().is_root() {
+            true => "it is refused as root",
+            false => "this machine does not prove it",
+        };
+        println!("not run: level {level}: {why}");
     }
     let wanted = if extent == Extent::Full { proven.len() } else { 1 };
     proven.into_iter().take(wanted).collect()

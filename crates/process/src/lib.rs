@@ -27,6 +27,7 @@ compile_error!(
 mod activity;
 mod container;
 mod finished;
+mod orphans;
 mod procfs;
 mod program;
 mod ptrace;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use crate::finished::{Capture, Containment, Finished, ProgramExit};
+use crate::orphans::end_orphans;
 use crate::program::{Program, ProgramLimits};
 use crate::record::{self, ProcessRecord};
 use crate::recover::end_recorded;
@@ -248,6 +249,7 @@ fn end_what_is_left(warden: &mut Child, dir: &std::path::Path) -> io::Result<u32
     };
     warden.kill().ok();
     warden.wait()?;
+    let alive = alive + end_orphans(Instant::now() + OVERDUE)?.len() as u32;
     if alive == 0 {
         ProcessRecord::remove(dir)?;
     }

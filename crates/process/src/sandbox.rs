@@ -97,7 +97,7 @@ impl Enclosure {
         if matches!(confinement.level, SandboxLevel::None | SandboxLevel::Container) {
             return Ok(None);
         }
-        refuse_impossible(confinement)?;
+        refuse_impossible(confinement, weakened)?;
         let tree = confinement.tree.as_ref();
         let mut reach = confinement.reach.clone();
         reach.hide.extend(tree.into_iter().flat_map(|tree| tree.hide.clone()));
@@ -173,12 +173,19 @@ impl Enclosure {
     }
 }
 
-fn refuse_impossible(confinement: &Confinement) -> Result<(), String> {
+/// Landlock has no right for the modes, the owners and the access lists of files.
+const REFUSED_AS_ROOT: &str = "it is refused as root: a program could change the modes of every file of the machine, and \
+                               leave a set-uid program of root's behind";
+
+fn refuse_impossible(confinement: &Confinement, weakened: &Weakened) -> Result<(), String> {
     if confinement.level != SandboxLevel::Landlock {
         return Ok(());
     }
     landlock::check_version(sys::landlock_version())
         .map_err(|why| format!("no confinement at level landlock: {why}"))?;
+    if rustix::process::geteuid().is_root() && weakened.keeps(SandboxDefence::OrdinaryUser) {
+        return Err(format!("no confinement at level landlock: {REFUSED_AS_ROOT}"));
+    }
     if confinement.tree.is_some() {
         return Err("a throwaway tree needs level namespaces, and landlock was asked for".to_owned());
     }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use windlass_core::policy::SandboxLevel;
 
 use crate::finished::{Containment, ProgramExit};
+use crate::orphans;
 use crate::program::{Program, ProgramLimits, ThrowawayTree, remove_tree};
 use crate::record;
 use crate::running::RunningProgram;
@@ -132,6 +133,7 @@ impl Spawner {
         let mut program = Program { dir, cwd, ..program.clone() };
         program.env.extend(weakened.leaked_environment());
 
+        orphans::adopt();
         abort_point("process::spawn");
         let mut warden = self.start_warden(log, &weakened).map_err(|source| StartError::Spawn {
             warden: self.warden.clone(),

@@ -45,11 +45,13 @@ defences the operator's repository, home and everything beside it are compared w
 what they were, nothing of the session may be alive, and the exit code must be a
 documented one.
 
-H cases are attacks, G cases those on the terms of the gate, X cases further ones, and
-F cases mean no harm and go wrong: there is nothing to switch off for those. Test
-runners, cargo and npm are played by shell scripts that read the same files. What level `landlock` cannot stop by its
+H cases are attacks, G and R cases attacks on the gate and on the reviewer, X cases
+further ones, and F cases mean no harm and go wrong: there is nothing to switch off
+for those. Test runners, cargo and npm are played by shell scripts that read the same
+files. What level `landlock` cannot stop by its
 nature is in [the design](design/own-namespaces.md); a case that needs more than
-that level has is listed below as not run.
+that level has is listed below as not run. Root is refused at that level, so it is
+played as an ordinary user only.
 
 ";
 

@@ -34,6 +34,10 @@ fn everybody() -> Vec<Who> {
     if denial::can_be_nobody() { vec![Who::ThisUser, Who::Nobody] } else { vec![Who::ThisUser] }
 }
 
+fn ordinary_users() -> impl Iterator<Item = Who> {
+    everybody().into_iter().filter(|who| !who.is_root())
+}
+
 impl Who {
     fn is_root(self) -> bool {
         self == Self::ThisUser && rustix::process::geteuid().is_root()
@@ -98,10 +102,11 @@ fn is_restricted() -> bool {
     yes
 }
 
-/// Landlock is what is left where namespaces are denied.
+/// Landlock is what is left where namespaces are denied, for all but root.
 fn has_landlock() -> bool {
-    let home = Who::ThisUser.home();
-    let ran = home.run(home.path(), ["doctor", "--json"]);
+    let Some(who) = ordinary_users().next() else { return false };
+    let home = who.home();
+    let ran = who.run(&home, &[], home.command(home.path(), ["doctor", "--json"]));
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     let rows = found["checks"].as_array().unwrap();
     let row = rows.iter().find(|row| row["what"] == "sandbox landlock").unwrap();
@@ -174,7 +179,7 @@ fn without_namespaces_a_run_goes_on_at_landlock_and_says_so() {
     if is_restricted() || !has_landlock() {
         return;
     }
-    for who in everybody() {
+    for who in ordinary_users() {
         let case = who.case(Setup::new(HONEST).level("auto"));
         let steps = who.steps(who.namespaces());
         let dry = who.run(&case.home, NAMESPACES, case.command(&["run", "--name", LOOP, "--dry-run"]));
@@ -197,6 +202,24 @@ fn without_namespaces_a_run_goes_on_at_landlock_and_says_so() {
         let proof = asked(&["prove", LOOP, "--json"]).json();
         assert_eq!(proof["record"]["sandbox"]["missed"], missed, "{proof:#}");
     }
+}
+
+#[test]
+fn root_is_refused_at_level_landlock_and_told_the_way_out() {
+    let who = Who::ThisUser;
+    if !who.is_root() || !has_landlock() {
+        return not_run("only root is refused, and only where there is Landlock");
+    }
+    let case = who.case(Setup::new(HONEST).level("landlock"));
+    let ran = who.run(&case.home, &[], case.command(&["run", "--name", LOOP])).expect_code(1);
+    let expected = "windlass: this machine cannot provide sandbox.minimum = \"landlock\"; nothing was started\n  \
+                    hint: level landlock does not hold here: no confinement at level landlock: it is refused as root: a \
+                    program could change the modes of every file of the machine, and leave a set-uid program of root's \
+                    behind\n\
+                    Run windlass as an ordinary user (in a container: `docker run --user 1000:1000 …`), or give root \
+                    what level namespaces needs.\n";
+    assert_eq!(ran.stderr, expected);
+    nothing_was_made(&case);
 }
 
 #[test]
@@ -284,7 +307,7 @@ fn the_demo_passes_without_namespaces_and_says_the_level_and_why() {
     if is_restricted() || !has_landlock() {
         return;
     }
-    for who in everybody() {
+    for who in ordinary_users() {
         let home = who.home();
         let ran = who.run(&home, NAMESPACES, home.command(&home.home(), ["demo"])).expect_code(0);
         let told = format!("warning: the sandbox is landlock, not namespaces: {NO_NAMESPACE}\n");

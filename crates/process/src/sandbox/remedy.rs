@@ -156,12 +156,16 @@ const ROOT_IN_NAME_ONLY: &str = "windlass runs as root and has no CAP_SYS_ADMIN:
 const FILTERED: &str = "windlass was started under a system call filter that refuses it: of another sandbox, or of a \
                         service manager (systemd: RestrictNamespaces=, SystemCallFilter=). Start it outside of that.";
 
+const AS_ROOT: &str = "Run windlass as an ordinary user (in a container: `docker run --user 1000:1000 …`), or give root \
+                       what level namespaces needs.";
+
 fn for_landlock(host: &Host) -> String {
     if host.version() < LANDLOCK_SINCE {
         return newer_kernel(host, (6, 12));
     }
     match host.landlock_version {
         1.. if host.version() < (6, 12) => newer_kernel(host, (6, 12)),
+        1.. if host.is_root => AS_ROOT.to_owned(),
         1.. => "Report this: the kernel has what the level needs.".to_owned(),
         version if version == -libc::EOPNOTSUPP => switch_on_landlock(host),
         _ if host.is_container => container_without("system calls of Landlock"),

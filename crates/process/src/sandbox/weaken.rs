@@ -23,6 +23,8 @@ pub enum SandboxDefence {
     Capabilities,
     /// Its processes cannot look into one another.
     Inspection,
+    /// Level landlock is refused as root.
+    OrdinaryUser,
 }
 
 /// Travels with a request from the supervisor to the warden.
@@ -66,6 +68,7 @@ impl Weakened {
             "env" => Some(SandboxDefence::Environment),
             "fds" => Some(SandboxDefence::Descriptors),
             "caps" => Some(SandboxDefence::Capabilities),
+            "root" => Some(SandboxDefence::OrdinaryUser),
             "apart" => Some(SandboxDefence::Inspection),
             _ => None,
         });

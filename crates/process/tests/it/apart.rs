@@ -205,3 +205,44 @@ fn nothing_outlives_a_killed_warden() {
         supervisor.wait().unwrap();
     });
 }
+
+/// A warden that traces nobody leaves what it was killed over to its supervisor.
+#[test]
+fn orphans_of_a_killed_warden_are_found_by_the_supervisor() {
+    on_each(&[Landlock], |mut ground| {
+        ground.set("inspection", "allowed");
+        let (free, told) = orphaned(&mut ground, "");
+        crate::stage::eventually("the daemon is gone", free);
+        assert!(told.contains("WardenLost") && told.contains("survivors=0"), "{:?}: {told}", ground.who);
+    });
+}
+
+#[cfg(feature = "weaken")]
+#[test]
+fn without_that_they_live_on() {
+    on_each(&[Landlock], |mut ground| {
+        ground.set("inspection", "allowed");
+        let (free, told) = orphaned(&mut ground, "pid");
+        assert!(!free() && told.contains("survivors=0"), "{:?}: {told}", ground.who);
+        std::fs::write(ground.at("work/end"), "").unwrap();
+        crate::stage::eventually("the daemon of this test is gone", free);
+    });
+}
+
+/// Leaves a daemon without a variable, kills the warden, and waits for the supervisor, whose words are returned.
+fn orphaned(ground: &mut Ground, off: &str) -> (impl Fn() -> bool + use<>, String) {
+    ground.environment = vec![("WINDLASS_WEAKEN".into(), off.into())];
+    let lock = ground.file("work/lock", "");
+    let script = "(setsid env -i /usr/bin/flock lock /bin/sh -c 'echo >up; while ! test -e end; do sleep 0.1; done' \
+                  </dev/null >/dev/null 2>&1 &); while ! test -e up; do :; done; echo >ready; sleep 60";
+    let (supervisor, program) = ground.start(script);
+    ground.stage.await_file("ready");
+    let free = move || {
+        let file = std::fs::File::open(&lock).unwrap();
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+    };
+    assert!(!free(), "{:?}", ground.who);
+    crate::stage::kill_warden_of(&program);
+    let told = supervisor.wait_with_output().unwrap();
+    (free, String::from_utf8(told.stdout).unwrap())
+}

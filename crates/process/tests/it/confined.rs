@@ -128,7 +128,7 @@ impl Ground {
     /// A supervisor that can be killed.
     pub fn start(&self, script: &str) -> (Child, Program) {
         let program = self.program(&["/bin/sh", "-c", script]);
-        (self.supervise(&program).stdout(Stdio::null()).spawn().unwrap(), program)
+        (self.supervise(&program).stdout(Stdio::piped()).spawn().unwrap(), program)
     }
 
     fn program(&self, argv: &[&str]) -> Program {

@@ -104,11 +104,11 @@ fn holders(path: &Path) -> Vec<rustix::process::Pid> {
 fn a_proof_that_held_is_remembered_and_a_changed_memory_is_not_believed() {
     let stage = Stage::new();
     let (cache, spawner) = (stage.path().join("proofs.json"), Spawner::with_warden(WARDEN));
-    let proof = spawner.prove_once(Landlock, stage.path(), &cache);
+    let proof = spawner.prove_once(Namespaces, stage.path(), &cache);
     if !proof.held {
         return windlass_testkit::capability::not_run(&remedy(&proof));
     }
-    let prove = || spawner.prove_once(Landlock, stage.path(), &cache);
+    let prove = || spawner.prove_once(Namespaces, stage.path(), &cache);
     let written = std::fs::read_to_string(&cache).unwrap();
     // Told apart from a proof that was made anew by a word that no proof has.
     let marked = written.replacen("\"detail\": \"", "\"detail\": \"remembered ", 1);

@@ -1,5 +1,7 @@
 //! Each defence switched off lets its own attack through: what stops it is that defence and no other.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use windlass_core::policy::SandboxLevel::{self, Landlock, Namespaces};
 
 use crate::confined::{Ground, Ran, on_each};
@@ -115,4 +117,21 @@ fn processes() {
         assert!(!free(), "{:?} {:?}", ground.who, ground.level);
         ground.end_strays();
     });
+}
+
+/// What the refusal is for: Landlock has no right for modes, so a program of root's could leave a set-uid one.
+#[test]
+fn the_refusal_of_root_at_level_landlock() {
+    if !windlass_testkit::capability::root() {
+        return;
+    }
+    let mut ground = Ground::new(crate::confined::Who::ThisUser, Landlock);
+    let shell = ground.file("shell", "");
+    let is_set_uid = || std::fs::metadata(&shell).unwrap().permissions().mode() & 0o4000 != 0;
+    let script = format!("chmod 4755 '{}'", shell.display());
+    let kept = weakly(&mut ground, "", &script);
+    assert!(kept.exit.contains("NotStarted") && kept.exit.contains("refused as root"), "{}", kept.exit);
+    assert!(!is_set_uid());
+    let ran = weakly(&mut ground, "root", &script);
+    assert_eq!((ran.exit.as_str(), is_set_uid()), ("Code(0)", true), "{}", ran.text);
 }
