@@ -39,7 +39,7 @@ impl SyscallFilter {
                 arch,
             )?
             .try_into()?;
-            Ok([other_numbers(), absent(libc::SYS_clone3), always_refused(inspection), rest].concat())
+            Ok([other_numbers(), absent(libc::SYS_clone3), always_refused(level, inspection), rest].concat())
         };
         build().map(SyscallFilter).map_err(|error| format!("cannot make a system call filter: {error}"))
     }
@@ -86,9 +86,10 @@ fn absent(number: i64) -> BpfProgram {
 
 /// One step each: a filter is walked through for every number there is when it is installed, at each start of a
 /// program.
-fn always_refused(inspection: Inspection) -> BpfProgram {
+fn always_refused(level: SandboxLevel, inspection: Inspection) -> BpfProgram {
     let looks = if inspection == Inspection::Refused { INTO_OTHERS } else { &[] };
-    let numbers: Vec<i64> = ALWAYS.iter().chain(OF_THIS_ARCH).chain(looks).copied().collect();
+    let shared = if level == SandboxLevel::Landlock { OF_THE_USER } else { &[] };
+    let numbers: Vec<i64> = ALWAYS.iter().chain(OF_THIS_ARCH).chain(looks).chain(shared).copied().collect();
     debug_assert!(numbers.len() < 256, "a jump reaches no further");
     let mut steps = vec![step(LOAD, 0, 0, NUMBER)];
     // To the refusal behind the last of them, over the jump that leads around it.
@@ -222,6 +223,24 @@ const ALWAYS: &[i64] = &[
     libc::SYS_vhangup,
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
+];
+
+/// Shared memory, semaphores and queues that are no files. Where there is no namespace of their own for them, those of
+/// the user's other programs can be taken by their number, and what is made outlives the program.
+const OF_THE_USER: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
 ];
 
 /// Ways into the memory and the descriptors of another process, beside /proc.

@@ -108,3 +108,39 @@ fn without_namespaces_there_are_no_unix_sockets_and_no_limits_for_others() {
     answers(Landlock, REFUSED);
     answers(Namespaces, "allowed\n");
 }
+
+/// Shared memory that outlives its maker; with namespaces it is gone with its own.
+#[test]
+fn no_shared_memory_is_left_behind() {
+    if windlass_testkit::capability::program("ipcmk").is_none() {
+        return;
+    }
+    on_each(&[Landlock, Namespaces], |mut ground| {
+        let made = |ground: &Ground| ground.run("ipcmk -M 4096 && ipcmk -S 1 && ipcmk -Q");
+        let ran = made(&ground);
+        assert_eq!(ran.exit == "Code(0)", ground.level == Namespaces, "{:?}: {}", ground.who, ran.text);
+        assert!(left_of(&ran).is_empty(), "{:?} {:?}: {}", ground.who, ground.level, ran.text);
+        if cfg!(feature = "weaken") && ground.level == Landlock {
+            ground.environment = vec![("WINDLASS_WEAKEN".into(), "seccomp".into())];
+            let ran = made(&ground);
+            let left = left_of(&ran);
+            for (kind, id) in &left {
+                let option = ["shm", "sem", "msg"].iter().position(|name| name == kind).unwrap();
+                std::process::Command::new("ipcrm").args([["-m", "-s", "-q"][option], id]).status().unwrap();
+            }
+            assert_eq!(left.len(), 3, "{:?}: {}", ground.who, ran.text);
+        }
+    });
+}
+
+/// The objects whose ids a program told, and that the host has.
+fn left_of(ran: &crate::confined::Ran) -> Vec<(&'static str, String)> {
+    let kinds = [("shm", "Shared memory id: "), ("sem", "Semaphore id: "), ("msg", "Message queue id: ")];
+    let told = |words: &str| ran.text.lines().find_map(|line| line.strip_prefix(words)).map(str::to_owned);
+    let is_there = |kind: &str, id: &str| {
+        let list = std::fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap();
+        list.lines().skip(1).any(|line| line.split_whitespace().nth(1) == Some(id))
+    };
+    let found = kinds.into_iter().filter_map(|(kind, words)| Some((kind, told(words)?)));
+    found.filter(|(kind, id)| is_there(kind, id)).collect()
+}
