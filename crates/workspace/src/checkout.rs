@@ -117,6 +117,7 @@ impl Checkout {
         old: Option<Box<DirNode>>,
     ) -> Result<Brought, CheckoutError> {
         let to = tree_oid(tree)?;
+        self.mend()?;
         self.begin()?;
         let is_dir = fs::symlink_metadata(&self.dir).is_ok_and(|meta| meta.is_dir());
         let objects = vault.objects();
@@ -133,6 +134,14 @@ impl Checkout {
         Ok(brought)
     }
 
+    /// Where a gate writes into the directory, it may have taken the modes of it and of what it lies in.
+    fn mend(&self) -> Result<(), FileFault> {
+        for path in self.dir.parent().into_iter().chain([self.dir.as_path()]) {
+            crate::dir::mend(path).at("open up", path)?;
+        }
+        Ok(())
+    }
+
     /// Writes what this process knows for the next one; also done when the
     /// value is dropped.
     pub fn save(&mut self) -> Result<(), CheckoutError> {
@@ -145,6 +154,7 @@ impl Checkout {
 
     /// Removes the directory and its marks.
     pub fn remove(&mut self) -> Result<(), CheckoutError> {
+        self.mend()?;
         self.begin()?;
         self.known = None;
         crate::remove::discard(&self.dir)?;

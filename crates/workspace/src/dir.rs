@@ -118,6 +118,17 @@ pub(crate) fn open_file(dir: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Err
     }
 }
 
+/// Gives the owner of a directory back what a program took. One that is not there needs nothing.
+pub(crate) fn mend(path: &Path) -> Result<(), Errno> {
+    let name = path.as_os_str().as_bytes();
+    match lookup(rustix::fs::CWD, name)? {
+        Some(found) if found.kind() == FileType::Directory && found.mode & 0o700 != 0o700 => {
+            allow_owner(rustix::fs::CWD, name, 0o700)
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Adds permission bits to a file or directory, not through a link.
 pub(crate) fn allow_owner(dir: BorrowedFd<'_>, name: &[u8], bits: u32) -> Result<(), Errno> {
     let key = stat(dir, name)?;

@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use gix_hash::ObjectId;
 use gix_object::Kind;
 use gix_object::bstr::BString;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode};
 
 use crate::crew::{self, Jobs};
 use crate::dir::{self, StatKey};
@@ -70,7 +70,11 @@ impl Visit<'_> {
     fn directory(&mut self, job: &mut Job, jobs: &Jobs<Job>) -> Result<Box<DirNode>, ObjectError> {
         let fd = job.fd.as_fd();
         let here = dir::path_of(self.root, &job.path);
-        let stat = dir::stat_fd(fd).at("stat", &here)?;
+        let mut stat = dir::stat_fd(fd).at("stat", &here)?;
+        if stat.mode & 0o700 != 0o700 {
+            rustix::fs::fchmod(fd, Mode::from_raw_mode(stat.mode & 0o7777 | 0o700)).at("open up", &here)?;
+            stat = dir::stat_fd(fd).at("stat", &here)?;
+        }
         let old = job.old.take();
         // What was written is what is wanted: then the tree need not be read.
         let as_left = |old: &&DirNode| old.tree == Sealed::Tree(job.tree) && old.stat == stat && !old.racy;

@@ -1,4 +1,5 @@
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 
 use windlass_workspace::{Brought, Checkout};
@@ -103,4 +104,49 @@ fn whatever_a_gate_wrote_is_undone() {
     assert_eq!(std::fs::read_to_string(victim.join("precious")).unwrap(), "p");
     assert_eq!(checkout.verify_and_rewrite(&bench.vault, &bench.rules.base).unwrap(), Brought::Verified);
     assert_eq!(holds(&lab, &dir), bench.rules.base.as_str());
+}
+
+/// Root passes by every mode, so that root plays this as somebody else.
+#[test]
+fn modes_that_a_gate_took_are_given_back() {
+    if rustix::process::geteuid().is_root() {
+        return again_as_nobody("checkout::modes_that_a_gate_took_are_given_back");
+    }
+    let lab = lab();
+    let (bench, tree) = bench_with_changes(&lab);
+    let mut checkout = Checkout::new(&lab.path("state/checkout"));
+    let dir = checkout.dir().to_owned();
+    checkout.verify_and_rewrite(&bench.vault, &tree).unwrap();
+    for closed in [0o000, 0o100, 0o200, 0o300, 0o400, 0o500, 0o600] {
+        for path in ["same", "new/deep", "new", ""] {
+            chmod(&dir.join(path), closed);
+        }
+        chmod(dir.parent().unwrap(), closed);
+        let mended = checkout.verify_and_rewrite(&bench.vault, &tree);
+        assert_eq!(mended.unwrap(), Brought::Verified, "{closed:o}");
+        assert_eq!(holds(&lab, &dir), tree.as_str(), "{closed:o}");
+        write(&dir, "new/deep/made", "as before");
+    }
+    for path in ["new/deep", "new", ""] {
+        chmod(&dir.join(path), 0);
+    }
+    chmod(dir.parent().unwrap(), 0);
+    checkout.remove().unwrap();
+    assert!(!dir.exists());
+}
+
+fn again_as_nobody(test: &str) {
+    const NOBODY: u32 = 65_534;
+    let place = tempfile::tempdir().unwrap();
+    let binary = place.path().join("tests");
+    std::fs::copy(std::env::current_exe().unwrap(), &binary).unwrap();
+    chmod(place.path(), 0o755);
+    std::os::unix::fs::chown(place.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let mut command = std::process::Command::new(&binary);
+    command.args([test, "--exact", "--nocapture"]).current_dir(place.path()).env("TMPDIR", place.path());
+    // The standard library drops root's other groups along with the user id.
+    let output = command.uid(NOBODY).gid(NOBODY).output().unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
