@@ -1,7 +1,6 @@
 //! Agents whose code, run by a judge, reaches into the judge.
 
-use super::super::case::Case;
-use super::super::case::Without;
+use super::super::case::{Case, Ending, Without};
 use super::super::stage::Stage;
 
 pub fn cases() -> Vec<Case> {
@@ -16,6 +15,23 @@ pub fn cases() -> Vec<Case> {
         })
         .required(|after| after.check_was_red())
         .off("apart"),
+        // Nothing to switch off: the clean tree is written anew, whatever its modes.
+        Case::new("G31", "has a check take all permissions of the clean tree, then does the work", |stage| {
+            stage
+                .file("test.sh", "sh ./build.sh\ntest \"$(cat answer.txt)\" = 42\n")
+                .file("build.sh", ":\n")
+                .iterations(3)
+                .agent(
+                    "echo : >build.sh\n[ \"$turn\" = 1 ] && echo 'chmod -R 000 \"$PWD\"; exit 1' >build.sh\n\
+                     [ \"$turn\" = 1 ] || echo 42 >answer.txt\ncomplete",
+                )
+        })
+        .ends(Ending::Done)
+        .got_through(|_| None)
+        .required(|after| match after.events("gate_failed").is_empty() {
+            true => Err("no check took the permissions".to_owned()),
+            false => Ok(()),
+        }),
         Case::new(
             "R1",
             "has a test read the reviewer's nonce in its memory and replace its reject",
