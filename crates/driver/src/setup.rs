@@ -445,6 +445,12 @@ fn warnings(
     if level == SandboxLevel::None {
         warnings.push("sandbox level is none: agents and checks can reach everything you can".to_owned());
     }
+    if level == SandboxLevel::Landlock {
+        warnings.push(
+            "sandbox level is landlock: agents and checks can change the modes and access lists of all your files"
+                .to_owned(),
+        );
+    }
     if repository.dirty_files > 0 {
         let short = base.as_str().get(..10).unwrap_or_default();
         let files = repository.dirty_files;
