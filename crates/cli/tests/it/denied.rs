@@ -20,6 +20,8 @@ const NO_NAMESPACE: &str =
     "no confinement at level namespaces: no PID namespace: Operation not permitted (os error 1)";
 const NO_LANDLOCK: &str = "no confinement at level landlock: there is no Landlock: its system call gives Function not \
                            implemented (os error 38)";
+const LIMITS: &str =
+    "sandbox level is landlock: agents and checks can change the modes and access lists of all your files";
 const FILTERED: &str = "windlass was started under a system call filter that refuses it: of another sandbox, or of a \
                         service manager (systemd: RestrictNamespaces=, SystemCallFilter=). Start it outside of that.";
 
@@ -186,7 +188,7 @@ fn without_namespaces_a_run_goes_on_at_landlock_and_says_so() {
         let warning = format!("warning: the sandbox is landlock, not namespaces: {NO_NAMESPACE}\n");
         assert!(dry.stdout.contains(&format!("  {warning}           {steps}\n")), "{dry}");
         let ran = who.run(&case.home, NAMESPACES, case.command(&["run", "--name", LOOP])).expect_code(0);
-        assert!(ran.stdout.starts_with(&format!("{warning}         {steps}\n")), "{ran}");
+        assert!(ran.stdout.starts_with(&format!("warning: {LIMITS}\n{warning}         {steps}\n")), "{ran}");
 
         let asked = |args: &[&str]| who.run(&case.home, &[], case.command(args)).expect_code(0);
         let status = asked(&["status", LOOP]);
