@@ -49,7 +49,8 @@ impl Policy {
         let texts = self.brief.0.values().map(|own| &own.file);
         let named = [&self.plan.source].into_iter().chain(scripts).chain(injected).chain(texts);
         let inside = |file: &&String| {
-            !file.is_empty() && !file.starts_with('/') && !file.contains(char::is_whitespace)
+            let names = file.chars().any(|c| !matches!(c, '.' | '/'));
+            names && !file.starts_with('/') && !file.contains(char::is_whitespace)
         };
         named.filter(inside).cloned().collect()
     }

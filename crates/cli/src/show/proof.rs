@@ -122,12 +122,16 @@ fn judged(check: &Check) -> Vec<String> {
     lines
 }
 
-/// What makes a check less than plainly green.
+/// What is to be known of a check beside its exit code.
 fn exceptions(check: &Check) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(first) = &check.first_try {
         lines
             .push(format!("this is the second try; the first: {}", ending(first.timed_out, first.exit_code)));
+    }
+    if let Some(trusted) = &check.on_trusted_terms {
+        let how = ending(trusted.timed_out, trusted.exit_code);
+        lines.push(format!("on trusted terms, without what it changed of them: {how}"));
     }
     match (&check.waived, check.red.as_str()) {
         (Some(finding), red) => lines.push(format!("red, waived as {finding}: {red}")),

@@ -76,9 +76,13 @@ fn terms_that_a_reviewer_accepts_are_trusted_from_then_on() {
     let seen = case.run();
     seen.completed();
     assert_eq!(seen.log.of("gate_needs_terms").len(), 1, "{}", seen.log);
-    assert!(proof_step(&case, "terms").starts_with("1 term changed (settings.cfg)"));
+    assert!(proof_step(&case, "terms").starts_with("1 changed term accepted (settings.cfg)"));
     assert!(proof_step(&case, "tasks").contains("1 task green on the tree that landed"));
-    case.windlass(&["prove", LOOP, "--rerun"]).expect_code(0);
+    let page = case.windlass(&["prove", LOOP, "--rerun"]).expect_code(0).stdout;
+    let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("on trusted terms, without what it changed of them: exit 1"), "{page}");
+    assert!(flat.contains("1 changed term accepted (settings.cfg)"), "{page}");
+    assert!(!flat.contains("red: exit code 1"), "the reviewer decided: {page}");
 }
 
 #[test]
@@ -124,7 +128,7 @@ fn a_harmless_setting_lands_and_stays_untrusted() {
     seen.completed();
     assert!(case.landed("settings.cfg").contains("colour=1"));
     let terms = proof_step(&case, "terms");
-    assert!(terms.contains("accepted by nobody, and so no terms of a later loop: settings.cfg"), "{terms}");
+    assert!(terms.starts_with("1 changed term accepted by nobody (settings.cfg)"), "{terms}");
 }
 
 #[test]

@@ -32,8 +32,17 @@ const IMPATIENT: &str = "max_task_failures = 1\nmax_no_progress = 1";
 
 #[test]
 fn protected_paths() {
-    only_held_back_by("protect,evidence", || {
+    only_held_back_by("protect,evidence,terms", || {
         Setup::new("echo 'exit 0' >test.sh\ncomplete").limits(IMPATIENT)
+    });
+}
+
+#[test]
+fn trusted_terms() {
+    only_held_back_by("terms", || {
+        Setup::new("echo 'exit 0' >.settings\ncomplete")
+            .file("test.sh", "if [ -f .settings ]; then . ./.settings; fi\ntest \"$(cat answer.txt)\" = 42\n")
+            .limits(IMPATIENT)
     });
 }
 

@@ -71,18 +71,21 @@ fn words(sources: &ProofSources<'_>, mut changed: Vec<String>) -> String {
     let state = &sources.history.state;
     changed.sort();
     changed.dedup();
-    let mut words = match changed.as_slice() {
-        [] => "no term of the trial was changed".to_owned(),
-        changed => format!("{} changed ({})", counted(changed.len(), "term"), changed.join(", ")),
-    };
-    if !state.changed_terms.is_empty() {
-        words.push_str(&format!(
-            "; accepted by nobody, and so no terms of a later loop: {}",
-            state.changed_terms.words()
-        ));
+    let unaccepted = &state.changed_terms;
+    changed.retain(|path| !unaccepted.paths.contains(path));
+    let mut parts = Vec::new();
+    if !unaccepted.is_empty() {
+        let count = counted(usize::try_from(unaccepted.count).unwrap_or(usize::MAX), "changed term");
+        parts.push(format!("{count} accepted by nobody ({})", unaccepted.words()));
+    }
+    if !changed.is_empty() {
+        parts.push(format!("{} accepted ({})", counted(changed.len(), "changed term"), changed.join(", ")));
+    }
+    if parts.is_empty() {
+        parts.push("no term of the trial was changed".to_owned());
     }
     if state.policy().gate.product.is_empty() {
-        words.push_str("; weaker: gate.product is not set");
+        parts.push("weaker: gate.product is not set".to_owned());
     }
-    words
+    parts.join("; ")
 }
