@@ -2,6 +2,7 @@
 //! `agent_keys`, those of a check and of a price beside their kinds. Reading,
 //! explaining, the example file and the reference all follow these tables.
 
+use windlass_core::control::ControlWhen;
 use windlass_core::policy::{
     BriefPart, LandRule, Policy, Rejected, SandboxLevel, TermsRule, WantedEngine, WantedLevel,
 };
@@ -97,6 +98,8 @@ fn gate_keys() -> Vec<PolicyKey<Policy>> {
             .doc("What agents may change freely: your sources. Anything else that they change, such as settings and manifests, is a term of the trial: the checks must be green without it, or a reviewer accepts it. Empty: all that is not protected, but for names that configure or build."),
         key("gate.terms", terms_rule(), |p| &mut p.gate.terms)
             .doc("What follows where the checks are green only with terms that the work itself changed: a reviewer decides on them, or they are forbidden."),
+        key("gate.control", control_when(), |p| &mut p.gate.control)
+            .doc("When windlass breaks the tests that it knows how to break, to see each of them turn red under its check: at the last look at the whole, before anything lands, or never."),
         key("gate.network", NetworkWord, |p| &mut p.gate.network)
             .doc("Which network checks see: the machine's, a loopback of their own, none, or the hosts of `allow`."),
         key("gate.allow", HOSTS, |p| &mut p.gate.network.allow)
@@ -186,6 +189,18 @@ fn terms_rule() -> OneOf<TermsRule> {
         name: |rule| match rule {
             TermsRule::Review => "review",
             TermsRule::Forbid => "forbid",
+        },
+        later: &[],
+    }
+}
+
+fn control_when() -> OneOf<ControlWhen> {
+    OneOf {
+        options: vec![ControlWhen::Final, ControlWhen::Landing, ControlWhen::Off],
+        name: |when| match when {
+            ControlWhen::Final => "final",
+            ControlWhen::Landing => "landing",
+            ControlWhen::Off => "off",
         },
         later: &[],
     }

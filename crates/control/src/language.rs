@@ -28,6 +28,29 @@ impl Language {
         }
     }
 
+    /// Whether a file of this language can hold tests by the habits of its runners. Rust has them beside
+    /// the code, where only the text tells.
+    pub fn may_hold_tests(self, path: &[u8], text: &[u8]) -> bool {
+        let path = String::from_utf8_lossy(path);
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let stem = name.split('.').next().unwrap_or_default();
+        let has = |word: &str| text.windows(word.len()).any(|part| part == word.as_bytes());
+        match self {
+            Self::Python => stem.starts_with("test") || stem.ends_with("_test") || stem.ends_with("_tests"),
+            Self::JavaScript | Self::TypeScript | Self::Tsx => {
+                let below = |dir: &str| path.split('/').rev().skip(1).any(|part| part == dir);
+                name.contains(".test.")
+                    || name.contains(".spec.")
+                    || matches!(stem, "test" | "tests" | "spec")
+                    || stem.starts_with("test-")
+                    || stem.ends_with("-test")
+                    || ["test", "tests", "__tests__", "spec"].into_iter().any(below)
+            }
+            Self::Rust => has("test]") || has("#[test") || has("test("),
+            Self::Go => stem.ends_with("_test"),
+        }
+    }
+
     pub(crate) fn grammar(self) -> tree_sitter::Language {
         match self {
             Self::Python => tree_sitter_python::LANGUAGE.into(),
@@ -43,6 +66,27 @@ impl Language {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_are_where_runners_look_for_them() {
+        for (path, text, holds) in [
+            ("tests/test_a.py", "", true),
+            ("pkg/a_test.py", "", true),
+            ("pkg/latest.py", "", false),
+            ("a.test.js", "", true),
+            ("test/a.js", "", true),
+            ("src/contest.js", "", false),
+            ("lib/a.spec.ts", "", true),
+            ("src/lib.rs", "#[test]\nfn a() {}", true),
+            ("src/lib.rs", "#[tokio::test]\nasync fn a() {}", true),
+            ("src/lib.rs", "fn a() {}", false),
+            ("a_test.go", "", true),
+            ("a.go", "", false),
+        ] {
+            let language = Language::of(path.as_bytes()).unwrap();
+            assert_eq!(language.may_hold_tests(path.as_bytes(), text.as_bytes()), holds, "{path} {text}");
+        }
+    }
 
     #[test]
     fn a_language_is_known_by_the_extension() {

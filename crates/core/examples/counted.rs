@@ -6,6 +6,7 @@
 
 use std::hint::black_box;
 
+use windlass_core::broken_tests::BrokenTests;
 use windlass_core::effect::Effect;
 use windlass_core::event::Decision;
 use windlass_core::gate::CheckResult;
@@ -117,6 +118,7 @@ fn passed(check: &str) -> CheckResult {
         again: false,
         tally: None,
         control: None,
+        broken_tests: Some(BrokenTests::default()),
     }
 }
 

@@ -234,9 +234,13 @@ fn check_finished(f: &mut fmt::Formatter<'_>, run: &CheckRun) -> fmt::Result {
         None => {}
     }
     match &result.control {
-        Some(control) if control.is_sensitive() => write!(f, ", control fails as it must"),
-        Some(_) => write!(f, ", control does not fail"),
-        None => Ok(()),
+        Some(control) if control.is_sensitive() => write!(f, ", control fails as it must")?,
+        Some(_) => write!(f, ", control does not fail")?,
+        None => {}
+    }
+    match &result.broken_tests {
+        Some(tests) if tests.statement.broken > 0 => write!(f, ", {}", tests.words()),
+        Some(_) | None => Ok(()),
     }
 }
 

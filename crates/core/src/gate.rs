@@ -5,6 +5,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::broken_tests::BrokenTests;
+use crate::control::CheckControl;
 use crate::finding::{Evidence, Rule};
 use crate::id::{BlobId, TaskId, TreeId};
 use crate::policy::{CheckPolicy, GatePolicy};
@@ -94,6 +96,9 @@ pub struct CheckResult {
     /// Set where the policy gives the check a control and the check is green.
     #[serde(default)]
     pub control: Option<Control>,
+    /// Set where windlass broke its tests, which it does where the check is green.
+    #[serde(default)]
+    pub broken_tests: Option<BrokenTests>,
 }
 
 /// One check, run once on this tree.
@@ -181,11 +186,18 @@ impl CheckResult {
         }
     }
 
-    fn red_reason(&self, asked: &CheckPolicy) -> Option<RedReason> {
-        let by_control = || match &self.control {
-            _ if asked.control.is_empty() => None,
-            Some(control) => control.red_reason(),
-            None => Some(RedReason::ControlNotRun),
+    fn red_reason(&self, asked: &CheckPolicy, by: &Judgement<'_>) -> Option<RedReason> {
+        let by_control = || match asked.control() {
+            CheckControl::Off => None,
+            CheckControl::Command(_) => match &self.control {
+                Some(control) => control.red_reason(),
+                None => Some(RedReason::ControlNotRun),
+            },
+            CheckControl::Tests if !by.gate.breaks_tests(asked, by.purpose) => None,
+            CheckControl::Tests => match &self.broken_tests {
+                Some(broken) => broken.red_reason(),
+                None => Some(RedReason::ControlNotRun),
+            },
         };
         self.red_without_control(asked).or_else(by_control)
     }
@@ -255,26 +267,44 @@ pub struct FailingCheck {
 }
 
 impl FailingCheck {
+    /// Whether the check has not shown that it can fail.
+    fn is_about_control(&self) -> bool {
+        self.reason == RedReason::ControlNotRun || self.reason.rule() == Some(Rule::GateNotSensitive)
+    }
+
     pub fn evidence(&self) -> Option<Evidence> {
         let seen = Evidence::new(self.reason.rule()?, self.check.clone());
         Some(Evidence { detail: self.reason.detail(), diff: self.excerpt.clone(), ..seen })
     }
 }
 
+/// By which gate, and for what, results are judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Judgement<'g> {
+    pub gate: &'g GatePolicy,
+    pub purpose: Purpose,
+    pub checks: &'g [String],
+}
+
 impl GateSummary {
     /// Fails closed: a check that was asked for and not reported is red, unless
     /// it was left out after a red one.
-    pub fn of(gate: &GatePolicy, checks: &[String], results: &[CheckResult]) -> Self {
+    pub fn of(by: &Judgement<'_>, results: &[CheckResult]) -> Self {
+        let Judgement { gate, checks, .. } = *by;
         let mut failing: Vec<FailingCheck> = counted(gate, results)
             .filter_map(|result| {
                 let reason = match gate.check(&result.check) {
-                    Some(asked) => reason_among(results, result, asked)?,
+                    Some(asked) => reason_among(results, result, asked, by)?,
                     None => RedReason::NotInGate,
                 };
                 let excerpt = excerpt(result, &reason);
                 Some(FailingCheck { check: result.check.clone(), reason, excerpt })
             })
             .collect();
+        // Nobody asks whether a gate that is red can fail.
+        if failing.iter().any(|failing| failing.reason != RedReason::ControlNotRun) {
+            failing.retain(|failing| failing.reason != RedReason::ControlNotRun);
+        }
         if failing.is_empty() {
             let missing = checks.iter().filter_map(|check| {
                 let runs = results.iter().filter(|result| result.check == *check).count() as u32;
@@ -296,15 +326,19 @@ impl GateSummary {
     }
 
     /// Of both trials: what will land must be green, and its product on trusted terms as well.
-    pub fn of_report(gate: &GatePolicy, checks: &[String], asked: &Trials, report: &GateReport) -> Self {
-        let landing = Self::of(gate, checks, &report.landing);
+    pub fn of_report(by: &Judgement<'_>, asked: &Trials, report: &GateReport) -> Self {
+        let landing = Self::of(by, &report.landing);
         if asked.trusted.is_none() || !report.landing_exited_well() {
             return landing;
         }
-        let trusted = Self::of(gate, checks, &report.trusted);
+        let trusted = Self::of(by, &report.trusted);
         match (landing.passed, trusted.passed) {
             (_, true) => landing,
-            (true, false) => Self { passed: false, needs_terms: true, failing: trusted.failing, ..landing },
+            (true, false) => {
+                // A gate that cannot fail needs no terms: it is a lie that no reviewer is asked about.
+                let needs_terms = trusted.failing.iter().all(|failing| !failing.is_about_control());
+                Self { passed: false, needs_terms, failing: trusted.failing, ..landing }
+            }
             // What the operator may waive of the first, he has waived of the second: the rest is red.
             (false, false) => {
                 let plain = trusted.failing.into_iter().filter(|failing| failing.reason.rule().is_none());
@@ -324,14 +358,19 @@ impl GateSummary {
 
 /// Why one run of a check is red. Of a check that is repeated only the last run
 /// has a control, and red after green is a check that cannot be relied on.
-fn reason_among(results: &[CheckResult], result: &CheckResult, asked: &CheckPolicy) -> Option<RedReason> {
+fn reason_among(
+    results: &[CheckResult],
+    result: &CheckResult,
+    asked: &CheckPolicy,
+    by: &Judgement<'_>,
+) -> Option<RedReason> {
     if asked.runs() < 2 {
-        return result.red_reason(asked);
+        return result.red_reason(asked, by);
     }
     let runs: Vec<&CheckResult> = results.iter().filter(|other| other.check == result.check).collect();
     let at = runs.iter().position(|run| std::ptr::eq(*run, result))?;
     let is_last = at + 1 == runs.len();
-    let reason = if is_last { result.red_reason(asked) } else { result.red_without_control(asked) }?;
+    let reason = if is_last { result.red_reason(asked, by) } else { result.red_without_control(asked) }?;
     if !runs[..at].iter().any(|run| run.red_without_control(asked).is_none()) || reason.rule().is_some() {
         return Some(reason);
     }
@@ -349,8 +388,10 @@ fn counted<'r>(gate: &'r GatePolicy, results: &'r [CheckResult]) -> impl Iterato
 
 /// Of a check that is not sensitive, what its control said.
 fn excerpt(result: &CheckResult, reason: &RedReason) -> String {
-    match (&result.control, reason.rule()) {
-        (Some(control), Some(Rule::GateNotSensitive)) => control.excerpt.clone(),
+    let by_control = reason.rule() == Some(Rule::GateNotSensitive);
+    match (&result.control, &result.broken_tests) {
+        (Some(control), _) if by_control => control.excerpt.clone(),
+        (None, Some(broken)) if by_control => broken.excerpt.clone(),
         (_, _) => result.excerpt.clone(),
     }
 }
@@ -389,6 +430,7 @@ mod tests {
             again,
             tally: None,
             control: None,
+            broken_tests: None,
         }
     }
 

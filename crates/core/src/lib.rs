@@ -4,7 +4,9 @@
 //! store remembers it.
 
 pub mod brief;
+pub mod broken_tests;
 pub mod command;
+pub mod control;
 mod describe;
 pub mod effect;
 pub mod event;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::control::ControlWhen;
 use crate::outcome::Reason;
 use crate::task::Task;
 use crate::time::Millis;
@@ -296,6 +297,9 @@ pub struct GatePolicy {
     pub product: Vec<String>,
     #[serde(default, skip_serializing_if = "TermsRule::is_default")]
     pub terms: TermsRule,
+    /// A policy from before there was such a thing asked for none.
+    #[serde(default = "ControlWhen::before")]
+    pub control: ControlWhen,
     /// Directories the baseline fills and every check begins with a copy of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cache: Vec<String>,
@@ -329,6 +333,7 @@ impl Default for GatePolicy {
             protect: Vec::new(),
             product: Vec::new(),
             terms: TermsRule::Review,
+            control: ControlWhen::Final,
             cache: Vec::new(),
             checks: Vec::new(),
             network: NetworkPolicy::default(),
@@ -364,7 +369,7 @@ pub struct CheckPolicy {
     /// A glob of the files in which the check reports its tests.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub junit: String,
-    /// A command that must fail where the check passes.
+    /// A command that must fail where the check passes, or a word of [`CheckControl`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub control: String,
     /// How often a red check is run again: never, or once.

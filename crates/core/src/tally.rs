@@ -121,7 +121,7 @@ impl Names {
     }
 
     /// `: a, b and 3 more`, or nothing where no name is known.
-    fn told(&self) -> String {
+    pub fn told(&self) -> String {
         let first = self.first.join(", ");
         match (self.first.len(), (self.count as usize).saturating_sub(self.first.len())) {
             (0, _) => String::new(),

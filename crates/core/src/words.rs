@@ -2,6 +2,7 @@
 //! printed, what files are called, what an error told. Whoever adds a field to
 //! an input decides here whether it is such a text.
 
+use crate::broken_tests::{Breakings, BrokenTests};
 use crate::finding::Evidence;
 use crate::gate::{CheckResult, Control, GateReport};
 use crate::input::{AgentFinished, AttemptEnd, AttemptResult, Change, Input, PathList, Report, Snapshotted};
@@ -113,6 +114,7 @@ fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {
         again: _,
         tally,
         control,
+        broken_tests,
     } = result;
     visit(excerpt);
     if let Some(Control { exit_code: _, signal: _, timed_out: _, duration_ms: _, output: _, excerpt }) =
@@ -120,10 +122,26 @@ fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {
     {
         visit(excerpt);
     }
+    if let Some(broken) = broken_tests {
+        visit_broken(broken, visit);
+    }
     match tally {
         Some(Tally::Unreadable { why }) => visit(why),
         Some(Tally::Counted(counts)) => visit_counts(counts, visit),
         None => {}
+    }
+}
+
+fn visit_broken(broken: &mut BrokenTests, visit: &mut dyn FnMut(&mut String)) {
+    let BrokenTests { statement, literal, unbroken, runs: _, duration_ms: _, list: _, outputs: _, excerpt } =
+        broken;
+    visit(excerpt);
+    unbroken.first.iter_mut().for_each(&mut *visit);
+    for Breakings { broken: _, red: _, red_by_exit: _, green, set_aside, added, untold } in
+        [statement, literal]
+    {
+        let names = [green, set_aside, added, untold];
+        names.into_iter().flat_map(|names| &mut names.first).for_each(&mut *visit);
     }
 }
 

@@ -200,6 +200,7 @@ impl Parts {
             confinement: &Confinement::none_with(tree.clone()),
             attempts: &self.dirs.attempts(&self.name),
             name: "gate",
+            marker: "gate",
             spawner: &self.spawner,
             redactor: &Redactor::new(&[]),
             shell: "/bin/sh".as_ref(),

@@ -45,14 +45,28 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// 128 random bits from the kernel.
 fn nonce() -> Nonce {
-    let mut bytes = [0u8; 16];
+    Nonce::new(marker())
+}
+
+/// 128 random bits, as text.
+pub fn marker() -> String {
+    random_bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A number that nobody can foresee.
+pub fn random() -> u64 {
+    u64::from_ne_bytes(random_bytes())
+}
+
+/// From the kernel.
+fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0u8; N];
     let mut filled = 0;
     while filled < bytes.len() {
         let got = rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())
             .expect("the kernel has random numbers");
         filled += got;
     }
-    Nonce::new(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    bytes
 }

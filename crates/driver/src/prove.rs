@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use windlass_core::broken_tests::BrokenTests;
 use windlass_core::finding::Severity;
 use windlass_core::gate::Control;
 use windlass_core::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
@@ -191,6 +192,10 @@ pub struct Check {
     pub tally: Option<Tally>,
     /// The command that must fail where it passes, where the policy gives one.
     pub control: Option<Control>,
+    /// Its tests, where windlass broke them to see them turn red.
+    pub broken_tests: Option<BrokenTests>,
+    /// The same on trusted terms.
+    pub broken_on_trusted_terms: Option<BrokenTests>,
     /// Why it is red, by its exit code, its tests or its control; empty when it is green.
     pub red: String,
     /// The waived finding that it is red by.

@@ -45,7 +45,7 @@ mod tests {
         assert_eq!(texts[0], definition(&gates[0].clone()));
         assert_eq!(
             texts[0],
-            "windlass gate 1\n{\"timeout\":300000,\"protect\":[\"a\"],\"checks\":[{\"name\":\"test\",\"run\":\"x\",\"when\":\"both\",\"timeout\":1}]}\n"
+            "windlass gate 1\n{\"timeout\":300000,\"protect\":[\"a\"],\"control\":\"final\",\"checks\":[{\"name\":\"test\",\"run\":\"x\",\"when\":\"both\",\"timeout\":1}]}\n"
         );
         texts.sort();
         texts.dedup();

@@ -28,6 +28,15 @@ pub struct Case {
     /// Its class, or else its suite, and its own.
     pub name: String,
     pub end: End,
+    pub parts: CaseParts,
+}
+
+/// The same, apart, and what its failure says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CaseParts {
+    pub class: String,
+    pub name: String,
+    pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +63,10 @@ pub fn read(bytes: &[u8], into: &mut Cases) -> Result<(), String> {
             Ok(Event::Start(tag)) => walk.start(&tag).map_err(wrong)?,
             Ok(Event::End(_)) => walk.close(),
             Ok(Event::DocType(_)) => return Err(wrong("declares a document type".to_owned())),
+            Ok(Event::Text(text)) => walk.text(&text),
+            Ok(Event::CData(text)) => walk.text(&text),
             Ok(
-                Event::Empty(_)
-                | Event::Text(_)
-                | Event::CData(_)
-                | Event::Comment(_)
-                | Event::Decl(_)
-                | Event::PI(_)
-                | Event::GeneralRef(_),
+                Event::Empty(_) | Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::GeneralRef(_),
             ) => {}
         }
     }
@@ -107,9 +112,9 @@ impl Walk<'_> {
         match kind {
             Tag::Suite => self.suite(tag)?,
             Tag::Case => self.case(tag)?,
-            Tag::Failure => self.worsen(End::Failed),
-            Tag::Error => self.worsen(End::Errored),
-            Tag::Skipped => self.worsen(End::Skipped),
+            Tag::Failure => self.worsen(End::Failed, tag)?,
+            Tag::Error => self.worsen(End::Errored, tag)?,
+            Tag::Skipped => self.worsen(End::Skipped, tag)?,
             Tag::Suites | Tag::Other => {}
         }
         self.open.push(kind);
@@ -134,27 +139,47 @@ impl Walk<'_> {
         }
         let [name, class, status] = attributes(tag, ["name", "classname", "status"])?;
         let class = class.filter(|class| !class.is_empty()).or_else(|| self.suites.last().cloned());
-        let name = match class.filter(|class| !class.is_empty()) {
-            Some(class) => format!("{class}::{}", name.unwrap_or_default()),
-            None => name.unwrap_or_default(),
+        let parts = CaseParts {
+            class: class.unwrap_or_default(),
+            name: name.unwrap_or_default(),
+            message: String::new(),
+        };
+        let name = match parts.class.as_str() {
+            "" => parts.name.clone(),
+            class => format!("{class}::{}", parts.name),
         };
         let end = match status.as_deref() {
             Some("notrun" | "skipped" | "disabled") => End::Skipped,
             Some(_) | None => End::Passed,
         };
-        self.case = Some(Case { name: name.replace(['\n', '\r'], " "), end });
+        self.case = Some(Case { name: name.replace(['\n', '\r'], " "), end, parts });
         Ok(())
     }
 
     /// Only what stands directly in a test is about it: a runner's system-out may hold anything.
-    fn worsen(&mut self, end: End) {
-        let Some(case) = self.case.as_mut().filter(|_| self.open.last() == Some(&Tag::Case)) else { return };
+    fn worsen(&mut self, end: End, tag: &BytesStart<'_>) -> Result<(), String> {
+        let Some(case) = self.case.as_mut().filter(|_| self.open.last() == Some(&Tag::Case)) else {
+            return Ok(());
+        };
+        if end != End::Skipped {
+            let [message] = attributes(tag, ["message"])?;
+            case.parts.message.extend(message.into_iter().flat_map(|message| [message, "\n".to_owned()]));
+        }
         case.end = match (case.end, end) {
             (End::Errored, _) | (_, End::Errored) => End::Errored,
             (End::Failed, _) | (_, End::Failed) => End::Failed,
             (End::Skipped, _) | (_, End::Skipped) => End::Skipped,
             (End::Passed, End::Passed) => End::Passed,
         };
+        Ok(())
+    }
+
+    /// What a failure says of itself. Entities stay as they are written: it is searched, not shown.
+    fn text(&mut self, text: &str) {
+        let about = matches!(self.open.as_slice(), [.., Tag::Case, Tag::Failure | Tag::Error]);
+        if let Some(case) = self.case.as_mut().filter(|_| about) {
+            case.parts.message.push_str(text);
+        }
     }
 
     fn close(&mut self) {

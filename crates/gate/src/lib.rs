@@ -25,7 +25,7 @@ mod watched;
 pub use cache::{Cache, CacheCopied, CacheCopy};
 pub use definition::definition;
 pub use excerpt::{OutputTail, excerpt};
-pub use junit::{Before, JunitFiles};
+pub use junit::{Before, CaseParts, JunitFiles};
 pub use named::{MissingFile, missing_files, named_files};
 pub use never_product::is_never_product;
 pub use paths::{BadGlob, GuardedBy, PathKind, PathRules, TermBy, literal, only_adds_lines};

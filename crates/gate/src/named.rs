@@ -1,5 +1,6 @@
 //! The files of the repository that a check names: what it runs must be what the operator committed.
 
+use windlass_core::control::CheckControl;
 use windlass_core::policy::{CheckPolicy, GatePolicy};
 
 use crate::shell::{self, ShellCommand, ShellWord};
@@ -26,7 +27,11 @@ pub fn missing_files(gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> Vec<M
 
 /// A check's own command and its control.
 pub fn commands(check: &CheckPolicy) -> impl Iterator<Item = &str> {
-    [check.run.as_str(), check.control.as_str()].into_iter().filter(|run| !run.is_empty())
+    let control = match check.control() {
+        CheckControl::Command(run) => Some(run),
+        CheckControl::Tests | CheckControl::Off => None,
+    };
+    std::iter::once(check.run.as_str()).chain(control)
 }
 
 /// Every path, relative to the root, that the command may mean a file of the repository by. Some are not

@@ -35,8 +35,10 @@ pub struct GateRun<'a> {
     pub resources: ResourcePolicy,
     /// Where attempts have their directories; each check makes its own in it, `<name>-<number>`.
     pub attempts: &'a Path,
-    /// Unique among attempts; also the beginning of the marker by which recovery finds strays.
+    /// Unique among attempts.
     pub name: &'a str,
+    /// By which recovery finds strays. The commands see it: it tells them nothing.
+    pub marker: &'a str,
     pub spawner: &'a Spawner,
     /// Cleans what was captured before anything is read of it.
     pub redactor: &'a Redactor,
@@ -117,7 +119,7 @@ pub fn run_command(
         },
         confinement: gate.confinement.clone(),
         dir: dir.clone(),
-        marker: name,
+        marker: gate.marker.to_owned(),
     };
     if let Err(error) = windlass_process::clear_attempt(&dir) {
         return Some(not_run(command.check, format!("cannot make {}: {error}", dir.display())));
@@ -158,6 +160,7 @@ impl Checked {
             again: false,
             tally: None,
             control: None,
+            broken_tests: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use windlass_core::id::BlobId;
 use windlass_core::tally::{Comparison, Counts, Earlier, Names};
 
-use crate::junit::{self, Cases, End};
+use crate::junit::{self, Case, CaseParts, Cases, End};
 
 /// What the files of one check say together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,12 @@ impl Counted {
         }
         cases.cases.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Self { cases })
+    }
+
+    /// Those that failed, in the words of their file.
+    pub fn failed(self) -> impl Iterator<Item = CaseParts> {
+        let failed = |case: &Case| matches!(case.end, End::Failed | End::Errored);
+        self.cases.cases.into_iter().filter(failed).map(|case| case.parts)
     }
 
     /// Every test on a line of its own, in order: `s` where it was skipped and `r` where it ran, a blank, its

@@ -334,7 +334,7 @@ mod tests {
         );
         assert_eq!(
             String::from_utf8(line.env_text).unwrap(),
-            "PATH=/usr/bin:/bin\nAPI_KEY=s3cret # $x\nWINDLASS_ATTEMPT=loop/7\n"
+            "PATH=/usr/bin:/bin\nAPI_KEY=s3cret # $x\nINVOCATION_ID=loop/7\n"
         );
         assert_eq!(line.env_file, Path::new("/attempts/7/container.env"));
     }

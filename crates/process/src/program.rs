@@ -18,7 +18,7 @@ pub struct Program {
     pub argv: Vec<OsString>,
     #[serde(with = "os_path")]
     pub cwd: PathBuf,
-    /// The whole environment: nothing is inherited. `WINDLASS_ATTEMPT` is added.
+    /// The whole environment: nothing is inherited. `INVOCATION_ID` is added.
     pub env: Vec<(OsString, OsString)>,
     /// Given to the program, then end of file. A program that never reads it is not an error.
     #[serde(skip)]
@@ -28,7 +28,7 @@ pub struct Program {
     /// This attempt's own directory, made ready by [`crate::clear_attempt`]: the record, the lock and the captured output.
     #[serde(with = "os_path")]
     pub dir: PathBuf,
-    /// Unique text, in the environment as `WINDLASS_ATTEMPT`, by which recovery finds strays.
+    /// Unique text, in the environment as `INVOCATION_ID`, by which recovery finds strays.
     pub marker: String,
 }
 

@@ -13,7 +13,7 @@ use crate::procfs::{self, ProcessId};
 use crate::program::remove_tree;
 
 /// The variable that carries an attempt's marker into its processes.
-pub const ATTEMPT_VARIABLE: &str = "WINDLASS_ATTEMPT";
+pub const ATTEMPT_VARIABLE: &str = "INVOCATION_ID";
 
 /// Written before the program starts, removed when its tree is proven dead. While it exists, something of
 /// the attempt may be alive.

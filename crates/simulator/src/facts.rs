@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use windlass_core::broken_tests::BrokenTests;
 use windlass_core::effect::Snapshot;
 use windlass_core::finding::{Evidence, Rule};
 use windlass_core::gate::{CheckResult, GateReport, Trials};
@@ -98,6 +99,7 @@ impl Facts {
             again: false,
             tally: None,
             control: None,
+            broken_tests: Some(BrokenTests::default()),
         };
         checks.iter().map(result).collect()
     }

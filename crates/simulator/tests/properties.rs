@@ -7,6 +7,7 @@ use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert_eq, proptest}
 use proptest::test_runner::TestCaseError;
 
 use windlass_core::brief::BriefSpec;
+use windlass_core::broken_tests::BrokenTests;
 use windlass_core::command::Command;
 use windlass_core::effect::Effect;
 use windlass_core::event::{Decision, Event, OperatorEvent};
@@ -281,6 +282,7 @@ fn results(checks: &[String], b: u8) -> Vec<CheckResult> {
         again: false,
         tally: None,
         control: None,
+        broken_tests: Some(BrokenTests::default()),
     };
     checks.iter().skip(usize::from(b.is_multiple_of(31))).map(result).collect()
 }

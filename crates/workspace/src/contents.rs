@@ -168,7 +168,23 @@ impl Vault {
             let entry = reader.entry_at(from, path)?;
             edits.push((path.clone(), entry.map(|entry| (entry.kind, entry.oid))));
         }
-        Ok(tree_id(self.edit(tree_oid(tree)?, &edits)?))
+        Ok(tree_id(self.edit(tree_oid(tree)?, &edits, Flush::Yes)?))
+    }
+
+    /// `tree` with other bytes in some of its files. Not flushed: such a tree is looked at
+    /// once and never on record.
+    pub fn with_files(&self, tree: &TreeId, files: &[(BString, Vec<u8>)]) -> Result<TreeId, VaultError> {
+        let mut reader = self.reader();
+        let mut worker = self.worker();
+        let tree = tree_oid(tree)?;
+        let mut edits = Vec::with_capacity(files.len());
+        for (path, bytes) in files {
+            let entry = reader.entry_at(tree, path)?;
+            let kind = entry.map_or(EntryKind::Blob, |entry| entry.kind);
+            let blob = self.put_loose(&mut worker, Flush::No, Kind::Blob, bytes)?;
+            edits.push((path.clone(), Some((kind, blob))));
+        }
+        Ok(tree_id(self.edit(tree, &edits, Flush::No)?))
     }
 
     /// Makes a commit of a tree the vault has. It is not flushed to disk: the
@@ -182,12 +198,12 @@ impl Vault {
     ) -> Result<CommitId, VaultError> {
         let parents = parents.iter().map(commit_oid).collect::<Result<Vec<_>, _>>()?;
         let bytes = encode_commit(tree_oid(tree)?, &parents, text);
-        Ok(commit_id(self.put_loose(&mut self.worker(), Kind::Commit, &bytes)?))
+        Ok(commit_id(self.put_loose(&mut self.worker(), Flush::No, Kind::Commit, &bytes)?))
     }
 
     /// Puts and removes entries of a tree; removals first, so that a file may take
     /// the place of a directory whose files go.
-    fn edit(&self, tree: ObjectId, edits: &[Edit]) -> Result<ObjectId, VaultError> {
+    fn edit(&self, tree: ObjectId, edits: &[Edit], flush: Flush) -> Result<ObjectId, VaultError> {
         let mut worker = self.worker();
         let root = load_tree(&worker.reader, tree)?;
         let find = worker.reader.find().clone();
@@ -212,35 +228,37 @@ impl Vault {
                 oid: entry.oid,
             });
             let bytes = encode_tree(entries.collect());
-            self.put_tree(&mut worker, &bytes)
+            self.put_loose(&mut worker, flush, Kind::Tree, &bytes)
         })
     }
 
-    /// Flushed: a loop may stand on such a tree for as long as it lives.
-    fn put_tree(&self, worker: &mut Worker, bytes: &[u8]) -> Result<ObjectId, VaultError> {
-        let oid = hash(Kind::Tree, bytes)?;
-        let sound = worker.reader.raw(oid).is_ok_and(|(_, stored)| stored == bytes);
-        if !sound {
-            let object = NewObject { oid, kind: Kind::Tree, content: bytes };
-            loose::write_flushed(&self.dir().join("objects"), &mut worker.packer, &object)?;
-        }
-        Ok(oid)
-    }
-
-    /// Not flushed: what is made here can be made again from the caller's
-    /// records, with the same id.
-    fn put_loose(&self, worker: &mut Worker, kind: Kind, bytes: &[u8]) -> Result<ObjectId, VaultError> {
+    fn put_loose(
+        &self,
+        worker: &mut Worker,
+        flush: Flush,
+        kind: Kind,
+        bytes: &[u8],
+    ) -> Result<ObjectId, VaultError> {
         let oid = hash(kind, bytes)?;
         let sound = worker.reader.raw(oid).is_ok_and(|(_, stored)| stored == bytes);
         if !sound {
-            loose::write(
-                &self.dir().join("objects"),
-                &mut worker.packer,
-                &NewObject { oid, kind, content: bytes },
-            )?;
+            let (dir, object) = (self.dir().join("objects"), NewObject { oid, kind, content: bytes });
+            match flush {
+                Flush::Yes => loose::write_flushed(&dir, &mut worker.packer, &object)?,
+                Flush::No => loose::write(&dir, &mut worker.packer, &object)?,
+            }
         }
         Ok(oid)
     }
+}
+
+/// Whether an object is on disk when it has been put.
+#[derive(Clone, Copy)]
+enum Flush {
+    /// A loop may stand on such a tree for as long as it lives.
+    Yes,
+    /// What is made can be made again from the caller's records, with the same id.
+    No,
 }
 
 /// A path and what shall be there.

@@ -118,6 +118,10 @@ fn judged(check: &Check) -> Vec<String> {
             false => format!("its control did not fail as it must ({ending})"),
         });
     }
+    let broken = [("", &check.broken_tests), ("on trusted terms: ", &check.broken_on_trusted_terms)];
+    for (on, tests) in broken {
+        lines.extend(tests.iter().map(|tests| format!("{on}{}", tests.words())));
+    }
     lines.extend(exceptions(check));
     lines
 }

@@ -22,6 +22,7 @@ mod agents_vandals;
 mod bad_input;
 mod bad_surroundings;
 mod briefs;
+mod broken_tests;
 mod bystanders;
 mod cancel_at_rest;
 mod confined;

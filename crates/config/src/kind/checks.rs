@@ -42,7 +42,7 @@ pub static CHECK_KEYS: LazyLock<Vec<PolicyKey<CheckDraft>>> = LazyLock::new(|| {
         key("junit", GLOB, |check| &mut check.junit)
             .doc("A glob of the junit files it writes. windlass counts the tests itself: no file, no test, a failed one, or one that ran before and is gone or skipped is red."),
         key("control", TEXT, |check| &mut check.control)
-            .doc("A command that must fail where the check passes, such as a test of something false. It runs on a clean checkout of its own; where it passes too, the check is red."),
+            .doc("What shows that the check can fail. `auto`, as without the key: windlass breaks the tests that it knows how to break, when `gate.control` says, and each must turn red. `off`: nothing. Anything else is a command that must fail wherever the check passes; it runs on a clean checkout of its own."),
         key("retry", AT_MOST_ONE, |check| &mut check.retry)
             .doc("Runs a red check once more, on a clean checkout; both results are kept, and a second green one is a warning."),
         key("repeat", LIMIT, |check| &mut check.repeat)

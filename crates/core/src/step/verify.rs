@@ -8,7 +8,7 @@ use crate::effect::Effect;
 use crate::event::{GateEvent, IterationResult, Novelty, Phase, TaskEvent, TreeRecorded};
 use crate::finding::{Finding, Origin};
 use crate::gate::{
-    CheckResult, CheckRun, FailingCheck, GateKey, GateReport, GateSummary, Purpose, Trial, Trials,
+    CheckResult, CheckRun, FailingCheck, GateKey, GateReport, GateSummary, Judgement, Purpose, Trial, Trials,
 };
 use crate::id::TreeId;
 use crate::limit::{self, LimitCheck, LimitReached};
@@ -49,7 +49,8 @@ pub(super) fn begin(draft: &mut Draft) {
 }
 
 pub(super) fn reported(draft: &mut Draft, ran: Ran, report: &GateReport) {
-    let summary = GateSummary::of_report(&draft.state.policy().gate, &ran.checks, &ran.trials, report);
+    let by = Judgement { gate: &draft.state.policy().gate, purpose: ran.purpose, checks: &ran.checks };
+    let summary = GateSummary::of_report(&by, &ran.trials, report);
     let purpose = ran.purpose;
     let landing = ran.trials.landing.clone();
     check_runs(draft, &CheckedTree { purpose, trial: Trial::Landing, tree: landing }, &report.landing);

@@ -1,5 +1,6 @@
 //! One line of a scenario as an input.
 
+use windlass_core::broken_tests::{Breakings, BrokenTests};
 use windlass_core::command::Command;
 use windlass_core::finding::{Evidence, Rule, Severity, Touch};
 use windlass_core::gate::{CheckResult, Control, GateReport, Trials};
@@ -198,6 +199,7 @@ fn results(words: &[&str], checks: &[String]) -> Vec<CheckResult> {
             again: false,
             tally: None,
             control: None,
+            broken_tests: Some(BrokenTests::default()),
         };
         if ended == Some(0) { measured(result, with) } else { result }
     };
@@ -246,6 +248,18 @@ fn measured(mut result: CheckResult, mut with: &[&str]) -> CheckResult {
                     let (with, tests) = (Earlier::Baseline, counts.tests);
                     counts.compared = Some(Comparison { with, tests, vanished, newly_skipped });
                 }
+                rest
+            }
+            ["no-control", rest @ ..] => {
+                result.broken_tests = None;
+                rest
+            }
+            // `stays-green a`: though it was broken.
+            ["stays-green", name, rest @ ..] => {
+                let green = Names::of([*name]);
+                let statement = Breakings { broken: 3, red: 2, green, ..Breakings::default() };
+                let excerpt = "3 passed".to_owned();
+                result.broken_tests = Some(BrokenTests { statement, excerpt, ..BrokenTests::default() });
                 rest
             }
             ["control", exit, rest @ ..] => {

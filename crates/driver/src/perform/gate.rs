@@ -2,20 +2,26 @@
 //! that is thrown away. A chain of checks shares one layer; a control and a
 //! second run have one of their own.
 
+mod control;
 mod dirs;
 mod runner;
 mod tally;
 
+use windlass_core::broken_tests::BrokenTests;
+use windlass_core::control::CheckControl;
 use windlass_core::gate::{CheckResult, CheckStart, GateReport, Purpose, Trial};
 use windlass_core::id::TreeId;
 use windlass_core::input::Input;
 use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
 
+use self::control::{Controlled, TestBreaker};
 use self::runner::GateRunner;
+use super::snapshot::path_rules;
 use super::{EffectRequest, EffectResources, Performed, lock};
 use crate::weaken::Defence;
 
+#[derive(Clone, Copy)]
 pub(super) struct GateTarget<'a> {
     pub purpose: Purpose,
     pub trial: Trial,
@@ -30,11 +36,20 @@ pub(super) fn gate(
     landing: GateTarget<'_>,
     trusted: Option<GateTarget<'_>>,
 ) -> Performed {
-    let Some(landing) = results(resources, request, landing)? else { return Ok(Input::EffectDropped) };
-    let mut report = GateReport::from(landing);
+    let Some(results_of_landing) = results(resources, request, landing)? else {
+        return Ok(Input::EffectDropped);
+    };
+    let mut report = GateReport::from(results_of_landing);
     if let Some(trusted) = trusted.filter(|_| report.landing_exited_well()) {
         let Some(results) = results(resources, request, trusted)? else { return Ok(Input::EffectDropped) };
         report.trusted = results;
+    }
+    let trials = [(Some(landing), &mut report.landing), (trusted, &mut report.trusted)];
+    for (target, results) in trials {
+        let Some(target) = target.filter(|_| !results.is_empty()) else { continue };
+        if !break_tests(resources, request, target, results)? {
+            return Ok(Input::EffectDropped);
+        }
     }
     if resources.is_weak(Defence::Terms) {
         report.trusted.clone_from(&report.landing);
@@ -59,6 +74,46 @@ fn results(
     }
     runner.finish()?;
     Ok(Some(results))
+}
+
+/// Shows of each check that it can fail, where the whole gate is green. False: it was cancelled.
+fn break_tests(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    target: GateTarget<'_>,
+    results: &mut [CheckResult],
+) -> Result<bool, Fault> {
+    let gate = &request.policy.gate;
+    let green = |result: &CheckResult| {
+        gate.check(&result.check).is_some_and(|check| result.red_without_control(check).is_none())
+    };
+    let is_last = |at: usize| !results[at + 1..].iter().any(|other| other.check == results[at].check);
+    let last: Vec<usize> = (0..results.len()).filter(|at| is_last(*at)).collect();
+    if !last.iter().all(|at| green(&results[*at])) {
+        return Ok(true);
+    }
+    let rules = path_rules(resources, request, &request.creation.base_tree)?;
+    let mut breaker = None;
+    let mut checkout = lock(&resources.checkout);
+    for chain in chains(&gate.checks, target.checks) {
+        for (index, check) in
+            chain.iter().enumerate().filter(|(_, check)| gate.breaks_tests(check, target.purpose))
+        {
+            let Some(at) = last.iter().copied().find(|at| results[*at].check == check.name) else { continue };
+            if resources.is_weak(Defence::Control) {
+                results[at].broken_tests = Some(BrokenTests::default());
+                continue;
+            }
+            let breaker = match &mut breaker {
+                Some(breaker) => breaker,
+                none => none.insert(TestBreaker::new(resources, request, target, &rules)?),
+            };
+            let of = Controlled { chain: &chain[..=index], result: &results[at] };
+            let Some(shown) = breaker.show(&mut checkout, &of)? else { return Ok(false) };
+            results[at].broken_tests = Some(shown);
+        }
+    }
+    Ok(true)
 }
 
 /// The checks that are due, each with those that go on in its tree. One whose
@@ -98,7 +153,9 @@ fn run_chain(
         let replaced = results[at + 1..].iter().any(|other| other.check == result.check);
         let check = chain.iter().find(|check| check.name == result.check);
         let wanted = |check: &&&CheckPolicy| {
-            !check.control.is_empty() && !replaced && result.red_without_control(check).is_none()
+            matches!(check.control(), CheckControl::Command(_))
+                && !replaced
+                && result.red_without_control(check).is_none()
         };
         let Some(check) = check.filter(wanted) else { continue };
         let Some(control) = runner.control(check)? else { return Ok(false) };

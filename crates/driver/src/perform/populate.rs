@@ -129,6 +129,7 @@ fn set_up(
         .map_err(|error| file_fault(&place, &error))?;
     private.write.push(root.clone());
     let network = &request.policy.agent.network;
+    let marker = crate::clock::marker();
     let run = GateRun {
         checks: &steps,
         cwd: &root,
@@ -140,6 +141,7 @@ fn set_up(
         resources: resources.safeguards.confine.resources,
         attempts: &attempts,
         name: "setup",
+        marker: &marker,
         spawner: &resources.spawner,
         redactor: &resources.safeguards.redactor,
         shell: &resources.shell,

@@ -128,7 +128,7 @@ fn has_tests(resources: &EffectResources, rules: &PathRules, tree: &TreeId) -> R
     Ok(found)
 }
 
-fn path_rules(
+pub(super) fn path_rules(
     resources: &EffectResources,
     request: &EffectRequest,
     base: &TreeId,

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeSet;
 
+use windlass_core::broken_tests::BrokenTests;
 use windlass_core::finding::{Finding, Origin, Rule};
 use windlass_core::gate::{
-    CheckResult, Control, FailingCheck, GateReport, GateSummary, Purpose, Trial, Trials,
+    CheckResult, Control, FailingCheck, GateReport, GateSummary, Judgement, Purpose, Trial, Trials,
 };
 use windlass_core::history::{CheckRecord, GateRecord, LandingRecord, ReviewRecord};
 use windlass_core::id::{TaskId, TreeId};
@@ -126,7 +127,9 @@ fn summary(run: &GateRecord, history: &RecordedLoop) -> GateSummary {
     let report =
         GateReport { landing: of(Trial::Landing).collect(), trusted: of(Trial::TrustedTerms).collect() };
     let trials = Trials { landing: run.tree.clone(), trusted: run.trusted.clone() };
-    GateSummary::of_report(&history.policy_at(run.event).gate, &run.checks, &trials, &report)
+    let gate = &history.policy_at(run.event).gate;
+    let by = Judgement { gate, purpose: run.purpose, checks: &run.checks };
+    GateSummary::of_report(&by, &trials, &report)
 }
 
 /// What a proof says of each check: its last result, and all that was judged of it.
@@ -154,6 +157,10 @@ pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&Tas
             on_trusted_terms: of(Trial::TrustedTerms).next().map(a_try),
             tally: last.result.tally.clone(),
             control: last.result.control.clone(),
+            broken_tests: last.result.broken_tests.clone(),
+            broken_on_trusted_terms: of(Trial::TrustedTerms)
+                .next()
+                .and_then(|run| run.result.broken_tests.clone()),
             red: failing.map_or_else(String::new, |failing| failing.reason.words()),
             waived: waived.map(|finding| finding.id.clone()),
         })
@@ -171,6 +178,25 @@ fn a_try(of: &CheckRecord) -> Try {
 }
 
 impl Judged<'_> {
+    /// Whether its tests were seen to turn red.
+    fn broken_tests(&self) -> String {
+        let broken = |trial| {
+            let results = self.run.results.iter().filter(move |done| done.trial == trial);
+            results.filter_map(|done| done.result.broken_tests.as_ref())
+        };
+        let red = |trial| broken(trial).map(|tests| tests.statement.red).sum::<u32>();
+        let shown = |trial| broken(trial).any(BrokenTests::shows_failure);
+        match (shown(Trial::Landing), self.run.trusted.is_some(), shown(Trial::TrustedTerms)) {
+            (true, true, true) => format!(
+                "{} broken tests turned red, {} on trusted terms",
+                red(Trial::Landing),
+                red(Trial::TrustedTerms)
+            ),
+            (true, _, _) => format!("{} broken tests turned red", red(Trial::Landing)),
+            (false, _, _) => "no test was broken to see it fail".to_owned(),
+        }
+    }
+
     pub fn green(&self) -> usize {
         self.run.checks.len() - self.waived.len()
     }
@@ -196,6 +222,7 @@ impl Judged<'_> {
             1 => words.push("1 control failed as it must".to_owned()),
             count => words.push(format!("{count} controls failed as they must")),
         }
+        words.push(self.broken_tests());
         words.extend(self.run.flaky.iter().map(|check| format!("{check} at the second try")));
         words.extend(self.replaced.map(|event| format!("by the gate before event {event}")));
         words.extend(

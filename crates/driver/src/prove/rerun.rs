@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use windlass_core::effect::Effect;
-use windlass_core::gate::{GateReport, GateSummary, Purpose, Trials};
+use windlass_core::gate::{GateReport, GateSummary, Judgement, Purpose, Trials};
 use windlass_core::input::Input;
 use windlass_store::Store;
 
@@ -76,7 +76,8 @@ fn run(
 /// Each check's last run now, beside the recorded one, with all that is judged of it.
 fn compare(history: &RecordedLoop, record: &CompletionRecord, report: &GateReport) -> Vec<RerunCheck> {
     let (gate, trials) = (&history.final_policy().gate, history.state.head_trials());
-    let summary = GateSummary::of_report(gate, &record.gate.checks, &trials, report);
+    let by = Judgement { gate, purpose: Purpose::Final, checks: &record.gate.checks };
+    let summary = GateSummary::of_report(&by, &trials, report);
     let of = |check: &String| {
         let result = report.landing.iter().rev().find(|result| result.check == *check)?;
         let recorded = record.checks.iter().find(|done| done.check == *check);

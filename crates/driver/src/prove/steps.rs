@@ -147,7 +147,10 @@ fn outputs(sources: &ProofSources<'_>) -> StepResult {
             Some(Tally::Counted(counts)) => Some(("the tests", &counts.names)),
             Some(Tally::Unreadable { .. }) | None => None,
         };
-        for (what, blob) in [Some(("the output", &result.output)), control, names].into_iter().flatten() {
+        let broken = result.broken_tests.iter().flat_map(|tests| tests.outputs.iter().chain(&tests.list));
+        let broken = broken.map(|blob| ("what windlass's own breaking of tests showed", blob));
+        let own = [Some(("the output", &result.output)), control, names];
+        for (what, blob) in own.into_iter().flatten().chain(broken) {
             sources
                 .reader
                 .blob(blob, OUTPUT_LIMIT)

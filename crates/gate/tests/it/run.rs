@@ -65,6 +65,7 @@ impl Stage {
             confinement: &self.confinement,
             attempts: &self.path("attempts"),
             name: "gate-7",
+            marker: "0123",
             spawner: &self.spawner,
             redactor: &Redactor::new(&[Secret { name: "KEY".to_owned(), value: b"s3cret-value-1".to_vec() }]),
             shell: "/bin/sh".as_ref(),
@@ -102,7 +103,7 @@ fn a_check_has_only_the_environment_it_is_given_and_no_input() {
     let cwd = stage.path("tree").display().to_string();
     let excerpt = &stage.run()[0].excerpt;
     let names: Vec<&str> = excerpt.lines().filter_map(|line| line.split_once('=')).map(|(n, _)| n).collect();
-    assert_eq!(names, ["LANG", "PATH", "PWD", "WINDLASS_ATTEMPT"], "{excerpt}");
+    assert_eq!(names, ["INVOCATION_ID", "LANG", "PATH", "PWD"], "{excerpt}");
     assert!(excerpt.ends_with(&cwd), "{excerpt}");
 }
 

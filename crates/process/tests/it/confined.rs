@@ -177,7 +177,7 @@ impl Ground {
             processes.filter_map(|process| {
                 let environ = String::from_utf8_lossy(&std::fs::read(process.path().join("environ")).ok()?)
                     .into_owned();
-                let ours = environ.contains(&format!("WINDLASS_ATTEMPT={marker}"));
+                let ours = environ.contains(&format!("INVOCATION_ID={marker}"));
                 ours.then(|| rustix::process::Pid::from_raw(process.file_name().to_str()?.parse().ok()?))?
             })
         };

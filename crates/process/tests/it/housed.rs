@@ -58,7 +58,7 @@ fn every_attack_is_stopped_inside() {
 fn a_program_has_its_input_its_output_and_its_exit() {
     let stage = Stage::new();
     let Some((engine, image)) = image(&stage) else { return };
-    let mut program = housed(&stage, &image, "cat; echo \"$WORD $WINDLASS_ATTEMPT\" >made; ls / >&2; exit 7");
+    let mut program = housed(&stage, &image, "cat; echo \"$WORD $INVOCATION_ID\" >made; ls / >&2; exit 7");
     program.stdin = b"a brief\n".to_vec();
     program.env = vec![("WORD".into(), "s3cret $x".into())];
     let finished = run(&program);

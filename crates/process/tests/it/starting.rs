@@ -27,13 +27,13 @@ fn the_environment_is_exactly_what_was_given() {
         program.env = vec![
             ("A".into(), "1\n2".into()),
             ("B".into(), OsStringExt::from_vec(vec![0xff, b'='])),
-            ("WINDLASS_ATTEMPT".into(), "of another attempt".into()),
+            ("INVOCATION_ID".into(), "of another attempt".into()),
         ];
         let finished = run(&program, containment);
         let printed = std::fs::read(&finished.stdout.path).unwrap();
         let printed: BTreeSet<&[u8]> =
             printed.split(|&byte| byte == 0).filter(|line| !line.is_empty()).collect();
-        let marker = format!("WINDLASS_ATTEMPT={}", program.marker);
+        let marker = format!("INVOCATION_ID={}", program.marker);
         assert_eq!(printed, BTreeSet::from([&b"A=1\n2"[..], b"B=\xff=", marker.as_bytes()]));
     }
 }
@@ -71,7 +71,7 @@ fn a_namespace_shows_only_the_attempt() {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("2 1"), "{text}");
     assert!(lines.clone().filter(|line| line.starts_with("/proc/")).count() <= 4, "{text}");
-    assert!(lines.all(|line| line.starts_with("/proc/") || line.starts_with("WINDLASS_ATTEMPT=")), "{text}");
+    assert!(lines.all(|line| line.starts_with("/proc/") || line.starts_with("INVOCATION_ID=")), "{text}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn the_root_has_the_reach_and_little_more() {
         assert_eq!(host, "windlass\n");
         let mut processes = processes.lines();
         assert!(processes.next().unwrap().trim().parse::<u32>().unwrap() <= 5, "{}", ran.text);
-        assert!(processes.all(|line| line.starts_with("WINDLASS_ATTEMPT=")), "{}", ran.text);
+        assert!(processes.all(|line| line.starts_with("INVOCATION_ID=")), "{}", ran.text);
         assert!(
             mounted.starts_with("1\n"),
             "every mount is nosuid, and nothing is made in / or /dev: {mounted}"

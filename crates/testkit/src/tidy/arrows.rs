@@ -34,6 +34,7 @@ const HOUSE: &[Arrows] = &[
             "windlass-process",
             "windlass-agent",
             "windlass-gate",
+            "windlass-control",
             "windlass-workspace",
             "windlass-redact",
         ],

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use windlass_control::FailedCase;
 use windlass_core::gate::{CheckResult, CheckStart, Control, Purpose};
 use windlass_core::id::BlobId;
 use windlass_core::outcome::{Fault, Reason};
@@ -13,6 +14,7 @@ use windlass_workspace::Checkout;
 use super::GateTarget;
 use super::dirs::{GateDirs, NAME, quoted};
 use super::tally::{TestCounter, earlier_tests};
+use crate::clock;
 use crate::confine::ProgramAccess;
 use crate::perform::call::captured;
 use crate::perform::{EffectRequest, EffectResources, fault, file_fault};
@@ -38,6 +40,14 @@ pub struct GateRunner<'a> {
     /// How many commands were run.
     number: usize,
     rehashed: bool,
+}
+
+/// A check that ran on a tree with broken tests.
+pub struct RanBroken {
+    pub result: CheckResult,
+    pub output: BlobId,
+    /// The failed tests of its junit files.
+    pub failed: Vec<FailedCase>,
 }
 
 impl<'a> GateRunner<'a> {
@@ -86,6 +96,16 @@ impl<'a> GateRunner<'a> {
         })
     }
 
+    /// A tree that was made of one which was looked at from scratch.
+    pub fn of_broken_tree(
+        resources: &'a EffectResources,
+        request: &'a EffectRequest,
+        target: GateTarget<'a>,
+        checkout: &'a mut Checkout,
+    ) -> Result<Self, Fault> {
+        Ok(Self { rehashed: true, ..Self::new(resources, request, target, checkout)? })
+    }
+
     pub fn purpose(&self) -> Purpose {
         self.target.purpose
     }
@@ -99,17 +119,29 @@ impl<'a> GateRunner<'a> {
         };
         self.start(start)?;
         let counter = TestCounter::begin(check, &self.dirs.written())?;
-        let run = match start {
-            CheckStart::Clean => self.after_setup(&check.run, None),
-            CheckStart::FromPrevious => check.run.clone(),
-        };
-        let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };
+        let Some((checked, output)) = self.run(check, &self.command(check, start))? else { return Ok(None) };
         let mut result = checked.result(output);
         if let Some(counter) = counter {
             let earlier = earlier_tests(self.resources, self.request, self.target.trial, &check.name)?;
             result.tally = Some(counter.tally(self.resources, &self.dirs.written(), earlier.as_ref())?);
         }
         Ok(Some(result))
+    }
+
+    /// Runs a check once on a tree with broken tests. `None`: it was cancelled.
+    pub fn broken(&mut self, check: &CheckPolicy, start: CheckStart) -> Result<Option<RanBroken>, Fault> {
+        self.start(start)?;
+        let counter = TestCounter::begin(check, &self.dirs.written())?;
+        let Some((checked, output)) = self.run(check, &self.command(check, start))? else { return Ok(None) };
+        let failed = counter.map(|counter| counter.failed(&self.dirs.written())).unwrap_or_default();
+        Ok(Some(RanBroken { result: checked.result(output.clone()), output, failed }))
+    }
+
+    fn command(&self, check: &CheckPolicy, start: CheckStart) -> String {
+        match start {
+            CheckStart::Clean => self.after_setup(&check.run, None),
+            CheckStart::FromPrevious => check.run.clone(),
+        }
     }
 
     /// Runs the control of a green check, on a tree of its own. `None`: it was
@@ -185,6 +217,7 @@ impl<'a> GateRunner<'a> {
         self.number += 1;
         self.dirs.clear(self.resources, self.number)?;
         let network = &self.request.policy.gate.network;
+        let marker = clock::marker();
         let gate = GateRun {
             checks: &[],
             cwd: &self.dirs.cwd,
@@ -197,6 +230,7 @@ impl<'a> GateRunner<'a> {
             resources: self.resources.safeguards.confine.resources,
             attempts: &self.dirs.attempts,
             name: NAME,
+            marker: &marker,
             spawner: &self.resources.spawner,
             redactor: &self.resources.safeguards.redactor,
             shell: &self.resources.shell,

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use windlass_control::FailedCase;
 use windlass_core::gate::Trial;
 use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
 use windlass_core::tally::{Counts, Earlier, Names, Tally};
-use windlass_gate::{Before, Counted, JunitFiles};
+use windlass_gate::{Before, CaseParts, Counted, JunitFiles};
 
 use crate::perform::{EffectRequest, EffectResources, fault};
 use crate::weaken::Defence;
@@ -29,6 +30,13 @@ impl TestCounter {
         let files = JunitFiles::new(&check.junit).map_err(|error| fault(&error))?;
         let before = files.before(written);
         Ok(Some(Self { files, before }))
+    }
+
+    /// The failed tests of what the check wrote; none where that cannot be read.
+    pub fn failed(&self, written: &Path) -> Vec<FailedCase> {
+        let counted = self.files.read(written, &self.before).and_then(|files| Counted::of(&files));
+        let case = |CaseParts { class, name, message }| FailedCase { class, name, message };
+        counted.map(|counted| counted.failed().map(case).collect()).unwrap_or_default()
     }
 
     /// Counts what the check wrote, and compares it with an earlier tree's tests.

@@ -1,0 +1,143 @@
+//! What became of a check's tests when windlass broke them: a check that stays
+//! green on broken tests proves nothing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::id::BlobId;
+use crate::red::RedReason;
+use crate::tally::Names;
+use crate::time::Millis;
+
+/// The tests of the judged tree, broken in two ways, under the same check.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BrokenTests {
+    /// With a failing statement at the end of each.
+    pub statement: Breakings,
+    /// With another value in place of the literal that an assertion expects.
+    pub literal: Breakings,
+    /// Tests that could not be broken: marked to be skipped or to fail, or of an unknown form.
+    pub unbroken: Names,
+    /// How often the check was run for it.
+    pub runs: u32,
+    pub duration_ms: Millis,
+    /// Every test, with what was done to it and what became of it. None where there is no test.
+    pub list: Option<BlobId>,
+    /// What each run printed.
+    pub outputs: Vec<BlobId>,
+    /// The last useful lines of a run that stayed green.
+    pub excerpt: String,
+}
+
+/// The tests that were broken in one way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Breakings {
+    pub broken: u32,
+    /// Seen to fail, by name or by what they print.
+    pub red: u32,
+    /// Of those, the ones that only the exit code told, broken alone.
+    pub red_by_exit: u32,
+    /// Green though broken, which they are not on the base.
+    pub green: Names,
+    /// Green though broken, as they are on the base: the check does not run them on this machine.
+    pub set_aside: Names,
+    /// Green though broken, and not among the tests of the base.
+    pub added: Names,
+    /// The check does not tell one test from another, and these were not broken alone.
+    pub untold: Names,
+}
+
+impl BrokenTests {
+    /// Whether any test was seen to fail.
+    pub fn shows_failure(&self) -> bool {
+        self.statement.red + self.literal.red > 0
+    }
+
+    pub fn red_reason(&self) -> Option<RedReason> {
+        let (names, how) = match (self.statement.green.count, self.literal.green.count) {
+            (0, 0) => return None,
+            (0, _) => (&self.literal.green, "though another value is expected"),
+            (_, _) => (&self.statement.green, "though broken"),
+        };
+        let told = names.told();
+        let how = format!(
+            "the gate cannot fail on this tree: {}{told}",
+            match names.count {
+                1 => format!("a test stays green {how}"),
+                count => format!("{count} tests stay green {how}"),
+            }
+        );
+        Some(RedReason::NotSensitive { how })
+    }
+
+    /// For people, in one line.
+    pub fn words(&self) -> String {
+        if self.statement.broken == 0 {
+            return "no test that windlass can break".to_owned();
+        }
+        let mut parts = vec![self.statement.words("tests broken")];
+        if self.literal.broken > 0 {
+            parts.push(self.literal.words("expected values changed"));
+        }
+        let weaker = [
+            (&self.statement.set_aside, "not run on the base either"),
+            (&self.statement.added, "added and not seen red"),
+            (&self.statement.untold, "not told apart"),
+        ];
+        parts.extend(
+            weaker
+                .iter()
+                .filter(|(names, _)| names.count > 0)
+                .map(|(names, what)| format!("{} {what}", names.count)),
+        );
+        parts.join(", ")
+    }
+}
+
+impl Breakings {
+    fn words(&self, what: &str) -> String {
+        match self.red == self.broken {
+            true => format!("{} {what}, all red", self.broken),
+            false => format!("{} {what}, {} red", self.broken, self.red),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn breakings(broken: u32, green: &[&str]) -> Breakings {
+        let green = Names::of(green.iter().copied());
+        Breakings { broken, red: broken - green.count, green, ..Breakings::default() }
+    }
+
+    #[test]
+    fn one_test_that_stays_green_is_enough() {
+        let broken = |statement, literal| BrokenTests { statement, literal, ..BrokenTests::default() };
+        assert_eq!(broken(breakings(3, &[]), breakings(1, &[])).red_reason(), None);
+        let lies = broken(breakings(3, &["test_a.py:1 test_x"]), breakings(1, &[]));
+        assert_eq!(
+            lies.red_reason().unwrap().words(),
+            "the gate cannot fail on this tree: a test stays green though broken: test_a.py:1 test_x"
+        );
+        let lies = broken(breakings(3, &[]), breakings(2, &["a", "b"]));
+        assert_eq!(
+            lies.red_reason().unwrap().words(),
+            "the gate cannot fail on this tree: 2 tests stay green though another value is expected: a, b"
+        );
+    }
+
+    #[test]
+    fn the_words_tell_what_is_weaker() {
+        let mut tests = BrokenTests { statement: breakings(3, &[]), ..BrokenTests::default() };
+        assert_eq!(tests.words(), "3 tests broken, all red");
+        tests.literal = breakings(2, &[]);
+        tests.statement = Breakings { red: 1, set_aside: Names::of(["a", "b"]), ..breakings(3, &[]) };
+        assert_eq!(
+            tests.words(),
+            "3 tests broken, 1 red, 2 expected values changed, all red, 2 not run on the base either"
+        );
+        assert_eq!(BrokenTests::default().words(), "no test that windlass can break");
+    }
+}

@@ -1,0 +1,267 @@
+//! Shows that a check can fail on the tree it judged: its tests are broken, the same
+//! command runs, and each must turn red.
+
+mod hunt;
+mod suite;
+
+use std::collections::BTreeSet;
+
+use windlass_control::{Breakage, BrokenTest, RunEvidence, TestChange, is_red, not_red};
+use windlass_core::broken_tests::{Breakings, BrokenTests};
+use windlass_core::gate::{CheckResult, CheckStart};
+use windlass_core::id::BlobId;
+use windlass_core::outcome::Fault;
+use windlass_core::policy::CheckPolicy;
+use windlass_core::tally::Names;
+use windlass_core::time::Millis;
+use windlass_gate::PathRules;
+use windlass_workspace::Checkout;
+
+use self::hunt::{BrokenRun, BrokenRuns, Hunted, NoAnswer, RunEnding, TestId, Tests, Whose, hunt};
+use self::suite::{BrokenTree, Suite};
+use super::GateTarget;
+use super::runner::{GateRunner, RanBroken};
+use crate::clock;
+use crate::perform::{EffectRequest, EffectResources, fault};
+
+/// No output that is read back is larger.
+const OUTPUT_LIMIT: u64 = 64 << 20;
+/// Failing takes longer than passing, and a test that fails may leave others waiting.
+const SLOWER: u64 = 10;
+const LEAST: Millis = Millis::seconds(30);
+
+/// A green check, with those that run before it in its tree.
+pub struct Controlled<'a> {
+    /// The last of them is the check itself.
+    pub chain: &'a [&'a CheckPolicy],
+    pub result: &'a CheckResult,
+}
+
+/// Breaks the tests of one tree, and of the base where that is needed.
+pub struct TestBreaker<'a> {
+    resources: &'a EffectResources,
+    request: &'a EffectRequest,
+    target: GateTarget<'a>,
+    rules: &'a PathRules,
+    judged: Suite,
+    base: Option<Suite>,
+}
+
+impl<'a> TestBreaker<'a> {
+    pub fn new(
+        resources: &'a EffectResources,
+        request: &'a EffectRequest,
+        target: GateTarget<'a>,
+        rules: &'a PathRules,
+    ) -> Result<Self, Fault> {
+        let judged = Suite::of(&resources.vault, rules, target.tree).map_err(|error| fault(&error))?;
+        Ok(Self { resources, request, target, rules, judged, base: None })
+    }
+
+    /// `None`: it was cancelled.
+    pub fn show(
+        &mut self,
+        checkout: &mut Checkout,
+        of: &Controlled<'_>,
+    ) -> Result<Option<BrokenTests>, Fault> {
+        let tests = self.judged.tests(Breakage::FailingStatement);
+        if tests.is_empty() {
+            return Ok(Some(BrokenTests::default()));
+        }
+        let text = self.resources.blobs.text(&of.result.output, OUTPUT_LIMIT)?;
+        let honest = RunEvidence::read(&text, Vec::new());
+        let mut asking = Asking {
+            breaker: self,
+            checkout,
+            of,
+            breakage: Breakage::FailingStatement,
+            outputs: Vec::new(),
+            duration: Millis(0),
+        };
+        let hunted = match asking.both(&honest) {
+            Ok(hunted) => hunted,
+            Err(NoAnswer::Cancelled) => return Ok(None),
+            Err(NoAnswer::Fault(fault)) => return Err(fault),
+        };
+        let Asking { outputs, duration, .. } = asking;
+        self.report(&tests, hunted, Spent { outputs, duration }).map(Some)
+    }
+
+    fn report(
+        &self,
+        tests: &[(TestId, BrokenTest)],
+        hunted: [Hunted; 2],
+        spent: Spent,
+    ) -> Result<BrokenTests, Fault> {
+        let [statement, literal] = &hunted;
+        let mut list = String::new();
+        let mut unbroken = Vec::new();
+        for (id, test) in tests {
+            let by_statement = outcome(statement, id);
+            let by_literal = outcome(literal, id);
+            if let TestChange::Unchanged(why) = &test.change {
+                unbroken.push(shown(id));
+                list.push_str(&format!("not broken: {why}  {test}\n"));
+            } else {
+                list.push_str(&format!("statement {by_statement}, literal {by_literal}  {test}\n"));
+            }
+        }
+        let excerpt = hunted.iter().map(|one| &one.excerpt).find(|text| !text.is_empty());
+        Ok(BrokenTests {
+            statement: breakings(statement),
+            literal: breakings(literal),
+            unbroken: Names::of(unbroken.iter().map(String::as_str)),
+            runs: u32::try_from(spent.outputs.len()).unwrap_or(u32::MAX),
+            duration_ms: spent.duration,
+            list: Some(self.resources.blobs.put(list.into_bytes())?),
+            outputs: spent.outputs,
+            excerpt: excerpt.cloned().unwrap_or_default(),
+        })
+    }
+
+    fn suite(&mut self, whose: Whose) -> Result<&Suite, Fault> {
+        match whose {
+            Whose::Judged => Ok(&self.judged),
+            Whose::Base => {
+                let tree = &self.request.creation.base_tree;
+                match &mut self.base {
+                    Some(suite) => Ok(suite),
+                    none => {
+                        let suite = Suite::of(&self.resources.vault, self.rules, tree);
+                        Ok(none.insert(suite.map_err(|error| fault(&error))?))
+                    }
+                }
+            }
+        }
+    }
+}
+
+struct Spent {
+    outputs: Vec<BlobId>,
+    duration: Millis,
+}
+
+/// One check being asked.
+struct Asking<'b, 'a> {
+    breaker: &'b mut TestBreaker<'a>,
+    checkout: &'b mut Checkout,
+    of: &'b Controlled<'b>,
+    breakage: Breakage,
+    outputs: Vec<BlobId>,
+    duration: Millis,
+}
+
+impl Asking<'_, '_> {
+    fn both(&mut self, honest: &RunEvidence) -> Result<[Hunted; 2], NoAnswer> {
+        let statement = self.hunt(Breakage::FailingStatement, honest, &Tests::new())?;
+        // What stays green with a failing statement is told by that already.
+        let known = [&statement.set_aside, &statement.green, &statement.added, &statement.untold];
+        let known: Tests = known.into_iter().flatten().cloned().collect();
+        let literal = self.hunt(Breakage::ChangedLiteral, honest, &known)?;
+        Ok([statement, literal])
+    }
+
+    fn hunt(&mut self, breakage: Breakage, honest: &RunEvidence, known: &Tests) -> Result<Hunted, NoAnswer> {
+        self.breakage = breakage;
+        let tests = self.breaker.suite(Whose::Judged)?.tests(breakage);
+        let called_failed = tests.iter().filter(|(_, test)| test.is_changed() && is_red(test, honest));
+        let forged: Tests = called_failed.map(|(id, _)| id.clone()).collect();
+        hunt(self, &forged, known)
+    }
+
+    fn check_once(&mut self, tree: &BrokenTree) -> Result<RanBroken, NoAnswer> {
+        let TestBreaker { resources, request, target, .. } = &*self.breaker;
+        let target = GateTarget { tree: &tree.tree, ..*target };
+        let mut runner = GateRunner::of_broken_tree(resources, request, target, self.checkout)?;
+        let limit = Millis(self.of.result.duration_ms.0.saturating_mul(SLOWER).saturating_add(LEAST.0));
+        let mut last = None;
+        for (index, check) in self.of.chain.iter().enumerate() {
+            let start = if index == 0 { CheckStart::Clean } else { CheckStart::FromPrevious };
+            let check = CheckPolicy { timeout: check.timeout.min(limit), ..(*check).clone() };
+            last = Some(runner.broken(&check, start)?.ok_or(NoAnswer::Cancelled)?);
+        }
+        runner.finish()?;
+        last.ok_or(NoAnswer::Cancelled)
+    }
+}
+
+impl BrokenRuns for Asking<'_, '_> {
+    fn breakable(&mut self, whose: Whose) -> Result<Tests, NoAnswer> {
+        let breakage = self.breakage;
+        let tests = self.breaker.suite(whose)?.tests(breakage);
+        Ok(tests.into_iter().filter(|(_, test)| test.is_changed()).map(|(id, _)| id).collect())
+    }
+
+    fn run(&mut self, whose: Whose, broken: &Tests) -> Result<BrokenRun, NoAnswer> {
+        let (resources, breakage) = (self.breaker.resources, self.breakage);
+        let suite = self.breaker.suite(whose)?;
+        let tree = suite.break_some(&resources.vault, breakage, broken, clock::random());
+        let tree = tree.map_err(|error| fault(&error))?;
+        let ran = self.check_once(&tree)?;
+        self.outputs.push(ran.output.clone());
+        self.duration = Millis(self.duration.0.saturating_add(ran.result.duration_ms.0));
+        let ending = match (ran.result.exited_well(), ran.result.exit_code) {
+            (true, _) => RunEnding::Green,
+            (false, Some(1..=125)) if !ran.result.timed_out => RunEnding::Failed,
+            (false, _) => RunEnding::Unclear,
+        };
+        let red = match ending {
+            RunEnding::Green => Tests::new(),
+            RunEnding::Failed | RunEnding::Unclear => {
+                let text = resources.blobs.text(&ran.output, OUTPUT_LIMIT)?;
+                red_in(&tree.tests, &RunEvidence::read(&text, ran.failed))
+            }
+        };
+        Ok(BrokenRun { red, ending, excerpt: ran.result.excerpt })
+    }
+
+    fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId> {
+        let mut drawn: Vec<(u64, &TestId)> = of.iter().map(|test| (clock::random(), test)).collect();
+        drawn.sort();
+        drawn.into_iter().take(most).map(|(_, test)| test.clone()).collect()
+    }
+}
+
+fn red_in(tests: &[(TestId, BrokenTest)], evidence: &RunEvidence) -> Tests {
+    let plain: Vec<BrokenTest> = tests.iter().map(|(_, test)| test.clone()).collect();
+    let green: BTreeSet<*const BrokenTest> =
+        not_red(&plain, evidence).into_iter().map(std::ptr::from_ref).collect();
+    let red = plain
+        .iter()
+        .zip(tests)
+        .filter(|(test, _)| test.is_changed() && !green.contains(&std::ptr::from_ref(*test)));
+    red.map(|(_, (id, _))| id.clone()).collect()
+}
+
+fn breakings(hunted: &Hunted) -> Breakings {
+    let count = |tests: &Tests| u32::try_from(tests.len()).unwrap_or(u32::MAX);
+    let names = |tests: &Tests| {
+        let shown: Vec<String> = tests.iter().map(shown).collect();
+        Names::of(shown.iter().map(String::as_str))
+    };
+    Breakings {
+        broken: count(&hunted.broken),
+        red: count(&hunted.red),
+        red_by_exit: count(&hunted.by_exit),
+        green: names(&hunted.green),
+        set_aside: names(&hunted.set_aside),
+        added: names(&hunted.added),
+        untold: names(&hunted.untold),
+    }
+}
+
+fn shown(id: &TestId) -> String {
+    format!("{} {}", id.file, id.name)
+}
+
+fn outcome(hunted: &Hunted, id: &TestId) -> &'static str {
+    let words = [
+        ("red by exit code", &hunted.by_exit),
+        ("red", &hunted.red),
+        ("green", &hunted.green),
+        ("green, on the base too", &hunted.set_aside),
+        ("not seen red, added", &hunted.added),
+        ("not told", &hunted.untold),
+    ];
+    words.into_iter().find(|(_, tests)| tests.contains(id)).map_or("unchanged", |(word, _)| word)
+}

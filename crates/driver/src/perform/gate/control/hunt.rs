@@ -1,0 +1,368 @@
+//! Which broken tests turn red, asked of a check in as few runs as it takes.
+//!
+//! Most checks tell it in one run. One that stops at its first failure is asked again
+//! about the rest. A test that stays green is looked for on the base: green though broken
+//! there too, it is one that this check does not run here. What a check does not tell by
+//! name is broken alone, a few at random, and told by the exit code.
+
+use std::collections::BTreeSet;
+
+use windlass_core::outcome::Fault;
+
+/// A test by its file and name; of several with one name, the which.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TestId {
+    pub file: String,
+    pub name: String,
+    pub nth: usize,
+}
+
+pub type Tests = BTreeSet<TestId>;
+
+/// Whose tests are broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    Judged,
+    Base,
+}
+
+/// One run of the check on a tree with broken tests.
+#[derive(Clone, Debug, Default)]
+pub struct BrokenRun {
+    /// Those seen to fail; none where the check exited with 0.
+    pub red: Tests,
+    pub ending: RunEnding,
+    pub excerpt: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunEnding {
+    #[default]
+    Green,
+    /// An exit code of its own.
+    Failed,
+    /// Ended from outside, or never started: it tells nothing of a single test.
+    Unclear,
+}
+
+/// It was cancelled, or could not be done.
+#[derive(Debug)]
+pub enum NoAnswer {
+    Cancelled,
+    Fault(Fault),
+}
+
+impl From<Fault> for NoAnswer {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// What runs the check.
+pub trait BrokenRuns {
+    /// Every test of the tree that can be broken in the way that is hunted.
+    fn breakable(&mut self, whose: Whose) -> Result<Tests, NoAnswer>;
+    /// Runs the check with these tests broken.
+    fn run(&mut self, whose: Whose, broken: &Tests) -> Result<BrokenRun, NoAnswer>;
+    /// Some of them, chosen at random.
+    fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId>;
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hunted {
+    pub broken: Tests,
+    pub red: Tests,
+    /// Of those, told by the exit code alone.
+    pub by_exit: Tests,
+    pub green: Tests,
+    pub set_aside: Tests,
+    pub added: Tests,
+    pub untold: Tests,
+    /// What a run printed that stayed green.
+    pub excerpt: String,
+}
+
+/// How often a check is asked about the rest, if it tells more each time.
+const ROUNDS: usize = 12;
+/// From here on it must tell so much that the rounds suffice.
+const SLOW_ROUNDS: usize = 3;
+/// How many tests are broken alone.
+const ALONE: usize = 5;
+
+/// `forged` are tests that the check calls failed on the honest tree: their names prove nothing.
+/// `set_aside` are those known not to run on the base.
+pub fn hunt(runs: &mut dyn BrokenRuns, forged: &Tests, set_aside: &Tests) -> Result<Hunted, NoAnswer> {
+    let broken: Tests = runs.breakable(Whose::Judged)?.difference(set_aside).cloned().collect();
+    let mut hunted = Hunted { broken: broken.clone(), ..Hunted::default() };
+    let mut left = broken;
+    let mut turned = turn_red(runs, Whose::Judged, &mut left, Patience { rounds: 1, forged })?;
+    if !left.is_empty() {
+        let base = runs.breakable(Whose::Base)?;
+        let mut required: Tests = left.intersection(&base).cloned().collect();
+        if !required.is_empty() {
+            hunted.set_aside = green_on_base(runs, &base, &required)?;
+            required = required.difference(&hunted.set_aside).cloned().collect();
+            left = left.difference(&hunted.set_aside).cloned().collect();
+            if !required.is_empty() && turned.ending != RunEnding::Green {
+                turned = turn_red(runs, Whose::Judged, &mut left, Patience { rounds: ROUNDS, forged })?;
+            }
+            required = required.intersection(&left).cloned().collect();
+        }
+        hunted.added = left.difference(&base).cloned().collect();
+        match turned.ending {
+            RunEnding::Green => {
+                hunted.green = required;
+                hunted.excerpt = turned.excerpt;
+            }
+            RunEnding::Failed | RunEnding::Unclear => alone(runs, required, &mut hunted)?,
+        }
+    }
+    let not_red = [&hunted.green, &hunted.set_aside, &hunted.added, &hunted.untold];
+    let not_red: Tests = not_red.into_iter().flatten().cloned().collect();
+    hunted.red = hunted.broken.difference(&not_red).cloned().collect();
+    Ok(hunted)
+}
+
+#[derive(Clone, Copy)]
+struct Patience<'a> {
+    rounds: usize,
+    forged: &'a Tests,
+}
+
+/// Takes out of `left` what turns red, and says how the last run ended.
+fn turn_red(
+    runs: &mut dyn BrokenRuns,
+    whose: Whose,
+    left: &mut Tests,
+    patience: Patience<'_>,
+) -> Result<BrokenRun, NoAnswer> {
+    let mut last = BrokenRun { ending: RunEnding::Unclear, ..BrokenRun::default() };
+    for round in 0..patience.rounds {
+        if left.is_empty() {
+            break;
+        }
+        last = runs.run(whose, left)?;
+        let before = left.len();
+        left.retain(|test| !last.red.contains(test) || patience.forged.contains(test));
+        let told = before - left.len();
+        let slow = round + 1 >= SLOW_ROUNDS && told * ROUNDS < left.len();
+        if last.ending == RunEnding::Green || told == 0 || slow {
+            break;
+        }
+    }
+    Ok(last)
+}
+
+/// Those that stay green on the base though broken. Where the base is red by itself, only tests beside
+/// which others of the file were seen to fail: the check got as far as that file, and went on.
+fn green_on_base(runs: &mut dyn BrokenRuns, base: &Tests, asked: &Tests) -> Result<Tests, NoAnswer> {
+    let none = Tests::new();
+    let mut left = asked.clone();
+    let patience = Patience { rounds: ROUNDS, forged: &none };
+    let last = turn_red(runs, Whose::Base, &mut left, patience)?;
+    if left.is_empty() || last.ending == RunEnding::Green {
+        return Ok(left);
+    }
+    let still_telling = !last.red.is_empty();
+    if still_telling {
+        return Ok(none);
+    }
+    let files: BTreeSet<&str> = left.iter().map(|test| test.file.as_str()).collect();
+    let beside: Tests = base.iter().filter(|test| files.contains(test.file.as_str())).cloned().collect();
+    let red = runs.run(Whose::Base, &beside)?.red;
+    let went_on = |file: &str| red.iter().filter(|test| test.file == file).count() > 1;
+    let green = left.iter().filter(|test| !red.contains(test) && went_on(&test.file));
+    Ok(green.cloned().collect())
+}
+
+/// The check fails and does not say by which test.
+fn alone(runs: &mut dyn BrokenRuns, asked: Tests, hunted: &mut Hunted) -> Result<(), NoAnswer> {
+    let mut left = asked;
+    for test in runs.sample(&left, ALONE) {
+        let one: Tests = [test.clone()].into_iter().collect();
+        let ran = runs.run(Whose::Judged, &one)?;
+        let on_base = match ran.ending {
+            RunEnding::Failed => {
+                hunted.by_exit.insert(test.clone());
+                left.remove(&test);
+                continue;
+            }
+            RunEnding::Unclear => continue,
+            RunEnding::Green => runs.run(Whose::Base, &one)?,
+        };
+        left.remove(&test);
+        match on_base.ending {
+            RunEnding::Green => hunted.set_aside.insert(test),
+            RunEnding::Failed | RunEnding::Unclear => {
+                hunted.excerpt = ran.excerpt;
+                hunted.green.insert(test)
+            }
+        };
+    }
+    hunted.untold = left;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A check as it might behave.
+    #[derive(Default)]
+    struct Check {
+        judged: Vec<&'static str>,
+        base: Vec<&'static str>,
+        /// They stay green, whatever is done to them.
+        lies_about: Vec<&'static str>,
+        skipped: Vec<&'static str>,
+        names: bool,
+        stops_at_first: bool,
+        base_is_red: bool,
+        runs: usize,
+    }
+
+    fn id(name: &str) -> TestId {
+        let (file, name) = name.split_once('.').unwrap_or(("t", name));
+        TestId { file: file.to_owned(), name: name.to_owned(), nth: 0 }
+    }
+
+    fn ids(names: &[&str]) -> Tests {
+        names.iter().map(|name| id(name)).collect()
+    }
+
+    impl BrokenRuns for Check {
+        fn breakable(&mut self, whose: Whose) -> Result<Tests, NoAnswer> {
+            Ok(ids(if whose == Whose::Judged { &self.judged } else { &self.base }))
+        }
+
+        fn run(&mut self, whose: Whose, broken: &Tests) -> Result<BrokenRun, NoAnswer> {
+            self.runs += 1;
+            let mut fails: Tests = broken.difference(&ids(&self.skipped)).cloned().collect();
+            if whose == Whose::Judged {
+                fails = fails.difference(&ids(&self.lies_about)).cloned().collect();
+            }
+            let red = whose == Whose::Base && self.base_is_red;
+            let ending = if fails.is_empty() && !red { RunEnding::Green } else { RunEnding::Failed };
+            if self.stops_at_first {
+                fails = fails.into_iter().take(1).collect();
+            }
+            let seen = if self.names { fails } else { Tests::new() };
+            Ok(BrokenRun { red: seen, ending, excerpt: "all passed".to_owned() })
+        }
+
+        fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId> {
+            of.iter().take(most).cloned().collect()
+        }
+    }
+
+    const THREE: [&str; 3] = ["a", "b", "c"];
+
+    fn check() -> Check {
+        Check { judged: THREE.to_vec(), base: THREE.to_vec(), names: true, ..Check::default() }
+    }
+
+    fn hunted(check: &mut Check) -> Hunted {
+        hunt(check, &Tests::new(), &Tests::new()).expect("it answers")
+    }
+
+    #[test]
+    fn an_honest_check_is_asked_once() {
+        let mut check = check();
+        let found = hunted(&mut check);
+        assert_eq!((found.red, check.runs), (ids(&THREE), 1));
+    }
+
+    #[test]
+    fn a_lie_about_one_test_is_found() {
+        let mut check = Check { lies_about: vec!["b"], ..check() };
+        let found = hunted(&mut check);
+        assert_eq!((found.green, found.red), (ids(&["b"]), ids(&["a", "c"])));
+    }
+
+    #[test]
+    fn a_lie_about_all_is_found() {
+        let found = hunted(&mut Check { lies_about: THREE.to_vec(), ..check() });
+        assert_eq!(found.green, ids(&THREE));
+        assert_eq!(found.excerpt, "all passed");
+    }
+
+    #[test]
+    fn what_does_not_run_on_the_base_is_set_aside() {
+        let mut check = Check { skipped: vec!["c"], ..check() };
+        let found = hunted(&mut check);
+        assert_eq!((found.set_aside, found.red), (ids(&["c"]), ids(&["a", "b"])));
+        assert_eq!(check.runs, 2, "one on each tree");
+    }
+
+    #[test]
+    fn a_red_base_sets_aside_only_where_it_got_to() {
+        let skipped = Check { skipped: vec!["c"], base_is_red: true, ..check() };
+        let found = hunted(&mut { skipped });
+        assert_eq!(found.set_aside, ids(&["c"]), "others of its file fail there");
+        let mut lies = Check { lies_about: vec!["c"], base_is_red: true, ..check() };
+        assert_eq!(hunted(&mut lies).green, ids(&["c"]));
+        let mut never_reached = Check {
+            judged: vec!["a", "u.b"],
+            base: vec!["a", "u.b"],
+            skipped: vec!["u.b"],
+            base_is_red: true,
+            ..check()
+        };
+        assert_eq!(hunted(&mut never_reached).green, ids(&["u.b"]), "it may be a lie");
+    }
+
+    #[test]
+    fn added_tests_are_told_and_no_finding() {
+        let found = hunted(&mut Check { base: vec!["a"], skipped: vec!["b"], ..check() });
+        assert_eq!((found.added, found.green), (ids(&["b"]), Tests::new()));
+    }
+
+    #[test]
+    fn a_check_that_stops_at_the_first_failure_is_asked_again() {
+        let mut check = Check { stops_at_first: true, lies_about: vec!["c"], ..check() };
+        let found = hunted(&mut check);
+        assert_eq!((found.red, found.green), (ids(&["a", "b"]), ids(&["c"])));
+    }
+
+    #[test]
+    fn many_tests_one_by_one_are_sampled() {
+        let many: Vec<&'static str> =
+            (0..200).map(|n| &*Box::leak(format!("t{n:03}").into_boxed_str())).collect();
+        let mut check =
+            Check { judged: many.clone(), base: many, stops_at_first: true, names: true, ..Check::default() };
+        let found = hunted(&mut check);
+        assert!(found.green.is_empty() && found.untold.len() > 150, "{}", found.untold.len());
+        assert!(check.runs < 20, "{} runs", check.runs);
+    }
+
+    #[test]
+    fn without_names_the_exit_code_tells() {
+        let honest = hunted(&mut Check { names: false, ..check() });
+        assert_eq!((honest.by_exit, honest.green), (ids(&THREE), Tests::new()));
+        let lies = hunted(&mut Check { names: false, lies_about: vec!["b"], ..check() });
+        assert_eq!((lies.green, lies.red), (ids(&["b"]), ids(&["a", "c"])));
+        let skipped = hunted(&mut Check { names: false, skipped: vec!["b"], ..check() });
+        assert_eq!((skipped.set_aside, skipped.green), (ids(&["b"]), Tests::new()));
+    }
+
+    #[test]
+    fn names_that_are_printed_on_the_honest_tree_prove_nothing() {
+        let mut check = Check { lies_about: vec!["b"], ..check() };
+        struct Forging<'c>(&'c mut Check);
+        impl BrokenRuns for Forging<'_> {
+            fn breakable(&mut self, whose: Whose) -> Result<Tests, NoAnswer> {
+                self.0.breakable(whose)
+            }
+            fn run(&mut self, whose: Whose, broken: &Tests) -> Result<BrokenRun, NoAnswer> {
+                let mut ran = self.0.run(whose, broken)?;
+                ran.red.insert(id("b"));
+                Ok(ran)
+            }
+            fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId> {
+                self.0.sample(of, most)
+            }
+        }
+        let found = hunt(&mut Forging(&mut check), &ids(&["b"]), &Tests::new()).expect("it answers");
+        assert_eq!(found.green, ids(&["b"]));
+    }
+}
