@@ -68,6 +68,33 @@ pub enum Verb {
     Completions(CompletionsArgs),
 }
 
+impl Verb {
+    /// Whether its text is all that is asked for.
+    pub fn only_shows(&self) -> bool {
+        match self {
+            Self::List(_)
+            | Self::Status(_)
+            | Self::Log(_)
+            | Self::Show(_)
+            | Self::Findings(_)
+            | Self::Usage(_)
+            | Self::Prove(_)
+            | Self::Gate(_)
+            | Self::Config(_)
+            | Self::Doctor(_)
+            | Self::Agents(_)
+            | Self::Completions(_) => true,
+            Self::Demo(_)
+            | Self::Init(_)
+            | Self::Run(_)
+            | Self::Operate(_)
+            | Self::Set(_)
+            | Self::Take(_)
+            | Self::Export(_) => false,
+        }
+    }
+}
+
 #[derive(Debug, ClapArgs)]
 pub struct DemoArgs {
     /// Keep the demo's repository and records, and print where they are

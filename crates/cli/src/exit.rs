@@ -58,20 +58,3 @@ impl From<Exit> for ExitCode {
         Self::from(exit.code())
     }
 }
-
-/// `windlass log | head` ends quietly, as other programs do.
-pub fn reset_broken_pipe() {
-    // SAFETY: sets a signal disposition before any thread exists.
-    unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-    }
-}
-
-/// Whoever drives a loop writes to wardens, and one that has just ended must
-/// not end its supervisor.
-pub fn ignore_broken_pipe() {
-    // SAFETY: a disposition that is set once and needs no handler.
-    unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
-    }
-}

@@ -8,17 +8,15 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use windlass_app::Interrupts;
 
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 
-/// From the first call on, signals are interrupts for the rest of the process,
-/// and a pipe whose reader is gone is an error and no longer a signal.
+/// From the first call on, signals are interrupts for the rest of the process.
 pub fn interrupts() -> Result<Interrupts, Failure> {
     static WATCHED: OnceLock<Interrupts> = OnceLock::new();
     if let Some(interrupts) = WATCHED.get() {
         return Ok(interrupts.clone());
     }
-    exit::ignore_broken_pipe();
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).or_error()?;
     let interrupts = WATCHED.get_or_init(Interrupts::new).clone();
     let told = interrupts.clone();

@@ -72,6 +72,11 @@ pub fn keep_first(keep: &[BorrowedFd<'_>]) -> io::Result<()> {
     Ok(())
 }
 
+/// A line for a warden's log, which is its standard error. A full disk takes none, and is no reason to die.
+pub fn note(line: &str) {
+    io::Write::write_fmt(&mut io::stderr(), format_args!("{line}\n")).ok();
+}
+
 /// Closes every descriptor from `first` on, whoever opened it.
 pub fn close_from(first: u32) -> io::Result<()> {
     // SAFETY: nothing in this process uses a descriptor it was not given.

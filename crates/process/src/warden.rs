@@ -57,13 +57,13 @@ pub fn warden_main(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     match args.next() {
         Some(word) if word == PROBE_ARG => act_as_probe(args.next()),
         Some(word) => {
-            eprintln!("the warden does not know {}", word.display());
+            sys::note(&format!("the warden does not know {}", word.display()));
             ExitCode::from(2)
         }
         None => match attend() {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                eprintln!("warden: {error}");
+                sys::note(&format!("warden: {error}"));
                 ExitCode::FAILURE
             }
         },
@@ -96,7 +96,7 @@ fn act_as_probe(writes: Option<OsString>) -> ExitCode {
         return match played {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                eprintln!("cannot test a confinement: {error}");
+                sys::note(&format!("cannot test a confinement: {error}"));
                 ExitCode::FAILURE
             }
         };
@@ -234,7 +234,7 @@ impl EndedProgram<'_> {
             self.guard.look_at_strays(self.tree.leader, containment);
         }
         let ended = self.tree.end(left, &self.guard).unwrap_or_else(|error| {
-            eprintln!("cannot end the tree of {}: {error}", self.dir.display());
+            sys::note(&format!("cannot end the tree of {}: {error}", self.dir.display()));
             terminate::TreeEnd { stray_count: 0, survivor_count: 1 }
         });
         // Once nobody is left to be reaped: podman's containers are children of its client.

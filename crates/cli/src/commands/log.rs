@@ -4,7 +4,7 @@ use windlass_core::history::TimelineEntry;
 
 use crate::args::LogArgs;
 use crate::exit::Exit;
-use crate::failure::{Failure, OrFail};
+use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::out::PagedOutput;
 use crate::show::text;
@@ -15,14 +15,16 @@ pub fn log(locations: &Locations, asked: &LogArgs) -> Result<Exit, Failure> {
     let mut out = PagedOutput::new();
     for logged in row.events(asked.last) {
         let logged = logged?;
-        let written = if asked.json {
+        let goes_on = if asked.json {
             out.machine_line(&logged.json())
         } else {
             let TimelineEntry { event, at, line } = logged.entry();
             out.line(&format!("{event:>5}  {}  {}", text::clock(at), text::clean(&line)))
         };
-        written.or_error()?;
+        if !goes_on {
+            break;
+        }
     }
-    out.finish().or_error()?;
+    out.finish();
     Ok(Exit::Done)
 }

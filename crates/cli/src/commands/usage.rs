@@ -10,7 +10,7 @@ use windlass_core::usage::{Usage, UsageSum};
 
 use crate::args::LoopArgs;
 use crate::exit::Exit;
-use crate::failure::{Failure, OrFail};
+use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::json as print_json;
 use crate::show::out::{PagedOutput, say};
@@ -53,15 +53,17 @@ fn with_attempts(sums: &Value, row: &StoredLoop) -> Result<Exit, Failure> {
     let mut out = PagedOutput::new();
     let sums = sums.to_string();
     let open = sums.strip_suffix('}').unwrap_or(&sums);
-    out.machine_line(&format!("{},\"attempts\":[", escaped(open))).or_error()?;
+    out.machine_line(&format!("{},\"attempts\":[", escaped(open)));
     let mut comma = "";
     for attempt in row.attempts() {
         let text = json!(attempt?).to_string();
-        out.machine_line(&format!("{comma}{}", escaped(&text))).or_error()?;
+        if !out.machine_line(&format!("{comma}{}", escaped(&text))) {
+            break;
+        }
         comma = ",";
     }
-    out.machine_line("]}").or_error()?;
-    out.finish().or_error()?;
+    out.machine_line("]}");
+    out.finish();
     Ok(Exit::Done)
 }
 

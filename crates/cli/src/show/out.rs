@@ -4,6 +4,7 @@
 //! test of the house keeps every other way of printing out of this crate.
 
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+use std::sync::OnceLock;
 
 use windlass_core::plain::plain;
 
@@ -30,32 +31,54 @@ macro_rules! complain {
 
 pub(crate) use {complain, say, say_part};
 
-// A reader that went away is no reason to stop what is being done: nothing
-// below fails, and a command that only shows is ended by the signal.
+/// The first write to standard output that failed. It is no reason to stop what is
+/// being done: nothing below fails, and `main` tells it at the end.
+static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Why some of the output is missing, if it is.
+pub fn unwritten() -> Option<&'static std::io::Error> {
+    UNWRITTEN.get()
+}
+
+/// Whether standard output still takes what it is given.
+fn written(result: std::io::Result<()>) -> bool {
+    match result {
+        Ok(()) => UNWRITTEN.get().is_none(),
+        Err(error) => {
+            // Only the first one is kept.
+            let _ = UNWRITTEN.set(error);
+            false
+        }
+    }
+}
 
 pub fn line(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{}", passed(text, std::io::stdout().is_terminal()));
+    written(writeln!(std::io::stdout(), "{}", passed(text, std::io::stdout().is_terminal())));
 }
 
 pub fn part(text: &str) {
-    let _ = write!(std::io::stdout(), "{}", passed(text, std::io::stdout().is_terminal()));
-    let _ = std::io::stdout().flush();
+    write(&passed(text, std::io::stdout().is_terminal()));
 }
 
 pub fn error_line(text: &str) {
     let text = text.trim_end_matches('\n');
+    // There is no other place to say that it failed.
     let _ = writeln!(std::io::stderr(), "{}", passed(text, std::io::stderr().is_terminal()));
 }
 
 /// JSON, or a script for a shell: text that its reader takes byte by byte.
 pub fn machine(text: &str) {
-    let _ = write!(std::io::stdout(), "{text}");
+    write(text);
 }
 
 /// Puts a text in the place of the line the cursor is in.
 pub fn redraw(text: &str) {
-    let _ = write!(std::io::stdout(), "\r\u{1b}[K{}", passed(text, std::io::stdout().is_terminal()));
-    let _ = std::io::stdout().flush();
+    write(&format!("\r\u{1b}[K{}", passed(text, std::io::stdout().is_terminal())));
+}
+
+fn write(text: &str) {
+    let mut out = std::io::stdout();
+    written(write!(out, "{text}").and_then(|()| out.flush()));
 }
 
 /// Many lines, written together.
@@ -70,16 +93,18 @@ impl PagedOutput {
         Self { to: BufWriter::new(std::io::stdout().lock()), coloured }
     }
 
-    pub fn line(&mut self, text: &str) -> std::io::Result<()> {
-        writeln!(self.to, "{}", passed(text, self.coloured))
+    /// Whether there is a point in going on.
+    pub fn line(&mut self, text: &str) -> bool {
+        written(writeln!(self.to, "{}", passed(text, self.coloured)))
     }
 
-    pub fn machine_line(&mut self, text: &str) -> std::io::Result<()> {
-        writeln!(self.to, "{text}")
+    /// The same.
+    pub fn machine_line(&mut self, text: &str) -> bool {
+        written(writeln!(self.to, "{text}"))
     }
 
-    pub fn finish(mut self) -> std::io::Result<()> {
-        self.to.flush()
+    pub fn finish(mut self) {
+        written(self.to.flush());
     }
 }
 

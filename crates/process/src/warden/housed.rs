@@ -14,6 +14,7 @@ use crate::procfs::ProcessId;
 use crate::record::{self, NamedContainer};
 use crate::recover::ENGINE_PATIENCE;
 use crate::sandbox::Confinement;
+use crate::sys;
 use crate::wire::{WantedContainment, WardenRequest};
 
 /// The exit code of a client that could not make a container, and of programs that choose it.
@@ -79,7 +80,7 @@ impl Housed {
         match self.client.end(&self.name, ENGINE_PATIENCE) {
             Ok(()) => 0,
             Err(error) => {
-                eprintln!("cannot end a container: {error}");
+                sys::note(&format!("cannot end a container: {error}"));
                 1
             }
         }

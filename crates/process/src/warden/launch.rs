@@ -61,7 +61,7 @@ pub fn launch(request: &WardenRequest, guard: &ResourceGuard, lock: &File) -> Re
         };
         if let Err(error) = kept {
             // The report pipe may not be where it is looked for; the warden sees a leader that died.
-            eprintln!("cannot arrange the descriptors of a program: {error}");
+            sys::note(&format!("cannot arrange the descriptors of a program: {error}"));
             sys::exit_now(70);
         }
         match namespace {

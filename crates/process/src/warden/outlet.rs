@@ -72,7 +72,7 @@ fn serve(warden: Pid, outside: &OwnedFd, refusals: &File, allow: AllowList) {
         Ok(Some(listener)) => serve_until_killed(listener, allow, refusals),
         // The leader went away, and has said why.
         Ok(None) => {}
-        Err(error) => eprintln!("cannot take the listener of a proxy: {error}"),
+        Err(error) => sys::note(&format!("cannot take the listener of a proxy: {error}")),
     }
 }
 
@@ -85,6 +85,6 @@ fn serve_until_killed(listener: TcpListener, allow: AllowList, mut refusals: Fil
         Ok(_proxy) => loop {
             std::thread::park();
         },
-        Err(error) => eprintln!("cannot serve a proxy: {error}"),
+        Err(error) => sys::note(&format!("cannot serve a proxy: {error}")),
     }
 }

@@ -157,7 +157,7 @@ impl ProgramWatch {
             raw_slot(feed, libc::POLLOUT),
         ];
         if let Err(error) = sys::wait_for(&mut slots, until) {
-            eprintln!("cannot wait: {error}");
+            sys::note(&format!("cannot wait: {error}"));
             std::thread::sleep(Duration::from_millis(10));
         }
         let [control, report, stdout, stderr, feed] = slots.map(|slot| slot.revents != 0);
