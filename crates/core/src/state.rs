@@ -226,6 +226,17 @@ pub struct Attempt {
 pub struct Wait {
     pub until: Timestamp,
     pub why: Reason,
+    /// What is left of a wait that is a span of time, whatever the wall clock is set
+    /// to meanwhile. None: `until` is a moment that somebody else has set.
+    pub left: Option<Millis>,
+}
+
+/// When a wait is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    At(Timestamp),
+    /// So long after the last decision, on a monotonic clock.
+    After(Millis),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -269,8 +280,11 @@ impl State {
     }
 
     /// When `DeadlinePassed` is due. A wait is state, so it survives a restart.
-    pub fn next_deadline(&self) -> Option<Timestamp> {
-        self.waiting.as_ref().map(|wait| wait.until)
+    pub fn next_deadline(&self) -> Option<Deadline> {
+        self.waiting.as_ref().map(|wait| match wait.left {
+            Some(left) => Deadline::After(left),
+            None => Deadline::At(wait.until),
+        })
     }
 
     /// Whether outstanding effects may be started. Pausing, waiting and being
@@ -424,10 +438,14 @@ impl State {
         self.policy().gate.checks_for(task)
     }
 
-    /// Time that was neither waited nor paused counts as work.
-    pub(crate) fn work_on(&mut self, elapsed: Millis) {
+    /// Time that was neither waited nor paused counts as work; what was waited
+    /// brings the end of the wait nearer.
+    pub(crate) fn spend(&mut self, elapsed: Millis) {
         if self.may_perform() {
             self.worked = Millis(self.worked.0.saturating_add(elapsed.0));
+        }
+        if let Some(left) = self.waiting.as_mut().and_then(|wait| wait.left.as_mut()) {
+            *left = Millis(left.0.saturating_sub(elapsed.0));
         }
     }
 

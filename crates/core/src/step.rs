@@ -95,7 +95,7 @@ struct Draft {
 impl Draft {
     fn new(state: &State, input: &Stamped<Input>) -> Self {
         let mut state = state.clone();
-        state.work_on(input.elapsed);
+        state.spend(input.elapsed);
         Self {
             state,
             at: input.at,

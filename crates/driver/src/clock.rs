@@ -4,6 +4,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use windlass_core::id::Nonce;
+use windlass_core::state::Deadline;
 use windlass_core::time::{Millis, Timestamp};
 
 use crate::world::Stamp;
@@ -20,9 +21,23 @@ impl Clock {
 
     pub fn stamp(&mut self) -> Stamp {
         let now = Instant::now();
-        let elapsed = self.last.map_or(0, |last| now.duration_since(last).as_millis());
+        let elapsed = self.stamped_before(now);
         self.last = Some(now);
-        Stamp { at: wall(), elapsed: Millis(u64::try_from(elapsed).unwrap_or(u64::MAX)), fresh: nonce() }
+        Stamp { at: wall(), elapsed, fresh: nonce() }
+    }
+
+    /// The wall clock, which anybody may set, is asked only for a moment that others named.
+    pub fn has_passed(&self, deadline: Deadline) -> bool {
+        match deadline {
+            Deadline::At(moment) => wall() >= moment,
+            Deadline::After(span) => self.stamped_before(Instant::now()) >= span,
+        }
+    }
+
+    /// How long before this the last stamp was given.
+    fn stamped_before(&self, now: Instant) -> Millis {
+        let elapsed = self.last.map_or(0, |last| now.duration_since(last).as_millis());
+        Millis(u64::try_from(elapsed).unwrap_or(u64::MAX))
     }
 }
 
@@ -69,4 +84,21 @@ fn random_bytes<const N: usize>() -> [u8; N] {
         filled += got;
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_measured_from_the_last_stamp_and_a_moment_by_the_wall() {
+        let mut clock = Clock::new();
+        clock.stamp();
+        let hour = Millis::seconds(3600);
+        assert!(clock.has_passed(Deadline::After(Millis(0))) && !clock.has_passed(Deadline::After(hour)));
+        clock.last = clock.last.and_then(|last| last.checked_sub(std::time::Duration::from_secs(3600)));
+        assert!(clock.has_passed(Deadline::After(hour)));
+        assert!(clock.stamp().elapsed >= hour, "what was waited is told with the next stamp");
+        assert!(clock.has_passed(Deadline::At(wall())) && !clock.has_passed(Deadline::At(wall().plus(hour))));
+    }
 }

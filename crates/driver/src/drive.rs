@@ -216,7 +216,7 @@ mod tests {
     use windlass_core::input::Creation;
     use windlass_core::outcome::{Fault, Reason};
     use windlass_core::policy::{Policy, ProvenSandbox, SandboxLevel};
-    use windlass_core::state::State;
+    use windlass_core::state::{Deadline, State};
     use windlass_core::step;
     use windlass_core::task::{Plan, Task};
     use windlass_core::time::{Millis, Timestamp};
@@ -255,7 +255,7 @@ mod tests {
 
         fn stop(&mut self) {}
 
-        fn wait(&mut self, _: Option<Timestamp>) -> Happening {
+        fn wait(&mut self, _: Option<Deadline>) -> Happening {
             match self.running.take() {
                 Some(effect) if self.started.len() > 1 => {
                     Happening::Closed(Closed { effect, input: Input::EffectDropped })

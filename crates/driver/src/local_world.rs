@@ -13,12 +13,11 @@ use windlass_core::input::Input;
 use windlass_core::live::Live;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{Policy, ProvenSandbox};
-use windlass_core::state::State;
-use windlass_core::time::Timestamp;
+use windlass_core::state::{Deadline, State};
 use windlass_core::view::View;
 use windlass_store::{Followed, StoreError, Subscription};
 
-use crate::clock::{self, Clock};
+use crate::clock::Clock;
 use crate::drive_loop::LEFTOVERS_PATIENCE;
 use crate::interrupt::{Interrupts, Listening};
 use crate::perform::{EffectRequest, EffectResources};
@@ -204,9 +203,9 @@ impl World for LocalWorld<'_> {
         self.resources.stop();
     }
 
-    fn wait(&mut self, deadline: Option<Timestamp>) -> Happening {
+    fn wait(&mut self, deadline: Option<Deadline>) -> Happening {
         loop {
-            if deadline.is_some_and(|deadline| clock::wall() >= deadline) {
+            if deadline.is_some_and(|deadline| self.clock.has_passed(deadline)) {
                 return Happening::DeadlinePassed;
             }
             let happening = self.next();

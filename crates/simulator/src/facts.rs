@@ -18,7 +18,10 @@ use crate::tree::{Tree, commit};
 
 pub(crate) struct Facts {
     pub terms: Terms,
+    /// What the wall clock shows, which anybody may set.
     pub now: Timestamp,
+    /// What passed since the loop was made.
+    pub passed: Millis,
     pub workspace: Tree,
     pub branch: Option<CommitId>,
     /// An agent may have changed the workspace since its tree was recorded.
@@ -33,6 +36,7 @@ impl Facts {
         Self {
             terms,
             now: Timestamp(1_767_225_600_000),
+            passed: Millis(0),
             workspace: base,
             branch: None,
             unrecorded: false,
@@ -42,6 +46,7 @@ impl Facts {
 
     pub(crate) fn pass(&mut self, span: Millis) {
         self.now = self.now.plus(span);
+        self.passed = Millis(self.passed.0 + span.0);
     }
 
     /// A tree is in the vault before anything asks for it.

@@ -14,6 +14,7 @@
 
 pub mod agent;
 pub mod audit;
+mod backoff;
 pub mod chance;
 mod facts;
 mod operator;
@@ -25,6 +26,6 @@ pub mod tree;
 mod world;
 
 pub use audit::Audit;
-pub use options::{Agents, Crash, Operator, Options};
+pub use options::{Agents, Crash, Operator, Options, WallClock};
 pub use simulation::{Broken, LoopEnd, Situation, Trace, simulate};
 pub use speed::throughput;

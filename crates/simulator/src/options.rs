@@ -15,6 +15,15 @@ pub struct Options {
     pub agents: Agents,
     pub crash: Crash,
     pub operator: Operator,
+    pub clock: WallClock,
+}
+
+/// What becomes of the wall clock while a drive waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WallClock {
+    True,
+    /// It is set back or forward, by up to two days.
+    Set,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +52,11 @@ pub enum Operator {
 
 impl Options {
     pub fn honest(crash: Crash) -> Self {
-        Self { tasks: 3, agents: Agents::Honest, crash, operator: Operator::Asleep }
+        Self { tasks: 3, agents: Agents::Honest, crash, operator: Operator::Asleep, clock: WallClock::True }
     }
 
     pub fn mixed(crash: Crash) -> Self {
-        Self { tasks: 4, agents: Agents::Mixed, crash, operator: Operator::Busy }
+        Self { tasks: 4, agents: Agents::Mixed, crash, operator: Operator::Busy, clock: WallClock::Set }
     }
 }
 

@@ -13,7 +13,7 @@ use windlass_core::id::{AttemptId, LoopName, Seq, TreeId};
 use windlass_core::input::Asked;
 use windlass_core::outcome::{Fault, Outcome, OutcomeKind, Reason};
 use windlass_core::policy::Role;
-use windlass_core::state::{Lifecycle, State};
+use windlass_core::state::{Deadline, Lifecycle, State};
 use windlass_core::step::create;
 use windlass_core::time::{Millis, Timestamp};
 use windlass_core::usage::Usage;
@@ -23,10 +23,11 @@ use windlass_store::{Inbox as _, MemoryStore, Store};
 
 use crate::agent::{self, Draw, Turn};
 use crate::audit::Audit;
+use crate::backoff::BackoffAudit;
 use crate::chance::Chance;
 use crate::facts::Facts;
 use crate::operator::between_drives;
-use crate::options::{Agents, Crash, Options, Terms};
+use crate::options::{Agents, Crash, Options, Terms, WallClock};
 use crate::storage::{CrashingStore, locked};
 use crate::world::{SimulatedWorlds, nonce};
 
@@ -58,10 +59,12 @@ pub enum Situation {
     LandingHeldBack,
     TreeGivenUp,
     LandingGivenUp,
+    /// The wall clock was set during a backoff.
+    ClockSet,
 }
 
 impl Situation {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::StoreFull,
         Self::StoreFails,
         Self::SecondOwner,
@@ -72,6 +75,7 @@ impl Situation {
         Self::LandingHeldBack,
         Self::TreeGivenUp,
         Self::LandingGivenUp,
+        Self::ClockSet,
     ];
 }
 
@@ -115,7 +119,8 @@ pub(crate) struct Books {
     pub(crate) restarts: u32,
     /// The attempt whose processes live.
     pub(crate) alive: Option<AttemptId>,
-    pub(crate) last_stamp: Option<Timestamp>,
+    /// On the monotonic clock.
+    pub(crate) last_stamp: Option<Millis>,
     pub(crate) inbox: MemoryStore,
     /// The last record that the world was shown.
     pub(crate) shown: Seq,
@@ -123,6 +128,7 @@ pub(crate) struct Books {
     pub(crate) state: State,
     log: Vec<Decision>,
     audit: Audit,
+    backoffs: BackoffAudit,
     boundaries: u32,
     crashes: u32,
     dead: bool,
@@ -214,6 +220,7 @@ impl Books {
         let state = State::created_by(&created).expect("the first decision creates the loop");
         let books = Self {
             audit: Audit::of(&facts.terms.creation),
+            backoffs: BackoffAudit::default(),
             facts,
             options: options.clone(),
             chance,
@@ -241,9 +248,27 @@ impl Books {
 
     pub(crate) fn stamp(&mut self) -> Stamp {
         self.facts.pass(Millis(1));
-        let now = self.facts.now;
-        let elapsed = self.last_stamp.replace(now).map_or(Millis(0), |last| now.since(last));
-        Stamp { at: now, elapsed, fresh: nonce(self.chance.draw()) }
+        let elapsed = self.since_stamp();
+        self.last_stamp = Some(self.facts.passed);
+        Stamp { at: self.facts.now, elapsed, fresh: nonce(self.chance.draw()) }
+    }
+
+    fn since_stamp(&self) -> Millis {
+        self.last_stamp.map_or(Millis(0), |last| Millis(self.facts.passed.0 - last.0))
+    }
+
+    /// The world sleeps until a deadline, and somebody may set the wall clock meanwhile.
+    pub(crate) fn sleep(&mut self, deadline: Deadline) {
+        let wait = match deadline {
+            Deadline::At(moment) => moment.since(self.facts.now),
+            Deadline::After(span) => Millis(span.0.saturating_sub(self.since_stamp().0)),
+        };
+        if let (WallClock::Set, Deadline::After(_)) = (self.options.clock, deadline) {
+            let far = i64::try_from(self.agents.below(4 * 24 * 3_600_000)).expect("a few days");
+            self.facts.now = Timestamp(self.facts.now.0 + far - 2 * 24 * 3_600_000);
+            self.reached.insert(Situation::ClockSet);
+        }
+        self.facts.pass(wait);
     }
 
     pub(crate) fn begin_turn(&mut self, state: &State, role: Role) -> Turn {
@@ -350,6 +375,7 @@ impl Books {
             return Err("the loop does not end".to_owned());
         }
         self.audit.check(decision, &self.state)?;
+        self.backoffs.check(decision)?;
         for event in &decision.events {
             if let Event::Attempt(AttemptEvent::Finished(finished)) = event {
                 count(&mut self.reported, &mut self.unreported, finished);

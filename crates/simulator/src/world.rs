@@ -10,8 +10,8 @@ use windlass_core::gate::Trials;
 use windlass_core::id::{EffectId, Nonce};
 use windlass_core::input::{AgentFinished, AttemptEnd, Input};
 use windlass_core::policy::ProvenSandbox;
-use windlass_core::state::State;
-use windlass_core::time::{Millis, Timestamp};
+use windlass_core::state::{Deadline, State};
+use windlass_core::time::Millis;
 use windlass_core::view::View;
 use windlass_driver::drive_loop::DriveLoopError;
 use windlass_driver::{Closed, Happening, Stamp, World, Worlds};
@@ -119,7 +119,7 @@ impl World for SimulatedWorld {
         }
     }
 
-    fn wait(&mut self, deadline: Option<Timestamp>) -> Happening {
+    fn wait(&mut self, deadline: Option<Deadline>) -> Happening {
         let mut books = locked(&self.books);
         books.all_is_shown();
         let goes_on = |performing: &Performing| !performing.stopping && !performing.begun_to_stop;
@@ -145,7 +145,7 @@ impl World for SimulatedWorld {
         let Some(performing) = self.performing.take() else {
             return match deadline {
                 Some(deadline) => {
-                    books.facts.now = books.facts.now.max(deadline);
+                    books.sleep(deadline);
                     Happening::DeadlinePassed
                 }
                 None => {

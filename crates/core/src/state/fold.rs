@@ -31,7 +31,7 @@ pub(super) fn created_by(decision: &Decision) -> Option<State> {
 }
 
 pub(super) fn apply(state: &mut State, seq: Seq, decision: &Decision) {
-    state.work_on(decision.elapsed);
+    state.spend(decision.elapsed);
     for event in &decision.events {
         record(state, decision.at, event);
     }
@@ -51,7 +51,7 @@ pub(super) fn record(state: &mut State, at: Timestamp, event: &Event) {
     match event {
         Event::Loop(event) => loop_event(state, event),
         Event::Run(event) => run_event(state, at, event),
-        Event::Pause(event) => pause_event(state, event),
+        Event::Pause(event) => pause_event(state, at, event),
         Event::Iteration(event) => iteration_event(state, event),
         Event::Attempt(event) => attempt_event(state, at, event),
         Event::Gate(event) => gate_event(state, event),
@@ -74,16 +74,19 @@ fn loop_event(state: &mut State, event: &LoopEvent) {
 fn run_event(state: &mut State, at: Timestamp, event: &RunEvent) {
     match event {
         RunEvent::Started { run, asked } => run_started(state, at, *run, asked),
-        RunEvent::Resumed { asked, .. } => run_resumed(state, asked),
+        RunEvent::Resumed { asked, .. } => run_resumed(state, at, asked),
         RunEvent::Restarted { run } => run_restarted(state, *run),
         RunEvent::Interrupted { .. } => state.lifecycle = Lifecycle::Interrupted,
         RunEvent::Ended { outcome } => run_ended(state, at, outcome),
     }
 }
 
-fn pause_event(state: &mut State, event: &PauseEvent) {
+fn pause_event(state: &mut State, at: Timestamp, event: &PauseEvent) {
     match event {
-        PauseEvent::WaitStarted { until, why } => state.waiting = Some(Wait { until: *until, why: *why }),
+        PauseEvent::WaitStarted { until, why } => {
+            let left = (*why == Reason::Backoff).then(|| until.since(at));
+            state.waiting = Some(Wait { until: *until, why: *why, left });
+        }
         PauseEvent::WaitEnded => state.waiting = None,
         PauseEvent::Paused { why, detail, undone } => {
             state.paused = Some(Pause { why: *why, detail: detail.clone(), undone: undone.clone() });
@@ -342,7 +345,12 @@ fn run_started(state: &mut State, at: Timestamp, run: u32, asked: &crate::input:
     state.ended_at = None;
 }
 
-fn run_resumed(state: &mut State, asked: &crate::input::Asked) {
+/// How long nobody drove is known by the wall clock only; whatever it says, no wait gets
+/// longer by it.
+fn run_resumed(state: &mut State, at: Timestamp, asked: &crate::input::Asked) {
+    if let Some(wait) = &mut state.waiting {
+        wait.left = wait.left.map(|left| left.min(wait.until.since(at)));
+    }
     state.lifecycle = Lifecycle::Driving;
     state.run.asked = asked.clone();
     state.run.drive_iterations = u32::from(state.current.is_some());

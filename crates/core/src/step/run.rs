@@ -11,7 +11,7 @@ use crate::input::{Asked, Input};
 use crate::limit::{LimitCheck, is_reached};
 use crate::outcome::{OutcomeKind, Reason};
 use crate::policy::Rejected;
-use crate::state::{Lifecycle, State, TaskState, TaskStatus};
+use crate::state::{Deadline, Lifecycle, State, TaskState, TaskStatus};
 
 /// The operator drives the loop. What is outstanding goes on; an idle loop
 /// begins, and one that did as it was asked goes on as a further run with the
@@ -172,7 +172,10 @@ fn trusted_with(state: &State, commit: &CommitId) -> Option<TreeId> {
 }
 
 pub(super) fn deadline_passed(draft: &mut Draft) {
-    let due = draft.state.next_deadline().is_some_and(|deadline| deadline <= draft.at);
+    let due = draft.state.next_deadline().is_some_and(|deadline| match deadline {
+        Deadline::At(moment) => moment <= draft.at,
+        Deadline::After(left) => left.is_zero(),
+    });
     if due {
         draft.emit(PauseEvent::WaitEnded);
     } else {

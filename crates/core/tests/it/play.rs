@@ -7,7 +7,7 @@ use windlass_core::event::Decision;
 use windlass_core::gate::Trials;
 use windlass_core::id::{CommandId, EffectId, Nonce, Seq, TreeId};
 use windlass_core::input::{Input, Stamped};
-use windlass_core::state::State;
+use windlass_core::state::{Deadline, State};
 use windlass_core::step::{create, step};
 use windlass_core::time::{Millis, Timestamp};
 
@@ -62,6 +62,8 @@ impl Play {
         self.said(&quoted(words));
         match words {
             ["wait", time] => self.pass(Millis(span(time))),
+            ["clock", "back", time] => self.now = Timestamp(self.now.0 - span(time) as i64),
+            ["clock", "on", time] => self.now = self.now.plus(Millis(span(time))),
             ["crash"] => {
                 self.driver = Driver::Dead;
                 self.state = self.folded();
@@ -167,7 +169,10 @@ impl Play {
 
     fn deadline(&mut self) {
         let due = self.state.next_deadline().expect("a deadline is set");
-        self.pass(due.since(self.now));
+        self.pass(match due {
+            Deadline::At(moment) => moment.since(self.now),
+            Deadline::After(left) => Millis(left.0.saturating_sub(self.elapsed.0)),
+        });
         self.give(Input::DeadlinePassed, None);
     }
 
