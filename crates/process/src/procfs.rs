@@ -30,6 +30,11 @@ impl Stat {
     pub fn is_living(&self) -> bool {
         !matches!(self.state, b'Z' | b'X' | b'x')
     }
+
+    /// By a signal, until it is told to go on.
+    pub fn is_stopped(&self) -> bool {
+        self.state == b'T'
+    }
 }
 
 impl ProcessId {

@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::finished::{Capture, Containment, Finished, ProgramExit};
 use crate::orphans::end_orphans;
+use crate::procfs;
 use crate::program::{Program, ProgramLimits};
 use crate::record::{self, ProcessRecord};
 use crate::recover::end_recorded;
@@ -19,6 +21,11 @@ use crate::wire;
 /// A warden that has not answered this long after it should have is lost: killed from outside, stopped by
 /// what it guards, or stuck. Longer than it takes to end a stubborn tree.
 const OVERDUE: Duration = Duration::from_secs(30);
+/// The same for one that is found stopped each time it is looked at.
+const STOPPED_OVERDUE: Duration = Duration::from_secs(3);
+/// Nobody has a reason to stop a warden, and while it is stopped no limit of its program holds: so often it is
+/// looked at, and told to go on.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Dropped without [`RunningProgram::wait`], it is killed and reaped.
 #[derive(Debug)]
@@ -125,14 +132,15 @@ impl RunningProgram {
         let Some(mut pipe) = self.answer.take() else { return Answer::Nothing };
         let mut text = Vec::new();
         loop {
-            let until = self.deadline();
-            match ready(&pipe, &self.control.wake, until) {
+            match ready(&pipe, &self.control.wake, Instant::now() + LOOK) {
                 Ready::Answer => {}
                 Ready::Woken => {
                     rustix::io::read(&self.control.wake, &mut [0; 8]).ok();
+                    rouse(&self.warden);
                     continue;
                 }
-                Ready::Late => return Answer::Overdue,
+                Ready::Late if self.is_overdue() => return Answer::Overdue,
+                Ready::Late => continue,
             }
             let mut bytes = [0; 4096];
             match pipe.read(&mut bytes) {
@@ -145,11 +153,20 @@ impl RunningProgram {
         serde_json::from_slice(&text).map_or(Answer::Nothing, |finished| Answer::Finished(Box::new(finished)))
     }
 
-    /// `None`: the program may run for ever.
-    fn deadline(&self) -> Option<Instant> {
-        let slack = self.limits.grace + OVERDUE;
-        let wall = (!self.limits.wall.is_zero()).then(|| self.started + self.limits.wall + slack);
-        let cancelled = self.control.state().cancelled_at.map(|at| at + slack);
+    /// Looks after the warden, which should have answered if this is true.
+    fn is_overdue(&self) -> bool {
+        let slack = match rouse(&self.warden) {
+            WardenState::Stopped => STOPPED_OVERDUE,
+            WardenState::Running => OVERDUE,
+        };
+        self.due().is_some_and(|due| Instant::now() >= due + slack)
+    }
+
+    /// When the program has ended at the latest. `None`: it may run for ever.
+    fn due(&self) -> Option<Instant> {
+        let grace = self.limits.grace;
+        let wall = (!self.limits.wall.is_zero()).then(|| self.started + self.limits.wall + grace);
+        let cancelled = self.control.state().cancelled_at.map(|at| at + grace);
         wall.into_iter().chain(cancelled).min()
     }
 
@@ -188,11 +205,14 @@ impl Drop for RunningProgram {
         let deadline = Instant::now() + OVERDUE;
         let mut bytes = [0; 4096];
         loop {
-            match ready(&pipe, &self.control.wake, Some(deadline)) {
+            match ready(&pipe, &self.control.wake, Instant::now() + LOOK) {
                 Ready::Answer if pipe.read(&mut bytes).is_ok_and(|size| size > 0) => {}
                 Ready::Answer => break,
                 Ready::Woken => drop(rustix::io::read(&self.control.wake, &mut [0; 8])),
-                Ready::Late => break drop(end_what_is_left(&mut self.warden, &self.dir)),
+                Ready::Late if Instant::now() >= deadline => {
+                    break drop(end_what_is_left(&mut self.warden, &self.dir));
+                }
+                Ready::Late => _ = rouse(&self.warden),
             }
         }
         reap_answered(&mut self.warden);
@@ -217,10 +237,29 @@ enum Ready {
     Late,
 }
 
-fn ready(answer: &ChildStdout, wake: &OwnedFd, until: Option<Instant>) -> Ready {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WardenState {
+    Running,
+    /// It was, until it was told to go on.
+    Stopped,
+}
+
+/// Lets a warden go on that somebody stopped.
+fn rouse(warden: &Child) -> WardenState {
+    let stopped = procfs::stat(warden.id() as i32).is_some_and(|stat| stat.is_stopped());
+    if !stopped {
+        return WardenState::Running;
+    }
+    tracing::warn!(warden = warden.id(), "a stopped warden is told to go on");
+    // Our own child, which is not reaped yet: the id is of nobody else.
+    kill_process(Pid::from_child(warden), Signal::CONT).ok();
+    WardenState::Stopped
+}
+
+fn ready(answer: &ChildStdout, wake: &OwnedFd, until: Instant) -> Ready {
     loop {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).ok();
         let mut slots =
             [PollFd::new(answer, PollFlags::IN), PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)];
         match poll(&mut slots, timeout.as_ref()) {

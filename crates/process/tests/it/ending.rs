@@ -1,5 +1,9 @@
 //! After the end nothing of an attempt is alive. `run` checks that each time; here are the hard cases.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use windlass_process::ProgramExit;
 
 use crate::stage::{
@@ -83,6 +87,75 @@ fn a_warden_that_is_killed_takes_its_tree_along() {
         let finished = running.wait();
         assert!(matches!(finished.exit, ProgramExit::WardenLost { .. }), "{:?}", finished.exit);
         assert_eq!(finished.survivor_count, 0);
+        assert_eq!(given(&program.marker), Vec::<String>::new());
+    }
+}
+
+/// Stops the warden of a program from outside: once, or again and again until it is told that this is enough.
+fn stop(warden: u32, enough: Option<&AtomicBool>) {
+    let warden = Pid::from_raw(warden as i32).unwrap();
+    let pinned = pidfd_open(warden, PidfdFlags::empty()).unwrap();
+    pidfd_send_signal(&pinned, Signal::STOP).unwrap();
+    while enough.is_some_and(|enough| !enough.load(Ordering::Relaxed)) {
+        if pidfd_send_signal(&pinned, Signal::STOP).is_err() {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_stopped_warden_voids_no_limit() {
+    let stage = Stage::new();
+    for containment in containments() {
+        let mut program = stage.shell("setsid sleep 60 & touch started; sleep 60");
+        program.limits.wall = Duration::from_secs(2);
+        let running = spawner(containment).start(&program).unwrap();
+        stage.await_file("started");
+        std::fs::remove_file(stage.work().join("started")).unwrap();
+        stop(warden_of(&program), None);
+        let finished = running.wait();
+        assert_eq!((finished.exit, finished.survivor_count), (ProgramExit::TimedOut, 0));
+        assert!(finished.duration < Duration::from_secs(6), "{:?}", finished.duration);
+        assert_eq!(given(&program.marker), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_warden_that_is_stopped_is_cancelled_all_the_same() {
+    let stage = Stage::new();
+    for containment in containments() {
+        let program = stage.shell("setsid sleep 60 & touch started; sleep 60");
+        let running = spawner(containment).start(&program).unwrap();
+        stage.await_file("started");
+        std::fs::remove_file(stage.work().join("started")).unwrap();
+        stop(warden_of(&program), None);
+        let began = Instant::now();
+        running.canceller().cancel();
+        assert_eq!(running.wait().exit, ProgramExit::Cancelled);
+        assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+        assert_eq!(given(&program.marker), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_warden_that_is_stopped_again_and_again_is_ended_with_its_tree() {
+    let stage = Stage::new();
+    for containment in containments() {
+        let mut program = stage.shell("setsid sleep 60 & touch started; sleep 60");
+        program.limits.wall = Duration::from_secs(2);
+        let running = spawner(containment).start(&program).unwrap();
+        stage.await_file("started");
+        std::fs::remove_file(stage.work().join("started")).unwrap();
+        let (warden, enough, began) = (warden_of(&program), AtomicBool::new(false), Instant::now());
+        std::thread::scope(|scope| {
+            scope.spawn(|| stop(warden, Some(&enough)));
+            let finished = running.wait();
+            enough.store(true, Ordering::Relaxed);
+            let ended = matches!(finished.exit, ProgramExit::TimedOut | ProgramExit::WardenLost { .. });
+            assert!(ended && finished.survivor_count == 0, "{finished:?}");
+        });
+        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
         assert_eq!(given(&program.marker), Vec::<String>::new());
     }
 }
