@@ -170,7 +170,7 @@ fn sandbox_keys() -> Vec<PolicyKey<Policy>> {
         key("sandbox.file_size", BYTES, |p| &mut p.sandbox.resources.file_bytes)
             .doc("Size of one file that an attempt or check may write."),
         key("sandbox.workspace_size", BYTES, |p| &mut p.sandbox.resources.workspace_bytes)
-            .doc("Size of the whole workspace."),
+            .doc("Size of the workspace, with the home, the temporary files and the report of one attempt or check."),
     ]
 }
 

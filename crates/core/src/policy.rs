@@ -561,7 +561,7 @@ pub struct ResourcePolicy {
     pub open_files: u64,
     /// One file.
     pub file_bytes: u64,
-    /// The whole workspace.
+    /// The whole workspace, and what the program writes beside it.
     pub workspace_bytes: u64,
 }
 

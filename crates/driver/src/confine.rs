@@ -285,6 +285,11 @@ impl PrivateDirs {
     fn scratch(&self) -> PathBuf {
         self.dir.join("scratch")
     }
+
+    /// Everything that fills up by what this program writes.
+    fn counted(&self) -> Vec<PathBuf> {
+        self.write.iter().cloned().chain([self.home(), self.scratch()]).collect()
+    }
 }
 
 impl Confine {
@@ -337,7 +342,8 @@ impl Confine {
         inspection: Inspection,
     ) -> Confinement {
         if !self.is_on() {
-            return Confinement::none_with(private.tree.clone());
+            let counted = private.counted();
+            return Confinement { counted, ..Confinement::none_with(private.tree.clone()) };
         }
         let mut reach = self.reach.clone();
         reach.read.extend(private.read.iter().cloned());
@@ -363,6 +369,7 @@ impl Confine {
             inspection,
             tree: private.tree.clone(),
             image: self.image.clone(),
+            counted: private.counted(),
         }
     }
 

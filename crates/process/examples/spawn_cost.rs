@@ -54,6 +54,7 @@ fn spawn(rounds: usize) -> Outcome<()> {
         inspection: Inspection::Allowed,
         tree: None,
         image: None,
+        counted: Vec::new(),
     };
     let mut ways: Vec<(&str, Confinement)> = vec![("warden", Confinement::none())];
     for (name, level) in [("landlock", SandboxLevel::Landlock), ("namespaces", SandboxLevel::Namespaces)] {
@@ -96,6 +97,7 @@ fn work(rounds: usize, dir: &Path) -> Outcome<()> {
         inspection: Inspection::Allowed,
         tree,
         image: None,
+        counted: Vec::new(),
     };
     let layer = ThrowawayTree { lower: tree.clone(), at: at.clone(), upper, hide: vec![tree.clone()] };
     let plainly = || -> Outcome<Duration> {

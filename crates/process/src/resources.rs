@@ -4,20 +4,23 @@
 //! process has rlimits, and the warden counts the tree from outside: it ends one that is over, but sees only
 //! what lasts longer than its look. What that means:
 //!
-//! - `memory_bytes` without a cgroup is the warden's count of what the tree uses, files apart. Between its looks
+//! - `memory_bytes` without a cgroup is the warden's count of what the tree uses, files apart, with the shared
+//!   memory of its namespace; a confined program has no `memfd_create` then. Between its looks
 //!   RLIMIT_DATA bounds what each process may ask for, with a wide margin: a process that grows meets the
 //!   warden first, which ends the tree and says why. A quick one that ends badly is named by its peak. Who
 //!   asks at once for more than the margin is told so by the kernel, and nobody else hears of it.
 //! - `processes` counts threads too. Without a cgroup it is the warden's count, and between its looks
 //!   RLIMIT_NPROC, with a margin since the kernel counts it per user. That one does not apply to root at all.
-//! - `workspace_bytes` is always the warden's count. As an ordinary user it does not see into a directory
-//!   whose permissions were taken away. In a throwaway tree it is what the program changed.
+//! - `workspace_bytes` is always the warden's count: where the program works, its home, its temporary files and
+//!   its report together. As an ordinary user it does not see into a directory whose permissions were taken
+//!   away. In a throwaway tree it is what the program changed.
 //!
 //! Core files are never written.
 
 mod cgroup;
 mod rlimit;
 mod sample;
+mod shared;
 mod tree_size;
 
 use std::path::PathBuf;
@@ -30,11 +33,13 @@ use windlass_core::policy::ResourcePolicy;
 use crate::finished::{Containment, ProgramExit};
 use crate::procfs::{self, ProcessId};
 use crate::program::Program;
+use crate::sandbox::MemoryFiles;
 use crate::sys;
 use cgroup::Group;
 use rlimit::Covered;
 pub use rlimit::Rlimits;
 use sample::ResourceSample;
+use shared::SharedMemory;
 use tree_size::{CountProgress, TreeSize};
 
 /// A limit that was reached. The program may have gone on; one that had to be ended has
@@ -74,12 +79,15 @@ const SLICE: Duration = Duration::from_millis(10);
 pub struct ResourceGuard {
     resources: ResourcePolicy,
     group: Group,
-    dir: PathBuf,
+    /// None of them within another.
+    dirs: Vec<PathBuf>,
     /// On the same file system, and there from the beginning.
     carrier: PathBuf,
     trips: Vec<Trip>,
     next_sample: Option<Instant>,
     sample_pause: Duration,
+    /// What of a namespace is no process's.
+    shared: SharedMemory,
     /// The most of one process, over all looks.
     most_asked: u64,
     most_of_files: u64,
@@ -98,6 +106,7 @@ impl ResourceGuard {
             Some(tree) => (tree.changes(), tree.upper.clone()),
             None => (cwd.clone(), cwd),
         };
+        let dirs = apart(program.confinement.counted.iter().cloned().chain([dir]));
         let group = Group::make(&resources);
         let now = Instant::now();
         let uncovered = resources.memory_bytes > 0 && !group.limits_memory()
@@ -106,6 +115,7 @@ impl ResourceGuard {
         ResourceGuard {
             next_sample: uncovered.then(|| now + SAMPLE_PAUSE),
             sample_pause: SAMPLE_PAUSE,
+            shared: SharedMemory::default(),
             most_asked: 0,
             most_of_files: 0,
             next_count: (resources.workspace_bytes > 0).then(|| now + COUNT_PAUSE),
@@ -115,7 +125,7 @@ impl ResourceGuard {
             trips: Vec::new(),
             resources,
             group,
-            dir,
+            dirs,
             carrier,
         }
     }
@@ -125,6 +135,11 @@ impl ResourceGuard {
         let covered =
             Covered { memory: self.group.limits_memory(), processes: self.group.limits_processes() };
         Rlimits::new(&self.resources, covered, containment)
+    }
+
+    /// Whether the program may have memory that only a group would count.
+    pub fn memory_files(&self) -> MemoryFiles {
+        if self.counts_memory() { MemoryFiles::Refused } else { MemoryFiles::Allowed }
     }
 
     /// Puts a leader that waits into the group, and with it everything it starts.
@@ -211,20 +226,27 @@ impl ResourceGuard {
         if limits.open_files > 0 && sample.most_open_files >= limits.open_files {
             self.note(Trip::OpenFiles);
         }
-        over | self.weigh(&sample, &living)
+        let shared = match containment {
+            Containment::PidNamespace if self.counts_memory() => self.shared.bytes(&living),
+            Containment::PidNamespace | Containment::Subreaper => 0,
+        };
+        over | self.weigh(&sample, shared, &living)
     }
 
     /// Whether the tree uses more memory than it may.
-    fn weigh(&mut self, sample: &ResourceSample, living: &[ProcessId]) -> bool {
+    fn weigh(&mut self, sample: &ResourceSample, shared: u64, living: &[ProcessId]) -> bool {
         if !self.counts_memory() {
             return false;
         }
         let limit = self.resources.memory_bytes;
         self.most_asked = self.most_asked.max(sample.most_asked);
         self.most_of_files = self.most_of_files.max(sample.most_of_files);
-        self.sample_pause = if sample.memory > limit / 4 { CLOSE_PAUSE } else { SAMPLE_PAUSE };
+        let quick = sample.memory + shared;
+        self.sample_pause = if quick > limit / 4 { CLOSE_PAUSE } else { SAMPLE_PAUSE };
         // The quick count takes pages that several processes share for as many; the slow one decides.
-        let over = sample.memory > limit && sample::exact_memory(living) > limit;
+        let exact =
+            || (sample::exact_memory(living) + shared).saturating_sub(shared::mapped(living).min(shared));
+        let over = quick > limit && exact() > limit;
         if over {
             self.note(Trip::Memory);
         }
@@ -251,7 +273,7 @@ impl ResourceGuard {
         if self.count.is_none() {
             self.free_at_start_of_count = tree_size::free_bytes(&self.carrier);
         }
-        let count = self.count.get_or_insert_with(|| TreeSize::of(&self.dir));
+        let count = self.count.get_or_insert_with(|| TreeSize::of(&self.dirs));
         let bound =
             if self.resources.workspace_bytes > 0 { self.resources.workspace_bytes } else { u64::MAX };
         let progress = count.go_on(bound, slice);
@@ -295,6 +317,20 @@ impl ResourceGuard {
             self.trips.push(trip);
         }
     }
+}
+
+/// Without those that lie within another.
+fn apart(dirs: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let mut dirs: Vec<PathBuf> = dirs.collect();
+    // A path comes after all that hold it.
+    dirs.sort();
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for dir in dirs {
+        if !kept.iter().any(|outer| dir.starts_with(outer)) {
+            kept.push(dir);
+        }
+    }
+    kept
 }
 
 fn pause_after(began: Instant, least: Duration) -> Instant {

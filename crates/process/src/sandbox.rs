@@ -17,14 +17,14 @@ mod root;
 mod seccomp;
 mod weaken;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 use windlass_core::policy::{NetworkKind, NetworkPolicy, SandboxLevel};
 
 use crate::container::Image;
-use crate::program::ThrowawayTree;
+use crate::program::{ThrowawayTree, os_paths};
 use crate::sys;
 pub use attack::{act as act_as_attacker, act_as_neighbour};
 pub use network::{hand_out_listener, handover, proxy_environment, take_listener};
@@ -44,6 +44,15 @@ pub enum Inspection {
     Refused,
 }
 
+/// Whether a program may make files that are nothing but memory and have no place (`memfd_create`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryFiles {
+    Allowed,
+    /// Where memory is limited and the kernel does not count it for us: such a file belongs to no process, and can
+    /// be kept where nobody sees it. Programs are told that this kernel has none, and do without.
+    Refused,
+}
+
 /// What a program may reach. Every spawn names one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
@@ -56,6 +65,10 @@ pub struct Confinement {
     pub tree: Option<ThrowawayTree>,
     /// What [`SandboxLevel::Container`] runs a program in; nothing else has one.
     pub image: Option<Image>,
+    /// Directories that nobody else writes to, beside the one the program works in: what is in them counts
+    /// with its workspace. At every level. One that is missing is empty.
+    #[serde(with = "os_paths")]
+    pub counted: Vec<PathBuf>,
 }
 
 impl Confinement {
@@ -67,6 +80,7 @@ impl Confinement {
             inspection: Inspection::Allowed,
             tree: None,
             image: None,
+            counted: Vec::new(),
         }
     }
 
@@ -93,7 +107,11 @@ pub struct ReadyEnclosure {
 
 impl Enclosure {
     /// `None` at [`SandboxLevel::None`]. A program in a container is confined by whoever runs it there.
-    pub fn prepare(confinement: &Confinement, weakened: &Weakened) -> Result<Option<Enclosure>, String> {
+    pub fn prepare(
+        confinement: &Confinement,
+        memory_files: MemoryFiles,
+        weakened: &Weakened,
+    ) -> Result<Option<Enclosure>, String> {
         if matches!(confinement.level, SandboxLevel::None | SandboxLevel::Container) {
             return Ok(None);
         }
@@ -115,7 +133,7 @@ impl Enclosure {
         };
         let level = confinement.level;
         let filters = match weakened.keeps(SandboxDefence::Seccomp) {
-            true => Some(seccomp::SyscallFilter::new(level, network.meant(), inspection)?),
+            true => Some(seccomp::SyscallFilter::new(level, network.meant(), inspection, memory_files)?),
             false => None,
         };
         let rules = match weakened.keeps(SandboxDefence::Landlock) && weakened.keeps(SandboxDefence::Files) {

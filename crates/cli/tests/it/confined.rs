@@ -150,3 +150,20 @@ fn a_machine_below_the_minimum_starts_nothing() {
     case.untouched();
     assert_eq!(case.turns("author"), 0);
 }
+
+#[test]
+fn what_an_agent_puts_beside_its_workspace_counts_with_it() {
+    for level in levels() {
+        for place in ["$HOME", "$TMPDIR", "$(dirname \"$WINDLASS_REPORT\")"] {
+            let agent = format!("head -c 9000000 /dev/zero >\"{place}/big\"\nsleep 30\ncomplete");
+            let case = Setup::new(&agent)
+                .level(level)
+                .sandbox_keys("workspace_size = \"4MB\"")
+                .limits("max_agent_failures = 1")
+                .ready();
+            let seen = case.run();
+            let ended = seen.log.of("attempt_finished")[0]["result"].to_string();
+            assert!(ended.contains("sandbox.workspace_size"), "{level} {place} {ended}");
+        }
+    }
+}

@@ -99,7 +99,7 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// `read`, `write` and `hide` are lists with colons, on top of the system.
+/// `read`, `write`, `hide` and `counted` are lists with colons, on top of the system.
 fn confinement(settings: &BTreeMap<String, String>, tree: Option<ThrowawayTree>) -> Option<Confinement> {
     let paths = |key: &str| -> Vec<PathBuf> {
         settings.get(key).into_iter().flat_map(|list| list.split(':')).map(PathBuf::from).collect()
@@ -122,7 +122,7 @@ fn confinement(settings: &BTreeMap<String, String>, tree: Option<ThrowawayTree>)
         Some("allowed") => Inspection::Allowed,
         Some(_) | None => Inspection::Refused,
     };
-    Some(Confinement { level, reach, network, inspection, tree, image: None })
+    Some(Confinement { level, reach, network, inspection, tree, image: None, counted: paths("counted") })
 }
 
 fn level(name: &str) -> Option<SandboxLevel> {

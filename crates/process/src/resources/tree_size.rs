@@ -1,4 +1,4 @@
-//! The size of a directory tree on disk, counted in slices, without following a link.
+//! The size of directory trees on disk, counted in slices, without following a link.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
@@ -14,6 +14,8 @@ const STRIDE: u32 = 64;
 
 pub struct TreeSize {
     levels: Vec<Dir>,
+    /// The deepest that `levels` may become.
+    most_levels: usize,
     bytes: u64,
     largest: u64,
     /// Files with several names, so that each is counted once.
@@ -29,11 +31,13 @@ pub enum CountProgress {
 }
 
 impl TreeSize {
-    pub fn of(root: &Path) -> TreeSize {
+    /// All together.
+    pub fn of<P: AsRef<Path>>(roots: &[P]) -> TreeSize {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = openat(CWD, root, flags, Mode::empty()).ok().and_then(|fd| Dir::new(fd).ok());
-        let levels = root.into_iter().collect();
-        TreeSize { levels, bytes: 0, largest: 0, linked: BTreeSet::new(), too_deep: false }
+        let open = |root: &P| Dir::new(openat(CWD, root.as_ref(), flags, Mode::empty()).ok()?).ok();
+        let levels: Vec<Dir> = roots.iter().filter_map(open).collect();
+        let most_levels = levels.len() + DEEPEST;
+        TreeSize { levels, most_levels, bytes: 0, largest: 0, linked: BTreeSet::new(), too_deep: false }
     }
 
     /// The length of the longest file so far.
@@ -80,7 +84,7 @@ impl TreeSize {
         if kind == FileType::Directory {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let below = openat(dir, name, flags, Mode::empty()).ok().and_then(|fd| Dir::new(fd).ok());
-            self.too_deep |= below.is_some() && self.levels.len() >= DEEPEST;
+            self.too_deep |= below.is_some() && self.levels.len() >= self.most_levels;
             self.levels.extend(below);
         }
     }
@@ -96,7 +100,7 @@ mod tests {
     use super::*;
 
     fn bytes(root: &Path) -> u64 {
-        let mut size = TreeSize::of(root);
+        let mut size = TreeSize::of(&[root]);
         assert_eq!(size.go_on(u64::MAX, None), CountProgress::Within);
         size.bytes
     }
@@ -131,11 +135,11 @@ mod tests {
             std::fs::write(dir.path().join(number.to_string()), vec![1; 4096]).unwrap();
         }
         let whole = bytes(dir.path());
-        let mut size = TreeSize::of(dir.path());
+        let mut size = TreeSize::of(&[dir.path()]);
         assert_eq!(size.go_on(10 * 4096, None), CountProgress::Over);
         assert!(size.bytes < 20 * 4096, "it stopped early");
 
-        let mut size = TreeSize::of(dir.path());
+        let mut size = TreeSize::of(&[dir.path()]);
         let mut slices = 1;
         while size.go_on(u64::MAX, Some(Duration::ZERO)) == CountProgress::More {
             slices += 1;
@@ -152,6 +156,6 @@ mod tests {
             deep.push("d");
             std::fs::create_dir(&deep).unwrap();
         }
-        assert_eq!(TreeSize::of(dir.path()).go_on(u64::MAX, None), CountProgress::Over);
+        assert_eq!(TreeSize::of(&[dir.path()]).go_on(u64::MAX, None), CountProgress::Over);
     }
 }

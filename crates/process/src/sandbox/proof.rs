@@ -123,6 +123,7 @@ impl Spawner {
                 inspection: Inspection::Refused,
                 tree: None,
                 image: None,
+                counted: Vec::new(),
             },
             dir: ground.place.join("attempt"),
             marker: format!("proof {}", ground.place.display()),

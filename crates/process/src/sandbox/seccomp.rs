@@ -14,7 +14,7 @@ use seccompiler::{
 };
 use windlass_core::policy::{NetworkKind, SandboxLevel};
 
-use crate::sandbox::Inspection;
+use crate::sandbox::{Inspection, MemoryFiles};
 
 /// One program for all of it: the kernel translates every filter anew for every program that is started.
 pub struct SyscallFilter(BpfProgram);
@@ -27,6 +27,7 @@ impl SyscallFilter {
         level: SandboxLevel,
         network: NetworkKind,
         inspection: Inspection,
+        memory_files: MemoryFiles,
     ) -> Result<SyscallFilter, String> {
         let build = || -> Result<BpfProgram, seccompiler::BackendError> {
             let arch = TargetArch::try_from(std::env::consts::ARCH)?;
@@ -39,7 +40,12 @@ impl SyscallFilter {
                 arch,
             )?
             .try_into()?;
-            Ok([other_numbers(), absent(libc::SYS_clone3), always_refused(level, inspection), rest].concat())
+            let missing: &[i64] = match memory_files {
+                MemoryFiles::Allowed => &[libc::SYS_clone3],
+                MemoryFiles::Refused => &[libc::SYS_clone3, libc::SYS_memfd_create, libc::SYS_memfd_secret],
+            };
+            let missing = missing.iter().flat_map(|&number| absent(number)).collect();
+            Ok([other_numbers(), missing, always_refused(level, inspection), rest].concat())
         };
         build().map(SyscallFilter).map_err(|error| format!("cannot make a system call filter: {error}"))
     }
@@ -74,8 +80,8 @@ fn other_numbers() -> BpfProgram {
     Vec::new()
 }
 
-/// As in a kernel that has no such call: `clone3`, whose arguments lie in memory, where a filter cannot see
-/// namespace flags. Every libc falls back to `clone` then. Its number is the same on every architecture.
+/// As in a kernel that has no such call. `clone3` always: its arguments lie in memory, where a filter cannot see
+/// namespace flags, and every libc falls back to `clone` then.
 fn absent(number: i64) -> BpfProgram {
     vec![
         step(LOAD, 0, 0, NUMBER),

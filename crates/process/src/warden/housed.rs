@@ -65,7 +65,8 @@ impl Housed {
         // The engine keeps all others; nobody but the warden looks at a workspace.
         let workspace_bytes = program.limits.resources.workspace_bytes;
         program.limits.resources = ResourcePolicy { workspace_bytes, ..ResourcePolicy::default() };
-        program.confinement = Confinement::none();
+        let counted = std::mem::take(&mut program.confinement.counted);
+        program.confinement = Confinement { counted, ..Confinement::none() };
         // In a user namespace of ours, an engine without root could make none of its own.
         request.containment = WantedContainment::Exactly(Containment::Subreaper);
         Ok(Some(Housed { client, name, cid_file: line.cid_file }))

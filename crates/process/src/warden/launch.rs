@@ -44,7 +44,10 @@ pub struct Launched {
 /// `lock` stays open in the leader, so that it is not free while the namespace's init lives.
 pub fn launch(request: &WardenRequest, guard: &ResourceGuard, lock: &File) -> Result<Launched, String> {
     let (program, weakened) = (&request.program, &request.weakened);
-    let mut command = PreparedCommand::prepare(program, Enclosure::prepare(&program.confinement, weakened)?)?;
+    let mut command = PreparedCommand::prepare(
+        program,
+        Enclosure::prepare(&program.confinement, guard.memory_files(), weakened)?,
+    )?;
     let hosts = command.enclosure.as_ref().and_then(Enclosure::hosts);
     let outlet = hosts.map(|hosts| Outlet::start(hosts, &program.dir)).transpose()?;
     let (namespace, containment) = contain(request)?;

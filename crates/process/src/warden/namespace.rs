@@ -69,8 +69,24 @@ fn enter_with(mut flags: UnshareFlags) -> Result<Entered, EnterError> {
             std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", gid.as_raw()))
         };
         map().map_err(EnterError::Unmapped)?;
+        leave_watches_to_others();
     }
     Ok(Entered { user_namespace, pid_namespace })
+}
+
+/// What a user namespace has of these counts for the account as well, and one attempt could take all of them from
+/// whoever else works under it. Half is many more than any tool opens. A kernel that counts otherwise is left as it
+/// is.
+fn leave_watches_to_others() {
+    for (all, ours) in
+        [("max_user_instances", "max_inotify_instances"), ("max_user_watches", "max_inotify_watches")]
+    {
+        let most = std::fs::read_to_string(format!("/proc/sys/fs/inotify/{all}"));
+        let half = most.ok().and_then(|most| most.trim().parse::<u64>().ok()).map(|most| (most / 2).max(1));
+        if let Some(half) = half {
+            std::fs::write(format!("/proc/sys/user/{ours}"), half.to_string()).ok();
+        }
+    }
 }
 
 /// The init's whole life: mounts, the program, and then nothing but reaping.

@@ -33,6 +33,7 @@ fn housed(stage: &Stage, image: &Image, script: &str) -> Program {
         inspection: Inspection::Refused,
         tree: None,
         image: Some(image.clone()),
+        counted: Vec::new(),
     };
     program
 }

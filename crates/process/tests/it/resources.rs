@@ -207,6 +207,34 @@ fn a_workspace_of_many_files_has_a_size() {
 }
 
 #[test]
+fn what_is_beside_the_workspace_has_a_size_too() {
+    let stage = Stage::new();
+    let resources = ResourcePolicy { workspace_bytes: 4 * MIB, ..ResourcePolicy::default() };
+    for containment in containments() {
+        for name in ["home", "scratch", "report"] {
+            let dir = stage.path().join(name);
+            std::fs::create_dir(&dir).unwrap();
+            let script = format!("head -c 5000000 /dev/zero >{}/big; sleep 30", dir.display());
+            let mut program = limited(stage.shell(&script), resources);
+            program.limits.wall = Duration::from_secs(2);
+            let uncounted = run(&program, containment);
+            assert_eq!((&uncounted.exit, uncounted.trips.len()), (&ProgramExit::TimedOut, 0), "{name}");
+
+            program.confinement.counted =
+                ["home", "scratch", "report"].map(|name| stage.path().join(name)).into();
+            program.limits.wall = Duration::from_secs(20);
+            let counted = run(&program, containment);
+            assert_eq!(
+                (&counted.exit, counted.trips.as_slice()),
+                (&ProgramExit::Signal(9), &[Trip::WorkspaceBytes][..]),
+                "{name}"
+            );
+            std::fs::remove_dir_all(dir).unwrap();
+        }
+    }
+}
+
+#[test]
 fn open_files_are_bounded_for_each_process() {
     let Some(bash) = capability::program("bash") else { return };
     let stage = Stage::new();
@@ -277,6 +305,85 @@ fn an_ordinary_user_is_told_of_every_way_to_too_much_memory() {
             );
         }
     }
+}
+
+/// Memory that belongs to no process: anonymous files, files in shared memory, System V segments.
+const HOMELESS: [(&str, &str); 5] = [
+    (
+        "memfd",
+        "import os, time\nfds = [os.memfd_create(str(i)) for i in range(10)]\n[os.write(fd, b'x' * 30_000_000) for fd in fds]",
+    ),
+    // Sent to itself, and in no table of descriptors.
+    (
+        "memfd in flight",
+        "import os, time, socket, array\na, b = socket.socketpair(socket.AF_UNIX)\nfor i in range(10):\n  fd = os.memfd_create(str(i)); os.write(fd, b'x' * 30_000_000)\n  socket.send_fds(a, [b'x'], [fd]); os.close(fd)",
+    ),
+    ("file", "import os, time\nopen('/dev/shm/x', 'wb').write(b'x' * 200_000_000)"),
+    (
+        "unnamed file",
+        "import os, time\nf = open('/dev/shm/x', 'wb'); os.unlink('/dev/shm/x')\nf.write(b'x' * 200_000_000); f.flush()",
+    ),
+    (
+        "segment",
+        "import ctypes, time\nc = ctypes.CDLL(None); c.shmat.restype = ctypes.c_void_p\nfor i in range(10):\n  s = c.shmget(0, 30_000_000, 0o1600); p = c.shmat(s, None, 0)\n  assert s >= 0; ctypes.memset(p, 1, 30_000_000); c.shmdt(ctypes.c_void_p(p))",
+    ),
+];
+
+#[test]
+fn an_ordinary_user_has_no_memory_beside_its_limit() {
+    let Some(_) = capability::program("python3") else { return };
+    for level in ["namespaces", "landlock"] {
+        for (name, program) in HOMELESS {
+            let stage = Stage::new();
+            let script =
+                format!("python3 -c \"$(printf '%s\\ntime.sleep(2)\\nprint(42000 + 1)' \"{program}\")\"");
+            let write = format!("write={}", stage.work().display());
+            let level = format!("level={level}");
+            let cwd = format!("cwd={}", stage.work().display());
+            let settings = [cwd.as_str(), &write, &level, "inspection=allowed", "network=none"];
+            let Some(free) = as_nobody(&stage, &settings, &script) else { return };
+            if free.contains("NotStarted") {
+                capability::not_run(&format!("{level}: {free}"));
+                break;
+            }
+            let limited: Vec<&str> = settings.into_iter().chain(["memory=104857600"]).collect();
+            let text = as_nobody(&stage, &limited, &script).unwrap();
+            assert!(!text.contains("42001"), "{level} {name}: {text}");
+            // Without a limit it is had, but for what the level refuses in any case.
+            let refused = level == "level=landlock" && !name.starts_with("memfd");
+            assert_eq!(free.contains("42001"), !refused, "{level} {name}: {free}");
+        }
+    }
+}
+
+/// What the account has left of its inotify instances while an attempt takes all it can get.
+#[test]
+fn an_ordinary_user_keeps_half_of_its_watches() {
+    let Some(_) = capability::program("python3") else { return };
+    let all: u64 =
+        std::fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").unwrap().trim().parse().unwrap();
+    let program =
+        "import ctypes; c = ctypes.CDLL(None)\nn = 0\nwhile c.inotify_init() >= 0: n += 1\nprint(n)";
+    let taken = |level: &str| {
+        let stage = Stage::new();
+        let (cwd, write) =
+            (format!("cwd={}", stage.work().display()), format!("write={}", stage.work().display()));
+        let text = as_nobody(
+            &stage,
+            &[&cwd, &write, level, "open_files=0"],
+            &format!("ulimit -n 4096; python3 -c \"{program}\""),
+        )?;
+        if text.contains("NotStarted") {
+            capability::not_run(&format!("{level}: {text}"));
+            return None;
+        }
+        Some(text.lines().last()?.parse::<u64>().unwrap_or_else(|_| panic!("{text}")))
+    };
+    let Some(confined) = taken("level=namespaces") else { return };
+    assert!(confined > 0 && confined <= all / 2, "{confined} of {all}");
+    // The level landlock has no namespace that would bound it.
+    let Some(unbounded) = taken("level=landlock") else { return };
+    assert!(unbounded > all / 2, "{unbounded} of {all}");
 }
 
 fn first_word(script: &str) -> &str {
