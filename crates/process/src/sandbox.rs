@@ -7,6 +7,7 @@
 
 mod attack;
 mod cache;
+mod closed;
 mod landlock;
 mod network;
 mod privileges;

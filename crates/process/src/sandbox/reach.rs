@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::program::{os_path_option, os_paths};
+use crate::sandbox::closed::{OF_THIS_MACHINE, closed_to_others};
 
 /// Everything that is not named here does not exist for the program. Paths are absolute; they may be
 /// symbolic links, and may lie inside one another: the longest path that holds a file decides about it, and
@@ -85,7 +86,11 @@ impl Reach {
         let mut hide: Vec<PathBuf> = SECRETS.iter().map(PathBuf::from).chain(keys).collect();
         // What this user may not read needs no hiding, and hiding costs time at every start.
         hide.retain(|path| is_readable(path));
+        if rustix::process::geteuid().is_root() {
+            hide.extend(closed_to_others(&OF_THIS_MACHINE.map(PathBuf::from)));
+        }
         hide.sort();
+        hide.dedup();
         Reach { read: there(&SYSTEM), hide, ..Reach::default() }
     }
 }

@@ -40,6 +40,21 @@ fn the_root_has_the_reach_and_little_more() {
 }
 
 #[test]
+fn what_the_machine_shows_to_root_alone_is_hidden() {
+    let closed = "find /etc /opt /usr/local -type f ! -perm -004 -size +0 2>/dev/null";
+    let outside = std::process::Command::new("sh").args(["-c", closed]).output().unwrap();
+    if outside.stdout.is_empty() {
+        return windlass_testkit::capability::not_run("this machine has no file that is closed to others");
+    }
+    on_each(&[Namespaces], |ground| {
+        let ran =
+            ground.run(&format!("for file in $({closed}); do cat $file && echo read $file; done; echo done"));
+        let read: Vec<&str> = ran.text.lines().filter(|line| line.starts_with("read ")).collect();
+        assert!(ran.text.contains("done\n") && read.is_empty(), "{:?} {read:?}", ground.who);
+    });
+}
+
+#[test]
 fn the_longest_path_decides() {
     on_each(&[Namespaces], |mut ground| {
         for dir in ["a", "a/hidden", "a/hidden/shown", "a/hidden/shown/written", "work/kept", "work/hidden"] {
