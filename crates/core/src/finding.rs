@@ -117,6 +117,8 @@ pub enum Rule {
     GateNotSensitive,
     FlakyCheck,
     ReviewerChangedTree,
+    /// It was deleted while an attempt ran.
+    WorkspaceGone,
 }
 
 /// What a rule is measured on.
@@ -145,7 +147,8 @@ impl Rule {
             | Self::LockfileChanged
             | Self::CiChanged
             | Self::FlakyCheck
-            | Self::ReviewerChangedTree => Severity::Warning,
+            | Self::ReviewerChangedTree
+            | Self::WorkspaceGone => Severity::Warning,
         }
     }
 
@@ -161,7 +164,8 @@ impl Rule {
             | Self::Unreadable
             | Self::CollisionAttack
             | Self::LockfileChanged
-            | Self::CiChanged => Subject::Tree,
+            | Self::CiChanged
+            | Self::WorkspaceGone => Subject::Tree,
             Self::TermsChanged | Self::TestsVanished | Self::GateNotSensitive | Self::FlakyCheck => {
                 Subject::Gate
             }
@@ -236,6 +240,9 @@ impl Evidence {
             (Rule::TestsVanished, _) => "tests that were there are gone or skipped".to_owned(),
             (Rule::GateNotSensitive, _) => "the check has not shown that it can fail".to_owned(),
             (Rule::FlakyCheck, _) => "the check was red, then green on the same tree".to_owned(),
+            (Rule::WorkspaceGone, _) => {
+                "the workspace was deleted while the attempt ran; what the attempt did is lost".to_owned()
+            }
             (Rule::ReviewerChangedTree, _) => format!("the reviewer left this path {done}"),
         }
     }

@@ -98,7 +98,7 @@ reasons! {
     Auth => "auth", "the agent is not signed in";
     ModelNotFound => "model_not_found", "the agent does not know this model";
     DiskFull => "disk_full", "the disk is full";
-    BranchMoved => "branch_moved", "the loop's branch was moved, is checked out, or its name is taken";
+    BranchMoved => "branch_moved", "the loop's branch was moved, is checked out, is locked, or its name is taken";
     SandboxUnavailable => "sandbox_unavailable", "this machine cannot confine programs as the policy asks";
     UsageLimit => "usage_limit", "the agent's usage limit is reached";
     Backoff => "backoff", "the agent's provider failed; trying again later";

@@ -44,10 +44,14 @@ pub enum LandError {
     BadBranch { branch: String },
     #[error("{branch} is checked out in {worktree}; switch that checkout to another branch first")]
     CheckedOut { branch: String, worktree: PathBuf },
-    #[error("{branch} moved: expected {}, found {}", name(.expected), name(.found))]
+    #[error("{branch} moved: expected {}, found {}; {}", name(.expected), name(.found), way_back(.branch, .expected, .found))]
     Moved { branch: String, expected: Option<CommitId>, found: Option<CommitId> },
     #[error("{branch} cannot be made because {existing} exists; rename or delete that branch first")]
     NameConflict { branch: String, existing: String },
+    #[error(
+        "{branch} is locked by {lock}; if no git command is at work there, one that was killed left it: delete that file"
+    )]
+    Locked { branch: String, lock: PathBuf },
     #[error("{repository} no longer has commit {commit}, which the work stands on")]
     BaseGone { repository: PathBuf, commit: CommitId },
     #[error(transparent)]
@@ -115,7 +119,17 @@ fn explain(to: &Repository, request: &LandRequest<'_>, error: GitError) -> Resul
     if found.as_ref() != request.expected {
         return Err(LandError::Moved { branch, expected: request.expected.cloned(), found });
     }
-    Err(error.into())
+    match locked_by(to, &branch) {
+        Some(lock) => Err(LandError::Locked { branch, lock }),
+        None => Err(error.into()),
+    }
+}
+
+/// The file that keeps others from changing the branch, if there is one.
+fn locked_by(to: &Repository, branch: &str) -> Option<PathBuf> {
+    let locks =
+        [format!("{branch}.lock"), "packed-refs.lock".to_owned(), "reftable/tables.list.lock".to_owned()];
+    locks.into_iter().map(|lock| to.common_dir.join(lock)).find(|lock| lock.symlink_metadata().is_ok())
 }
 
 /// What the operator's repository lacks, children before parents' needs: a
@@ -244,6 +258,20 @@ fn worktree_of(git_dir: &Path) -> PathBuf {
         Err(_) => git_dir.to_owned(),
     };
     place.parent().unwrap_or(&place).to_owned()
+}
+
+/// The commit that was expected is there by now: objects are written before the branch is looked at.
+fn way_back(branch: &str, expected: &Option<CommitId>, found: &Option<CommitId>) -> String {
+    let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+    match (expected, found) {
+        (Some(expected), None) => format!("`git branch {short} {expected}` brings it back"),
+        (Some(expected), Some(_)) => {
+            format!(
+                "keep what it has now under another name, then `git branch -f {short} {expected}` puts it back"
+            )
+        }
+        (None, _) => format!("rename or delete it: `git branch -m {short} OTHER-NAME`"),
+    }
 }
 
 fn name(commit: &Option<CommitId>) -> String {

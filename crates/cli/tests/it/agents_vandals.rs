@@ -1,6 +1,6 @@
 //! Agents who break what they find: state files, the workspace, its git.
 
-use crate::case::{LOOP, Setup};
+use crate::case::{LOOP, RUN, Setup};
 
 const CANNOT_REMOVE: &str = "a confined agent cannot remove its workspace, which is a mount";
 
@@ -125,4 +125,22 @@ fn a_nested_repository_hides_nothing() {
     let case = Setup::new(script).ready();
     case.run().completed();
     assert_eq!(case.landed("inner/file"), "payload", "plain files, whatever git the agent made of them");
+}
+
+/// Somebody else deletes it, while the agent works in it.
+#[test]
+fn a_workspace_that_is_deleted_from_outside_is_told() {
+    let case = Setup::new("if [ $n -eq 1 ]; then hold; exit 0; fi\necho 42 >answer.txt\ncomplete").ready();
+    let running = case.start_until("author", 1);
+    let workspace = case.status()["workspace"].as_str().unwrap().to_owned();
+    std::fs::remove_dir_all(&workspace).unwrap();
+    case.leave("go");
+    let seen = case.look(running.finish(RUN));
+    seen.completed();
+    let opened = seen.log.of("finding_opened");
+    let told = opened.iter().find(|line| line["file"] == workspace.as_str());
+    let told = told.unwrap_or_else(|| panic!("{}", seen.log))["description"].as_str().unwrap();
+    assert!(told.starts_with("the workspace was deleted while the attempt ran"), "{told}");
+    assert_eq!(seen.log.of("finding_resolved").len(), 1, "the next attempt had one: {}", seen.log);
+    assert!(case.left("author-2.brief").contains(told), "and its agent is told");
 }

@@ -67,7 +67,7 @@ fn what_only_shows_fails_in_words_when_its_text_is_not_whole() {
         "usage",
         "usage --json",
         "prove",
-        "config list",
+        "config example",
         "doctor --json",
         "agents --json",
         "completions bash",

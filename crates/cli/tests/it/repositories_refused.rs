@@ -75,6 +75,54 @@ fn a_branch_that_was_moved_pauses() {
     case.run().completed();
 }
 
+/// Nothing of it is left in the user's repository, and the command that is told brings it back.
+#[test]
+fn a_branch_that_was_deleted_has_a_way_back() {
+    let case = Setup::new(HELD).task("a", "# A\n").task("b", "# B\n").ready();
+    case.agent(
+        "echo 42 >answer.txt\necho $WINDLASS_TASK >>log.txt\nif [ $n -eq 2 ]; then hold; fi\ncomplete",
+    );
+    let running = case.start_until("author", 2);
+    let landed = case.repo.rev(&format!("windlass/{LOOP}"));
+    case.repo.git(["branch", "-D", &format!("windlass/{LOOP}")]);
+    case.repo.git(["reflog", "expire", "--expire=now", "--all"]);
+    case.repo.git(["gc", "--quiet", "--prune=now"]);
+    let case = case.looked_at();
+    case.leave("go");
+    let seen = case.look(running.finish(RUN));
+    paused_for_the_branch(&case, &seen);
+    let detail = seen.view["paused"]["detail"].as_str().unwrap().to_owned();
+    let told =
+        detail.split('`').find(|part| part.starts_with("git branch ")).unwrap_or_else(|| panic!("{detail}"));
+    assert_eq!(told, format!("git branch windlass/{LOOP} {landed}"));
+    case.repo.git(told.split(' ').skip(1));
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    case.run().completed();
+    assert_eq!(case.turns("author"), 2, "the work was not done twice");
+}
+
+#[test]
+fn a_lock_that_a_killed_git_left_pauses_and_is_named() {
+    let case = Setup::new(HELD).ready();
+    let running = case.start_until("author", 1);
+    let dir = case.repo.path().join(".git/refs/heads/windlass");
+    std::fs::create_dir_all(&dir).unwrap();
+    let lock = dir.join(format!("{LOOP}.lock"));
+    std::fs::write(&lock, "").unwrap();
+    let case = case.looked_at();
+    case.leave("go");
+    let seen = case.look(running.finish(RUN));
+    paused_for_the_branch(&case, &seen);
+    let detail = seen.view["paused"]["detail"].as_str().unwrap();
+    assert!(detail.contains(&format!("is locked by {}", lock.display())), "{detail}");
+    assert!(lock.exists(), "it is the user's to delete");
+    std::fs::remove_file(&lock).unwrap();
+    let case = case.looked_at();
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    case.run().completed();
+    assert_eq!(case.turns("author"), 1, "the work was not done twice");
+}
+
 #[test]
 fn a_sha256_repository_is_refused_clearly() {
     let case = Setup::on(Repo::init(&["--object-format=sha256"]), HONEST).ready();

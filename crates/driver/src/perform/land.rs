@@ -24,7 +24,10 @@ pub(super) fn land(resources: &EffectResources, request: &EffectRequest, landing
     match put(&resources.repository, &resources.vault, &landing_request) {
         Ok(_) => Ok(Input::Landed),
         Err(
-            error @ (LandError::CheckedOut { .. } | LandError::Moved { .. } | LandError::NameConflict { .. }),
+            error @ (LandError::CheckedOut { .. }
+            | LandError::Moved { .. }
+            | LandError::Locked { .. }
+            | LandError::NameConflict { .. }),
         ) => Err(Fault { reason: Reason::BranchMoved, detail: error.to_string() }),
         Err(
             error @ (LandError::BadBranch { .. }

@@ -30,19 +30,22 @@ pub(super) fn snapshot(
     wanted: &effect::Snapshot,
 ) -> Performed {
     let mut workspace = lock(&resources.workspace);
-    let taken = match record(resources, request, &mut workspace, wanted) {
-        Err(SpaceError::Gone { .. }) => {
+    let (taken, gone) = match record(resources, request, &mut workspace, wanted) {
+        Err(SpaceError::Gone { path }) => {
             reset(resources, request, &mut workspace, &wanted.from)?;
-            record(resources, request, &mut workspace, wanted)
+            (record(resources, request, &mut workspace, wanted), Some(path))
         }
-        taken => taken,
+        taken => (taken, None),
     };
     let taken = taken.map_err(|error| fault(&error))?;
     workspace.touched = false;
     drop(workspace);
     let name = format!("refs/windlass/{}/{:06}", request.creation.name, wanted.attempt.0);
     resources.vault.set_ref(&name, &taken.commit).map_err(|error| fault(&error))?;
-    let measured = measure(resources, request, wanted, taken)?;
+    let mut measured = measure(resources, request, wanted, taken)?;
+    // Its place is empty for another reason than that nothing was done.
+    let gone = gone.map(|path| Evidence::new(Rule::WorkspaceGone, path.display().to_string()));
+    measured.evidence.extend(gone);
     Ok(Input::Snapshotted(Box::new(measured)))
 }
 
