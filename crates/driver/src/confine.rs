@@ -202,10 +202,32 @@ fn container_row(
 /// Remembered where there is a state directory already: asking must not make one.
 fn test(level: SandboxLevel, spawner: &Spawner, proofs: &Path) -> SandboxProof {
     match scratch(proofs) {
-        known if known == proofs => spawner.prove_once(level, proofs, &proofs.join("proven.json")),
+        known if known == proofs => spawner.prove_once(level, proofs, &proofs.join(REMEMBERED)),
         elsewhere => spawner.prove(level, elsewhere),
     }
 }
+
+/// Puts a level of windlass's own to the test, whatever is remembered of it. Says why it does not hold.
+pub fn prove_again(level: SandboxLevel, spawner: &Spawner, proofs: &Path) -> Result<(), String> {
+    match level {
+        SandboxLevel::None | SandboxLevel::Container => return Ok(()),
+        SandboxLevel::Landlock | SandboxLevel::Namespaces => {}
+    }
+    let proof = spawner.prove(level, scratch(proofs));
+    tracing::debug!(level = level.name(), held = proof.held, "sandbox level is proven again");
+    if proof.held {
+        return Ok(());
+    }
+    match fs::remove_file(proofs.join(REMEMBERED)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(%error, "a proof that does not hold any more is still remembered");
+        }
+        Ok(()) | Err(_) => {}
+    }
+    Err(remedy(&proof))
+}
+
+const REMEMBERED: &str = "proven.json";
 
 fn scratch(proofs: &Path) -> &Path {
     let known = proofs.parent().is_some_and(Path::is_dir) && std::fs::create_dir_all(proofs).is_ok();

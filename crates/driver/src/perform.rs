@@ -35,6 +35,7 @@ use windlass_redact::Redactor;
 use windlass_store::{BlobError, Store, StoreError, VaultDir};
 use windlass_workspace::{Checkout, Git, Repository, Space, Vault};
 
+use crate::confine;
 use crate::drive_loop::DriveLoopError;
 use crate::safeguards::{Machine, Safeguards};
 use crate::surroundings::Surroundings;
@@ -223,6 +224,13 @@ impl EffectResources {
         let before = std::mem::replace(&mut self.safeguards, fresh);
         let proven = &self.safeguards.proven;
         Ok((before.proven != *proven).then(|| proven.clone()))
+    }
+
+    /// A program did not come up. That is no fault of it where the machine has changed since the level was
+    /// proven: what is not true any more is forgotten, and the operator hears of it.
+    fn level_still_holds(&self) -> Result<(), Fault> {
+        confine::prove_again(self.safeguards.proven.level, &self.spawner, &self.dirs.proofs())
+            .map_err(|detail| Fault { reason: Reason::SandboxUnavailable, detail })
     }
 
     pub fn perform(&self, request: EffectRequest) -> Input {

@@ -77,6 +77,13 @@ pub struct Checked {
     pub error: Option<String>,
 }
 
+impl Checked {
+    /// Nothing is known of its end: it was not started, or was lost.
+    pub fn never_ran(&self) -> bool {
+        self.error.is_some() && self.exit_code.is_none() && self.signal.is_none() && !self.timed_out
+    }
+}
+
 /// Runs every check, also after a red one, so that the next brief can show all that is wrong. `None`: it was
 /// cancelled. `started` is called for each check; a caller that has already been told to stop cancels it
 /// there.

@@ -7,7 +7,7 @@ use std::path::Path;
 use windlass_driver::registry::{AGENTS, KnownAgent};
 use windlass_testkit::{Repo, Scratch, capability};
 
-use crate::case::{Case, LOOP, RUN, Setup};
+use crate::case::{Case, LOOP, RUN, Setup, TEST};
 
 const HONEST: &str = "echo 42 >answer.txt\ncomplete";
 
@@ -149,4 +149,70 @@ fn no_home_and_no_place_for_records() {
     let ran = case.home.start(command).finish(RUN).expect_code(2);
     assert!(ran.stderr.contains("--state-dir"), "{ran}");
     case.nothing_was_made();
+}
+
+#[test]
+fn few_open_files_have_their_own_remedy_and_end_nothing_without_a_word() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").level("auto").ready();
+    for most in [12, 16, 24, 32, 48, 64] {
+        let mut shell = std::process::Command::new("bash");
+        shell
+            .args(["-c", &format!("ulimit -n {most}; exec \"$0\" run --name {LOOP}")])
+            .arg(case.home.binary());
+        case.home.isolate(shell.current_dir(case.repo.path()));
+        let ran = case.home.start(shell).finish(RUN);
+        // Fewer than a root directory has parts may do on a small machine.
+        if ran.status.code() == Some(0) {
+            continue;
+        }
+        assert!(ran.status.code().is_some() && !ran.stderr.contains("docker"), "{most} {ran}");
+        assert!(
+            ran.stderr.contains("ulimit -n 1024") || ran.stderr.contains("Too many open files"),
+            "{most} {ran}"
+        );
+    }
+    let ran = case.windlass(&["run", "--name", LOOP]);
+    case.look(ran).completed();
+}
+
+/// Runs the loop in a user namespace of the test's own, and takes PID namespaces from it once the loop waits.
+fn lose_the_level(case: &Case) {
+    let side = case.side().display().to_string();
+    let script = format!(
+        "\"$0\" run --name {LOOP} & while [ ! -e {side}/author ] && kill -0 $!; do sleep 0.05; done
+echo 0 >/proc/sys/user/max_pid_namespaces || exit 99
+touch {side}/go; wait $!"
+    );
+    let mut shell = std::process::Command::new("unshare");
+    shell.args(["--user", "--map-root-user", "--", "bash", "-c", &script]).arg(case.home.binary());
+    case.home.isolate(shell.current_dir(case.repo.path()));
+    let ran = case.home.start(shell).finish(RUN);
+    if ran.stderr.contains("cannot provide")
+        || ran.stderr.contains("unshare:")
+        || ran.status.code() == Some(99)
+    {
+        return capability::not_run(&format!("level namespaces in a user namespace: {ran}"));
+    }
+    assert_eq!(ran.status.code(), Some(6), "{ran}");
+    let status = case.status();
+    assert_eq!(status["paused"]["why"], "sandbox_unavailable", "{status:#}");
+    assert!(status["paused"]["detail"].as_str().unwrap().contains("no PID namespace"), "{status:#}");
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    case.run().completed();
+    assert_eq!(case.turns("author"), 1, "what was done is not done again");
+}
+
+#[test]
+fn a_level_that_is_lost_before_a_check_is_no_red_gate() {
+    lose_the_level(&Setup::new("hold\necho 42 >answer.txt\ncomplete").level("namespaces").ready());
+}
+
+#[test]
+fn a_level_that_is_lost_before_an_attempt_is_no_failure_of_the_agent() {
+    let case = Setup::new(HONEST).level("namespaces").uncommitted();
+    let side = case.side().display().to_string();
+    let waits = format!("touch {side}/author\nwhile [ ! -e {side}/go ]; do sleep 0.05; done\n{TEST}");
+    case.repo.file("test.sh", waits);
+    case.repo.commit("first");
+    lose_the_level(&case.looked_at());
 }

@@ -10,7 +10,7 @@ use windlass_agent::{
 use windlass_core::brief::BriefSpec;
 use windlass_core::finding::{Evidence, Rule};
 use windlass_core::id::{AttemptId, BlobId, LoopName, Nonce};
-use windlass_core::input::Input;
+use windlass_core::input::{AttemptEnd, Input};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{AgentPolicy, Role};
 use windlass_core::time::{Millis, Timestamp};
@@ -59,6 +59,9 @@ pub(super) fn call(resources: &EffectResources, request: &EffectRequest, attempt
         return Err(broken(&format!("{} processes of the attempt cannot be ended", result.survivors)));
     }
     let renewed = take_back(resources, request, &attempt)?;
+    if matches!(result.finished.result.end, AttemptEnd::Crashed { .. }) {
+        resources.level_still_holds()?;
+    }
     let left = if attempt.role == Role::Reviewer { left(resources, request, spec)? } else { None };
     let brief = resources.blobs.put(brief.into_bytes())?;
     let transcript = transcript(resources, &result)?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen, WorkspacePolicy};
-use windlass_gate::GateRun;
+use windlass_gate::{Checked, GateRun};
 use windlass_process::Inspection;
 
 use super::{EffectRequest, EffectResources, WorkspaceState, fault, file_fault, inject};
@@ -149,6 +149,9 @@ fn set_up(
     let Some(done) = windlass_gate::run(&run, &mut |canceller| resources.started(canceller)) else {
         return Ok(Populated::Cancelled);
     };
+    if done.iter().any(Checked::never_ran) {
+        resources.level_still_holds()?;
+    }
     match done.iter().find(|step| step.exit_code != Some(0)) {
         Some(step) => Err(Fault {
             reason: Reason::EffectFailed,

@@ -84,7 +84,10 @@ impl Spawner {
         };
         let finished = spawner.start_with_every_defence(&program).map_err(io::Error::other)?.wait();
         let why = match finished.exit {
-            ProgramExit::Code(0) => return ground.judge(level, &finished.stdout.path),
+            ProgramExit::Code(0) => match finished.stdout.write_error {
+                Some(error) => format!("cannot keep what the test of the level says: {error}"),
+                None => return ground.judge(level, &finished.stdout.path),
+            },
             ProgramExit::NotStarted { why } => why,
             ended @ (ProgramExit::Code(_)
             | ProgramExit::Signal(_)
@@ -92,7 +95,9 @@ impl Spawner {
             | ProgramExit::Stalled
             | ProgramExit::Cancelled
             | ProgramExit::WardenLost { .. }) => {
-                let said = std::fs::read(record::stderr_path(&program.dir)).unwrap_or_default();
+                let said = [record::stderr_path(&program.dir), record::log_path(&program.dir)]
+                    .map(|path| std::fs::read(path).unwrap_or_default())
+                    .concat();
                 format!(
                     "the test of the level ended with {ended:?}: {}",
                     String::from_utf8_lossy(&said).trim()

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use rustix::process::{Resource, getrlimit};
 use windlass_core::policy::{MissedLevel, SandboxLevel};
 
 use crate::sandbox::SandboxProof;
@@ -11,6 +12,8 @@ use crate::sys;
 const NAMESPACES_SINCE: (u32, u32) = (5, 12);
 const LANDLOCK_SINCE: (u32, u32) = (5, 13);
 const CAP_SYS_ADMIN: u64 = 1 << 21;
+/// A root directory is made with many of its parts open at once.
+const ENOUGH_OPEN_FILES: u64 = 128;
 
 /// Why a level does not hold here, and the exact steps on this host, in lines. `None` for a proof that held.
 pub fn missed_level(proof: &SandboxProof) -> Option<MissedLevel> {
@@ -45,6 +48,8 @@ struct Host {
     /// The security modules that are switched on.
     modules: Option<String>,
     binary: PathBuf,
+    /// How many a process may have; `None` for as many as it likes.
+    open_files: Option<u64>,
 }
 
 impl Host {
@@ -72,6 +77,7 @@ impl Host {
             modules: text("/sys/kernel/security/lsm"),
             binary: std::fs::canonicalize("/proc/self/exe")
                 .unwrap_or_else(|_| "/usr/local/bin/windlass".into()),
+            open_files: getrlimit(Resource::Nofile).current,
         }
     }
 
@@ -88,21 +94,48 @@ fn advise(proof: &SandboxProof, host: &Host) -> MissedLevel {
         Some(why) => why.clone(),
         None => broken(proof),
     };
-    let remedy = match proof.level {
+    let short = proof.refused.as_ref().and_then(|why| is_short_of(host, why));
+    let remedy = short.unwrap_or_else(|| for_level(proof, host, &why));
+    MissedLevel { level: proof.level, why, remedy }
+}
+
+fn for_level(proof: &SandboxProof, host: &Host, why: &str) -> String {
+    match proof.level {
         SandboxLevel::None => {
             "SandboxLevel none confines nothing; ask for landlock or namespaces.".to_owned()
         }
         SandboxLevel::Landlock => for_landlock(host),
         SandboxLevel::Container => FOR_CONTAINER.to_owned(),
-        SandboxLevel::Namespaces if proof.refused.is_some() => for_namespaces(host, &why),
+        SandboxLevel::Namespaces if proof.refused.is_some() => for_namespaces(host, why),
         SandboxLevel::Namespaces => "Report this: the level was made, and did not hold.".to_owned(),
-    };
-    MissedLevel { level: proof.level, why, remedy }
+    }
 }
 
 const FOR_CONTAINER: &str = "Look at how the engine is set up: `docker info` or `podman info`, and that a container of the \
                              image can be started by this user. Or use a level of windlass's own: sandbox.level = \
                              \"auto\".";
+
+/// What keeps every level from being made, whatever the machine can do.
+fn is_short_of(host: &Host, why: &str) -> Option<String> {
+    let says = |numbers: &[i32]| numbers.iter().any(|number| why.contains(&format!("(os error {number})")));
+    if let Some(most) = host.open_files.filter(|most| *most < ENOUGH_OPEN_FILES) {
+        return Some(format!(
+            "windlass may have no more than {most} files open, and needs {ENOUGH_OPEN_FILES}. In the shell that starts it: \
+             `ulimit -n 1024`; in a systemd unit: `LimitNOFILE=1024`."
+        ));
+    }
+    if says(&[libc::EMFILE, libc::ENFILE]) {
+        return Some(
+            "Too many files are open, here or on the whole machine: `ulimit -n 1024`, or see \
+                     `cat /proc/sys/fs/file-nr`."
+                .to_owned(),
+        );
+    }
+    // The kernel says the same of a namespace too many.
+    let of_namespaces = why.contains("namespace");
+    (says(&[libc::ENOSPC, libc::EDQUOT]) && !of_namespaces)
+        .then(|| "There is no room left where the level is put to the test. Free some space there (`df -h`, `df -i`).".to_owned())
+}
 
 fn broken(proof: &SandboxProof) -> String {
     let broken = proof.attempts.iter().filter(|attempt| !attempt.held);
@@ -263,6 +296,23 @@ mod tests {
             text.contains(profile) && text.contains("apparmor_parser -r /etc/apparmor.d/windlass"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_the_process_is_short_of_comes_before_what_the_machine_lacks() {
+        let host = Host { is_container: true, is_root: true, ..laptop() };
+        let few = Host { open_files: Some(64), ..host.clone() };
+        for level in [SandboxLevel::Namespaces, SandboxLevel::Landlock] {
+            let text = said(level, "the test of the level ended with Code(70): ", few.clone());
+            assert!(text.contains("no more than 64 files") && text.contains("ulimit -n 1024"), "{text}");
+            let text = said(level, "cannot make a pipe: Too many open files (os error 24)", host.clone());
+            assert!(text.contains("ulimit -n 1024") && !text.contains("docker"), "{text}");
+            let full = "cannot prepare a test of the level in /tmp: No space left on device (os error 28)";
+            let text = said(level, full, host.clone());
+            assert!(text.contains("no room left") && text.contains("/tmp"), "{text}");
+        }
+        let why = "no PID namespace: No space left on device (os error 28)";
+        assert!(said(SandboxLevel::Namespaces, why, host).contains("has no CAP_SYS_ADMIN"));
     }
 
     #[test]

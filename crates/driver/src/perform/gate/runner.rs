@@ -240,6 +240,9 @@ impl<'a> GateRunner<'a> {
         let Some(checked) = checked.filter(|_| !self.resources.was_stopped()) else { return Ok(None) };
         let output = output(self.resources, &checked)?;
         self.dirs.clear(self.resources, self.number)?;
+        if checked.never_ran() {
+            self.resources.level_still_holds()?;
+        }
         Ok(Some((checked, output)))
     }
 
