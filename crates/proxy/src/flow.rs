@@ -6,9 +6,12 @@ use std::time::{Duration, Instant};
 
 use crate::body::Body;
 use crate::head::{Framing, ResponseHead, head_size};
+use crate::request_line::RequestLineFinder;
 use crate::socket::{EventFlag, Socket, WaitError, wait, wanted};
 
 const BUFFER: usize = 32 * 1024;
+
+const REQUEST_AFTER_OTHERS: &str = "an HTTP request follows other bytes, and its host was not looked at";
 
 /// One direction.
 pub struct Flow {
@@ -25,6 +28,8 @@ pub struct Flow {
 /// What of the source reaches the destination.
 enum Filter {
     Everything,
+    /// Anything but a request whose host nobody has looked at.
+    AnythingElse(RequestLineFinder),
     Body(Body),
     /// Heads of responses, then a body.
     Answer {
@@ -55,6 +60,14 @@ impl Flow {
         Flow { pending: read, passes_end: true, ..Flow::new(Filter::Everything) }
     }
 
+    /// The same, until a request begins in it: what completes its first line is not passed on.
+    pub fn anything_else(read: &[u8]) -> Result<Flow, &'static str> {
+        let filter = Filter::AnythingElse(RequestLineFinder::new());
+        let mut flow = Flow { passes_end: true, ..Flow::new(filter) };
+        flow.take(read)?;
+        Ok(flow)
+    }
+
     /// A head to be sent first, then a body of which `read` is the beginning.
     pub fn body(head: Vec<u8>, framing: Framing, read: &[u8]) -> Result<Flow, &'static str> {
         let mut flow = Flow { pending: head, ..Flow::new(Filter::Body(Body::new(framing))) };
@@ -74,6 +87,12 @@ impl Flow {
     fn take(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
         match &mut self.filter {
             Filter::Everything => self.pending.extend_from_slice(bytes),
+            Filter::AnythingElse(finder) => {
+                if finder.finds_in(bytes) {
+                    return Err(REQUEST_AFTER_OTHERS);
+                }
+                self.pending.extend_from_slice(bytes);
+            }
             Filter::Body(body) => {
                 let size = body.take(bytes)?;
                 self.pending.extend_from_slice(&bytes[..size]);
@@ -100,7 +119,7 @@ impl Flow {
     fn end(&mut self) -> Result<(), &'static str> {
         self.ended = true;
         match &self.filter {
-            Filter::Everything | Filter::Body(Body::UntilClosed) => Ok(()),
+            Filter::Everything | Filter::AnythingElse(_) | Filter::Body(Body::UntilClosed) => Ok(()),
             Filter::Body(body) if body.is_over() => Ok(()),
             Filter::Body(_) => Err("it closed in the middle of a body"),
             Filter::Answer { .. } => Err("it closed without an answer"),

@@ -22,6 +22,7 @@ mod exchange;
 mod flow;
 mod head;
 mod hello;
+mod request_line;
 mod socket;
 #[cfg(test)]
 mod tests;

@@ -377,6 +377,31 @@ fn an_http_request_in_a_tunnel_is_one_and_to_the_same_host() {
     assert!(requests.try_iter().all(|sent| sent.is_empty()), "none of them reached the server");
 }
 
+/// Lenient servers skip what they cannot read, and answer what comes after it.
+#[test]
+fn a_request_after_other_bytes_does_not_reach_the_server() {
+    let (sender, sent) = mpsc::channel();
+    let server = Server::new(move |mut stream| sender.send(rest_of(&mut stream)).unwrap());
+    let host = format!("localhost:{}", server.port);
+    let stand = Stand::new(std::slice::from_ref(&host), &[("localhost", "127.0.0.1")]);
+    let request = "GET / HTTP/1.1\r\nHost: evil.org\r\n\r\n";
+    let blanks = "\r\n".repeat(9000);
+    for first in ["junk\r\n", "\0\x01\n", &blanks, &"x".repeat(9000), "EHLO me\r\n"] {
+        let line = if first.ends_with('\n') { "" } else { "\n" };
+        for cut in [0, 5, 11] {
+            let mut tunnel = stand.tunnel(&host);
+            let (before, after) = request.split_at(cut);
+            tunnel.write_all(format!("{first}{line}{before}").as_bytes()).unwrap();
+            // The proxy may have closed it by now.
+            tunnel.write_all(after.as_bytes()).ok();
+            rest_of(&mut tunnel);
+            assert!(matches!(stand.refusal().why, RefusalReason::Malformed(_)), "{:?} {cut}", &first[..4]);
+            let reached = sent.recv_timeout(SOON).unwrap();
+            assert!(!reached.contains("HTTP/"), "{reached:?}");
+        }
+    }
+}
+
 #[test]
 fn other_protocols_pass_also_when_the_server_speaks_first() {
     let server = Server::new(|mut stream| {

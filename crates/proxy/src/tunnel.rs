@@ -4,7 +4,7 @@ use std::net::Shutdown;
 use std::time::Instant;
 
 use crate::allow::{Destination, TargetHost};
-use crate::flow::{Flow, Relay, Until};
+use crate::flow::{Flow, FlowError, Relay, Until};
 use crate::head::{LONGEST_HEAD, RequestHead, head_size};
 use crate::hello::{self, Hello};
 use crate::socket::{Socket, WaitError, wait, wanted};
@@ -48,8 +48,10 @@ enum Opening {
 
 /// What becomes of a tunnel.
 enum Inspection {
-    /// It agrees, or says nothing about hosts.
+    /// It agrees.
     Pass,
+    /// It says nothing about hosts, as long as it does not become a request.
+    PassOthers,
     /// An HTTP request, whose head has this size.
     Request(usize),
     Refuse(RefusalReason),
@@ -68,7 +70,7 @@ impl Shared {
             }
         };
         let Some(connection) = self.reach(client, &target) else { return };
-        let Connection { client, server } = &connection;
+        let client = &connection.client;
         let patience = self.terms.patience;
         if client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n", Instant::now() + patience.head).is_err() {
             return;
@@ -76,9 +78,14 @@ impl Shared {
         let mut seen = rest;
         match self.first_bytes(&connection, &target, &mut seen) {
             Ok(Inspection::Pass) => {
-                let exchange = Relay { client, server, stop: &self.stop, idle: patience.idle };
                 // However it ends, both sides are closed and nothing is left to say.
-                exchange.run(Flow::everything(seen), Flow::everything(Vec::new()), Until::BothEnd).1.ok();
+                self.relayed(&connection, Ok(Flow::everything(seen))).ok();
+            }
+            Ok(Inspection::PassOthers) => {
+                if let Err(FlowError::Client(why)) = self.relayed(&connection, Flow::anything_else(&seen)) {
+                    self.record(target.to_string(), RefusalReason::Malformed(why));
+                    client.stream.shutdown(Shutdown::Both).ok();
+                }
             }
             Ok(Inspection::Request(size)) => {
                 self.tunnelled(connection, &target, &seen[..size], &seen[size..])
@@ -90,6 +97,12 @@ impl Shared {
             }
             Err(_) => {}
         }
+    }
+
+    fn relayed(&self, connection: &Connection<'_>, up: Result<Flow, &'static str>) -> Result<(), FlowError> {
+        let Connection { client, server } = connection;
+        let exchange = Relay { client, server, stop: &self.stop, idle: self.terms.patience.idle };
+        exchange.run(up.map_err(FlowError::Client)?, Flow::everything(Vec::new()), Until::BothEnd).1
     }
 
     fn tunnelled(&self, connection: Connection<'_>, target: &Destination, head: &[u8], rest: &[u8]) {
@@ -155,7 +168,7 @@ impl Shared {
 fn judge(seen: &[u8], target: &Destination) -> Option<Inspection> {
     match opening(seen) {
         Opening::Unclear => None,
-        Opening::Other => Some(Inspection::Pass),
+        Opening::Other => Some(Inspection::PassOthers),
         Opening::Http if is_http2(seen) => Some(Inspection::Refuse(RefusalReason::Malformed(
             "it is HTTP/2 without TLS, whose host cannot be seen",
         ))),
@@ -192,7 +205,7 @@ fn agrees(server_name: Option<String>, target: &Destination) -> Inspection {
 /// The client has no more to say. What is unclear by then is no request, and never will be.
 fn at_the_end(seen: &[u8]) -> Inspection {
     match opening(seen) {
-        Opening::Unclear | Opening::Other => Inspection::Pass,
+        Opening::Unclear | Opening::Other => Inspection::PassOthers,
         Opening::Tls => Inspection::Refuse(RefusalReason::Hello("its ClientHello is not complete")),
         Opening::Http => Inspection::Refuse(RefusalReason::Malformed("it ends before it is complete")),
     }
