@@ -12,7 +12,7 @@ use super::kind::ValueKind;
 use super::kind::checks::Checks;
 use super::kind::choice::{NetworkWord, OneOf};
 use super::kind::list::{COMMANDS, DIRECTORIES, GLOBS, HOSTS, PATHS, PATHS_ANYWHERE, VARIABLES};
-use super::kind::number::{AT_LEAST_ONE, BYTES, DOLLARS, FLAG, LARGE_LIMIT, LIMIT, SPAN};
+use super::kind::number::{AT_LEAST_ONE, BYTES, DOLLARS, FLAG, LARGE_LIMIT, LIMIT, MemoryAmount, SPAN};
 use super::kind::tables::Prices;
 use super::kind::text::TEXT;
 
@@ -161,7 +161,7 @@ fn sandbox_keys() -> Vec<PolicyKey<Policy>> {
             .doc("What agents and checks may change beside their workspace."),
         key("sandbox.env", VARIABLES, |p| &mut p.sandbox.env)
             .doc("Environment variables passed through to agents and checks, by name."),
-        key("sandbox.memory", BYTES, |p| &mut p.sandbox.resources.memory_bytes)
+        key("sandbox.memory", MemoryAmount, |p| &mut p.sandbox.resources)
             .doc("Memory in use of one attempt or check, all its processes together."),
         key("sandbox.processes", LARGE_LIMIT, |p| &mut p.sandbox.resources.processes)
             .doc("Processes and threads of one attempt or check."),

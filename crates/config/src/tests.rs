@@ -742,3 +742,20 @@ fn what_cannot_harden_a_check_is_refused_at_its_place() {
         );
     }
 }
+
+#[test]
+fn memory_is_a_size_or_a_part_of_the_machine_s() {
+    let memory = |text: &str| {
+        let resources = resolved(&format!("[sandbox]\nmemory = {text}\n")).policy.sandbox.resources;
+        (resources.memory_bytes, resources.memory_percent)
+    };
+    assert_eq!(["\"50%\"", "\"2GiB\"", "0"].map(memory), [(0, 50), (2 << 30, 0), (0, 0)]);
+    for wrong in ["0%", "101%", "x%", "%"] {
+        refused(
+            &format!("[sandbox]\nmemory = {wrong:?}\n"),
+            &[
+                "2:10 `sandbox.memory` must be from 1% to 100% of the machine's memory | write it like \"75%\", or as a size such as \"4GiB\"; 0 switches the limit off",
+            ],
+        );
+    }
+}

@@ -2,6 +2,8 @@
 //! default filled in. It is stored with the loop, so that a loop keeps its
 //! rules when the binary's defaults change. A limit of 0 is off.
 
+mod resources;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -12,6 +14,7 @@ use crate::outcome::Reason;
 use crate::task::Task;
 use crate::time::Millis;
 use crate::usage::{Price, Usage};
+pub use resources::ResourcePolicy;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Policy {
@@ -540,7 +543,7 @@ impl Default for SandboxPolicy {
             extra_read: Vec::new(),
             extra_write: Vec::new(),
             env: Vec::new(),
-            resources: ResourcePolicy::default(),
+            resources: ResourcePolicy::usual(),
         }
     }
 }
@@ -550,19 +553,6 @@ impl SandboxPolicy {
     pub fn level_below_minimum(&self) -> Option<SandboxLevel> {
         self.level.exactly().filter(|level| *level < self.minimum)
     }
-}
-
-/// How much one attempt or check may use; 0 is no limit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct ResourcePolicy {
-    pub memory_bytes: u64,
-    pub processes: u64,
-    pub open_files: u64,
-    /// One file.
-    pub file_bytes: u64,
-    /// The whole workspace, and what the program writes beside it.
-    pub workspace_bytes: u64,
 }
 
 /// How a program is confined; a later level keeps more from it.

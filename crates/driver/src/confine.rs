@@ -12,8 +12,8 @@ use windlass_core::policy::{
     WantedLevel,
 };
 use windlass_process::{
-    Confinement, Image, Inspection, Reach, SandboxProof, Spawner, ThrowawayTree, missed_level,
-    proxy_environment, remedy, remove_tree,
+    Confinement, Image, Inspection, Reach, SandboxProof, Spawner, ThrowawayTree, machine_memory,
+    missed_level, proxy_environment, remedy, remove_tree,
 };
 
 use crate::engine::{self, NoEngine, UsableImage};
@@ -323,7 +323,8 @@ impl Confine {
             reach: Reach::default(),
             env: Vec::new(),
             path: OsString::new(),
-            resources: policy.resources,
+            // A machine that does not say how much it has is not shared out.
+            resources: policy.resources.on_machine(machine_memory().unwrap_or(0)),
             variables: policy.env.clone(),
         };
         // An image has a system and toolchains of its own, and its own PATH.

@@ -303,6 +303,7 @@ mod tests {
             open_files: 1024,
             file_bytes: 1 << 20,
             workspace_bytes: 5,
+            ..ResourcePolicy::default()
         };
         let line = command_line(&Container {
             engine: Engine::Docker,

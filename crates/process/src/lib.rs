@@ -51,7 +51,7 @@ pub use finished::{Capture, Containment, Finished, ProgramExit};
 pub use program::{Program, ProgramLimits, ThrowawayTree, remove_tree};
 pub use record::{ATTEMPT_VARIABLE, clear_attempt, last_activity};
 pub use recover::{EndedAttempt, LeftoverEnd, Leftovers, LeftoversError, end_leftovers};
-pub use resources::Trip;
+pub use resources::{Trip, machine_memory};
 pub use running::{Canceller, RunningProgram};
 pub use sandbox::{
     Attempted, Confinement, Inspection, Reach, SandboxProof, missed_level, proxy_environment, remedy,

@@ -18,6 +18,7 @@
 //! Core files are never written.
 
 mod cgroup;
+mod machine;
 mod rlimit;
 mod sample;
 mod shared;
@@ -36,6 +37,7 @@ use crate::program::Program;
 use crate::sandbox::MemoryFiles;
 use crate::sys;
 use cgroup::Group;
+pub use machine::machine_memory;
 use rlimit::Covered;
 pub use rlimit::Rlimits;
 use sample::ResourceSample;

@@ -167,3 +167,17 @@ fn what_an_agent_puts_beside_its_workspace_counts_with_it() {
         }
     }
 }
+
+#[test]
+fn a_part_of_the_machine_s_memory_is_a_limit() {
+    for level in levels() {
+        let case =
+            Setup::new("head -c 2000000000 /dev/zero | tail -c 2000000000 | wc -c >\"$side/had\"\ncomplete")
+                .level(level)
+                .sandbox_keys("memory = \"1%\"")
+                .limits("max_agent_failures = 1")
+                .ready();
+        let seen = case.run();
+        assert_ne!(case.left("had").trim(), "2000000000", "{level} {}", seen.ran);
+    }
+}

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 
 use toml::de::DeValue;
+use windlass_core::policy::ResourcePolicy;
 use windlass_core::time::Millis;
 
 use super::{Setter, SimpleKind, TomlValue, ValueKind, duration, quoted, replace, size, wrong_type};
@@ -77,6 +78,57 @@ pub const BYTES: SimpleKind<u64> = SimpleKind {
     parse: bytes,
     show: |bytes| size::show(*bytes),
 };
+
+/// Written with a unit, or as a part of the machine's.
+pub struct MemoryAmount;
+
+impl MemoryAmount {
+    fn parse(key: &str, value: &TomlValue<'_>) -> Result<Memory, TextProblem> {
+        let Some(part) = value.get_ref().as_str().and_then(|text| text.trim().strip_suffix('%')) else {
+            return bytes(key, value).map(Memory::Bytes);
+        };
+        let percent = part.trim_end().parse::<u64>().ok().filter(|percent| (1..=100).contains(percent));
+        percent.map(Memory::Percent).ok_or_else(|| TextProblem {
+            span: value.span(),
+            message: format!("`{key}` must be from 1% to 100% of the machine's memory"),
+            help: "write it like \"75%\", or as a size such as \"4GiB\"; 0 switches the limit off".to_owned(),
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Memory {
+    Bytes(u64),
+    Percent(u64),
+}
+
+impl ValueKind for MemoryAmount {
+    type Target = ResourcePolicy;
+
+    fn read(&self, key: &str, value: &TomlValue<'_>) -> Result<Setter<ResourcePolicy>, Vec<TextProblem>> {
+        let memory = Self::parse(key, value).map_err(|problem| vec![problem])?;
+        let (bytes, percent) = match memory {
+            Memory::Bytes(bytes) => (bytes, 0),
+            Memory::Percent(percent) => (0, percent),
+        };
+        Ok(Box::new(move |resources| {
+            resources.memory_bytes = bytes;
+            resources.memory_percent = percent;
+        }))
+    }
+
+    fn takes(&self) -> String {
+        "size such as \"512MB\" or \"4GiB\", or part of the machine's such as \"75%\", 0 = off".to_owned()
+    }
+
+    fn show(&self, resources: &ResourcePolicy) -> String {
+        match (resources.memory_bytes, resources.memory_percent) {
+            (0, 0) => "0".to_owned(),
+            (0, percent) => quoted(&format!("{percent}%")),
+            (bytes, _) => size::show(bytes),
+        }
+    }
+}
 
 /// Written with units.
 pub const SPAN: SimpleKind<Millis> = SimpleKind {

@@ -58,6 +58,10 @@ fn private(read: &[&str], write: &[&str]) -> PrivateDirs {
     PrivateDirs { read: all(read), write: all(write), ..PrivateDirs::at("/state/own".into()) }
 }
 
+fn unlimited() -> SandboxPolicy {
+    SandboxPolicy { resources: ResourcePolicy::default(), ..SandboxPolicy::default() }
+}
+
 fn network(kind: NetworkKind) -> NetworkPolicy {
     NetworkPolicy { kind, allow: Vec::new() }
 }
@@ -70,6 +74,7 @@ fn an_author_may_change_its_workspace_within_its_limits() {
         open_files: 1024,
         file_bytes: 1 << 20,
         workspace_bytes: 1,
+        ..ResourcePolicy::default()
     };
     let policy =
         SandboxPolicy { resources, extra_read: vec!["~/models".to_owned()], ..SandboxPolicy::default() };
@@ -99,7 +104,7 @@ fn an_author_may_change_its_workspace_within_its_limits() {
 fn a_reviewer_may_only_read_it() {
     let private = private(&["/state/space"], &["/state/report"]);
     assert_eq!(
-        asked(&confine(&SandboxPolicy::default()), network(NetworkKind::None), &private).unwrap(),
+        asked(&confine(&unlimited()), network(NetworkKind::None), &private).unwrap(),
         [
             "--network=none",
             "--ulimit=core=0:0",
@@ -114,7 +119,7 @@ fn a_reviewer_may_only_read_it() {
 
 #[test]
 fn a_gate_has_its_checkout_and_no_layer() {
-    let confine = confine(&SandboxPolicy::default());
+    let confine = confine(&unlimited());
     assert!(!confine.may_have_tree());
     let private = private(&[], &["/state/checkout/clean"]);
     assert_eq!(
@@ -133,7 +138,7 @@ fn a_gate_has_its_checkout_and_no_layer() {
 #[test]
 fn a_list_of_hosts_is_refused() {
     let allow = NetworkPolicy { kind: NetworkKind::Open, allow: vec!["a.org:443".to_owned()] };
-    let refused = asked(&confine(&SandboxPolicy::default()), allow, &private(&[], &[]));
+    let refused = asked(&confine(&unlimited()), allow, &private(&[], &[]));
     assert_eq!(refused, Err(ContainerError::AllowList));
 }
 
@@ -202,4 +207,28 @@ fn a_link_in_the_place_of_a_directory_is_replaced_and_not_followed() {
     let private = PrivateDirs::empty(root.path().join("own")).unwrap();
     assert!(fs::symlink_metadata(private.home().parent().unwrap()).unwrap().is_dir());
     assert!(victim.join("kept").exists());
+}
+
+#[test]
+fn a_policy_that_says_nothing_shares_out_the_machine() {
+    let memory = windlass_process::machine_memory().unwrap();
+    let resources = confine(&SandboxPolicy::default()).resources;
+    assert_eq!(resources.memory_bytes, memory / 4 * 3 + memory % 4 * 3 / 4);
+    assert_eq!((resources.processes, resources.workspace_bytes), (4096, 20 << 30));
+    let off = SandboxPolicy { resources: ResourcePolicy::default(), ..SandboxPolicy::default() };
+    assert_eq!(confine(&off).resources, ResourcePolicy::default());
+    let exactly = ResourcePolicy { memory_bytes: 5, memory_percent: 50, ..ResourcePolicy::default() };
+    assert_eq!(exactly.on_machine(1000).memory_bytes, 5);
+}
+
+#[test]
+fn what_a_program_writes_beside_its_workspace_is_counted() {
+    let confinement = confine(&SandboxPolicy::default()).confinement(
+        &network(NetworkKind::Open),
+        &private(&[], &["/state/report", "/state/space"]),
+        Inspection::Allowed,
+    );
+    let counted =
+        ["/state/report", "/state/space", "/state/own/home", "/state/own/scratch"].map(PathBuf::from);
+    assert_eq!(confinement.counted, counted);
 }

@@ -60,6 +60,7 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         open_files: number("open_files"),
         file_bytes: number("file_size"),
         workspace_bytes: number("workspace_bytes"),
+        ..ResourcePolicy::default()
     };
     let program = Program {
         argv: args.collect(),

@@ -59,6 +59,7 @@ fn what_stays_within_its_limits_notices_nothing() {
         open_files: 100,
         file_bytes: 10 * MIB,
         workspace_bytes: 100 * MIB,
+        ..ResourcePolicy::default()
     };
     for containment in containments() {
         let script = "head -c 1000000 /dev/zero >file; ls | cat; (sleep 0.3 &); wait; exit 7";
