@@ -15,9 +15,9 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
     tests.into_iter().map(|test| test.broken(source, numbers.pair())).collect()
 }
 
-pub(crate) fn change_literals(root: Node<'_>, source: &[u8], _: &mut Numbers) -> Vec<Plan> {
+pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
     let tests = found(root, source);
-    tests.into_iter().map(|test| test.with_another_literal(source)).collect()
+    tests.into_iter().map(|test| test.with_another_literal(source, numbers)).collect()
 }
 
 struct Test<'t> {
@@ -120,13 +120,13 @@ impl Test<'_> {
         text(self.body, source).contains("recover()") || statements(self.body).iter().any(returns)
     }
 
-    fn with_another_literal(&self, source: &[u8]) -> Plan {
+    fn with_another_literal(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         if self.obstacle.is_none()
             && let Some(literal) = expected::last_literal(self.body, source)
         {
-            literal.put_into(&mut plan);
+            literal.put_into(&mut plan, numbers);
         }
         plan
     }

@@ -54,7 +54,7 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
     plans
 }
 
-pub(crate) fn change_literals(root: Node<'_>, source: &[u8], _: &mut Numbers) -> Vec<Plan> {
+pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
     let mut plans = Vec::new();
     for test in found(root, source) {
         let mut plan = test.plan(TestChange::Unchanged(Obstacle::NoLiteral));
@@ -62,7 +62,7 @@ pub(crate) fn change_literals(root: Node<'_>, source: &[u8], _: &mut Numbers) ->
             Err(obstacle) => plan.give_up(obstacle),
             Ok(function) => {
                 if let Some(literal) = expected::last_literal(function, source) {
-                    literal.put_into(&mut plan);
+                    literal.put_into(&mut plan, numbers);
                 }
             }
         }

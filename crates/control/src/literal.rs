@@ -6,6 +6,7 @@
 use tree_sitter::Node;
 
 use crate::broken::{Edit, Plan, TestChange};
+use crate::numbers::Numbers;
 use crate::syntax::{line, named_children, text};
 
 /// A literal, and what it is to become.
@@ -18,7 +19,15 @@ pub(crate) struct ChangedLiteral {
 }
 
 impl ChangedLiteral {
-    pub fn put_into(self, plan: &mut Plan) {
+    /// A whole number becomes any smaller one but the next, which the code may well return.
+    pub fn put_into(mut self, plan: &mut Plan, numbers: &mut Numbers) {
+        let digits: String = self.before.chars().take_while(char::is_ascii_digit).collect();
+        let reduced = self.edit.text.parse::<u64>().ok().filter(|reduced| *reduced > 1);
+        if let Some(reduced) = reduced.filter(|reduced| digits.parse() == Ok(reduced + 1)) {
+            let chosen = numbers.below(reduced).to_string();
+            self.after = [&chosen, &self.after[self.edit.text.len()..]].concat();
+            self.edit.text = chosen;
+        }
         plan.change = TestChange::Literal { before: self.before, after: self.after, line: self.line };
         plan.edits = vec![self.edit];
     }

@@ -23,6 +23,11 @@ impl Numbers {
         Pair { left: self.draw(), right: self.draw() }
     }
 
+    /// Any number that is smaller.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit.max(1)
+    }
+
     fn draw(&mut self) -> u32 {
         // With every number taken, repeating some is better than no end.
         for _ in 0..1000 {

@@ -21,9 +21,9 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
     tests.into_iter().map(|test| test.broken(source, numbers.pair())).collect()
 }
 
-pub(crate) fn change_literals(root: Node<'_>, source: &[u8], _: &mut Numbers) -> Vec<Plan> {
+pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
     let tests = found(root, source);
-    tests.into_iter().map(|test| test.with_another_literal(source)).collect()
+    tests.into_iter().map(|test| test.with_another_literal(source, numbers)).collect()
 }
 
 struct Test<'t> {
@@ -150,7 +150,7 @@ impl Test<'_> {
         plan
     }
 
-    fn with_another_literal(&self, source: &[u8]) -> Plan {
+    fn with_another_literal(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         let literal = match &self.body {
@@ -160,7 +160,7 @@ impl Test<'_> {
             Body::Block { .. } | Body::Tokens(_) => None,
         };
         if let Some(literal) = literal {
-            literal.put_into(&mut plan);
+            literal.put_into(&mut plan, numbers);
         }
         plan
     }

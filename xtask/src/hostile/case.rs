@@ -33,6 +33,8 @@ pub struct Attack {
     pub without: Without,
     /// Why a level is not enough for this case, for those that are not.
     pub beyond: &'static [(&'static str, &'static str)],
+    /// A program that it is about; not run where that is missing.
+    pub needs: Option<&'static str>,
 }
 
 /// How the run must end with every defence on.
@@ -95,6 +97,7 @@ impl Case {
             required: |_| Ok(()),
             without: Without::Control,
             beyond: &[],
+            needs: None,
         };
         Self { id, does, play: Play::Agent(attack) }
     }
@@ -131,6 +134,10 @@ impl Case {
         self.with_attack(Part::Beyond(levels))
     }
 
+    pub const fn needs(self, program: &'static str) -> Self {
+        self.with_attack(Part::Needs(program))
+    }
+
     const fn with_attack(mut self, part: Part) -> Self {
         if let Play::Agent(attack) = &mut self.play {
             match part {
@@ -139,6 +146,7 @@ impl Case {
                 Part::Required(look) => attack.required = look,
                 Part::Without(without) => attack.without = without,
                 Part::Beyond(levels) => attack.beyond = levels,
+                Part::Needs(program) => attack.needs = Some(program),
             }
         }
         self
@@ -151,6 +159,7 @@ enum Part {
     Required(fn(&After) -> Result<(), String>),
     Without(Without),
     Beyond(&'static [(&'static str, &'static str)]),
+    Needs(&'static str),
 }
 
 impl Verdict {

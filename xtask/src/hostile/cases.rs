@@ -1,6 +1,7 @@
 //! The cases, in the order of the table.
 
 mod apart;
+mod control;
 mod faults;
 mod files;
 mod gate;
@@ -26,6 +27,7 @@ pub fn all() -> Vec<Case> {
         shell::cases(),
         records::cases(),
         terms::cases(),
+        control::cases(),
         faults::cases(),
     ]
     .into_iter()

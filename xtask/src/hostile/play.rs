@@ -36,6 +36,10 @@ fn play_agent(attack: &Attack, setting: &Setting) -> Played {
         let not_run = || Verdict::NotRun(format!("level {} cannot: {why}", setting.level));
         return Played { held: not_run(), without: not_run(), means };
     }
+    if let Some(program) = attack.needs.filter(|program| !std::path::Path::new(program).is_file()) {
+        let not_run = || Verdict::NotRun(format!("there is no {program}"));
+        return Played { held: not_run(), without: not_run(), means };
+    }
     let after = defended(attack.stage, setting);
     let held = Verdict::of(judge(attack, &after));
     let without = match &attack.without {
