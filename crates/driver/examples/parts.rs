@@ -184,7 +184,13 @@ impl Parts {
             std::fs::create_dir_all(dir)?;
         }
         let hide = vec![lower.clone(), self.dirs.root()];
-        let tree = self.overlay.then(|| ThrowawayTree { lower: lower.clone(), at: at.clone(), upper, hide });
+        let tree = self.overlay.then(|| ThrowawayTree {
+            lower: lower.clone(),
+            at: at.clone(),
+            upper,
+            hide,
+            read_only: Vec::new(),
+        });
         let checks = [CheckPolicy {
             name: "true".to_owned(),
             run: "true".to_owned(),

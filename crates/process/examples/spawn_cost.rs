@@ -99,7 +99,13 @@ fn work(rounds: usize, dir: &Path) -> Outcome<()> {
         image: None,
         counted: Vec::new(),
     };
-    let layer = ThrowawayTree { lower: tree.clone(), at: at.clone(), upper, hide: vec![tree.clone()] };
+    let layer = ThrowawayTree {
+        lower: tree.clone(),
+        at: at.clone(),
+        upper,
+        hide: vec![tree.clone()],
+        read_only: Vec::new(),
+    };
     let plainly = || -> Outcome<Duration> {
         let started = Instant::now();
         let plain = Command::new("/bin/sh").arg("-c").arg(read(&tree)).stdout(Stdio::null()).status()?;

@@ -50,7 +50,8 @@ pub struct ProgramLimits {
 /// `lower` appears at `at`; what is written there goes to `upper` (a fresh directory of the caller, on a
 /// file system that can carry an overlay) and is thrown away with [`ThrowawayTree::discard`]. Every path of
 /// `hide` looks empty, so that `lower` cannot be reached under its own name. `lower` must not change while
-/// the program runs, and no hidden path may contain `at`.
+/// the program runs, and no hidden path may contain `at`. The directories of `read_only`, relative to `at`,
+/// cannot be changed, moved or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThrowawayTree {
     #[serde(with = "os_path")]
@@ -61,6 +62,8 @@ pub struct ThrowawayTree {
     pub upper: PathBuf,
     #[serde(with = "os_paths")]
     pub hide: Vec<PathBuf>,
+    #[serde(with = "os_paths")]
+    pub read_only: Vec<PathBuf>,
 }
 
 impl ProgramLimits {

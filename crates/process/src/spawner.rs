@@ -206,7 +206,13 @@ impl Spawner {
         let made = |name: &str| std::fs::create_dir_all(place.join(name)).map(|()| place.join(name));
         let (lower, at) = (made("lower")?, made("at")?);
         std::fs::write(lower.join("seed"), "seed")?;
-        let tree = ThrowawayTree { upper: made("upper")?, hide: vec![lower.clone()], lower, at };
+        let tree = ThrowawayTree {
+            upper: made("upper")?,
+            hide: vec![lower.clone()],
+            read_only: Vec::new(),
+            lower,
+            at,
+        };
         let (cwd, tree, writes) = match trial {
             Trial::PidNamespace => (place.to_path_buf(), None, None),
             Trial::Overlay => (tree.at.clone(), Some(tree), Some("seed")),

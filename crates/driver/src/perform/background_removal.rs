@@ -51,6 +51,7 @@ mod tests {
             at: dir.path().join("tree"),
             upper: upper.clone(),
             hide: Vec::new(),
+            read_only: Vec::new(),
         };
         let removal = BackgroundRemoval::default();
         for wait in [true, true, false] {

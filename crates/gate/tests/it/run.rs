@@ -193,6 +193,7 @@ fn every_check_begins_with_the_tree_as_it_was() {
         at: stage.path("at"),
         upper: stage.path("upper"),
         hide: vec![stage.path("tree")],
+        read_only: Vec::new(),
     }));
     let checked = stage.run();
     assert_eq!(checked[0].exit_code, Some(0), "{:?}", checked[0]);

@@ -1,13 +1,14 @@
 //! Mounts a throwaway tree, inside the init's own mount namespace.
 
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::mount::{MountFlags, mount, mount_bind};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, move_mount, open_tree};
 
 use crate::program::ThrowawayTree;
+use crate::sys::{MountAttributes, MountExtent, set_mount_attributes};
 use crate::warden::namespace::Entered;
 
 /// The tree, with everything hidden that it says, in a copy of the host's mounts.
@@ -41,13 +42,32 @@ pub fn mount_layers(tree: &ThrowawayTree, entered: Entered) -> Result<(), String
     let layer = |dir: &OwnedFd| format!("/proc/self/fd/{}", dir.as_raw_fd());
     let mut options =
         format!("lowerdir={},upperdir={},workdir={}", layer(&lower), layer(&changes), layer(&work));
-    if entered.user_namespace {
-        options.push_str(",userxattr");
-    }
+    // Neither lets a directory of the lower layer be renamed, and so none around one that is read-only.
+    options.push_str(if entered.user_namespace { ",userxattr" } else { ",redirect_dir=off" });
     // `volatile` (5.10) spares the flush of changes that nobody will ever read again.
     mount_overlay(&tree.at, &format!("{options},volatile"))
         .or_else(|_| mount_overlay(&tree.at, &options))
-        .map_err(|error| format!("cannot mount {} at {at}: {error}", tree.lower.display()))
+        .map_err(|error| format!("cannot mount {} at {at}: {error}", tree.lower.display()))?;
+    if tree.read_only.is_empty() {
+        return Ok(());
+    }
+    let mounted = open_dir(&tree.at)?;
+    tree.read_only.iter().try_for_each(|dir| {
+        close(&mounted, dir).map_err(|error| format!("cannot make {} read-only: {error}", dir.display()))
+    })
+}
+
+/// Mounts a directory of the tree over itself. What is mounted cannot be moved or removed.
+fn close(tree: &OwnedFd, dir: &Path) -> std::io::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let inside = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let dir = openat2(tree, dir, flags, Mode::empty(), inside)?;
+    let copied =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    let closed = open_tree(&dir, c"", copied)?;
+    set_mount_attributes(closed.as_fd(), MountExtent::ThisMount, MountAttributes::RDONLY)?;
+    let onto = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(move_mount(&closed, c"", &dir, c"", onto)?)
 }
 
 fn mount_overlay(at: &Path, options: &str) -> std::io::Result<()> {

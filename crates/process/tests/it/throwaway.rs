@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use windlass_process::{Confinement, Containment, Program, ProgramExit, Spawner, ThrowawayTree};
+use windlass_core::policy::SandboxLevel;
+use windlass_process::{Confinement, Containment, Program, ProgramExit, Reach, Spawner, ThrowawayTree};
 
 use crate::stage::{Stage, WARDEN, overlay_works, run, spawner, stderr, stdout};
 
@@ -30,6 +31,7 @@ impl Trees {
             at: made("at"),
             upper: made("upper"),
             hide: vec![made("lower")],
+            read_only: Vec::new(),
         };
         std::fs::create_dir(tree.lower.join("sub")).unwrap();
         std::fs::write(tree.lower.join("kept"), "original").unwrap();
@@ -184,4 +186,54 @@ fn a_probe_leaves_nothing_and_remembers() {
     assert_eq!(spawner.probe(stage.path()), found);
     let nowhere = Spawner::with_warden(stage.path().join("no-warden")).probe(stage.path());
     assert!(!nowhere.pid_namespace && !nowhere.overlay, "nothing is assumed");
+}
+
+/// Each is tried on what is read-only, and on the directory around it.
+const TO_CHANGE: [&str; 9] = [
+    "echo x >around/tests/file",
+    "touch around/tests/new",
+    "rm around/tests/file",
+    "chmod 777 around/tests/file",
+    "ln around/tests/file linked",
+    "mv around/tests moved",
+    "perl -e 'exit !rename \"around\", \"moved\"'",
+    "rm -r around",
+    "umount around/tests",
+];
+
+#[test]
+fn what_is_read_only_cannot_be_written_moved_or_removed() {
+    if !overlay_works() {
+        return;
+    }
+    let mut trees = Trees::new("closed");
+    std::fs::create_dir_all(trees.tree.lower.join("around/tests")).unwrap();
+    std::fs::write(trees.tree.lower.join("around/tests/file"), "judge").unwrap();
+    let script = |change: &str| {
+        format!(
+            "{change} 2>/dev/null; test \"$(cat around/tests/file)\" = judge && test ! -e around/tests/new && test ! -e linked && echo x >around/free"
+        )
+    };
+    for level in [SandboxLevel::None, SandboxLevel::Namespaces] {
+        for change in TO_CHANGE {
+            trees.tree.read_only = vec!["around/tests".into()];
+            let mut program = trees.shell(&script(change));
+            program.confinement.level = level;
+            program.confinement.reach = Reach::system();
+            let finished = run(&program, Containment::PidNamespace);
+            // Whoever is root and not confined may unmount it.
+            let may = level == SandboxLevel::None && change.starts_with("umount");
+            assert!(
+                may || finished.exit == ProgramExit::Code(0),
+                "{level:?} {change}: {}",
+                stderr(&finished)
+            );
+            trees.tree.discard().unwrap();
+        }
+    }
+    trees.tree.read_only = Vec::new();
+    assert_eq!(trees.run(&script(TO_CHANGE[0])), ProgramExit::Code(1), "without it the file is changed");
+    trees.tree.discard().unwrap();
+    assert_eq!(std::fs::read(trees.tree.lower.join("around/tests/file")).unwrap(), b"judge");
+    std::fs::remove_dir_all(trees.tree.lower.join("around")).unwrap();
 }

@@ -42,7 +42,13 @@ impl GateDirs {
         let cwd = if resources.safeguards.overlay {
             let caches = Some(resources.dirs.caches(name)).filter(|dir| dir.is_dir());
             let hide = [clean.clone(), resources.dirs.root()].into_iter().chain(caches).collect();
-            private.tree = Some(ThrowawayTree { lower: clean.clone(), at: at.clone(), upper, hide });
+            private.tree = Some(ThrowawayTree {
+                lower: clean.clone(),
+                at: at.clone(),
+                upper,
+                hide,
+                read_only: Vec::new(),
+            });
             at
         } else {
             private.write.push(clean.clone());
