@@ -117,6 +117,7 @@ fn passed(check: &str) -> CheckResult {
         strays: 0,
         again: false,
         tally: None,
+        writes: None,
         control: None,
         broken_tests: Some(BrokenTests::default()),
     }

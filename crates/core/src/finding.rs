@@ -114,6 +114,8 @@ pub enum Rule {
     LockfileChanged,
     CiChanged,
     TestsVanished,
+    /// A path that judges was written while a check ran.
+    WrittenDuringCheck,
     GateNotSensitive,
     FlakyCheck,
     ReviewerChangedTree,
@@ -142,6 +144,7 @@ impl Rule {
             | Self::Unreadable
             | Self::CollisionAttack
             | Self::TestsVanished
+            | Self::WrittenDuringCheck
             | Self::GateNotSensitive => Severity::Bug,
             Self::SpecialFile
             | Self::LockfileChanged
@@ -166,9 +169,11 @@ impl Rule {
             | Self::LockfileChanged
             | Self::CiChanged
             | Self::WorkspaceGone => Subject::Tree,
-            Self::TermsChanged | Self::TestsVanished | Self::GateNotSensitive | Self::FlakyCheck => {
-                Subject::Gate
-            }
+            Self::TermsChanged
+            | Self::TestsVanished
+            | Self::WrittenDuringCheck
+            | Self::GateNotSensitive
+            | Self::FlakyCheck => Subject::Gate,
             Self::ReviewerChangedTree => Subject::Review,
         }
     }
@@ -238,6 +243,7 @@ impl Evidence {
                 format!("a CI file was {done}: once pushed, it runs with rights of its own")
             }
             (Rule::TestsVanished, _) => "tests that were there are gone or skipped".to_owned(),
+            (Rule::WrittenDuringCheck, _) => "what judges was written while the check ran".to_owned(),
             (Rule::GateNotSensitive, _) => "the check has not shown that it can fail".to_owned(),
             (Rule::FlakyCheck, _) => "the check was red, then green on the same tree".to_owned(),
             (Rule::WorkspaceGone, _) => {

@@ -13,6 +13,7 @@ use crate::policy::{CheckPolicy, GatePolicy};
 use crate::red::RedReason;
 use crate::tally::Tally;
 use crate::time::Millis;
+use crate::writes::ObservedWrites;
 
 /// What a run of the gate is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +94,9 @@ pub struct CheckResult {
     /// Set where the policy names the check's junit files.
     #[serde(default)]
     pub tally: Option<Tally>,
+    /// Set where it was watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<ObservedWrites>,
     /// Set where the policy gives the check a control and the check is green.
     #[serde(default)]
     pub control: Option<Control>,
@@ -179,11 +183,12 @@ impl CheckResult {
         if !self.exited_well() {
             return Some(RedReason::CommandFailed { how: self.ending() });
         }
-        match &self.tally {
+        let by_tests = match &self.tally {
             _ if asked.junit.is_empty() => None,
             Some(tally) => tally.red_reason(),
             None => Some(RedReason::TestsFailed { how: "its tests were not counted".to_owned() }),
-        }
+        };
+        by_tests.or_else(|| self.writes.as_ref().and_then(ObservedWrites::red_reason))
     }
 
     fn red_reason(&self, asked: &CheckPolicy, by: &Judgement<'_>) -> Option<RedReason> {
@@ -429,6 +434,7 @@ mod tests {
             strays: 0,
             again,
             tally: None,
+            writes: None,
             control: None,
             broken_tests: None,
         }

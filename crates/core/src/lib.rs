@@ -34,3 +34,4 @@ pub mod usage;
 pub mod verdict;
 pub mod view;
 mod words;
+pub mod writes;

@@ -14,6 +14,8 @@ pub enum RedReason {
     TestsFailed { how: String },
     /// It exited with 0, but tests of an earlier tree are gone or skipped.
     TestsVanished { how: String },
+    /// It exited with 0, but what judges it was written while it ran, or that could not be watched.
+    WrittenDuringCheck { how: String },
     /// It exited with 0, but its control did not show that it can fail.
     NotSensitive { how: String },
     /// It exited with 0, but its control was not run.
@@ -30,7 +32,9 @@ impl RedReason {
     /// For people and briefs.
     pub fn words(&self) -> String {
         match self {
-            Self::TestsFailed { how } | Self::TestsVanished { how } => format!("exit code 0, but {how}"),
+            Self::TestsFailed { how } | Self::TestsVanished { how } | Self::WrittenDuringCheck { how } => {
+                format!("exit code 0, but {how}")
+            }
             Self::Flaky { red, run, of } => flaky(&red.words(), *run, *of),
             Self::CommandFailed { .. }
             | Self::NotSensitive { .. }
@@ -46,6 +50,7 @@ impl RedReason {
             Self::CommandFailed { how }
             | Self::TestsFailed { how }
             | Self::TestsVanished { how }
+            | Self::WrittenDuringCheck { how }
             | Self::NotSensitive { how } => how.clone(),
             Self::ControlNotRun => "its control was not run".to_owned(),
             Self::Flaky { red, run, of } => flaky(&red.detail(), *run, *of),
@@ -59,6 +64,7 @@ impl RedReason {
     pub fn rule(&self) -> Option<Rule> {
         match self {
             Self::TestsVanished { .. } => Some(Rule::TestsVanished),
+            Self::WrittenDuringCheck { .. } => Some(Rule::WrittenDuringCheck),
             Self::NotSensitive { .. } => Some(Rule::GateNotSensitive),
             Self::Flaky { .. } => Some(Rule::FlakyCheck),
             Self::CommandFailed { .. }
@@ -75,6 +81,7 @@ impl RedReason {
         match self {
             Self::TestsFailed { .. }
             | Self::TestsVanished { .. }
+            | Self::WrittenDuringCheck { .. }
             | Self::NotSensitive { .. }
             | Self::ControlNotRun
             | Self::Flaky { .. } => true,

@@ -63,6 +63,8 @@ pub struct State {
     pub last_gate: Option<LastGate>,
     pub gates: Arc<BTreeMap<GateKey, Arc<GateSummary>>>,
     pub tallies: Arc<Tallies>,
+    /// Blobs of the paths that the checks wrote on the base.
+    pub baseline_writes: Arc<BTreeSet<BlobId>>,
     pub findings: Arc<BTreeMap<FindingId, Finding>>,
     pub pending: Vec<String>,
     pub steering: Vec<String>,

@@ -10,6 +10,7 @@ use crate::outcome::Fault;
 use crate::summary::{Ran, Summary};
 use crate::tally::{Comparison, Counts, Tally};
 use crate::verdict::{Claim, Criterion, NoVerdict, ReportedFinding, Review};
+use crate::writes::ObservedWrites;
 
 impl Input {
     /// Calls `visit` with each of them. What an operator typed is not among them.
@@ -113,10 +114,15 @@ fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {
         strays: _,
         again: _,
         tally,
+        writes,
         control,
         broken_tests,
     } = result;
     visit(excerpt);
+    if let Some(ObservedWrites { all: _, judging, missed }) = writes {
+        judging.first.iter_mut().for_each(&mut *visit);
+        visit(missed);
+    }
     if let Some(Control { exit_code: _, signal: _, timed_out: _, duration_ms: _, output: _, excerpt }) =
         control
     {

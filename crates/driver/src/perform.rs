@@ -133,6 +133,8 @@ pub struct EffectRequest {
     resume: Option<Session>,
     spent: Usage,
     allow: Vec<String>,
+    /// Texts of the paths that checks wrote on the base.
+    written_at_baseline: Vec<BlobId>,
     /// By check, the names of the tests it is compared with.
     earlier: BTreeMap<String, (Earlier, BlobId)>,
     /// The same on trusted terms, which may lack tests that landed since.
@@ -168,11 +170,24 @@ impl EffectRequest {
             agent: role.map(|role| state.agent_in_use(role).into_owned()),
             resume: role.and_then(|role| state.session(role)).cloned(),
             spent: state.ledger.total,
-            allow: task.map_or_else(Vec::new, |task| task.task.allow.clone()),
+            allow: match effect {
+                Effect::RunGate { purpose: Purpose::Final, .. } => allowed_to_any(state),
+                Effect::RunGate { .. }
+                | Effect::CallAgent { .. }
+                | Effect::PrepareWorkspace { .. }
+                | Effect::Snapshot(_)
+                | Effect::Land { .. } => task.map_or_else(Vec::new, |task| task.task.allow.clone()),
+            },
+            written_at_baseline: state.baseline_writes.iter().cloned().collect(),
             earlier: earlier(effect, |check| state.tallies.earlier(check)),
             at_baseline: earlier(effect, |check| state.tallies.at_baseline(check)),
         }
     }
+}
+
+/// What some task may change is protected from none at the end.
+fn allowed_to_any(state: &State) -> Vec<String> {
+    state.tasks.iter().flat_map(|task| task.task.allow.iter().cloned()).collect()
 }
 
 /// The baseline is what others are compared with.

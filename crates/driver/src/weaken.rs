@@ -20,6 +20,8 @@ pub enum Defence {
     /// What a check writes goes to a layer over the clean tree. Without one the
     /// tree is compared and rewritten, as where no layer can be mounted.
     Layer,
+    /// Nothing that judges can be written while a check runs.
+    Watch,
     /// The PATH has no entry that an agent could fill.
     Path,
     /// Secrets are taken out of what is stored and shown.
@@ -39,6 +41,7 @@ impl Defence {
             Self::Cache => "cache",
             Self::Fresh => "fresh",
             Self::Layer => "layer",
+            Self::Watch => "watch",
             Self::Path => "path",
             Self::Redact => "redact",
             Self::Evidence => "evidence",

@@ -3,8 +3,9 @@
 //! [`run_command`] runs one command of a gate, a shell command under a warden, and [`excerpt`] keeps the last
 //! useful lines of what it printed. [`JunitFiles`] and [`Counted`] read the tests a check reports, and
 //! [`Cache`] keeps what its builds may begin with. [`PathRules`] says what a path is to the gate: product,
-//! protected, or a term of the trial, [`watched`] which changed paths become findings, and [`missing_files`] which files a check names that the
-//! base does not have.
+//! protected, or a term of the trial, [`watched`] which changed paths become findings, and [`missing_files`] which
+//! files a check names that the base does not have. [`JudgedTree`] knows what may not be written while a check
+//! runs, and [`TreeWatch`] sees it.
 //!
 //! Not here: the checkout itself, restoring paths, and reading the base (workspace); storing output (the
 //! driver and store); whether a gate is green and what follows (core). A check's environment is exactly what
@@ -13,22 +14,29 @@
 mod cache;
 mod definition;
 mod excerpt;
+mod exempt;
+mod judged_tree;
 mod junit;
 mod named;
 mod never_product;
 mod paths;
 mod run;
 mod shell;
+mod steering;
 mod tally;
+mod tree_watch;
 mod watched;
 
 pub use cache::{Cache, CacheCopied, CacheCopy};
 pub use definition::definition;
 pub use excerpt::{OutputTail, excerpt};
+pub use exempt::ExemptPaths;
+pub use judged_tree::{JudgedTree, WriteJudge, WriteRecorder};
 pub use junit::{Before, CaseParts, JunitFiles};
 pub use named::{MissingFile, missing_files, named_files};
 pub use never_product::is_never_product;
 pub use paths::{BadGlob, GuardedBy, PathKind, PathRules, TermBy, literal, only_adds_lines};
 pub use run::{CheckCommand, Checked, GateRun, run, run_check, run_command};
 pub use tally::Counted;
+pub use tree_watch::{DirectoryKind, TouchSink, TreeWatch, WatchEnd, WatchPlace, look_through_layer};
 pub use watched::watched;

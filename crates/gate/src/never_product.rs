@@ -4,10 +4,36 @@ use std::sync::LazyLock;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
+/// Why a name is never product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    Dot,
+    Locks,
+    Configures,
+    Manifest,
+    Builds,
+    Compiled,
+    Installed,
+}
+
+impl NameRule {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Dot => "a name that begins with a dot configures tools",
+            Self::Locks => "it locks dependencies",
+            Self::Configures => "it configures a tool",
+            Self::Manifest => "it is a manifest",
+            Self::Builds => "it builds or runs",
+            Self::Compiled => "it was compiled",
+            Self::Installed => "it is installed, not written",
+        }
+    }
+}
+
 /// Names of files, and the rule that a path of such a name comes under.
-const NAMES: &[(&str, &[&str])] = &[
+const NAMES: &[(NameRule, &[&str])] = &[
     (
-        "it configures a tool",
+        NameRule::Configures,
         &[
             "*.config.*",
             "*.conf.*",
@@ -38,7 +64,7 @@ const NAMES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "it is a manifest",
+        NameRule::Manifest,
         &[
             "pyproject.toml",
             "Pipfile",
@@ -73,7 +99,7 @@ const NAMES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "it builds or runs",
+        NameRule::Builds,
         &[
             "Makefile*",
             "makefile*",
@@ -120,7 +146,7 @@ const NAMES: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "it was compiled",
+        NameRule::Compiled,
         &[
             "*.so", "*.so.*", "*.pyd", "*.pyc", "*.pyo", "*.dll", "*.dylib", "*.a", "*.o", "*.rlib",
             "*.rmeta", "*.node", "*.class", "*.jar", "*.beam", "*.exe", "*.egg", "*.whl", "*.pyz",
@@ -129,15 +155,12 @@ const NAMES: &[(&str, &[&str])] = &[
 ];
 
 /// Directories, with all below them.
-const DIRECTORIES: &[(&str, &[&str])] = &[
-    (
-        "it is installed, not written",
-        &["node_modules", "site-packages", "*.dist-info", "*.egg-info", "vendor"],
-    ),
-    ("it was compiled", &["__pycache__"]),
+const DIRECTORIES: &[(NameRule, &[&str])] = &[
+    (NameRule::Installed, &["node_modules", "site-packages", "*.dist-info", "*.egg-info", "vendor"]),
+    (NameRule::Compiled, &["__pycache__"]),
 ];
 
-static RULES: LazyLock<(GlobSet, Vec<&'static str>)> = LazyLock::new(|| {
+static RULES: LazyLock<(GlobSet, Vec<NameRule>)> = LazyLock::new(|| {
     let (mut builder, mut rules) = (GlobSetBuilder::new(), Vec::new());
     let names = NAMES.iter().flat_map(|(rule, names)| names.iter().map(|name| (*rule, format!("**/{name}"))));
     let directories = DIRECTORIES
@@ -156,12 +179,12 @@ pub fn is_never_product(path: &[u8]) -> bool {
 }
 
 /// Why a path is never product, if it is so.
-pub fn rule(path: &[u8]) -> Option<&'static str> {
+pub fn rule(path: &[u8]) -> Option<NameRule> {
     if path.split(|byte| *byte == b'/').any(|part| part.starts_with(b".")) {
-        return Some("a name that begins with a dot configures tools");
+        return Some(NameRule::Dot);
     }
     if crate::watched::is_lockfile(path) {
-        return Some("it locks dependencies");
+        return Some(NameRule::Locks);
     }
     let (set, rules) = &*RULES;
     let path = std::path::Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));

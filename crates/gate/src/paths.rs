@@ -49,6 +49,14 @@ pub enum PathKind {
     Product { glob: Option<String> },
 }
 
+/// On which side of the trial a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathRole {
+    Judged,
+    Protected,
+    Term,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GuardedBy {
     /// A name that steers agents, windlass or git.
@@ -151,7 +159,7 @@ impl PathRules {
 
     /// `path` is relative to the root, as git has it.
     pub fn kind(&self, path: &[u8]) -> PathKind {
-        let candidate = Candidate::new(Path::new(OsStr::from_bytes(path)));
+        let candidate = Candidate::new(as_path(path));
         if self.allowed.find(&candidate).is_some() {
             return PathKind::Allowed;
         }
@@ -168,7 +176,7 @@ impl PathRules {
             return PathKind::Test { glob: glob.to_owned() };
         }
         if let Some(rule) = never_product::rule(path) {
-            return PathKind::Term(TermBy::Name { rule });
+            return PathKind::Term(TermBy::Name { rule: rule.words() });
         }
         match &self.product {
             None => PathKind::Product { glob: None },
@@ -176,6 +184,15 @@ impl PathRules {
                 Some(glob) => PathKind::Product { glob: Some(glob.to_owned()) },
                 None => PathKind::Term(TermBy::NotProduct),
             },
+        }
+    }
+
+    /// Whether the path decides how the work is judged, and whether it is protected.
+    pub fn role(&self, path: &[u8]) -> PathRole {
+        match self.kind(path) {
+            PathKind::Allowed | PathKind::Product { .. } => PathRole::Judged,
+            PathKind::Guarded(_) | PathKind::Test { .. } => PathRole::Protected,
+            PathKind::Term(_) => PathRole::Term,
         }
     }
 
@@ -199,6 +216,11 @@ pub fn only_adds_lines(before: &[u8], after: &[u8]) -> bool {
     })
 }
 
+/// A path of a tree, as the file system has it.
+pub fn as_path(path: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(path))
+}
+
 /// The pattern that matches this path alone.
 pub fn literal(path: &str) -> String {
     globset::escape(path)
@@ -206,13 +228,13 @@ pub fn literal(path: &str) -> String {
 
 /// Patterns, and as they were written.
 #[derive(Clone, Debug)]
-struct Globs {
+pub struct Globs {
     set: GlobSet,
     written: Vec<String>,
 }
 
 impl Globs {
-    fn new(place: &'static str, globs: &[impl AsRef<str>]) -> Result<Self, BadGlob> {
+    pub fn new(place: &'static str, globs: &[impl AsRef<str>]) -> Result<Self, BadGlob> {
         let mut builder = GlobSetBuilder::new();
         for glob in globs.iter().map(AsRef::as_ref) {
             let bad = |why: String| BadGlob { place, glob: glob.to_owned(), why };
@@ -235,7 +257,7 @@ impl Globs {
     }
 
     /// The first pattern that covers the path. Each was built into two.
-    fn find(&self, path: &Candidate<'_>) -> Option<&str> {
+    pub fn find(&self, path: &Candidate<'_>) -> Option<&str> {
         let first = *self.set.matches_candidate(path).first()?;
         self.written.get(first / 2).map(String::as_str)
     }

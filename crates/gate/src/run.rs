@@ -166,6 +166,7 @@ impl Checked {
             strays: self.strays,
             again: false,
             tally: None,
+            writes: None,
             control: None,
             broken_tests: None,
         }

@@ -103,6 +103,7 @@ impl Facts {
             strays: 0,
             again: false,
             tally: None,
+            writes: None,
             control: None,
             broken_tests: Some(BrokenTests::default()),
         };

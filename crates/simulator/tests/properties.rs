@@ -281,6 +281,7 @@ fn results(checks: &[String], b: u8) -> Vec<CheckResult> {
         strays: 0,
         again: false,
         tally: None,
+        writes: None,
         control: None,
         broken_tests: Some(BrokenTests::default()),
     };

@@ -11,7 +11,7 @@ use crate::case::{LOOP, Setup};
 const HONEST: &str = "echo 42 >answer.txt\ncomplete";
 
 /// The levels that hold here; one that does not is told.
-fn levels() -> Vec<&'static str> {
+pub fn levels() -> Vec<&'static str> {
     let case = Setup::new(HONEST).ready();
     let seen = case.windlass(&["doctor", "--json"]);
     let found: serde_json::Value = serde_json::from_str(&seen.stdout).unwrap();

@@ -311,7 +311,7 @@ struct Waivers {
 /// What a finding says of a red check, where it is one that can be waived.
 fn detail_of_a_finding(reason: &Value) -> Option<String> {
     match reason["kind"].as_str() {
-        Some("tests_vanished" | "not_sensitive") => Some(text(reason, "how")),
+        Some("tests_vanished" | "written_during_check" | "not_sensitive") => Some(text(reason, "how")),
         Some("flaky") => Some(format!(
             "{} at run {} of {}, green before on the same tree",
             text(&reason["red"], "how"),

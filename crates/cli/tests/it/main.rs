@@ -61,5 +61,6 @@ mod set;
 mod signals;
 mod terminal;
 mod terms;
+mod watched;
 mod weakened;
 mod workspace_setup;

@@ -243,6 +243,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         last_gate: None,
         gates: Arc::default(),
         tallies: Arc::default(),
+        baseline_writes: Arc::default(),
         findings: Arc::default(),
         pending: Vec::new(),
         steering: Vec::new(),
@@ -308,6 +309,7 @@ fn policy_changed(state: &mut State, revision: &PolicyRevision) {
     if !before.has_gate_of(&state.policy) {
         state.gates = Arc::default();
         state.tallies = Arc::default();
+        state.baseline_writes = Arc::default();
         state.baseline = None;
         forget_gates(Arc::make_mut(&mut state.whole));
         let tasks = Arc::make_mut(&mut state.tasks);
@@ -523,6 +525,9 @@ fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
 }
 
 fn check_finished(state: &mut State, run: &CheckRun) {
+    if let Some(all) = run.result.writes.as_ref().and_then(|writes| writes.all.clone()) {
+        Arc::make_mut(&mut state.baseline_writes).insert(all);
+    }
     let Some(Tally::Counted(counts)) = &run.result.tally else { return };
     if run.trial != Trial::Landing {
         return;

@@ -198,6 +198,7 @@ fn results(words: &[&str], checks: &[String]) -> Vec<CheckResult> {
             strays: 0,
             again: false,
             tally: None,
+            writes: None,
             control: None,
             broken_tests: Some(BrokenTests::default()),
         };

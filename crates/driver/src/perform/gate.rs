@@ -6,6 +6,7 @@ mod control;
 mod dirs;
 mod runner;
 mod tally;
+mod watch;
 
 use windlass_core::broken_tests::BrokenTests;
 use windlass_core::control::CheckControl;

@@ -14,6 +14,7 @@ use windlass_workspace::Checkout;
 use super::GateTarget;
 use super::dirs::{GateDirs, NAME, quoted};
 use super::tally::{TestCounter, earlier_tests};
+use super::watch::GateWatch;
 use crate::clock;
 use crate::confine::ProgramAccess;
 use crate::perform::call::captured;
@@ -35,6 +36,7 @@ pub struct GateRunner<'a> {
     dirs: GateDirs,
     env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     cache: Option<Cache>,
+    watch: Option<GateWatch>,
     /// The paths in which the tree differs from the base.
     changed: Vec<PathBuf>,
     /// How many commands were run.
@@ -82,6 +84,7 @@ impl<'a> GateRunner<'a> {
         let (variable, on) = NO_BYTECODE;
         env.retain(|(name, _)| name != variable);
         env.push((variable.into(), on.into()));
+        let watch = GateWatch::new(resources, request, &target)?;
         Ok(Self {
             resources,
             request,
@@ -90,6 +93,7 @@ impl<'a> GateRunner<'a> {
             dirs,
             env,
             cache,
+            watch,
             changed,
             number: 0,
             rehashed: false,
@@ -119,8 +123,10 @@ impl<'a> GateRunner<'a> {
         };
         self.start(start)?;
         let counter = TestCounter::begin(check, &self.dirs.written())?;
+        let watching = self.watch.as_ref().map(|watch| watch.begin(&mut self.dirs)).transpose()?;
         let Some((checked, output)) = self.run(check, &self.command(check, start))? else { return Ok(None) };
         let mut result = checked.result(output);
+        result.writes = watching.map(|watching| watching.end(self.resources, &mut self.dirs)).transpose()?;
         if let Some(counter) = counter {
             let earlier = earlier_tests(self.resources, self.request, self.target.trial, &check.name)?;
             result.tally = Some(counter.tally(self.resources, &self.dirs.written(), earlier.as_ref())?);

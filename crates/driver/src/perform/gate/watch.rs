@@ -1,0 +1,202 @@
+//! What a check writes, seen from outside: what judges must not be written while it judges.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+use windlass_core::finding::Touch;
+use windlass_core::gate::Purpose;
+use windlass_core::outcome::Fault;
+use windlass_core::tally::Names;
+use windlass_core::writes::ObservedWrites;
+use windlass_gate::{
+    ExemptPaths, JudgedTree, TouchSink, TreeWatch, WatchPlace, WriteJudge, WriteRecorder, literal,
+    look_through_layer,
+};
+
+use super::GateTarget;
+use super::dirs::GateDirs;
+use crate::perform::snapshot::path_rules;
+use crate::perform::{EffectRequest, EffectResources, fault, file_fault};
+use crate::weaken::Defence;
+
+/// Above what the paths of the largest tree take.
+const WRITTEN_LIMIT: u64 = 256 << 20;
+
+/// How the checks on one tree are watched.
+pub struct GateWatch {
+    tree: Arc<JudgedTree>,
+    purpose: Purpose,
+    /// Closed to every check; empty at the baseline, which shows what has to be written.
+    read_only: Vec<PathBuf>,
+    dirs: Vec<PathBuf>,
+}
+
+impl GateWatch {
+    /// None without this defence.
+    pub fn new(
+        resources: &EffectResources,
+        request: &EffectRequest,
+        target: &GateTarget<'_>,
+    ) -> Result<Option<Self>, Fault> {
+        if resources.is_weak(Defence::Watch) {
+            return Ok(None);
+        }
+        let purpose = target.purpose;
+        let rules = path_rules(resources, request, &request.creation.base_tree)?;
+        let paths = resources.vault.list_paths(target.tree).map_err(|error| fault(&error))?;
+        let paths = paths.iter().map(|(path, _)| path.as_ref());
+        let tree = JudgedTree::new(rules, paths, exempt(resources, request)?);
+        let read_only = match purpose {
+            Purpose::Baseline => Vec::new(),
+            Purpose::Task | Purpose::Final if resources.safeguards.overlay => tree.read_only_dirs(),
+            Purpose::Task | Purpose::Final => Vec::new(),
+        };
+        let dirs = tree.watched_dirs(&read_only);
+        Ok(Some(Self { tree: Arc::new(tree), purpose, read_only, dirs }))
+    }
+
+    /// The next command is watched from here on.
+    pub fn begin(&self, dirs: &mut GateDirs) -> Result<RunningWatch, Fault> {
+        let root = dirs.go_on()?;
+        let place = match &mut dirs.private.tree {
+            Some(layers) => {
+                layers.read_only.clone_from(&self.read_only);
+                copy_dirs(&layers.lower, &root, &self.dirs)?;
+                WatchPlace::Layer
+            }
+            None => WatchPlace::Tree,
+        };
+        let watcher = match self.purpose {
+            Purpose::Baseline => TreeWatch::begin(&root, &self.dirs, place, WriteRecorder::of(&self.tree))
+                .map(Watcher::Recording),
+            Purpose::Task | Purpose::Final => {
+                TreeWatch::begin(&root, &self.dirs, place, WriteJudge::of(&self.tree)).map(Watcher::Judging)
+            }
+        };
+        let stamps = match place {
+            WatchPlace::Layer => None,
+            WatchPlace::Tree => Some(stamps(&root, &self.tree)),
+        };
+        Ok(RunningWatch { root, watcher, stamps })
+    }
+}
+
+/// What the base's own checks wrote, and what the policy says that checks write.
+fn exempt(resources: &EffectResources, request: &EffectRequest) -> Result<ExemptPaths, Fault> {
+    let texts = request.written_at_baseline.iter().map(|id| resources.blobs.text(id, WRITTEN_LIMIT));
+    let texts = texts.collect::<Result<Vec<String>, Fault>>()?;
+    let gate = &request.policy.gate;
+    let junit = gate.checks.iter().map(|check| &check.junit).filter(|junit| !junit.is_empty());
+    let outputs: Vec<String> = gate.cache.iter().map(|name| literal(name)).chain(junit.cloned()).collect();
+    ExemptPaths::new(texts.iter().map(String::as_str), &outputs).map_err(|error| fault(&error))
+}
+
+/// A directory that is in the upper layer already does not appear there while a check runs, and can be watched
+/// before it runs.
+fn copy_dirs(lower: &Path, upper: &Path, dirs: &[PathBuf]) -> Result<(), Fault> {
+    for dir in dirs {
+        copy_dir(&lower.join(dir), &upper.join(dir)).map_err(|error| file_fault(&upper.join(dir), &error))?;
+    }
+    Ok(())
+}
+
+/// What an earlier check of the chain put in its place stays.
+fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
+    let found = fs::metadata(from)?;
+    match DirBuilder::new().mode(0o700).create(to) {
+        Ok(()) => {}
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::AlreadyExists | io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    }
+    fs::set_permissions(to, fs::Permissions::from_mode(found.mode() & 0o7777))?;
+    let time = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
+    let times = Timestamps {
+        last_access: time(found.atime(), found.atime_nsec()),
+        last_modification: time(found.mtime(), found.mtime_nsec()),
+    };
+    Ok(utimensat(CWD, to, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// What of a file no program can set back.
+type FileStamp = (u64, u64, i64, i64);
+
+/// A write through another name of a file is told of nowhere else.
+fn stamps(root: &Path, tree: &JudgedTree) -> BTreeMap<PathBuf, FileStamp> {
+    let stamp = |path: &Path| Some((path.to_owned(), stamp(&root.join(path))?));
+    tree.judging_files().filter_map(stamp).collect()
+}
+
+fn stamp(path: &Path) -> Option<FileStamp> {
+    let found = fs::symlink_metadata(path).ok()?;
+    Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
+}
+
+pub struct RunningWatch {
+    root: PathBuf,
+    watcher: io::Result<Watcher>,
+    stamps: Option<BTreeMap<PathBuf, FileStamp>>,
+}
+
+enum Watcher {
+    Judging(TreeWatch<WriteJudge>),
+    Recording(TreeWatch<WriteRecorder>),
+}
+
+impl RunningWatch {
+    /// Nothing of the command is alive any more.
+    pub fn end(self, resources: &EffectResources, dirs: &mut GateDirs) -> Result<ObservedWrites, Fault> {
+        if let Some(layers) = &mut dirs.private.tree {
+            layers.read_only.clear();
+        }
+        let Self { root, watcher, stamps } = self;
+        let after = Afterwards { root: &root, stamps: stamps.as_ref() };
+        let (judging, missed, all) = match watcher {
+            Err(error) => (Names::default(), error.to_string(), None),
+            Ok(Watcher::Judging(watch)) => match watch.end() {
+                Err(error) => (Names::default(), error.to_string(), None),
+                Ok(mut end) => {
+                    after.tell(&mut end.sink);
+                    (end.sink.names(), end.missed, None)
+                }
+            },
+            Ok(Watcher::Recording(watch)) => {
+                let mut end = watch.end().map_err(|error| fault(&error))?;
+                after.tell(&mut end.sink);
+                let all = resources.blobs.put(end.sink.text().into_bytes())?;
+                (Names::default(), end.missed, Some(all))
+            }
+        };
+        Ok(ObservedWrites { all, judging, missed })
+    }
+}
+
+/// What can still be seen when the command is over.
+struct Afterwards<'w> {
+    root: &'w Path,
+    stamps: Option<&'w BTreeMap<PathBuf, FileStamp>>,
+}
+
+impl Afterwards<'_> {
+    fn tell(&self, sink: &mut impl TouchSink) {
+        let Some(stamps) = self.stamps else { return look_through_layer(self.root, sink) };
+        for (path, before) in stamps {
+            match stamp(&self.root.join(path)) {
+                Some(now) if now == *before => {}
+                Some(_) => sink.touched(path, Touch::Edited),
+                None => sink.touched(path, Touch::Deleted),
+            }
+        }
+    }
+}
