@@ -11,6 +11,7 @@ mod processes;
 mod records;
 mod shell;
 mod terms;
+mod watched;
 mod words;
 
 use super::case::Case;
@@ -28,6 +29,7 @@ pub fn all() -> Vec<Case> {
         records::cases(),
         terms::cases(),
         control::cases(),
+        watched::cases(),
         faults::cases(),
     ]
     .into_iter()
