@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
-use windlass_core::policy::{GatePolicy, Policy};
+use windlass_core::policy::Policy;
 
 use crate::named::{self, Name};
 use crate::never_product;
@@ -71,6 +71,8 @@ pub enum GuardedBy {
 pub enum TermBy {
     /// A name that is never product.
     Name { rule: &'static str },
+    /// The set-up runs it.
+    SetUp,
     /// No glob of `gate.product` names it.
     NotProduct,
 }
@@ -107,6 +109,7 @@ impl PathKind {
             Self::Guarded(GuardedBy::Check) => ("protected", "a check runs it".to_owned()),
             Self::Guarded(GuardedBy::Policy) => ("protected", "the policy names it".to_owned()),
             Self::Term(TermBy::Name { rule }) => ("term", (*rule).to_owned()),
+            Self::Term(TermBy::SetUp) => ("term", "workspace.setup runs it".to_owned()),
             Self::Term(TermBy::NotProduct) => ("term", "no glob of gate.product names it".to_owned()),
         }
     }
@@ -123,6 +126,8 @@ pub struct PathRules {
     product: Option<Arc<Globs>>,
     /// Files that checks name and the base has.
     named: BTreeSet<Vec<u8>>,
+    /// Files that the set-up names and the base has.
+    set_up: BTreeSet<Vec<u8>>,
     /// Files that the policy names.
     by_policy: Arc<Globs>,
 }
@@ -147,14 +152,16 @@ impl PathRules {
             protected: Arc::new(Globs::new("gate.protect", &gate.protect)?),
             allowed: Arc::new(Globs::new("allow", allow)?),
             product: product.transpose()?.map(Arc::new),
-            named: named_in(gate, in_base),
+            named: named_by_checks(policy, in_base),
+            set_up: named_by_set_up(policy, in_base),
             by_policy: Arc::new(Globs::new("the policy's files", &named)?),
         })
     }
 
     /// The same on another base, without compiling the patterns anew.
-    pub fn rebased(&self, gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> Self {
-        Self { named: named_in(gate, in_base), ..self.clone() }
+    pub fn rebased(&self, policy: &Policy, in_base: &dyn Fn(&str) -> bool) -> Self {
+        let (named, set_up) = (named_by_checks(policy, in_base), named_by_set_up(policy, in_base));
+        Self { named, set_up, ..self.clone() }
     }
 
     /// `path` is relative to the root, as git has it.
@@ -174,6 +181,9 @@ impl PathRules {
         }
         if let Some(glob) = self.protected.find(&candidate) {
             return PathKind::Test { glob: glob.to_owned() };
+        }
+        if self.set_up.contains(path) {
+            return PathKind::Term(TermBy::SetUp);
         }
         if let Some(rule) = never_product::rule(path) {
             return PathKind::Term(TermBy::Name { rule: rule.words() });
@@ -263,8 +273,15 @@ impl Globs {
     }
 }
 
-fn named_in(gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
-    let names = gate.checks.iter().flat_map(named::commands).flat_map(named::names);
+fn named_by_checks(policy: &Policy, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
+    in_places(policy.gate.checks.iter().flat_map(named::commands).flat_map(named::names), in_base)
+}
+
+fn named_by_set_up(policy: &Policy, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
+    in_places(policy.workspace.setup.iter().flat_map(|command| named::names(command)), in_base)
+}
+
+fn in_places(names: impl Iterator<Item = Name>, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
     names.flat_map(|name| in_place(name, in_base)).map(String::into_bytes).collect()
 }
 
@@ -328,6 +345,15 @@ mod tests {
             &["t.sh", "d/t.sh", "x.y", "d/x.y", "a/1/b", "a/1/2/b"],
         );
         assert_eq!(found, ["t.sh", "x.y", "d/x.y", "a/1/b"]);
+    }
+
+    #[test]
+    fn what_the_set_up_runs_is_a_term_if_the_base_has_it() {
+        let mut policy = policy(&[], &["**/*.py"], &[]);
+        policy.workspace.setup = vec!["python3 ci/a.py && sh gone.sh".to_owned()];
+        let kind = |path: &str| of(&policy, &[]).kind(path.as_bytes());
+        assert_eq!(kind("ci/a.py"), PathKind::Term(TermBy::SetUp));
+        assert!(kind("ci/b.py").is_product());
     }
 
     #[test]

@@ -140,7 +140,7 @@ pub(super) fn path_rules(
     let policy = &request.policy;
     let mut last = lock(&resources.rules);
     if let Some(last) = last.as_ref().filter(|last| last.allow == request.allow && last.policy == *policy) {
-        return Ok(last.rules.rebased(&policy.gate, &in_base));
+        return Ok(last.rules.rebased(policy, &in_base));
     }
     let rules = PathRules::new(policy, &request.allow, &in_base).map_err(|error| fault(&error))?;
     let (allow, policy) = (request.allow.clone(), Arc::clone(policy));
