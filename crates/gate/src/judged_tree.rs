@@ -72,6 +72,10 @@ impl JudgedTree {
         self.files.iter().filter_map(judging).map(|path: &Vec<u8>| as_path(path))
     }
 
+    pub fn exempt(&self) -> &ExemptPaths {
+        &self.exempt
+    }
+
     /// What was done to a path that judges, in words; none where it may be written.
     fn offence(&self, path: &[u8], touch: Touch) -> Option<String> {
         let done = match (self.has(path), touch) {
@@ -154,8 +158,9 @@ impl WriteJudge {
         Self { tree: Arc::clone(tree), found: BTreeSet::new(), more: 0 }
     }
 
-    pub fn names(&self) -> Names {
-        let mut names = Names::of(self.found.iter().map(String::as_str));
+    /// With others, in words as well.
+    pub fn names(&self, others: &[String]) -> Names {
+        let mut names = Names::of(others.iter().chain(&self.found).map(String::as_str));
         names.count = names.count.saturating_add(self.more);
         names
     }
@@ -194,8 +199,10 @@ impl WriteRecorder {
         Self { tree: Arc::clone(tree), written: BTreeSet::new() }
     }
 
-    pub fn text(&self) -> String {
-        written_text(&self.written)
+    /// With others.
+    pub fn text<'o>(&self, others: impl Iterator<Item = &'o str>) -> String {
+        let others = others.map(|path| path.as_bytes().to_owned());
+        written_text(&self.written.iter().cloned().chain(others).collect())
     }
 }
 
@@ -247,7 +254,7 @@ mod tests {
     fn offences(written: &[&str], touches: &[(&str, Touch)]) -> Vec<String> {
         let mut judge = WriteJudge::of(&tree(written));
         touches.iter().for_each(|(path, touch)| judge.touched(Path::new(path), *touch));
-        judge.names().first
+        judge.names(&[]).first
     }
 
     #[test]
@@ -345,6 +352,9 @@ mod tests {
             recorder.touched(Path::new(path), Touch::Added);
         }
         recorder.touched(Path::new("src"), Touch::Edited);
-        assert_eq!(recorder.text(), "src/deep/er/x\0target\0tests/a.sh\0tests/out\0");
+        assert_eq!(
+            recorder.text(std::iter::once("~/.npmrc")),
+            "src/deep/er/x\0target\0tests/a.sh\0tests/out\0~/.npmrc\0"
+        );
     }
 }

@@ -176,3 +176,15 @@ fn a_task_may_let_its_check_write_a_path() {
     let agent = worker("echo x >>notes.txt; echo x >conftest.py", "rm conftest.py");
     setup(&agent).task("answer", task).ready().run().completed();
 }
+
+#[test]
+fn a_setting_in_the_home_of_the_check_counts_unless_the_base_writes_it() {
+    let build = "mkdir -p \"$HOME/.cache/x\" \"$HOME/.config/pip\"; echo x >\"$HOME/.cache/x/.npmrc\"\n\
+                 echo x >\"$HOME/.npmrc\"; echo x >\"$HOME/.config/pip/pip.conf\"";
+    for level in levels() {
+        let seen = setup(&worker(build, "rm -rf \"$HOME/.config\"")).level(level).ready().run();
+        found(&seen, "~/.config/pip (created), ~/.config/pip/pip.conf (created), ~/.npmrc (created)");
+        let setup = setup("echo 42 >answer.txt\ncomplete").file("src/build.sh", build);
+        setup.level(level).ready().run().completed();
+    }
+}

@@ -1,12 +1,14 @@
 //! One gate being run: it brings the tree, the cache and the command together.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use windlass_control::FailedCase;
 use windlass_core::gate::{CheckResult, CheckStart, Control, Purpose};
 use windlass_core::id::BlobId;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::CheckPolicy;
+use windlass_core::writes::ObservedWrites;
 use windlass_gate::{Cache, CacheCopy, CheckCommand, Checked, GateRun, run_command};
 use windlass_process::Inspection;
 use windlass_workspace::Checkout;
@@ -14,7 +16,7 @@ use windlass_workspace::Checkout;
 use super::GateTarget;
 use super::dirs::{GateDirs, NAME, quoted};
 use super::tally::{TestCounter, earlier_tests};
-use super::watch::GateWatch;
+use super::watch::{GateWatch, RunningWatch};
 use crate::clock;
 use crate::confine::ProgramAccess;
 use crate::perform::call::captured;
@@ -36,7 +38,7 @@ pub struct GateRunner<'a> {
     dirs: GateDirs,
     env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     cache: Option<Cache>,
-    watch: Option<GateWatch>,
+    watch: Option<Rc<GateWatch>>,
     /// The paths in which the tree differs from the base.
     changed: Vec<PathBuf>,
     /// How many commands were run.
@@ -50,6 +52,13 @@ pub struct RanBroken {
     pub output: BlobId,
     /// The failed tests of its junit files.
     pub failed: Vec<FailedCase>,
+}
+
+struct EndedCommand {
+    checked: Checked,
+    output: BlobId,
+    /// Of one that was watched.
+    writes: Option<ObservedWrites>,
 }
 
 impl<'a> GateRunner<'a> {
@@ -84,7 +93,7 @@ impl<'a> GateRunner<'a> {
         let (variable, on) = NO_BYTECODE;
         env.retain(|(name, _)| name != variable);
         env.push((variable.into(), on.into()));
-        let watch = GateWatch::new(resources, request, &target)?;
+        let watch = GateWatch::new(resources, request, &target)?.map(Rc::new);
         Ok(Self {
             resources,
             request,
@@ -123,10 +132,11 @@ impl<'a> GateRunner<'a> {
         };
         self.start(start)?;
         let counter = TestCounter::begin(check, &self.dirs.written())?;
-        let watching = self.watch.as_ref().map(|watch| watch.begin(&mut self.dirs)).transpose()?;
-        let Some((checked, output)) = self.run(check, &self.command(check, start))? else { return Ok(None) };
+        let (run, watch) = (self.command(check, start), self.watch.clone());
+        let Some(ended) = self.run_watched(check, &run, watch.as_deref())? else { return Ok(None) };
+        let EndedCommand { checked, output, writes } = ended;
         let mut result = checked.result(output);
-        result.writes = watching.map(|watching| watching.end(self.resources, &mut self.dirs)).transpose()?;
+        result.writes = writes;
         if let Some(counter) = counter {
             let earlier = earlier_tests(self.resources, self.request, self.target.trial, &check.name)?;
             result.tally = Some(counter.tally(self.resources, &self.dirs.written(), earlier.as_ref())?);
@@ -138,7 +148,10 @@ impl<'a> GateRunner<'a> {
     pub fn broken(&mut self, check: &CheckPolicy, start: CheckStart) -> Result<Option<RanBroken>, Fault> {
         self.start(start)?;
         let counter = TestCounter::begin(check, &self.dirs.written())?;
-        let Some((checked, output)) = self.run(check, &self.command(check, start))? else { return Ok(None) };
+        // As closed to it as the honest tree was: it must not tell one run from the other.
+        let (run, watch) = (self.command(check, start), self.watch.clone());
+        let Some(ended) = self.run_watched(check, &run, watch.as_deref())? else { return Ok(None) };
+        let EndedCommand { checked, output, .. } = ended;
         let failed = counter.map(|counter| counter.failed(&self.dirs.written())).unwrap_or_default();
         Ok(Some(RanBroken { result: checked.result(output.clone()), output, failed }))
     }
@@ -219,9 +232,21 @@ impl<'a> GateRunner<'a> {
         copied.map(|_| ()).map_err(|error| file_fault(&to, &error))
     }
 
+    /// A control may write where it likes: it is meant to break what it runs on.
     fn run(&mut self, check: &CheckPolicy, run: &str) -> Result<Option<(Checked, BlobId)>, Fault> {
+        let ended = self.run_watched(check, run, None)?;
+        Ok(ended.map(|EndedCommand { checked, output, .. }| (checked, output)))
+    }
+
+    fn run_watched(
+        &mut self,
+        check: &CheckPolicy,
+        run: &str,
+        watch: Option<&GateWatch>,
+    ) -> Result<Option<EndedCommand>, Fault> {
         self.number += 1;
         self.dirs.clear(self.resources, self.number)?;
+        let watching = watch.map(|watch| watch.begin(&mut self.dirs)).transpose()?;
         let network = &self.request.policy.gate.network;
         let marker = clock::marker();
         let gate = GateRun {
@@ -245,11 +270,13 @@ impl<'a> GateRunner<'a> {
         let checked = run_command(&gate, &order, &mut |canceller| self.resources.started(canceller));
         let Some(checked) = checked.filter(|_| !self.resources.was_stopped()) else { return Ok(None) };
         let output = output(self.resources, &checked)?;
+        let end = |watching: RunningWatch| watching.end(self.resources, &mut self.dirs);
+        let writes = watching.map(end).transpose()?;
         self.dirs.clear(self.resources, self.number)?;
         if checked.never_ran() {
             self.resources.level_still_holds()?;
         }
-        Ok(Some((checked, output)))
+        Ok(Some(EndedCommand { checked, output, writes }))
     }
 
     /// A command with what the operator says must come first, in the same

@@ -14,8 +14,8 @@ use windlass_core::outcome::Fault;
 use windlass_core::tally::Names;
 use windlass_core::writes::ObservedWrites;
 use windlass_gate::{
-    ExemptPaths, JudgedTree, TouchSink, TreeWatch, WatchPlace, WriteJudge, WriteRecorder, literal,
-    look_through_layer,
+    ExemptPaths, HomeSettings, JudgedTree, TouchSink, TreeWatch, WatchPlace, WriteJudge, WriteRecorder,
+    literal, look_through_layer,
 };
 
 use super::GateTarget;
@@ -34,6 +34,16 @@ pub struct GateWatch {
     /// Closed to every check; empty at the baseline, which shows what has to be written.
     read_only: Vec<PathBuf>,
     dirs: Vec<PathBuf>,
+    home: HomeUse,
+}
+
+/// Whose home a check finds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HomeUse {
+    /// Its own, empty at first.
+    Own,
+    /// The operator's, where nothing is confined.
+    Operators,
 }
 
 impl GateWatch {
@@ -57,10 +67,11 @@ impl GateWatch {
             Purpose::Task | Purpose::Final => Vec::new(),
         };
         let dirs = tree.watched_dirs(&read_only);
-        Ok(Some(Self { tree: Arc::new(tree), purpose, read_only, dirs }))
+        let home = if resources.safeguards.confine.is_on() { HomeUse::Own } else { HomeUse::Operators };
+        Ok(Some(Self { tree: Arc::new(tree), purpose, read_only, dirs, home }))
     }
 
-    /// The next command is watched from here on.
+    /// The next command, whose directories are ready, is watched from here on.
     pub fn begin(&self, dirs: &mut GateDirs) -> Result<RunningWatch, Fault> {
         let root = dirs.go_on()?;
         let place = match &mut dirs.private.tree {
@@ -70,6 +81,11 @@ impl GateWatch {
                 WatchPlace::Layer
             }
             None => WatchPlace::Tree,
+        };
+        let home = dirs.private.home();
+        let home = match self.home {
+            HomeUse::Own => Some(TreeWatch::begin(&home, &[], WatchPlace::Layer, HomeSettings::default())),
+            HomeUse::Operators => None,
         };
         let watcher = match self.purpose {
             Purpose::Baseline => TreeWatch::begin(&root, &self.dirs, place, WriteRecorder::of(&self.tree))
@@ -82,7 +98,7 @@ impl GateWatch {
             WatchPlace::Layer => None,
             WatchPlace::Tree => Some(stamps(&root, &self.tree)),
         };
-        Ok(RunningWatch { root, watcher, stamps })
+        Ok(RunningWatch { root, watcher, stamps, home, tree: Arc::clone(&self.tree) })
     }
 }
 
@@ -147,6 +163,8 @@ pub struct RunningWatch {
     root: PathBuf,
     watcher: io::Result<Watcher>,
     stamps: Option<BTreeMap<PathBuf, FileStamp>>,
+    home: Option<io::Result<TreeWatch<HomeSettings>>>,
+    tree: Arc<JudgedTree>,
 }
 
 enum Watcher {
@@ -160,25 +178,44 @@ impl RunningWatch {
         if let Some(layers) = &mut dirs.private.tree {
             layers.read_only.clear();
         }
-        let Self { root, watcher, stamps } = self;
+        let Self { root, watcher, stamps, home, tree } = self;
         let after = Afterwards { root: &root, stamps: stamps.as_ref() };
-        let (judging, missed, all) = match watcher {
-            Err(error) => (Names::default(), error.to_string(), None),
+        let (home, home_missed) = seen_of_home(home, &dirs.private.home());
+        let lost =
+            |error: io::Error| ObservedWrites { missed: error.to_string(), ..ObservedWrites::default() };
+        let mut writes = match watcher {
+            Err(error) => lost(error),
             Ok(Watcher::Judging(watch)) => match watch.end() {
-                Err(error) => (Names::default(), error.to_string(), None),
+                Err(error) => lost(error),
                 Ok(mut end) => {
                     after.tell(&mut end.sink);
-                    (end.sink.names(), end.missed, None)
+                    let judging = end.sink.names(&home.offences(tree.exempt()));
+                    ObservedWrites { all: None, judging, missed: end.missed }
                 }
             },
             Ok(Watcher::Recording(watch)) => {
                 let mut end = watch.end().map_err(|error| fault(&error))?;
                 after.tell(&mut end.sink);
-                let all = resources.blobs.put(end.sink.text().into_bytes())?;
-                (Names::default(), end.missed, Some(all))
+                let all = Some(resources.blobs.put(end.sink.text(home.written()).into_bytes())?);
+                ObservedWrites { all, judging: Names::default(), missed: end.missed }
             }
         };
-        Ok(ObservedWrites { all, judging, missed })
+        if writes.missed.is_empty() {
+            writes.missed = home_missed;
+        }
+        Ok(writes)
+    }
+}
+
+/// The settings that were written there, and why some may have been missed.
+fn seen_of_home(watch: Option<io::Result<TreeWatch<HomeSettings>>>, home: &Path) -> (HomeSettings, String) {
+    match watch.map(|watch| watch.and_then(TreeWatch::end)) {
+        None => (HomeSettings::default(), String::new()),
+        Some(Err(error)) => (HomeSettings::default(), error.to_string()),
+        Some(Ok(mut end)) => {
+            look_through_layer(home, &mut end.sink);
+            (end.sink, end.missed)
+        }
     }
 }
 
