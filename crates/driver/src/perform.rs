@@ -29,7 +29,7 @@ use windlass_core::state::State;
 use windlass_core::tally::Earlier;
 use windlass_core::time::Millis;
 use windlass_core::usage::{Session, Usage};
-use windlass_gate::PathRules;
+use windlass_gate::{PathRules, TreeRoles};
 use windlass_process::{Canceller, Spawner};
 use windlass_redact::Redactor;
 use windlass_store::{BlobError, Store, StoreError, VaultDir};
@@ -75,6 +75,8 @@ pub struct CachedRules {
     pub rules: PathRules,
     /// Whether this tree has a test, where that was asked.
     pub has_tests: Option<(TreeId, bool)>,
+    /// What the files of the tree are that was judged last, on the loop's base.
+    pub roles: Option<(TreeId, Arc<TreeRoles>)>,
 }
 
 /// The only way a performer's bytes are kept.

@@ -15,7 +15,7 @@ use crate::tree_watch::{DirectoryKind, TouchSink};
 
 pub struct JudgedTree {
     rules: PathRules,
-    files: BTreeMap<Vec<u8>, PathRole>,
+    roles: Arc<TreeRoles>,
     /// In the order of their paths, so that a directory comes after the one it is in.
     dirs: BTreeMap<Vec<u8>, DirectoryFacts>,
     exempt: ExemptPaths,
@@ -28,17 +28,50 @@ struct DirectoryFacts {
     only_protected: bool,
 }
 
+impl DirectoryFacts {
+    fn with(self, other: Self) -> Self {
+        let judges = self.judges || other.judges;
+        Self { judges, only_protected: self.only_protected && other.only_protected }
+    }
+}
+
+/// On which side of the trial each file of a tree is. To find out takes longer than anything else here, so it is
+/// kept from tree to tree.
+#[derive(Clone, Debug)]
+pub struct TreeRoles(BTreeMap<Vec<u8>, PathRole>);
+
+impl TreeRoles {
+    pub fn of<'p>(rules: &PathRules, paths: impl IntoIterator<Item = &'p [u8]>) -> Self {
+        Self(paths.into_iter().map(|path| (path.to_owned(), rules.role(path))).collect())
+    }
+
+    /// The tree has this file as well, under the same rules.
+    pub fn add(&mut self, rules: &PathRules, path: &[u8]) {
+        self.0.entry(path.to_owned()).or_insert_with(|| rules.role(path));
+    }
+
+    pub fn remove(&mut self, path: &[u8]) {
+        self.0.remove(path);
+    }
+}
+
 impl JudgedTree {
-    pub fn new<'p>(rules: PathRules, paths: impl IntoIterator<Item = &'p [u8]>, exempt: ExemptPaths) -> Self {
-        let mut files = BTreeMap::new();
+    pub fn new(rules: PathRules, roles: Arc<TreeRoles>, exempt: ExemptPaths) -> Self {
         let mut dirs: BTreeMap<Vec<u8>, DirectoryFacts> = BTreeMap::new();
-        for path in paths {
-            let role = rules.role(path);
-            if let Some(above) = ancestors(path).nth(1) {
-                note(&mut dirs, above, facts_of(role));
-            }
-            files.insert(path.to_owned(), role);
+        // Most files lie beside the one before them.
+        let mut last: Option<(&[u8], DirectoryFacts)> = None;
+        for (path, role) in &roles.0 {
+            let Some(above) = ancestors(path).nth(1) else { continue };
+            let facts = facts_of(*role);
+            last = match last {
+                Some((dir, so_far)) if dir == above => Some((dir, so_far.with(facts))),
+                other => {
+                    other.into_iter().for_each(|(dir, facts)| note(&mut dirs, dir, facts));
+                    Some((above, facts))
+                }
+            };
         }
+        last.into_iter().for_each(|(dir, facts)| note(&mut dirs, dir, facts));
         // In this order all that is in a directory comes before it.
         let inner_first: Vec<Vec<u8>> = dirs.keys().rev().cloned().collect();
         for dir in inner_first {
@@ -47,7 +80,7 @@ impl JudgedTree {
                 note(&mut dirs, above, facts);
             }
         }
-        Self { rules, files, dirs, exempt }
+        Self { rules, roles, dirs, exempt }
     }
 
     /// The outermost directories of which everything is protected and nothing is to be written.
@@ -59,17 +92,20 @@ impl JudgedTree {
         self.dirs.keys().filter(outermost).map(|dir| as_path(dir).to_owned()).collect()
     }
 
-    /// Every directory in which a name could matter, the outer ones first.
+    /// Every directory in which a name could matter: those with something that judges first, and the outer ones
+    /// before those in them.
     pub fn watched_dirs(&self, read_only: &[PathBuf]) -> Vec<PathBuf> {
         let closed: BTreeSet<&[u8]> = read_only.iter().map(|dir| dir.as_os_str().as_bytes()).collect();
         let open =
             |dir: &&Vec<u8>| !ancestors(dir).any(|above| closed.contains(above)) && !self.exempt.cover(dir);
-        self.dirs.keys().filter(open).map(|dir| as_path(dir).to_owned()).collect()
+        let mut dirs: Vec<&Vec<u8>> = self.dirs.keys().filter(open).collect();
+        dirs.sort_by_key(|dir| (!self.dirs[*dir].judges, ancestors(dir).count()));
+        dirs.into_iter().map(|dir| as_path(dir).to_owned()).collect()
     }
 
     pub fn judging_files(&self) -> impl Iterator<Item = &Path> {
         let judging = |(path, role): (_, &PathRole)| (*role != PathRole::Judged).then_some(path);
-        self.files.iter().filter_map(judging).map(|path: &Vec<u8>| as_path(path))
+        self.roles.0.iter().filter_map(judging).map(|path: &Vec<u8>| as_path(path))
     }
 
     pub fn exempt(&self) -> &ExemptPaths {
@@ -85,7 +121,7 @@ impl JudgedTree {
             // What was there when it was removed had been made before.
             (false, Touch::Deleted) => return None,
         };
-        let judges = match (self.files.get(path), self.dirs.get(path)) {
+        let judges = match (self.roles.0.get(path), self.dirs.get(path)) {
             (Some(role), _) => *role != PathRole::Judged,
             // Its mode or its times: whatever is in it stays what it is.
             (None, Some(_)) if touch == Touch::Edited => false,
@@ -97,12 +133,12 @@ impl JudgedTree {
     }
 
     fn has(&self, path: &[u8]) -> bool {
-        self.files.contains_key(path) || self.dirs.contains_key(path)
+        self.roles.0.contains_key(path) || self.dirs.contains_key(path)
     }
 
     /// Of a path that the tree does not have.
     fn would_judge(&self, path: &[u8]) -> bool {
-        let source = steering::compiled_from(path).and_then(|source| self.files.get(&source));
+        let source = steering::compiled_from(path).and_then(|source| self.roles.0.get(&source));
         if source.is_some_and(|role| *role != PathRole::Judged) {
             return true;
         }
@@ -120,7 +156,7 @@ impl JudgedTree {
 
     /// The outermost part of a path that the tree does not have; the path itself where it has it.
     fn first_new<'p>(&self, path: &'p [u8]) -> &'p [u8] {
-        let missing = |part: &&[u8]| !self.dirs.contains_key(*part) && !self.files.contains_key(*part);
+        let missing = |part: &&[u8]| !self.dirs.contains_key(*part) && !self.roles.0.contains_key(*part);
         ancestors(path).take_while(missing).last().unwrap_or(path)
     }
 }
@@ -139,8 +175,7 @@ fn note(dirs: &mut BTreeMap<Vec<u8>, DirectoryFacts>, dir: &[u8], below: Directo
         dirs.insert(above.to_owned(), NOTHING);
     }
     if let Some(facts) = dirs.get_mut(dir) {
-        facts.judges |= below.judges;
-        facts.only_protected &= below.only_protected;
+        *facts = facts.with(below);
     }
 }
 
@@ -248,7 +283,11 @@ mod tests {
         let rules = PathRules::new(&policy, &["allowed/**".to_owned()], &|_| false).unwrap();
         let written = written.iter().map(|path| path.as_bytes().to_owned()).collect();
         let exempt = ExemptPaths::new([written_text(&written).as_str()], &[]).unwrap();
-        Arc::new(JudgedTree::new(rules, TREE.iter().map(|path| path.as_bytes()), exempt))
+        let mut roles = TreeRoles::of(&rules, TREE.iter().skip(1).map(|path| path.as_bytes()));
+        roles.add(&rules, TREE[0].as_bytes());
+        roles.add(&rules, b"gone/conftest.py");
+        roles.remove(b"gone/conftest.py");
+        Arc::new(JudgedTree::new(rules, Arc::new(roles), exempt))
     }
 
     fn offences(written: &[&str], touches: &[(&str, Touch)]) -> Vec<String> {
@@ -337,11 +376,11 @@ mod tests {
         };
         assert_eq!(
             dirs(&[]),
-            ("tests vendored".to_owned(), "data src src/deep src/deep/er tests-of".to_owned())
+            ("tests vendored".to_owned(), "data src tests-of src/deep src/deep/er".to_owned())
         );
         assert_eq!(
             dirs(&["tests/out", "src/deep"]),
-            ("tests/unit vendored".to_owned(), "data src tests tests-of".to_owned())
+            ("tests/unit vendored".to_owned(), "data tests src tests-of".to_owned())
         );
     }
 

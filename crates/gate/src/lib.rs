@@ -33,7 +33,7 @@ pub use definition::definition;
 pub use excerpt::{OutputTail, excerpt};
 pub use exempt::ExemptPaths;
 pub use home_settings::HomeSettings;
-pub use judged_tree::{JudgedTree, WriteJudge, WriteRecorder};
+pub use judged_tree::{JudgedTree, TreeRoles, WriteJudge, WriteRecorder};
 pub use junit::{Before, CaseParts, JunitFiles};
 pub use named::{MissingFile, missing_files, named_files};
 pub use never_product::is_never_product;

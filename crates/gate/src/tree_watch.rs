@@ -74,6 +74,8 @@ pub struct WatchEnd<S> {
     pub sink: S,
     /// Why something may have been missed; empty if nothing was.
     pub missed: String,
+    /// What the kernel told of it by. To close it takes some milliseconds.
+    pub events: OwnedFd,
 }
 
 impl<S: TouchSink> TreeWatch<S> {
@@ -100,9 +102,9 @@ impl<S: TouchSink> TreeWatch<S> {
 
     /// Hears of everything up to this moment, and no further.
     pub fn end(mut self) -> io::Result<WatchEnd<S>> {
-        let Watcher { sink, missed, .. } =
+        let Watcher { sink, missed, events, .. } =
             self.stop().ok_or_else(|| io::Error::other("the watcher panicked"))?;
-        Ok(WatchEnd { sink, missed })
+        Ok(WatchEnd { sink, missed, events })
     }
 }
 

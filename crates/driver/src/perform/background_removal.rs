@@ -1,5 +1,6 @@
 //! What a gate left is removed while the loop goes on: a build may leave thousands of files.
 
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -11,13 +12,16 @@ pub struct BackgroundRemoval(Mutex<Option<JoinHandle<()>>>);
 
 impl BackgroundRemoval {
     /// What cannot be removed is found, and told, by whoever needs the place next.
-    pub fn remove(&self, tree: ThrowawayTree) {
+    pub fn remove(&self, tree: Option<ThrowawayTree>, to_close: Vec<OwnedFd>) {
         self.wait();
         let left = tree.clone();
-        let started = thread::Builder::new().name("removal".to_owned()).spawn(move || drop(left.discard()));
+        let started = thread::Builder::new().name("removal".to_owned()).spawn(move || {
+            drop(to_close);
+            discard(left);
+        });
         match started {
             Ok(removal) => *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(removal),
-            Err(_) => drop(tree.discard()),
+            Err(_) => discard(tree),
         }
     }
 
@@ -29,6 +33,10 @@ impl BackgroundRemoval {
             debug_assert!(ended.is_ok(), "a removal does not panic");
         }
     }
+}
+
+fn discard(tree: Option<ThrowawayTree>) {
+    tree.into_iter().for_each(|tree| drop(tree.discard()));
 }
 
 impl Drop for BackgroundRemoval {
@@ -60,7 +68,7 @@ mod tests {
                 fs::create_dir_all(&below).unwrap();
                 fs::write(below.join("file"), "x").unwrap();
             }
-            removal.remove(tree.clone());
+            removal.remove(Some(tree.clone()), Vec::new());
             if wait {
                 removal.wait();
                 assert_eq!(fs::read_dir(&upper).unwrap().count(), 0);

@@ -144,7 +144,7 @@ pub(super) fn path_rules(
     }
     let rules = PathRules::new(policy, &request.allow, &in_base).map_err(|error| fault(&error))?;
     let (allow, policy) = (request.allow.clone(), Arc::clone(policy));
-    *last = Some(CachedRules { allow, policy, rules: rules.clone(), has_tests: None });
+    *last = Some(CachedRules { allow, policy, rules: rules.clone(), has_tests: None, roles: None });
     Ok(rules)
 }
 

@@ -1,5 +1,6 @@
 //! Where the commands of a gate run.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use windlass_core::outcome::Fault;
@@ -71,9 +72,9 @@ impl GateDirs {
         }
     }
 
-    /// Removes what the last command left, while others go on.
-    pub fn leave(&self, resources: &EffectResources) {
-        self.private.tree.clone().into_iter().for_each(|tree| resources.removal.remove(tree));
+    /// Removes what the last command left, and closes these, while others go on.
+    pub fn leave(&self, resources: &EffectResources, to_close: Vec<OwnedFd>) {
+        resources.removal.remove(self.private.tree.clone(), to_close);
     }
 
     /// Removes what a command, also an interrupted one, left.

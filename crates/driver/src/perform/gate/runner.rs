@@ -188,7 +188,8 @@ impl<'a> GateRunner<'a> {
     }
 
     pub fn finish(&self) -> Result<(), Fault> {
-        self.dirs.leave(self.resources);
+        let ended = self.watch.as_ref().map_or_else(Vec::new, |watch| watch.take_ended());
+        self.dirs.leave(self.resources, ended);
         match self.cache.as_ref().filter(|_| self.target.purpose == Purpose::Baseline) {
             Some(cache) => cache.seal().map_err(|error| fault(&error)),
             None => Ok(()),
@@ -270,7 +271,7 @@ impl<'a> GateRunner<'a> {
         let checked = run_command(&gate, &order, &mut |canceller| self.resources.started(canceller));
         let Some(checked) = checked.filter(|_| !self.resources.was_stopped()) else { return Ok(None) };
         let output = output(self.resources, &checked)?;
-        let end = |watching: RunningWatch| watching.end(self.resources, &mut self.dirs);
+        let end = |watching: RunningWatch<'_>| watching.end(self.resources, &mut self.dirs);
         let writes = watching.map(end).transpose()?;
         self.dirs.clear(self.resources, self.number)?;
         if checked.never_ran() {

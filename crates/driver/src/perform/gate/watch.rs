@@ -1,31 +1,42 @@
 //! What a check writes, seen from outside: what judges must not be written while it judges.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 use windlass_core::finding::Touch;
 use windlass_core::gate::Purpose;
+use windlass_core::id::TreeId;
 use windlass_core::outcome::Fault;
 use windlass_core::tally::Names;
 use windlass_core::writes::ObservedWrites;
 use windlass_gate::{
-    ExemptPaths, HomeSettings, JudgedTree, TouchSink, TreeWatch, WatchPlace, WriteJudge, WriteRecorder,
-    literal, look_through_layer,
+    ExemptPaths, HomeSettings, JudgedTree, PathRules, TouchSink, TreeRoles, TreeWatch, WatchPlace,
+    WriteJudge, WriteRecorder, literal, look_through_layer,
 };
+
+use windlass_workspace::VaultError;
 
 use super::GateTarget;
 use super::dirs::GateDirs;
 use crate::perform::snapshot::path_rules;
-use crate::perform::{EffectRequest, EffectResources, fault, file_fault};
+use crate::perform::{EffectRequest, EffectResources, fault, file_fault, lock};
 use crate::weaken::Defence;
 
 /// Above what the paths of the largest tree take.
 const WRITTEN_LIMIT: u64 = 256 << 20;
+
+/// How many directories are made in a layer before a check runs; deeper ones of larger trees are watched from when
+/// they appear. File systems take ever longer to make as many as were just removed.
+const MOST_MADE: usize = 400;
+
+/// How many descriptors wait to be closed: a user has 128 of this kind.
+const MOST_WAITING: usize = 8;
 
 /// How the checks on one tree are watched.
 pub struct GateWatch {
@@ -35,6 +46,8 @@ pub struct GateWatch {
     read_only: Vec<PathBuf>,
     dirs: Vec<PathBuf>,
     home: HomeUse,
+    /// Closed when nobody waits any more.
+    ended: RefCell<Vec<OwnedFd>>,
 }
 
 /// Whose home a check finds.
@@ -58,21 +71,23 @@ impl GateWatch {
         }
         let purpose = target.purpose;
         let rules = path_rules(resources, request, &request.creation.base_tree)?;
-        let paths = resources.vault.list_paths(target.tree).map_err(|error| fault(&error))?;
-        let paths = paths.iter().map(|(path, _)| path.as_ref());
-        let tree = JudgedTree::new(rules, paths, exempt(resources, request)?);
+        let roles = roles(resources, &rules, target.tree).map_err(|error| fault(&error))?;
+        let tree = JudgedTree::new(rules, roles, exempt(resources, request)?);
         let read_only = match purpose {
             Purpose::Baseline => Vec::new(),
             Purpose::Task | Purpose::Final if resources.safeguards.overlay => tree.read_only_dirs(),
             Purpose::Task | Purpose::Final => Vec::new(),
         };
-        let dirs = tree.watched_dirs(&read_only);
+        let mut dirs = tree.watched_dirs(&read_only);
+        if resources.safeguards.overlay {
+            dirs.truncate(MOST_MADE);
+        }
         let home = if resources.safeguards.confine.is_on() { HomeUse::Own } else { HomeUse::Operators };
-        Ok(Some(Self { tree: Arc::new(tree), purpose, read_only, dirs, home }))
+        Ok(Some(Self { tree: Arc::new(tree), purpose, read_only, dirs, home, ended: RefCell::default() }))
     }
 
     /// The next command, whose directories are ready, is watched from here on.
-    pub fn begin(&self, dirs: &mut GateDirs) -> Result<RunningWatch, Fault> {
+    pub fn begin(&self, dirs: &mut GateDirs) -> Result<RunningWatch<'_>, Fault> {
         let root = dirs.go_on()?;
         let place = match &mut dirs.private.tree {
             Some(layers) => {
@@ -98,8 +113,50 @@ impl GateWatch {
             WatchPlace::Layer => None,
             WatchPlace::Tree => Some(stamps(&root, &self.tree)),
         };
-        Ok(RunningWatch { root, watcher, stamps, home, tree: Arc::clone(&self.tree) })
+        Ok(RunningWatch { of: self, root, watcher, stamps, home })
     }
+
+    /// What is left to be closed.
+    pub fn take_ended(&self) -> Vec<OwnedFd> {
+        self.ended.take()
+    }
+
+    fn close_later(&self, events: OwnedFd) {
+        let mut ended = self.ended.borrow_mut();
+        if ended.len() < MOST_WAITING {
+            ended.push(events);
+        }
+    }
+}
+
+/// Found anew only for what differs from the tree before.
+fn roles(
+    resources: &EffectResources,
+    rules: &PathRules,
+    tree: &TreeId,
+) -> Result<Arc<TreeRoles>, VaultError> {
+    let mut cached = lock(&resources.rules);
+    let before = cached.as_mut().and_then(|cached| cached.roles.take());
+    let roles = match before {
+        Some((of, mut roles)) => {
+            let own = Arc::make_mut(&mut roles);
+            for change in resources.vault.diff(&of, tree)? {
+                match change.new {
+                    Some(_) => own.add(rules, change.path.as_ref()),
+                    None => own.remove(change.path.as_ref()),
+                }
+            }
+            roles
+        }
+        None => {
+            let paths = resources.vault.list_paths(tree)?;
+            Arc::new(TreeRoles::of(rules, paths.iter().map(|(path, _)| path.as_ref())))
+        }
+    };
+    if let Some(cached) = cached.as_mut() {
+        cached.roles = Some((tree.clone(), Arc::clone(&roles)));
+    }
+    Ok(roles)
 }
 
 /// What the base's own checks wrote, and what the policy says that checks write.
@@ -136,13 +193,7 @@ fn copy_dir(from: &Path, to: &Path) -> io::Result<()> {
         }
         Err(error) => return Err(error),
     }
-    fs::set_permissions(to, fs::Permissions::from_mode(found.mode() & 0o7777))?;
-    let time = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
-    let times = Timestamps {
-        last_access: time(found.atime(), found.atime_nsec()),
-        last_modification: time(found.mtime(), found.mtime_nsec()),
-    };
-    Ok(utimensat(CWD, to, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    fs::set_permissions(to, fs::Permissions::from_mode(found.mode() & 0o7777))
 }
 
 /// What of a file no program can set back.
@@ -159,12 +210,12 @@ fn stamp(path: &Path) -> Option<FileStamp> {
     Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
 }
 
-pub struct RunningWatch {
+pub struct RunningWatch<'w> {
+    of: &'w GateWatch,
     root: PathBuf,
     watcher: io::Result<Watcher>,
     stamps: Option<BTreeMap<PathBuf, FileStamp>>,
     home: Option<io::Result<TreeWatch<HomeSettings>>>,
-    tree: Arc<JudgedTree>,
 }
 
 enum Watcher {
@@ -172,15 +223,15 @@ enum Watcher {
     Recording(TreeWatch<WriteRecorder>),
 }
 
-impl RunningWatch {
+impl RunningWatch<'_> {
     /// Nothing of the command is alive any more.
     pub fn end(self, resources: &EffectResources, dirs: &mut GateDirs) -> Result<ObservedWrites, Fault> {
         if let Some(layers) = &mut dirs.private.tree {
             layers.read_only.clear();
         }
-        let Self { root, watcher, stamps, home, tree } = self;
+        let Self { of, root, watcher, stamps, home } = self;
         let after = Afterwards { root: &root, stamps: stamps.as_ref() };
-        let (home, home_missed) = seen_of_home(home, &dirs.private.home());
+        let (home, home_missed) = seen_of_home(of, home, &dirs.private.home());
         let lost =
             |error: io::Error| ObservedWrites { missed: error.to_string(), ..ObservedWrites::default() };
         let mut writes = match watcher {
@@ -189,7 +240,8 @@ impl RunningWatch {
                 Err(error) => lost(error),
                 Ok(mut end) => {
                     after.tell(&mut end.sink);
-                    let judging = end.sink.names(&home.offences(tree.exempt()));
+                    let judging = end.sink.names(&home.offences(of.tree.exempt()));
+                    of.close_later(end.events);
                     ObservedWrites { all: None, judging, missed: end.missed }
                 }
             },
@@ -197,6 +249,7 @@ impl RunningWatch {
                 let mut end = watch.end().map_err(|error| fault(&error))?;
                 after.tell(&mut end.sink);
                 let all = Some(resources.blobs.put(end.sink.text(home.written()).into_bytes())?);
+                of.close_later(end.events);
                 ObservedWrites { all, judging: Names::default(), missed: end.missed }
             }
         };
@@ -208,12 +261,17 @@ impl RunningWatch {
 }
 
 /// The settings that were written there, and why some may have been missed.
-fn seen_of_home(watch: Option<io::Result<TreeWatch<HomeSettings>>>, home: &Path) -> (HomeSettings, String) {
+fn seen_of_home(
+    of: &GateWatch,
+    watch: Option<io::Result<TreeWatch<HomeSettings>>>,
+    home: &Path,
+) -> (HomeSettings, String) {
     match watch.map(|watch| watch.and_then(TreeWatch::end)) {
         None => (HomeSettings::default(), String::new()),
         Some(Err(error)) => (HomeSettings::default(), error.to_string()),
         Some(Ok(mut end)) => {
             look_through_layer(home, &mut end.sink);
+            of.close_later(end.events);
             (end.sink, end.missed)
         }
     }
