@@ -72,8 +72,13 @@ impl BrokenTests {
 
     /// For people, in one line.
     pub fn words(&self) -> String {
+        self.lines().join(", ")
+    }
+
+    /// The same, in short pieces.
+    pub fn lines(&self) -> Vec<String> {
         if self.statement.broken == 0 {
-            return "no test that windlass can break".to_owned();
+            return vec!["no test that windlass can break".to_owned()];
         }
         let mut parts = vec![self.statement.words("tests broken")];
         if self.literal.broken > 0 {
@@ -90,7 +95,7 @@ impl BrokenTests {
                 .filter(|(names, _)| names.count > 0)
                 .map(|(names, what)| format!("{} {what}", names.count)),
         );
-        parts.join(", ")
+        parts
     }
 }
 

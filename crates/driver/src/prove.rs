@@ -2,6 +2,7 @@
 //! held against the vault and the operator's repository as they are now.
 //! Reading only, but for a gate that is run again when asked.
 
+mod grades;
 mod history;
 mod judged;
 mod protection;
@@ -32,6 +33,7 @@ use windlass_workspace::{Repository, Vault};
 use crate::project::Project;
 use crate::repositories::{Repositories, RepositoriesError};
 use crate::surroundings::Surroundings;
+pub use grades::{Grade, GradeOf, Strength};
 use history::RecordedLoop;
 
 /// The version of this shape. It changes when a field changes its meaning.
@@ -47,6 +49,8 @@ pub struct Proof {
     pub holds: bool,
     /// What was looked at, in order; a step that does not hold says why.
     pub steps: Vec<Step>,
+    /// What stands behind the completion. Empty when the log cannot be read.
+    pub grades: Vec<Grade>,
     /// What the log says. None when the log cannot be read.
     pub record: Option<CompletionRecord>,
     /// The gate's results now, when it was run again.
@@ -344,6 +348,7 @@ pub fn prove(reader: &dyn ReadStore, request: &ProofRequest) -> Result<Proof, Pr
         name: request.name.clone(),
         holds: steps.iter().all(|step| step.holds),
         steps,
+        grades: grades::grades(&history.state, &record),
         record: Some(record),
         rerun,
     })
@@ -351,5 +356,13 @@ pub fn prove(reader: &dyn ReadStore, request: &ProofRequest) -> Result<Proof, Pr
 
 fn unreadable(name: LoopName, why: String) -> Proof {
     let step = Step { step: StepName::Log, holds: false, detail: why };
-    Proof { schema: SCHEMA.to_owned(), name, holds: false, steps: vec![step], record: None, rerun: None }
+    Proof {
+        schema: SCHEMA.to_owned(),
+        name,
+        holds: false,
+        steps: vec![step],
+        grades: Vec::new(),
+        record: None,
+        rerun: None,
+    }
 }

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use windlass_app::prove::{
-    Check, CompletionRecord, PolicyProof, Proof, ReviewProof, Step, TaskProof, WaivedFinding,
+    Check, CompletionRecord, Grade, PolicyProof, Proof, ReviewProof, Step, TaskProof, WaivedFinding,
 };
+use windlass_core::broken_tests::BrokenTests;
 use windlass_core::state::TaskStatus;
 use windlass_core::tally::{Comparison, Counts, Earlier, Tally};
 use windlass_core::verdict::Verdict;
@@ -21,6 +22,12 @@ pub fn page(proof: &Proof) -> String {
         false => ("the proof of completion does not hold", Colour::Bad),
     };
     let _ = writeln!(page, "{}  {}", paint(proof.name.as_str(), Colour::Bold), paint(words, colour));
+    if !proof.grades.is_empty() {
+        page.push_str("\n  what stands behind it\n");
+        for grade in &proof.grades {
+            let _ = writeln!(page, "    {}", fit(&graded(grade), width().saturating_sub(4)));
+        }
+    }
     if let Some(record) = &proof.record {
         page.push('\n');
         for (name, value) in facts(record) {
@@ -33,6 +40,10 @@ pub fn page(proof: &Proof) -> String {
         page.push_str(&step_lines(step));
     }
     page
+}
+
+fn graded(grade: &Grade) -> String {
+    format!("{:<9} {:<8} {}", grade.of.name(), grade.strength.name(), grade.words)
 }
 
 fn facts(record: &CompletionRecord) -> Vec<(&'static str, String)> {
@@ -120,7 +131,8 @@ fn judged(check: &Check) -> Vec<String> {
     }
     let broken = [("", &check.broken_tests), ("on trusted terms: ", &check.broken_on_trusted_terms)];
     for (on, tests) in broken {
-        lines.extend(tests.iter().map(|tests| format!("{on}{}", tests.words())));
+        let told = tests.iter().flat_map(BrokenTests::lines);
+        lines.extend(told.map(|line| format!("{on}{line}")));
     }
     lines.extend(exceptions(check));
     lines

@@ -1,0 +1,140 @@
+//! What stands behind a completion, in grades that a person understands.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use windlass_core::broken_tests::Breakings;
+use windlass_core::gate::Control;
+use windlass_core::policy::SandboxLevel;
+use windlass_core::state::{State, TaskStatus};
+use windlass_core::verdict::Verdict;
+
+use super::steps::counted;
+use super::{Check, CompletionRecord};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Grade {
+    pub of: GradeOf,
+    pub strength: Strength,
+    pub words: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GradeOf {
+    /// On which terms the checks were green.
+    Trial,
+    /// Whether the checks were seen to fail on broken tests.
+    Control,
+    Review,
+    Sandbox,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strength {
+    Full,
+    Weaker,
+    Nothing,
+}
+
+impl GradeOf {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trial => "trial",
+            Self::Control => "control",
+            Self::Review => "review",
+            Self::Sandbox => "sandbox",
+        }
+    }
+}
+
+impl Strength {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Weaker => "weaker",
+            Self::Nothing => "nothing",
+        }
+    }
+}
+
+pub(super) fn grades(state: &State, record: &CompletionRecord) -> Vec<Grade> {
+    let graded = [
+        (GradeOf::Trial, trial(state, record)),
+        (GradeOf::Control, control(&record.checks)),
+        (GradeOf::Review, review(record)),
+        (GradeOf::Sandbox, sandbox(record)),
+    ];
+    graded.into_iter().map(|(of, (strength, words))| Grade { of, strength, words }).collect()
+}
+
+type Graded = (Strength, String);
+
+fn trial(state: &State, record: &CompletionRecord) -> Graded {
+    let graded = |strength, words: &str| (strength, words.to_owned());
+    let trusted = || record.checks.iter().filter_map(|check| check.on_trusted_terms.as_ref());
+    if record.checks.is_empty() {
+        return graded(Strength::Nothing, "no check judged it");
+    }
+    if trusted().any(|run| run.exit_code != Some(0)) {
+        return graded(Strength::Weaker, "green only with terms it changed, which were accepted");
+    }
+    if !state.changed_terms.is_empty() {
+        let count = counted(usize::try_from(state.changed_terms.count).unwrap_or(usize::MAX), "changed term");
+        return (Strength::Weaker, format!("green with and without {count} that nobody accepted"));
+    }
+    if state.policy().gate.product.is_empty() {
+        return graded(Strength::Weaker, "green; gate.product is not set");
+    }
+    match trusted().next() {
+        Some(_) => graded(Strength::Full, "green with what it changed of its terms, and without"),
+        None => graded(Strength::Full, "green on terms that are trusted"),
+    }
+}
+
+fn control(checks: &[Check]) -> Graded {
+    let landed = checks.iter().filter_map(|check| check.broken_tests.as_ref());
+    let trusted = checks.iter().filter_map(|check| check.broken_on_trusted_terms.as_ref());
+    let ways: Vec<&Breakings> =
+        landed.chain(trusted).flat_map(|tests| [&tests.statement, &tests.literal]).collect();
+    let broken: u32 = ways.iter().map(|way| way.broken).sum();
+    let red: u32 = ways.iter().map(|way| way.red).sum();
+    let by_exit: u32 = ways.iter().map(|way| way.red_by_exit).sum();
+    let commanded = checks.iter().any(|check| check.control.as_ref().is_some_and(Control::is_sensitive));
+    match (broken, red) {
+        (_, 0) if commanded => (Strength::Weaker, "a command that must fail did".to_owned()),
+        (0, _) => (Strength::Nothing, "no test was broken to see it fail".to_owned()),
+        (_, 0) => (Strength::Nothing, "no broken test was seen to fail".to_owned()),
+        (broken, red) if broken == red && by_exit == 0 => {
+            (Strength::Full, format!("{red} tests broken, each turned red"))
+        }
+        (broken, red) => (Strength::Weaker, format!("{broken} tests broken, {red} turned red")),
+    }
+}
+
+fn review(record: &CompletionRecord) -> Graded {
+    let landed = record.landed.as_ref().map(|landed| &landed.tree);
+    let whole = record.reviews.iter().any(|review| {
+        review.verdict == Verdict::Accept && review.failure.is_empty() && Some(&review.tree) == landed
+    });
+    let done = || record.tasks.iter().filter(|task| task.status == TaskStatus::Done);
+    let reviewed = done().filter(|task| task.reviewed).count();
+    match (whole, reviewed) {
+        (true, _) => (Strength::Full, "accepted as a whole".to_owned()),
+        (false, 0) => (Strength::Nothing, "no reviewer looked at it".to_owned()),
+        (false, count) => (
+            Strength::Weaker,
+            format!("{} of {} accepted, not the whole", count, counted(done().count(), "task")),
+        ),
+    }
+}
+
+fn sandbox(record: &CompletionRecord) -> Graded {
+    let level = record.sandbox.level;
+    let strength = match level {
+        SandboxLevel::Namespaces | SandboxLevel::Container => Strength::Full,
+        SandboxLevel::Landlock => Strength::Weaker,
+        SandboxLevel::None => Strength::Nothing,
+    };
+    (strength, level.name().to_owned())
+}
