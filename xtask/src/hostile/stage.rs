@@ -168,6 +168,11 @@ impl Stage {
         self
     }
 
+    /// Without limits on resources, whose means end processes as well.
+    pub fn unlimited(self) -> Self {
+        self.sandbox_keys("memory = 0\nprocesses = 0\nworkspace_size = 0")
+    }
+
     pub fn iterations(mut self, most: u32) -> Self {
         self.iterations = most;
         self

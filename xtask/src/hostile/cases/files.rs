@@ -170,7 +170,7 @@ fn odd(stage: Stage) -> Stage {
                  : >./--output=x; : >./-rf; : >\"$(printf 'new\\nline')\"; : >\"$(printf 'bad\\377')\"; : >Case; : >case\n\
                  : >' blank '; : >'a\"quote\\'\"'\"'*'\nprintf x >\"$(printf '%0255d' 7)\"\n\
                  echo 42 >answer.txt\ncomplete";
-    stage.agent(agent)
+    stage.agent(agent).unlimited()
 }
 
 /// Every name is in what landed, byte by byte; or the loop says what it will not take.

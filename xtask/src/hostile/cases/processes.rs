@@ -20,7 +20,7 @@ pub fn cases() -> Vec<Case> {
 fn survivors() -> Vec<Case> {
     vec![
         Case::new("H28", "leaves a daemon that goes on editing files", |stage| {
-            stage.agent(format!("{DAEMON}echo 42 >answer.txt\ncomplete"))
+            stage.agent(format!("{DAEMON}echo 42 >answer.txt\ncomplete")).unlimited()
         })
         .ends(Ending::Done)
         .got_through(After::outlived)
@@ -36,6 +36,7 @@ fn survivors() -> Vec<Case> {
             stage
                 .file("test.sh", "sh ./build.sh\ntest \"$(cat answer.txt)\" = 42\n")
                 .file("build.sh", ":\n")
+                .unlimited()
                 .agent(
                     "echo \"setsid sh -c 'while :; do sleep 0.05; done' '$side/daemon' </dev/null >/dev/null 2>&1 &\" >build.sh\n\
                      echo 42 >answer.txt\ncomplete",
@@ -48,7 +49,7 @@ fn survivors() -> Vec<Case> {
             let agent = "perl -e '$SIG{TERM} = $SIG{HUP} = $SIG{INT} = sub { for (1..3) { fork or last } }; \
                          sleep 1 while 1' \"$side/hydra\" </dev/null >/dev/null 2>&1 &\n\
                          trap '' TERM HUP INT\nwhile :; do sleep 1; done";
-            stage.agent(agent).agent_keys("silence = \"600ms\"")
+            stage.agent(agent).agent_keys("silence = \"600ms\"").unlimited()
         })
         .got_through(After::outlived)
         .required(|after| match after.took < Duration::from_secs(20) {

@@ -87,7 +87,7 @@ const HYDRA: &str = "exec 8>>\"$told/lock\"; flock -n 8 || echo two agents >>\"$
 
 fn hydra(stage: Stage) -> Stage {
     let write = format!("extra_write = [\"{}\"]", stage.told().display());
-    stage.agent(HYDRA).sandbox_keys(write).iterations(3)
+    stage.agent(HYDRA).sandbox_keys(write).unlimited().iterations(3)
 }
 
 fn kills(setting: &Setting) -> Played {
