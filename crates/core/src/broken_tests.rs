@@ -80,9 +80,9 @@ impl BrokenTests {
         if self.statement.broken == 0 {
             return vec!["no test that windlass can break".to_owned()];
         }
-        let mut parts = vec![self.statement.words("tests broken")];
+        let mut parts = vec![self.statement.words("test", "broken")];
         if self.literal.broken > 0 {
-            parts.push(self.literal.words("expected values changed"));
+            parts.push(self.literal.words("expected value", "changed"));
         }
         let weaker = [
             (&self.statement.set_aside, "not run on the base either"),
@@ -100,10 +100,13 @@ impl BrokenTests {
 }
 
 impl Breakings {
-    fn words(&self, what: &str) -> String {
-        match self.red == self.broken {
-            true => format!("{} {what}, all red", self.broken),
-            false => format!("{} {what}, {} red", self.broken, self.red),
+    fn words(&self, of: &str, done: &str) -> String {
+        let Self { broken, red, .. } = self;
+        match broken {
+            1 if *red == 1 => format!("1 {of} {done} and red"),
+            1 => format!("1 {of} {done}, not red"),
+            _ if red == broken => format!("{broken} {of}s {done}, all red"),
+            _ => format!("{broken} {of}s {done}, {red} red"),
         }
     }
 }

@@ -26,9 +26,12 @@ use crate::perform::{EffectRequest, EffectResources, fault};
 
 /// No output that is read back is larger.
 const OUTPUT_LIMIT: u64 = 64 << 20;
-/// Failing takes longer than passing, and a test that fails may leave others waiting.
-const SLOWER: u64 = 10;
-const LEAST: Millis = Millis::seconds(30);
+/// How much longer than the honest run a broken one may take: a runner that prints where each test
+/// failed was seen to take ten times as long, and a test that fails may leave others waiting for ever.
+const SLOWER: u64 = 20;
+const LEAST: Millis = Millis::minutes(1);
+/// How much longer than the check itself may.
+const LONGER: u64 = 4;
 
 /// A green check, with those that run before it in its tree.
 pub struct Controlled<'a> {
@@ -177,7 +180,8 @@ impl Asking<'_, '_> {
         let mut last = None;
         for (index, check) in self.of.chain.iter().enumerate() {
             let start = if index == 0 { CheckStart::Clean } else { CheckStart::FromPrevious };
-            let check = CheckPolicy { timeout: check.timeout.min(limit), ..(*check).clone() };
+            let most = Millis(check.timeout.0.saturating_mul(LONGER));
+            let check = CheckPolicy { timeout: most.min(limit), ..(*check).clone() };
             last = Some(runner.broken(&check, start)?.ok_or(NoAnswer::Cancelled)?);
         }
         runner.finish()?;
