@@ -8,7 +8,7 @@ use crate::{AppError, OpenProject, PolicyArguments};
 impl OpenProject {
     /// What each of these paths is to the gate, by the policy in the project.
     pub fn explain_paths(&self, paths: &[String]) -> Result<Vec<PathExplained>, AppError> {
-        terms::explain(&self.gate_policy()?, &self.project.top, paths).map_err(AppError::refused)
+        terms::explain(&self.gate_policy()?, &self.surroundings(), paths).map_err(AppError::refused)
     }
 
     /// The policy whose gate judges a loop that is created here now.

@@ -3,6 +3,7 @@
 //! explaining, the example file and the reference all follow these tables.
 
 use windlass_core::control::ControlWhen;
+use windlass_core::hidden::HiddenOutput;
 use windlass_core::policy::{
     BriefPart, LandRule, Policy, Rejected, SandboxLevel, TermsRule, WantedEngine, WantedLevel,
 };
@@ -100,6 +101,12 @@ fn gate_keys() -> Vec<PolicyKey<Policy>> {
             .doc("What follows where the checks are green only with terms that the work itself changed: a reviewer decides on them, or they are forbidden."),
         key("gate.control", control_when(), |p| &mut p.gate.control)
             .doc("When windlass breaks the tests that it knows how to break, to see each of them turn red under its check: at the last look at the whole, before anything lands, or never."),
+        key("gate.hidden", GLOBS, |p| &mut p.gate.hidden.globs)
+            .doc("Tests of the repository that no agent sees: they are in no workspace, no history and no brief, and in every gate."),
+        key("gate.hidden_dir", TEXT, |p| &mut p.gate.hidden.dir)
+            .doc("A directory outside the repository with tests that no agent sees: its files are put into each tree that is judged. It is read when a loop is created, or its policy is changed."),
+        key("gate.hidden_output", hidden_output(), |p| &mut p.gate.hidden.output)
+            .doc("How much agents are told of a check that is red with hidden tests: the names of those that failed, nothing, or all that it printed."),
         key("gate.network", NetworkWord, |p| &mut p.gate.network)
             .doc("Which network checks see: the machine's, a loopback of their own, none, or the hosts of `allow`."),
         key("gate.allow", HOSTS, |p| &mut p.gate.network.allow)
@@ -201,6 +208,18 @@ fn control_when() -> OneOf<ControlWhen> {
             ControlWhen::Final => "final",
             ControlWhen::Landing => "landing",
             ControlWhen::Off => "off",
+        },
+        later: &[],
+    }
+}
+
+fn hidden_output() -> OneOf<HiddenOutput> {
+    OneOf {
+        options: vec![HiddenOutput::Names, HiddenOutput::Nothing, HiddenOutput::All],
+        name: |output| match output {
+            HiddenOutput::Names => "names",
+            HiddenOutput::Nothing => "nothing",
+            HiddenOutput::All => "all",
         },
         later: &[],
     }

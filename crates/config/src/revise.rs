@@ -34,6 +34,8 @@ impl PolicyFormat {
                 revised.policy.brief.part_mut(part).text.clear();
             }
         }
+        let hidden = &mut revised.policy.gate.hidden;
+        hidden.files.take_if(|_| hidden.dir != policy.gate.hidden.dir);
         Ok(revised)
     }
 
@@ -59,6 +61,14 @@ impl PolicyFormat {
                     after: "what is in it now".to_owned(),
                 });
             }
+        }
+        let [old, new] = [before, after].map(|policy| &policy.gate.hidden);
+        if old.dir == new.dir && old.files != new.files {
+            changes.push(KeyChange {
+                key: "gate.hidden_dir".to_owned(),
+                before: format!("the files of {}", old.dir),
+                after: "what is in it now".to_owned(),
+            });
         }
         changes
     }

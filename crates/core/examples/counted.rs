@@ -114,6 +114,7 @@ fn passed(check: &str) -> CheckResult {
         duration_ms: Millis(40),
         output: BlobId::new("f".repeat(64)),
         excerpt: "ok".to_owned(),
+        without_hidden: None,
         strays: 0,
         again: false,
         tally: None,

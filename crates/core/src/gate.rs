@@ -86,6 +86,10 @@ pub struct CheckResult {
     pub output: BlobId,
     /// The last useful lines, bounded.
     pub excerpt: String,
+    /// What it printed on the tree without hidden files. Set where agents may not see its own output and it
+    /// was red: the excerpt is of this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_hidden: Option<BlobId>,
     /// Processes it left behind, ended by windlass.
     pub strays: u32,
     /// The second run of a check that was red.
@@ -431,6 +435,7 @@ mod tests {
             duration_ms: Millis(1),
             output: BlobId::new("output"),
             excerpt: String::new(),
+            without_hidden: None,
             strays: 0,
             again,
             tally: None,

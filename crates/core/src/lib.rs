@@ -13,6 +13,7 @@ pub mod event;
 pub mod finding;
 pub mod gate;
 pub mod graph;
+pub mod hidden;
 pub mod history;
 pub mod id;
 pub mod input;

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::ControlWhen;
+use crate::hidden::HiddenPolicy;
 use crate::outcome::Reason;
 use crate::task::Task;
 use crate::time::Millis;
@@ -300,6 +301,8 @@ pub struct GatePolicy {
     pub product: Vec<String>,
     #[serde(default, skip_serializing_if = "TermsRule::is_default")]
     pub terms: TermsRule,
+    #[serde(default, skip_serializing_if = "HiddenPolicy::is_off")]
+    pub hidden: HiddenPolicy,
     /// A policy from before there was such a thing asked for none.
     #[serde(default = "ControlWhen::before")]
     pub control: ControlWhen,
@@ -336,6 +339,7 @@ impl Default for GatePolicy {
             protect: Vec::new(),
             product: Vec::new(),
             terms: TermsRule::Review,
+            hidden: HiddenPolicy::default(),
             control: ControlWhen::Final,
             cache: Vec::new(),
             checks: Vec::new(),

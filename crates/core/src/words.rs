@@ -111,6 +111,7 @@ fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {
         duration_ms: _,
         output: _,
         excerpt,
+        without_hidden: _,
         strays: _,
         again: _,
         tally,

@@ -83,7 +83,7 @@ pub fn check_records(policy: &SandboxPolicy, surroundings: &Surroundings) -> Res
 }
 
 /// What exists of a path without links, and the rest as it is written.
-fn resolved(path: &Path) -> PathBuf {
+pub fn resolved(path: &Path) -> PathBuf {
     let found = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     match found {
         Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
@@ -338,6 +338,14 @@ impl Confine {
         confine
     }
 
+    /// Whatever else the policy lends, nothing below is readable.
+    pub fn hide(&mut self, places: Vec<PathBuf>) {
+        let lent: Vec<PathBuf> =
+            self.reach.read.iter().chain(&self.reach.write).map(|dir| resolved(dir)).collect();
+        let is_lent = |place: &PathBuf| lent.iter().any(|dir| resolved(place).starts_with(dir));
+        self.reach.hide.extend(places.into_iter().filter(is_lent));
+    }
+
     fn add_toolchains(&mut self, surroundings: &Surroundings) {
         let toolchains = surroundings.toolchains();
         self.path = surroundings.clean_path();
@@ -455,7 +463,7 @@ const OF_THE_HOME: [&str; 3] = ["HOME", "TMPDIR", "XDG_CACHE_HOME"];
 const SECRETS: [&str; 4] = ["credentials", "credentials.toml", ".netrc", "auth.json"];
 
 /// `~/` is the operator's home.
-fn expand(path: &str, surroundings: &Surroundings) -> PathBuf {
+pub fn expand(path: &str, surroundings: &Surroundings) -> PathBuf {
     match (path.strip_prefix("~/"), surroundings.var("HOME")) {
         (Some(below), Some(home)) => Path::new(home).join(below),
         (Some(_), None) | (None, _) => PathBuf::from(path),

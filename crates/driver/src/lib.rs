@@ -16,6 +16,7 @@ pub mod confine;
 pub mod drive;
 pub mod drive_loop;
 mod engine;
+mod hidden;
 mod home;
 pub mod interrupt;
 pub mod journal;

@@ -5,12 +5,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use windlass_core::hidden::HiddenPolicy;
 use windlass_core::policy::{AgentPolicy, Policy, ProvenSandbox, Role, SandboxPolicy};
 use windlass_process::Spawner;
 use windlass_redact::Redactor;
 
 use crate::confine::{Confine, check_records, prove};
 use crate::drive_loop::DriveLoopError;
+use crate::hidden;
 use crate::surroundings::Surroundings;
 use crate::weaken::Defence;
 
@@ -30,6 +32,7 @@ struct PolicyParts {
     sandbox: SandboxPolicy,
     agent: AgentPolicy,
     roles: BTreeMap<Role, AgentPolicy>,
+    hidden: HiddenPolicy,
 }
 
 /// The machine that programs run on.
@@ -47,7 +50,8 @@ impl Safeguards {
         let Machine { spawner, surroundings, proofs, checkout } = machine;
         check_records(&policy.sandbox, surroundings)?;
         let choice = prove(&policy.sandbox, spawner, surroundings, proofs)?;
-        let confine = Confine::new(&choice, &policy.sandbox, surroundings);
+        let mut confine = Confine::new(&choice, &policy.sandbox, surroundings);
+        confine.hide(hidden::places(policy, surroundings));
         let overlay = confine.may_have_tree()
             && spawner.probe(checkout).overlay
             && !surroundings.is_weak(Defence::Layer);
@@ -69,7 +73,7 @@ impl Safeguards {
 impl PolicyParts {
     fn of(policy: &Policy) -> Self {
         let (sandbox, agent) = (policy.sandbox.clone(), policy.agent.clone());
-        Self { sandbox, agent, roles: policy.roles.clone() }
+        Self { sandbox, agent, roles: policy.roles.clone(), hidden: policy.gate.hidden.clone() }
     }
 }
 

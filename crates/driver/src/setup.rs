@@ -24,6 +24,7 @@ use windlass_workspace::{
 use crate::briefs::{self, BadBrief};
 use crate::clock;
 use crate::confine::{self, RecordsExposed, SandboxUnavailable, check_records, prove};
+use crate::hidden::{self, BadHidden, HiddenNotStored};
 use crate::journal::{Journal, JournalError};
 use crate::surroundings::{NoShell, Surroundings};
 
@@ -49,6 +50,7 @@ pub struct Proposed {
     pub sandbox: ProvenSandbox,
     git: Git,
     repository: Repository,
+    surroundings: Surroundings,
     vault: VaultDir,
 }
 
@@ -70,6 +72,8 @@ pub enum SetupError {
     Brief(#[from] BadBrief),
     #[error(transparent)]
     Glob(#[from] BadGlob),
+    #[error(transparent)]
+    Hidden(#[from] BadHidden),
     #[error("sandbox.level = {:?} is below sandbox.minimum = {:?}", level.name(), minimum.name())]
     BelowMinimum { level: SandboxLevel, minimum: SandboxLevel },
     #[error("sandbox.level = \"container\" needs an image: sandbox.image is not set")]
@@ -121,6 +125,15 @@ impl Remedy {
     }
 }
 
+impl From<HiddenNotStored> for SetupError {
+    fn from(error: HiddenNotStored) -> Self {
+        match error {
+            HiddenNotStored::Bad(bad) => Self::Hidden(bad),
+            HiddenNotStored::Vault(error) => Self::Vault(error),
+        }
+    }
+}
+
 impl SetupError {
     /// Whether the operator's repository is what has to be mended.
     pub fn is_of_the_base(&self) -> bool {
@@ -135,6 +148,9 @@ impl SetupError {
     /// The key of the policy that has to be mended, where it is one.
     pub fn key(&self) -> Option<&'static str> {
         if let Self::Brief(bad) = self {
+            return Some(bad.key);
+        }
+        if let Self::Hidden(bad) = self {
             return Some(bad.key);
         }
         matches!(self, Self::Exposed(_)).then_some("sandbox.extra_write")
@@ -158,6 +174,7 @@ impl SetupError {
                     .to_owned(),
             ],
             Self::Brief(bad) => bad.hints(),
+            Self::Hidden(bad) => bad.hints(),
             Self::NotInBase(missing) => vec![format!("git add {} && git commit", missing.file)],
             Self::AllowList
             | Self::Inject { .. }
@@ -189,7 +206,7 @@ pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
     let sandbox = check_policy(&mut policy, &start)?;
     check_allowed(&policy, &planned)?;
     let warnings = warnings(&repository, &policy, &base, sandbox.level)?;
-    Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, vault })
+    Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, surroundings, vault })
 }
 
 /// Another policy, and maybe another plan, for a loop that is there.
@@ -201,8 +218,8 @@ pub struct RevisedLoop<'a> {
     pub vault: &'a VaultDir,
 }
 
-/// Looks at everything a changed loop will need, as for a new one; reads only.
-/// Returns the policy with the texts that its files have.
+/// Looks at everything a changed loop will need, as for a new one. Returns the policy with what the
+/// files that it names have in them; nothing but that is kept.
 pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
     let RevisedLoop { base, mut policy, planned, surroundings, vault } = revised;
     let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings };
@@ -211,6 +228,7 @@ pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
     let start = LoopStart { surroundings: &surroundings, vault, repository: &repository, base };
     check_policy(&mut policy, &start)?;
     planned.map_or(Ok(()), |planned| check_allowed(&policy, planned))?;
+    hidden::store(&mut policy, &surroundings, &Vault::open_or_create(&git, &vault.vault_git())?)?;
     Ok(policy)
 }
 
@@ -227,8 +245,11 @@ fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSand
     check_agents(policy, surroundings)?;
     briefs::read(policy, &surroundings.project)?;
     check_records(&policy.sandbox, surroundings)?;
-    check_files(policy, repository, base)?;
+    check_files(policy, start)?;
     PathRules::new(policy, &[], &|_| false)?;
+    if !policy.gate.hidden.is_off() {
+        hidden::check(policy, surroundings, repository, &repository.paths(base)?)?;
+    }
     for check in policy.gate.checks.iter().filter(|check| !check.junit.is_empty()) {
         JunitFiles::new(&check.junit)?;
     }
@@ -244,13 +265,14 @@ fn check_allowed(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
 }
 
 /// Writes the loop's first record, with its base safe in the vault.
-pub fn create(store: &Arc<dyn Store>, proposed: Proposed) -> Result<(), SetupError> {
+pub fn create(store: &Arc<dyn Store>, mut proposed: Proposed) -> Result<(), SetupError> {
     let vault = Vault::open_or_create(&proposed.git, &proposed.vault.vault_git())?;
     let depth = Depth::Commits(proposed.policy.workspace.history);
     vault
         .import(&proposed.repository, &proposed.base, depth)
         .map_err(|source| SetupError::Import { base: proposed.base.clone(), source })?;
     let base_tree: TreeId = vault.tree_of(&proposed.base)?;
+    hidden::store(&mut proposed.policy, &proposed.surroundings, &vault)?;
     let mut tasks = Vec::new();
     for task in proposed.planned.tasks {
         let text = store.put(task.text.clone().into_bytes())?;
@@ -396,10 +418,14 @@ fn check_injected(policy: &Policy, repository: &Repository, base: &CommitId) -> 
     Ok(())
 }
 
-fn check_files(policy: &Policy, repository: &Repository, base: &CommitId) -> Result<(), SetupError> {
+fn check_files(policy: &Policy, start: &LoopStart<'_>) -> Result<(), SetupError> {
+    let LoopStart { surroundings, repository, base, .. } = start;
     check_injected(policy, repository, base)?;
     let copied = |path: &str| policy.workspace.copy.iter().any(|file| file == path);
-    let in_base = |path: &str| copied(path) || repository.has_path(base, path).unwrap_or(false);
+    let hidden = hidden::dir(policy, surroundings);
+    let is_hidden = |path: &str| hidden.as_ref().is_some_and(|dir| dir.join(path).exists());
+    let in_base =
+        |path: &str| copied(path) || is_hidden(path) || repository.has_path(base, path).unwrap_or(false);
     match missing_files(&policy.gate, &in_base).into_iter().next() {
         Some(missing) => Err(SetupError::NotInBase(missing)),
         None => Ok(()),
@@ -471,6 +497,9 @@ fn warnings(
     }
     if repository.has_path(base, ".gitmodules")? {
         warnings.push("submodules are left empty in the workspace and the gate".to_owned());
+    }
+    if level == SandboxLevel::None && !policy.gate.hidden.is_off() {
+        warnings.push("at this level agents can read hidden files where you keep them".to_owned());
     }
     if policy.gate.checks.is_empty() {
         warnings.push("there are no checks: what is done will be marked unchecked".to_owned());

@@ -1,13 +1,14 @@
 //! What a tree makes of the terms of its trial: measured when it is recorded, and
 //! again when a proof is looked at.
 
-use std::path::Path;
-
 use windlass_core::id::TreeId;
 use windlass_core::input::PathList;
 use windlass_core::policy::Policy;
 use windlass_gate::{BadGlob, GuardedBy, PathKind, PathRules, is_never_product, only_adds_lines};
 use windlass_workspace::{BString, ChangeKind, ItemKind, TreeChange, Vault, VaultError};
+
+use crate::hidden;
+use crate::surroundings::Surroundings;
 
 /// How many paths of a kind are told.
 const LISTED: usize = 100;
@@ -62,8 +63,16 @@ pub struct PathExplained {
 }
 
 /// Of paths below `top`, by the files as they are there.
-pub fn explain(policy: &Policy, top: &Path, paths: &[String]) -> Result<Vec<PathExplained>, BadGlob> {
+pub fn explain(
+    policy: &Policy,
+    surroundings: &Surroundings,
+    paths: &[String],
+) -> Result<Vec<PathExplained>, BadGlob> {
+    let top = &surroundings.project;
     let rules = PathRules::new(policy, &[], &|file| top.join(file).is_file())?;
+    let hidden = hidden::dir(policy, surroundings);
+    let outside = paths.iter().filter(|path| hidden.as_ref().is_some_and(|dir| dir.join(path).is_file()));
+    let rules = rules.with_hidden(outside.map(|path| path.clone().into_bytes()).collect());
     let of = |path: &String| {
         let path = path.strip_prefix("./").unwrap_or(path).trim_end_matches('/').to_owned();
         let (class, why) = rules.kind(path.as_bytes()).words();
@@ -128,7 +137,10 @@ pub fn graft(vault: &Vault, tree: &TreeId, from: &TreeId, paths: &[BString]) -> 
 /// Whether a tree has a test of the project's, or what runs one.
 pub fn has_tests(vault: &Vault, rules: &PathRules, tree: &TreeId) -> Result<bool, VaultError> {
     let is_test = |path: &BString| {
-        matches!(rules.kind(path.as_ref()), PathKind::Test { .. } | PathKind::Guarded(GuardedBy::Check))
+        matches!(
+            rules.kind(path.as_ref()),
+            PathKind::Test { .. } | PathKind::Guarded(GuardedBy::Check | GuardedBy::Hidden { .. })
+        )
     };
     Ok(vault.list_paths(tree)?.iter().any(|(path, _)| is_test(path)))
 }

@@ -22,6 +22,8 @@ pub enum Defence {
     Layer,
     /// Nothing that judges can be written while a check runs.
     Watch,
+    /// No agent sees what is hidden, and each gate has it.
+    Hidden,
     /// The PATH has no entry that an agent could fill.
     Path,
     /// Secrets are taken out of what is stored and shown.
@@ -42,6 +44,7 @@ impl Defence {
             Self::Fresh => "fresh",
             Self::Layer => "layer",
             Self::Watch => "watch",
+            Self::Hidden => "hidden",
             Self::Path => "path",
             Self::Redact => "redact",
             Self::Evidence => "evidence",

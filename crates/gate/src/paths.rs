@@ -65,6 +65,8 @@ pub enum GuardedBy {
     Check,
     /// The policy names it.
     Policy,
+    /// No agent sees it. None: it is of the directory outside.
+    Hidden { glob: Option<String> },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +110,12 @@ impl PathKind {
             }
             Self::Guarded(GuardedBy::Check) => ("protected", "a check runs it".to_owned()),
             Self::Guarded(GuardedBy::Policy) => ("protected", "the policy names it".to_owned()),
+            Self::Guarded(GuardedBy::Hidden { glob: Some(glob) }) => {
+                ("hidden", format!("gate.hidden has {glob:?}; no agent sees it or may add it"))
+            }
+            Self::Guarded(GuardedBy::Hidden { glob: None }) => {
+                ("hidden", "gate.hidden_dir has it; no agent sees it or may add it".to_owned())
+            }
             Self::Term(TermBy::Name { rule }) => ("term", (*rule).to_owned()),
             Self::Term(TermBy::SetUp) => ("term", "workspace.setup runs it".to_owned()),
             Self::Term(TermBy::NotProduct) => ("term", "no glob of gate.product names it".to_owned()),
@@ -130,6 +138,9 @@ pub struct PathRules {
     set_up: BTreeSet<Vec<u8>>,
     /// Files that the policy names.
     by_policy: Arc<Globs>,
+    hidden: Arc<Globs>,
+    /// Files of a directory outside.
+    hidden_files: Arc<BTreeSet<Vec<u8>>>,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -155,7 +166,14 @@ impl PathRules {
             named: named_by_checks(policy, in_base),
             set_up: named_by_set_up(policy, in_base),
             by_policy: Arc::new(Globs::new("the policy's files", &named)?),
+            hidden: Arc::new(Globs::new("gate.hidden", &gate.hidden.globs)?),
+            hidden_files: Arc::default(),
         })
+    }
+
+    /// The same where these files of a directory outside are hidden.
+    pub fn with_hidden(self, files: BTreeSet<Vec<u8>>) -> Self {
+        Self { hidden_files: Arc::new(files), ..self }
     }
 
     /// The same on another base, without compiling the patterns anew.
@@ -167,6 +185,13 @@ impl PathRules {
     /// `path` is relative to the root, as git has it.
     pub fn kind(&self, path: &[u8]) -> PathKind {
         let candidate = Candidate::new(as_path(path));
+        // Whoever allows a task to change all tests does not mean those that it cannot see.
+        if let Some(glob) = self.hidden.find(&candidate) {
+            return PathKind::Guarded(GuardedBy::Hidden { glob: Some(glob.to_owned()) });
+        }
+        if self.is_in_the_place_of_hidden(path) {
+            return PathKind::Guarded(GuardedBy::Hidden { glob: None });
+        }
         if self.allowed.find(&candidate).is_some() {
             return PathKind::Allowed;
         }
@@ -195,6 +220,18 @@ impl PathRules {
                 None => PathKind::Term(TermBy::NotProduct),
             },
         }
+    }
+
+    /// Whether it is a hidden file, lies below one, or stands where one needs a directory.
+    fn is_in_the_place_of_hidden(&self, path: &[u8]) -> bool {
+        if self.hidden_files.is_empty() {
+            return false;
+        }
+        let mut above = vec![path];
+        above.extend(path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &path[..at]));
+        let below = [path, b"/"].concat();
+        above.into_iter().any(|path| self.hidden_files.contains(path))
+            || self.hidden_files.range(below.clone()..).next().is_some_and(|file| file.starts_with(&below))
     }
 
     /// Whether the path decides how the work is judged, and whether it is protected.
@@ -405,6 +442,20 @@ mod tests {
         let found = covered(&rules, &["tests/a", "tests/new/a", "test.sh", "x/CLAUDE.md", "AGENTS.md"]);
         assert_eq!(found, ["tests/a", "AGENTS.md"]);
         assert!(rules.is_allowed(b"test.sh") && rules.kind(b"test.sh").is_product());
+    }
+
+    #[test]
+    fn what_is_hidden_is_open_to_no_task() {
+        let mut policy = policy(&["tests/**"], &["src/**"], &[]);
+        policy.gate.hidden.globs = vec!["tests/hidden/**".to_owned()];
+        let files = [b"more/test_a.py".to_vec()].into_iter().collect();
+        let rules = of(&policy, &["**"]).with_hidden(files);
+        let hidden = |path: &str| matches!(rules.kind(path.as_bytes()), PathKind::Guarded(_));
+        let paths = ["tests/hidden", "tests/hidden/a", "more/test_a.py", "more/test_a.py/x", "more"];
+        assert_eq!(paths.map(hidden), [true; 5]);
+        let free = ["tests/a.py", "more/test_b.py", "more/test_a.pyx", "mor", "src/a"];
+        assert_eq!(free.map(hidden), [false; 5]);
+        assert_eq!(rules.kind(b"tests/hidden/a").words().0, "hidden");
     }
 
     #[test]

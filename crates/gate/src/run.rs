@@ -163,6 +163,7 @@ impl Checked {
             duration_ms: Millis(u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX)),
             output,
             excerpt: self.excerpt.clone(),
+            without_hidden: None,
             strays: self.strays,
             again: false,
             tally: None,

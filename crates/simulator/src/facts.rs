@@ -100,6 +100,7 @@ impl Facts {
             duration_ms: Millis::seconds(10),
             output: BlobId::new("output"),
             excerpt: String::new(),
+            without_hidden: None,
             strays: 0,
             again: false,
             tally: None,

@@ -278,6 +278,7 @@ fn results(checks: &[String], b: u8) -> Vec<CheckResult> {
         duration_ms: Millis(1),
         output: BlobId::new("output"),
         excerpt: String::new(),
+        without_hidden: None,
         strays: 0,
         again: false,
         tally: None,

@@ -24,6 +24,14 @@ pub struct DiffText {
     pub truncated: bool,
 }
 
+/// A file that comes from no tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlainFile {
+    pub path: BString,
+    pub bytes: Vec<u8>,
+    pub executable: bool,
+}
+
 impl Vault {
     pub fn diff(&self, old: &TreeId, new: &TreeId) -> Result<Vec<TreeChange>, VaultError> {
         Ok(trees::diff(&mut self.reader(), tree_oid(old)?, tree_oid(new)?)?)
@@ -187,9 +195,26 @@ impl Vault {
         Ok(tree_id(self.edit(tree, &edits, Flush::No)?))
     }
 
-    /// Makes a commit of a tree the vault has. It is not flushed to disk: the
-    /// same arguments give the same id, so after a power cut the caller makes
-    /// it again.
+    /// `tree` without the given paths.
+    pub fn without(&self, tree: &TreeId, paths: &[BString]) -> Result<TreeId, VaultError> {
+        let edits: Vec<Edit> = paths.iter().map(|path| (path.clone(), None)).collect();
+        Ok(tree_id(self.edit(tree_oid(tree)?, &edits, Flush::Yes)?))
+    }
+
+    /// A tree of these files alone.
+    pub fn put_files(&self, files: &[PlainFile]) -> Result<TreeId, VaultError> {
+        let mut worker = self.worker();
+        let mut edits = Vec::with_capacity(files.len());
+        for PlainFile { path, bytes, executable } in files {
+            let kind = if *executable { EntryKind::BlobExecutable } else { EntryKind::Blob };
+            let blob = self.put_loose(&mut worker, Flush::Yes, Kind::Blob, bytes)?;
+            edits.push((path.clone(), Some((kind, blob))));
+        }
+        Ok(tree_id(self.edit(ObjectId::empty_tree(gix_hash::Kind::Sha1), &edits, Flush::Yes)?))
+    }
+
+    /// Makes a commit of a tree the vault has; it is on disk when this returns. The same arguments give
+    /// the same id.
     pub fn commit(
         &self,
         tree: &TreeId,
@@ -198,7 +223,7 @@ impl Vault {
     ) -> Result<CommitId, VaultError> {
         let parents = parents.iter().map(commit_oid).collect::<Result<Vec<_>, _>>()?;
         let bytes = encode_commit(tree_oid(tree)?, &parents, text);
-        Ok(commit_id(self.put_loose(&mut self.worker(), Flush::No, Kind::Commit, &bytes)?))
+        Ok(commit_id(self.put_loose(&mut self.worker(), Flush::Yes, Kind::Commit, &bytes)?))
     }
 
     /// Puts and removes entries of a tree; removals first, so that a file may take

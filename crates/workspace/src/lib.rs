@@ -54,7 +54,7 @@ pub use gix_object::bstr::BString;
 
 pub use checkout::{Brought, Checkout, CheckoutError};
 pub use commit::CommitText;
-pub use contents::DiffText;
+pub use contents::{DiffText, PlainFile};
 pub use evidence::WorkspaceEvidence;
 pub use fault::FileFault;
 pub use git::{Git, GitError, OperatorEnv};

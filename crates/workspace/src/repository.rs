@@ -280,6 +280,14 @@ impl Repository {
         }
     }
 
+    /// Every path of a commit.
+    pub fn paths(&self, commit: &CommitId) -> Result<Vec<Vec<u8>>, DiscoverError> {
+        let listed =
+            self.quiet(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit.as_str()]).run()?;
+        let paths = listed.stdout.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(<[u8]>::to_vec).collect())
+    }
+
     /// Whether a commit has a file, or a link, at a path.
     pub fn has_file(&self, commit: &CommitId, path: &str) -> Result<bool, DiscoverError> {
         let spec = format!("{commit}:{path}");

@@ -6,6 +6,7 @@ mod faults;
 mod files;
 mod gate;
 mod git;
+mod hidden;
 mod network;
 mod processes;
 mod records;
@@ -30,6 +31,7 @@ pub fn all() -> Vec<Case> {
         terms::cases(),
         control::cases(),
         watched::cases(),
+        hidden::cases(),
         faults::cases(),
     ]
     .into_iter()

@@ -65,7 +65,7 @@ PY
 complete"#;
 
 /// The interpreter itself, wherever it is installed.
-fn python() -> Option<[String; 2]> {
+pub fn python() -> Option<[String; 2]> {
     let say = "import sys; print(sys.executable); print(sys.base_prefix)";
     let ran = Command::new("/usr/bin/env").args(["python3", "-c", say]).output().ok();
     let Some(ran) = ran.filter(|ran| ran.status.success()) else {

@@ -10,6 +10,7 @@
 )]
 
 mod case;
+mod hidden;
 mod history;
 mod shape;
 

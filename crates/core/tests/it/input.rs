@@ -195,6 +195,7 @@ fn results(words: &[&str], checks: &[String]) -> Vec<CheckResult> {
             duration_ms: Millis(10),
             output: BlobId::new("output"),
             excerpt: if ended == Some(0) { String::new() } else { format!("{check} says why") },
+            without_hidden: None,
             strays: 0,
             again: false,
             tally: None,

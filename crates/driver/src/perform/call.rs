@@ -21,7 +21,7 @@ use windlass_store::VaultDir;
 use windlass_workspace::{CommitText, ReadFiles, SnapshotRequest};
 
 use super::inject;
-use super::prepare::rules;
+use super::prepare::{rules, visible};
 use super::snapshot::{excerpt, shown, touch};
 use super::{EffectRequest, EffectResources, Performed, fault, file_fault, lock};
 use crate::clock;
@@ -86,7 +86,8 @@ fn brief(
     let task = spec.task.as_ref().map(|task| resources.blobs.text(&task.text, TEXT_LIMIT)).transpose()?;
     let diff = match &spec.tree_under_review {
         Some(tree) => {
-            let text = resources.vault.diff_text(&spec.base_tree, tree, DIFF_BYTES).map_err(|e| fault(&e))?;
+            let [base, tree] = [&spec.base_tree, tree].map(|tree| visible(resources, request, tree));
+            let text = resources.vault.diff_text(&base?, &tree?, DIFF_BYTES).map_err(|e| fault(&e))?;
             String::from_utf8_lossy(&text.bytes).into_owned()
         }
         None => String::new(),
@@ -292,7 +293,8 @@ fn left(
 ) -> Result<Option<Vec<Evidence>>, Fault> {
     let Some(tree) = spec.tree_under_review.clone() else { return Ok(None) };
     let mut workspace = lock(&resources.workspace);
-    let rules = rules(resources, &request.base_tree, &request.policy);
+    let rules = rules(resources, request, &request.base_tree)?;
+    let tree = visible(resources, request, &tree)?;
     let text =
         CommitText { message: String::new(), author: resources.repository.identity.clone(), date_ms: 0 };
     let snapshot_request =

@@ -7,19 +7,24 @@ mod dirs;
 mod runner;
 mod tally;
 mod watch;
+mod withheld;
 
 use windlass_core::broken_tests::BrokenTests;
 use windlass_core::control::CheckControl;
 use windlass_core::gate::{CheckResult, CheckStart, GateReport, Purpose, Trial};
+use windlass_core::hidden::HiddenOutput;
 use windlass_core::id::TreeId;
 use windlass_core::input::Input;
 use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
+use windlass_gate::PathRules;
 
 use self::control::{Controlled, TestBreaker};
 use self::runner::GateRunner;
+use self::withheld::Judged;
 use super::snapshot::path_rules;
-use super::{EffectRequest, EffectResources, Performed, lock};
+use super::{EffectRequest, EffectResources, Performed, fault, lock};
+use crate::hidden;
 use crate::weaken::Defence;
 
 #[derive(Clone, Copy)]
@@ -30,6 +35,13 @@ pub(super) struct GateTarget<'a> {
     pub checks: &'a [String],
 }
 
+/// A tree that was judged, and what its paths are.
+#[derive(Clone, Copy)]
+struct JudgedTrial<'a> {
+    target: GateTarget<'a>,
+    rules: &'a PathRules,
+}
+
 /// What will land is judged first: while that is red, the other trial tells nothing more.
 pub(super) fn gate(
     resources: &EffectResources,
@@ -37,6 +49,11 @@ pub(super) fn gate(
     landing: GateTarget<'_>,
     trusted: Option<GateTarget<'_>>,
 ) -> Performed {
+    let rules = path_rules(resources, request, &request.creation.base_tree)?;
+    let landing_tree = judged_tree(resources, request, landing.tree)?;
+    let landing = GateTarget { tree: &landing_tree, ..landing };
+    let trusted_tree = trusted.map(|target| judged_tree(resources, request, target.tree)).transpose()?;
+    let trusted = trusted.zip(trusted_tree.as_ref()).map(|(target, tree)| GateTarget { tree, ..target });
     let Some(results_of_landing) = results(resources, request, landing)? else {
         return Ok(Input::EffectDropped);
     };
@@ -48,7 +65,16 @@ pub(super) fn gate(
     let trials = [(Some(landing), &mut report.landing), (trusted, &mut report.trusted)];
     for (target, results) in trials {
         let Some(target) = target.filter(|_| !results.is_empty()) else { continue };
-        if !break_tests(resources, request, target, results)? {
+        let judged = JudgedTrial { target, rules: &rules };
+        if !break_tests(resources, request, judged, results)? {
+            return Ok(Input::EffectDropped);
+        }
+    }
+    let hidden = &request.policy.gate.hidden;
+    if !hidden.is_off() && hidden.output != HiddenOutput::All && !resources.is_weak(Defence::Hidden) {
+        let judged = Judged { resources, request, rules: &rules, output: hidden.output };
+        let targets: Vec<GateTarget<'_>> = [landing].into_iter().chain(trusted).collect();
+        if !judged.withhold(&mut report, &targets)? {
             return Ok(Input::EffectDropped);
         }
     }
@@ -56,6 +82,14 @@ pub(super) fn gate(
         report.trusted.clone_from(&report.landing);
     }
     Ok(Input::GateReported(report))
+}
+
+/// With the hidden files that come from outside.
+fn judged_tree(resources: &EffectResources, request: &EffectRequest, tree: &TreeId) -> Result<TreeId, Fault> {
+    if resources.is_weak(Defence::Hidden) {
+        return Ok(tree.clone());
+    }
+    hidden::judged(&resources.vault, &request.policy, tree).map_err(|error| fault(&error))
 }
 
 /// None: it was cancelled.
@@ -81,9 +115,10 @@ fn results(
 fn break_tests(
     resources: &EffectResources,
     request: &EffectRequest,
-    target: GateTarget<'_>,
+    judged: JudgedTrial<'_>,
     results: &mut [CheckResult],
 ) -> Result<bool, Fault> {
+    let JudgedTrial { target, rules } = judged;
     let gate = &request.policy.gate;
     let green = |result: &CheckResult| {
         gate.check(&result.check).is_some_and(|check| result.red_without_control(check).is_none())
@@ -93,7 +128,6 @@ fn break_tests(
     if !last.iter().all(|at| green(&results[*at])) {
         return Ok(true);
     }
-    let rules = path_rules(resources, request, &request.creation.base_tree)?;
     let mut breaker = None;
     let mut checkout = lock(&resources.checkout);
     for chain in chains(&gate.checks, target.checks) {
@@ -107,7 +141,7 @@ fn break_tests(
             }
             let breaker = match &mut breaker {
                 Some(breaker) => breaker,
-                none => none.insert(TestBreaker::new(resources, request, target, &rules)?),
+                none => none.insert(TestBreaker::new(resources, request, target, rules)?),
             };
             let of = Controlled { chain: &chain[..=index], result: &results[at] };
             let Some(shown) = breaker.show(&mut checkout, &of)? else { return Ok(false) };

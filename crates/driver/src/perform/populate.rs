@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use windlass_core::outcome::{Fault, Reason};
-use windlass_core::policy::{CheckPolicy, CheckWhen, WorkspacePolicy};
+use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, WorkspacePolicy};
 use windlass_gate::{Checked, GateRun};
 use windlass_process::Inspection;
 
@@ -20,6 +20,9 @@ use crate::confine::{PrivateDirs, ProgramAccess};
 pub(super) struct Given {
     pub copy: Vec<String>,
     setup: Vec<String>,
+    /// What it was not given, though the tree has it.
+    #[serde(default)]
+    hidden: Vec<String>,
     /// It may have been given only a part of it.
     begun: bool,
 }
@@ -31,8 +34,9 @@ pub(super) enum Populated {
 }
 
 impl Given {
-    fn of(policy: &WorkspacePolicy) -> Self {
-        Self { copy: policy.copy.clone(), setup: policy.setup.clone(), begun: false }
+    fn of(policy: &Policy) -> Self {
+        let WorkspacePolicy { copy, setup, .. } = policy.workspace.clone();
+        Self { copy, setup, hidden: policy.gate.hidden.globs.clone(), begun: false }
     }
 
     /// A workspace without a mark was given nothing; a mark that cannot be read
@@ -63,7 +67,7 @@ pub(super) fn discard_unlike(
     request: &EffectRequest,
     workspace: &mut WorkspaceState,
 ) -> Result<(), Fault> {
-    match Given::read(resources) == Given::of(&request.policy.workspace) {
+    match Given::read(resources) == Given::of(&request.policy) {
         true => Ok(()),
         false => workspace.space.remove().map_err(|error| fault(&error)),
     }
@@ -89,7 +93,7 @@ pub(super) fn populate(
     request: &EffectRequest,
     workspace: &mut WorkspaceState,
 ) -> Result<Populated, Fault> {
-    let wanted = Given::of(&request.policy.workspace);
+    let wanted = Given::of(&request.policy);
     if Given::read(resources) == wanted {
         return Ok(Populated::Done);
     }

@@ -13,8 +13,9 @@ use windlass_workspace::{
     WorkspaceEvidence,
 };
 
-use super::prepare::{reset, rules};
-use super::{CachedRules, EffectRequest, EffectResources, Performed, WorkspaceState, fault, lock};
+use super::prepare::{filled, reset, rules};
+use super::{CachedRules, EffectRequest, EffectResources, Performed, fault, lock};
+use crate::hidden::{self, is_hidden};
 use crate::terms::{self, TermsRequest, TreeDiff, forbidden, graft};
 use crate::weaken::Defence;
 
@@ -30,16 +31,30 @@ pub(super) fn snapshot(
     wanted: &effect::Snapshot,
 ) -> Performed {
     let mut workspace = lock(&resources.workspace);
-    let (taken, gone) = match record(resources, request, &mut workspace, wanted) {
+    let rules = rules(resources, request, &wanted.base)?;
+    let text = CommitText {
+        message: message(request, wanted),
+        author: resources.repository.identity.clone(),
+        date_ms: wanted.date * 1000,
+    };
+    let parents = [wanted.parent.clone()];
+    let asked =
+        SnapshotRequest { rules: &rules, parents: &parents, text: &text, reading: ReadFiles::Changed };
+    let (taken, gone) = match workspace.space.snapshot(&resources.vault, &asked) {
         Err(SpaceError::Gone { path }) => {
             reset(resources, request, &mut workspace, &wanted.from)?;
-            (record(resources, request, &mut workspace, wanted), Some(path))
+            (workspace.space.snapshot(&resources.vault, &asked), Some(path))
         }
         taken => (taken, None),
     };
-    let taken = taken.map_err(|error| fault(&error))?;
+    let mut taken = taken.map_err(|error| fault(&error))?;
     workspace.touched = false;
     drop(workspace);
+    let whole = filled(resources, request, &taken.tree)?;
+    if whole != taken.tree {
+        taken.commit = resources.vault.commit(&whole, &parents, &text).map_err(|error| fault(&error))?;
+        taken.tree = whole;
+    }
     let name = format!("refs/windlass/{}/{:06}", request.creation.name, wanted.attempt.0);
     resources.vault.set_ref(&name, &taken.commit).map_err(|error| fault(&error))?;
     let mut measured = measure(resources, request, wanted, taken)?;
@@ -47,24 +62,6 @@ pub(super) fn snapshot(
     let gone = gone.map(|path| Evidence::new(Rule::WorkspaceGone, path.display().to_string()));
     measured.evidence.extend(gone);
     Ok(Input::Snapshotted(Box::new(measured)))
-}
-
-fn record(
-    resources: &EffectResources,
-    request: &EffectRequest,
-    workspace: &mut WorkspaceState,
-    wanted: &effect::Snapshot,
-) -> Result<StoredSnapshot, SpaceError> {
-    let text = CommitText {
-        message: message(request, wanted),
-        author: resources.repository.identity.clone(),
-        date_ms: wanted.date * 1000,
-    };
-    let rules = rules(resources, &wanted.base, &request.policy);
-    let parents = [wanted.parent.clone()];
-    let snapshot_request =
-        SnapshotRequest { rules: &rules, parents: &parents, text: &text, reading: ReadFiles::Changed };
-    workspace.space.snapshot(&resources.vault, &snapshot_request)
 }
 
 fn message(request: &EffectRequest, wanted: &effect::Snapshot) -> String {
@@ -100,7 +97,7 @@ fn measure(
         true => Vec::new(),
         false => {
             let broken = broken_rules(&diff, &taken.evidence, &rules, &touched);
-            evidence(resources, &diff, broken)?
+            evidence(resources, &diff, &rules, broken)?
         }
     };
     Ok(Snapshotted {
@@ -143,6 +140,7 @@ pub(super) fn path_rules(
         return Ok(last.rules.rebased(policy, &in_base));
     }
     let rules = PathRules::new(policy, &request.allow, &in_base).map_err(|error| fault(&error))?;
+    let rules = hidden::extend(rules, policy, &resources.vault).map_err(|error| fault(&error))?;
     let (allow, policy) = (request.allow.clone(), Arc::clone(policy));
     *last = Some(CachedRules { allow, policy, rules: rules.clone(), has_tests: None, roles: None });
     Ok(rules)
@@ -183,11 +181,14 @@ fn broken_rules(
 fn evidence(
     resources: &EffectResources,
     diff: &TreeDiff<'_>,
+    rules: &PathRules,
     broken: Vec<BrokenRule>,
 ) -> Result<Vec<Evidence>, Fault> {
     let with_diff = |BrokenRule { rule, path, facts }: BrokenRule| {
         let change = diff.changes.iter().find(|change| change.path == path);
         let text = match change {
+            // What is there, agents are not to see.
+            Some(_) if is_hidden(rules, path.as_ref()) => String::new(),
             Some(_) => excerpt(resources, diff.base, diff.tree, &path)?,
             None => String::new(),
         };

@@ -25,6 +25,8 @@ pub enum GradeOf {
     Trial,
     /// Whether the checks were seen to fail on broken tests.
     Control,
+    /// Whether tests that no agent sees were among those that judged it.
+    Hidden,
     Review,
     Sandbox,
 }
@@ -42,6 +44,7 @@ impl GradeOf {
         match self {
             Self::Trial => "trial",
             Self::Control => "control",
+            Self::Hidden => "hidden",
             Self::Review => "review",
             Self::Sandbox => "sandbox",
         }
@@ -62,6 +65,7 @@ pub(super) fn grades(state: &State, record: &CompletionRecord) -> Vec<Grade> {
     let graded = [
         (GradeOf::Trial, trial(state, record)),
         (GradeOf::Control, control(&record.checks)),
+        (GradeOf::Hidden, hidden(state, record)),
         (GradeOf::Review, review(record)),
         (GradeOf::Sandbox, sandbox(record)),
     ];
@@ -109,6 +113,21 @@ fn control(checks: &[Check]) -> Graded {
             (Strength::Full, format!("{red} tests broken, each turned red"))
         }
         (broken, red) => (Strength::Weaker, format!("{broken} tests broken, {red} turned red")),
+    }
+}
+
+fn hidden(state: &State, record: &CompletionRecord) -> Graded {
+    if state.policy().gate.hidden.is_off() || record.checks.is_empty() {
+        return (Strength::Nothing, "no hidden tests".to_owned());
+    }
+    let level = record.sandbox.level;
+    match level {
+        SandboxLevel::None => {
+            (Strength::Weaker, "green with hidden tests, which agents could read at this level".to_owned())
+        }
+        SandboxLevel::Landlock | SandboxLevel::Namespaces | SandboxLevel::Container => {
+            (Strength::Full, "green with hidden tests that no agent saw".to_owned())
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use windlass_workspace::{BString, Item, ItemKind, VaultError};
 use super::judged::{self, Wanted};
 use super::steps::{StepResult, counted};
 use super::{ProofSources, Protected, ProtectedFile};
+use crate::hidden;
 use crate::terms::{TreeDiff, forbidden};
 
 /// The base's files that nobody may change at the end, and nobody has changed.
@@ -92,7 +93,8 @@ fn rules(
     base: &TreeId,
 ) -> Result<PathRules, String> {
     let in_base = |path: &str| matches!(sources.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
-    PathRules::new(policy, allow, &in_base).map_err(|error| error.to_string())
+    let rules = PathRules::new(policy, allow, &in_base).map_err(|error| error.to_string())?;
+    hidden::extend(rules, policy, sources.vault).map_err(|error| error.to_string())
 }
 
 fn changed_since_base(sources: &ProofSources<'_>) -> Result<BTreeSet<BString>, String> {

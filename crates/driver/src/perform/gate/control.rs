@@ -4,6 +4,9 @@
 mod hunt;
 mod suite;
 
+pub use self::hunt::TestId;
+pub use self::suite::Suite;
+
 use std::collections::BTreeSet;
 
 use windlass_control::{Breakage, BrokenTest, RunEvidence, TestChange, is_red, not_red};
@@ -17,15 +20,15 @@ use windlass_core::time::Millis;
 use windlass_gate::PathRules;
 use windlass_workspace::Checkout;
 
-use self::hunt::{BrokenRun, BrokenRuns, Hunted, NoAnswer, RunEnding, TestId, Tests, Whose, hunt};
-use self::suite::{BrokenTree, Suite};
-use super::GateTarget;
+use self::hunt::{BrokenRun, BrokenRuns, Hunted, NoAnswer, RunEnding, Tests, Whose, hunt};
+use self::suite::BrokenTree;
 use super::runner::{GateRunner, RanBroken};
+use super::{GateTarget, judged_tree};
 use crate::clock;
 use crate::perform::{EffectRequest, EffectResources, fault};
 
 /// No output that is read back is larger.
-const OUTPUT_LIMIT: u64 = 64 << 20;
+pub const OUTPUT_LIMIT: u64 = 64 << 20;
 /// How much longer than the honest run a broken one may take: a runner that prints where each test
 /// failed was seen to take ten times as long, and a test that fails may leave others waiting for ever.
 const SLOWER: u64 = 20;
@@ -126,11 +129,11 @@ impl<'a> TestBreaker<'a> {
         match whose {
             Whose::Judged => Ok(&self.judged),
             Whose::Base => {
-                let tree = &self.request.creation.base_tree;
+                let tree = judged_tree(self.resources, self.request, &self.request.creation.base_tree)?;
                 match &mut self.base {
                     Some(suite) => Ok(suite),
                     none => {
-                        let suite = Suite::of(&self.resources.vault, self.rules, tree);
+                        let suite = Suite::of(&self.resources.vault, self.rules, &tree);
                         Ok(none.insert(suite.map_err(|error| fault(&error))?))
                     }
                 }
@@ -254,7 +257,7 @@ fn breakings(hunted: &Hunted) -> Breakings {
     }
 }
 
-fn shown(id: &TestId) -> String {
+pub fn shown(id: &TestId) -> String {
     format!("{} {}", id.file, id.name)
 }
 

@@ -119,6 +119,16 @@ impl<'a> GateRunner<'a> {
         Ok(Self { rehashed: true, ..Self::new(resources, request, target, checkout)? })
     }
 
+    /// A tree that is looked at for what its author may see of it.
+    pub fn without_cache(
+        resources: &'a EffectResources,
+        request: &'a EffectRequest,
+        target: GateTarget<'a>,
+        checkout: &'a mut Checkout,
+    ) -> Result<Self, Fault> {
+        Ok(Self { cache: None, ..Self::of_broken_tree(resources, request, target, checkout)? })
+    }
+
     pub fn purpose(&self) -> Purpose {
         self.target.purpose
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use windlass_control::{Breakage, BrokenFile, BrokenTest, Language, Numbers, SourceFile, break_chosen};
 use windlass_core::id::TreeId;
-use windlass_gate::{PathKind, PathRules};
+use windlass_gate::{GuardedBy, PathKind, PathRules};
 use windlass_workspace::{BString, ItemKind, Vault, VaultError};
 
 use super::hunt::{TestId, Tests};
@@ -49,7 +49,10 @@ impl Suite {
             let Some(language) = Language::of(path.as_ref()) else { continue };
             let Ok(name) = String::from_utf8(path.to_vec()) else { continue };
             let is_file = matches!(item.kind, ItemKind::File | ItemKind::Executable);
-            let is_test = matches!(rules.kind(path.as_ref()), PathKind::Test { .. });
+            let is_test = matches!(
+                rules.kind(path.as_ref()),
+                PathKind::Test { .. } | PathKind::Guarded(GuardedBy::Hidden { .. })
+            );
             let by_name = is_test || language.may_hold_tests(path.as_ref(), b"");
             if !is_file || !(by_name || language == Language::Rust) {
                 continue;
