@@ -48,6 +48,8 @@ pub struct Comparison {
 pub enum Earlier {
     Baseline,
     Accepted,
+    /// The other trial of the same gate: what ran there must run in what lands.
+    TrustedTerms,
 }
 
 /// How many, and the first of them.
@@ -91,6 +93,7 @@ impl Comparison {
         let then = match self.with {
             Earlier::Baseline => "the base",
             Earlier::Accepted => "what landed last",
+            Earlier::TrustedTerms => "the trial on trusted terms",
         };
         if self.vanished.count > 0 {
             return Some(format!("tests of {then} are gone{}", self.vanished.told()));

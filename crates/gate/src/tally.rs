@@ -54,12 +54,13 @@ impl Counted {
             skipped: number(of(End::Skipped).count()),
             failed: Names::of(broken.map(|case| case.name.as_str())),
             names,
-            compared: earlier.map(|(with, text)| compare(with, text, &self.names())),
+            compared: earlier.map(|(with, text)| compare_names(with, text, &self.names())),
         }
     }
 }
 
-fn compare(with: Earlier, then: &str, now: &str) -> Comparison {
+/// What became of the tests of one text, as [`Counted::names`] makes it, in another.
+pub fn compare_names(with: Earlier, then: &str, now: &str) -> Comparison {
     let (before, after) = (by_name(then), by_name(now));
     let vanished = before.keys().filter(|name| !after.contains_key(*name)).copied();
     let skipped = before.iter().filter(|(name, ran)| **ran && after.get(*name) == Some(&false));

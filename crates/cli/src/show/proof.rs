@@ -168,6 +168,7 @@ fn counted(counts: &Counts) -> String {
         let then = match with {
             Earlier::Baseline => "the base",
             Earlier::Accepted => "what landed before",
+            Earlier::TrustedTerms => "the trial on trusted terms",
         };
         let (gone, skipped) = (vanished.count, newly_skipped.count);
         let _ = write!(words, "; of the {tests} of {then}, {gone} gone, {skipped} newly skipped");

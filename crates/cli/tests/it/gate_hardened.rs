@@ -370,3 +370,23 @@ fn a_repeated_check_is_green_only_if_every_run_is() {
         assert_eq!(found["description"], "exit code 3 at run 3 of 3, green before on the same tree");
     }
 }
+
+#[test]
+fn what_ran_on_trusted_terms_must_run_in_what_lands() {
+    let runner = RUNNER.replace("done <cases.txt", "done <<L\n$(grep -vxf skip.cfg cases.txt)\nL");
+    let agent = "echo 42 >answer.txt\necho new >>cases.txt\necho new >skip.cfg\ncomplete";
+    let seen = counted(agent)
+        .file("test.sh", runner)
+        .file("skip.cfg", "nothing\n")
+        .gate(
+            "protect = [\"test.sh\"]\nproduct = [\"*.txt\"]\n[[gate.check]]\nname = \"test\"\n\
+             run = \"sh ./test.sh\"\njunit = \"out/*.xml\"\n",
+        )
+        .ready()
+        .run();
+    seen.ended(3, "blocked", "failing");
+    let found = finding(&seen, "tests_vanished");
+    let said = found["description"].as_str().unwrap();
+    assert!(said.contains("tests of the trial on trusted terms are gone"), "{said}");
+    assert_eq!(checks(&seen, "task")[0]["tally"]["compared"]["vanished"]["count"], 1);
+}

@@ -21,6 +21,7 @@ use windlass_gate::PathRules;
 
 use self::control::{Controlled, TestBreaker};
 use self::runner::GateRunner;
+use self::tally::compare_trials;
 use self::withheld::Judged;
 use super::snapshot::path_rules;
 use super::{EffectRequest, EffectResources, Performed, fault, lock};
@@ -61,6 +62,7 @@ pub(super) fn gate(
     if let Some(trusted) = trusted.filter(|_| report.landing_exited_well()) {
         let Some(results) = results(resources, request, trusted)? else { return Ok(Input::EffectDropped) };
         report.trusted = results;
+        compare_trials(resources, &mut report)?;
     }
     let trials = [(Some(landing), &mut report.landing), (trusted, &mut report.trusted)];
     for (target, results) in trials {

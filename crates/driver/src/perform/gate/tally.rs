@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use windlass_control::FailedCase;
-use windlass_core::gate::Trial;
+use windlass_core::gate::{CheckResult, GateReport, Trial};
 use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
 use windlass_core::tally::{Counts, Earlier, Names, Tally};
-use windlass_gate::{Before, CaseParts, Counted, JunitFiles};
+use windlass_gate::{Before, CaseParts, Counted, JunitFiles, compare_names};
 
 use crate::perform::{EffectRequest, EffectResources, fault};
 use crate::weaken::Defence;
@@ -78,6 +78,26 @@ pub fn earlier_tests(
     };
     let Some((tree, names)) = earlier.get(check) else { return Ok(None) };
     Ok(Some(EarlierTests { tree: *tree, names: resources.blobs.text(names, NAMES_LIMIT)? }))
+}
+
+/// Every test that ran on trusted terms must have run in what lands: a setting that lands could leave some out.
+pub fn compare_trials(resources: &EffectResources, report: &mut GateReport) -> Result<(), Fault> {
+    let names = |result: &CheckResult| match &result.tally {
+        Some(Tally::Counted(counts)) => Some(counts.names.clone()),
+        Some(Tally::Unreadable { .. }) | None => None,
+    };
+    for result in &mut report.landing {
+        let then = report.trusted.iter().rev().find(|other| other.check == result.check).and_then(names);
+        let (Some(then), Some(now)) = (then, names(result)) else { continue };
+        let [then, now] = [then, now].map(|names| resources.blobs.text(&names, NAMES_LIMIT));
+        let compared = compare_names(Earlier::TrustedTerms, &then?, &now?);
+        if let Some(Tally::Counted(counts)) = &mut result.tally
+            && (compared.vanished.count > 0 || compared.newly_skipped.count > 0)
+        {
+            counts.compared = Some(compared);
+        }
+    }
+    Ok(())
 }
 
 /// One test that passed: what a gate that does not count would believe.
