@@ -1,12 +1,14 @@
 //! What a request to run means: a loop that is there, or one to be created. All
 //! that a new loop needs is looked at before anything is written.
 
+use std::collections::BTreeMap;
+
 use windlass_core::event::{Event, LoopEvent};
 use windlass_core::id::{LoopName, Seq, TaskId};
 use windlass_core::input::Asked;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::View;
-use windlass_driver::setup::{self, NewLoop, Proposed};
+use windlass_driver::setup::{self, NewLoop, PlantedTerm, Proposed};
 use windlass_plan::goal::GOAL_TASK;
 use windlass_plan::{PlanError, Planned};
 use windlass_store::ReadStore;
@@ -53,6 +55,12 @@ impl RunTarget {
     }
 }
 
+/// A loop that is on record.
+pub struct CreatedLoop {
+    pub name: LoopName,
+    pub warnings: Vec<String>,
+}
+
 /// What running would mean. Nothing is written yet.
 pub enum RunProposal {
     /// The loop ended or is paused: it is not driven until the operator acts.
@@ -81,14 +89,14 @@ impl OpenProject {
     }
 
     /// Writes the first record of a loop that was proposed.
-    pub fn create(&self, proposed: Proposed) -> Result<LoopName, AppError> {
+    pub fn create(&self, proposed: Proposed) -> Result<CreatedLoop, AppError> {
         let name = proposed.name.clone();
         self.state.create_checked().or_refused()?;
-        setup::create(&self.store()?, proposed).map_err(|error| {
+        let planted = setup::create(&self.store()?, proposed).map_err(|error| {
             let kind = if error.is_of_the_base() { ErrorKind::Refused } else { ErrorKind::Broken };
             AppError::new(kind, &error).with_hints(error.hints())
         })?;
-        Ok(name)
+        Ok(CreatedLoop { name, warnings: words_of(&planted) })
     }
 
     fn name_of(&self, request: &RunRequest) -> Result<LoopName, AppError> {
@@ -191,6 +199,22 @@ impl OpenProject {
     pub(crate) fn read_plan(&self, source: &str) -> Result<Planned, AppError> {
         windlass_plan::read(source, &self.project.top).map_err(bad_plan)
     }
+}
+
+/// What earlier loops landed and nobody accepted, with the way out.
+fn words_of(planted: &[PlantedTerm]) -> Vec<String> {
+    let mut by_loop: BTreeMap<&LoopName, Vec<&str>> = BTreeMap::new();
+    for PlantedTerm { path, by } in planted {
+        by_loop.entry(by).or_default().push(path);
+    }
+    let words = |(name, paths): (&LoopName, Vec<&str>)| {
+        let paths = paths.join(", ");
+        format!(
+            "loop {name} landed {paths}, which nobody accepted: this loop is judged without that, too \
+             (`windlass trust {name}` ends it for later loops)"
+        )
+    };
+    by_loop.into_iter().map(words).collect()
 }
 
 /// Whether the loop was made of exactly this sentence.

@@ -33,6 +33,8 @@ pub enum Command {
     Note {
         text: String,
     },
+    /// Later loops may be judged by what this one changed of its terms.
+    Trust,
     /// Another plan or policy from here on.
     Revise(Box<Revision>),
 }
@@ -150,10 +152,18 @@ const NOTE: CommandSpec = CommandSpec {
     build: |given| Ok(Command::Note { text: given.text("text")?.to_owned() }),
 };
 
+const TRUST: CommandSpec = CommandSpec {
+    name: "trust",
+    effect: "Let later loops be judged by the settings that a loop changed",
+    arguments: &[],
+    build: |_| Ok(Command::Trust),
+};
+
 impl Command {
     /// Every command that is made of words. A revision is not: the application
     /// reads it from keys and files, and checks it as a new loop's is checked.
-    pub const SPECS: &'static [CommandSpec] = &[PAUSE, RESUME, CANCEL, RESTART, UNBLOCK, WAIVE, STEER, NOTE];
+    pub const SPECS: &'static [CommandSpec] =
+        &[PAUSE, RESUME, CANCEL, RESTART, UNBLOCK, WAIVE, STEER, NOTE, TRUST];
 
     pub fn name(&self) -> &'static str {
         match self {
@@ -165,6 +175,7 @@ impl Command {
             Self::WaiveTask { .. } | Self::WaiveFinding { .. } => WAIVE.name,
             Self::Steer { .. } => STEER.name,
             Self::Note { .. } => NOTE.name,
+            Self::Trust => TRUST.name,
             Self::Revise(_) => "revise",
         }
     }
@@ -199,6 +210,7 @@ impl Command {
             Self::WaiveFinding { finding, .. } => waived(finding.as_str()),
             Self::Steer { .. } => (format!("the next brief of {name} carries it."), None),
             Self::Note { .. } => (format!("noted in {name}."), None),
+            Self::Trust => (format!("later loops may be judged by the terms that {name} changed."), None),
             Self::Revise(_) => (
                 format!("{name} has another plan or policy from here on."),
                 next_if("run", "unless it is running"),

@@ -166,6 +166,7 @@ impl fmt::Display for OperatorEvent {
             Self::CancelAsked => write!(f, "cancel asked"),
             Self::Steered { text } => write!(f, "steered: {text}"),
             Self::Noted { text } => write!(f, "note: {text}"),
+            Self::TermsTrusted { .. } => write!(f, "the operator trusts the changed terms"),
             Self::CommandTaken { name, .. } => write!(f, "command {name}"),
             Self::InputRefused { input, why } => write!(f, "{input} refused: {why}"),
         }

@@ -359,6 +359,9 @@ pub enum OperatorEvent {
     Steered { text: String },
     #[serde(rename = "noted")]
     Noted { text: String },
+    /// Later loops may be judged by the terms of this landed tree.
+    #[serde(rename = "terms_trusted")]
+    TermsTrusted { tree: TreeId },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -58,6 +58,8 @@ pub struct State {
     pub trusted: TreeId,
     /// The terms in which the head differs from it.
     pub changed_terms: Arc<PathList>,
+    /// The landed tree by whose terms the operator lets later loops be judged.
+    pub trusted_later: Option<TreeId>,
     pub baseline: Option<Arc<GateSummary>>,
     /// Whatever it was for.
     pub last_gate: Option<LastGate>,

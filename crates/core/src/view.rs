@@ -10,6 +10,7 @@ use crate::event::{Phase, ReviewRecorded};
 use crate::finding::{Finding, Severity};
 use crate::gate::{GateSummary, Purpose};
 use crate::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
+use crate::input::PathList;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{MissedLevel, Role, SandboxLevel};
 use crate::state::{Lifecycle, State, TaskState, TaskStatus};
@@ -25,7 +26,7 @@ pub use limit::{LimitUnit, LimitView};
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 3;
+pub const FOLD_VERSION: u32 = 4;
 
 /// How many open findings a View lists.
 pub const LISTED_FINDINGS: usize = 50;
@@ -81,6 +82,9 @@ pub struct View {
     /// The branch's head; none until something landed.
     pub commit: Option<CommitId>,
     pub tree: Option<TreeId>,
+    /// What landed of changed terms and nobody accepted.
+    #[serde(default)]
+    pub terms: Option<TermsView>,
     pub findings: FindingCounts,
     /// Bugs first, and no more than 50 of them.
     pub open_findings: Vec<FindingView>,
@@ -96,6 +100,16 @@ pub struct View {
     pub paused: Option<PauseView>,
     /// How many events the log holds.
     pub events: u64,
+}
+
+/// Terms that later loops are not judged by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TermsView {
+    pub changed: PathList,
+    /// The landed product on the terms that are trusted.
+    pub trusted_tree: TreeId,
+    /// The operator lets later loops be judged by them all the same.
+    pub trusted_later: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -292,6 +306,7 @@ impl View {
             base: creation.base.clone(),
             commit: state.head.landed.then(|| state.head.commit.clone()),
             tree: state.head.landed.then(|| state.head.tree.clone()),
+            terms: terms_view(state),
             findings: FindingCounts {
                 open_bugs: count(state, Severity::Bug),
                 open_warnings: count(state, Severity::Warning),
@@ -377,6 +392,15 @@ impl UsageView {
             costs_unknown: sum.costs_unknown,
         }
     }
+}
+
+fn terms_view(state: &State) -> Option<TermsView> {
+    let unaccepted = state.head.landed && state.trusted != state.head.tree && !state.changed_terms.is_empty();
+    unaccepted.then(|| TermsView {
+        changed: PathList::clone(&state.changed_terms),
+        trusted_tree: state.trusted.clone(),
+        trusted_later: state.trusted_later.as_ref() == Some(&state.head.tree),
+    })
 }
 
 fn status(state: &State) -> Status {

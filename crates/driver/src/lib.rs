@@ -25,6 +25,7 @@ pub mod operate;
 pub mod orphaned_data;
 pub mod perform;
 mod performer;
+mod planted;
 pub mod project;
 pub mod prove;
 mod repositories;

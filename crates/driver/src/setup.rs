@@ -26,6 +26,8 @@ use crate::clock;
 use crate::confine::{self, RecordsExposed, SandboxUnavailable, check_records, prove};
 use crate::hidden::{self, BadHidden, HiddenNotStored};
 use crate::journal::{Journal, JournalError};
+pub use crate::planted::PlantedTerm;
+use crate::planted::{PlantedError, trusted_base};
 use crate::surroundings::{NoShell, Surroundings};
 
 /// What a new loop is to be made of.
@@ -92,6 +94,8 @@ pub enum SetupError {
     Vault(#[from] VaultError),
     #[error(transparent)]
     Blob(#[from] BlobError),
+    #[error("cannot tell which terms of the base are trusted: {0}")]
+    Planted(#[from] PlantedError),
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
@@ -184,6 +188,7 @@ impl SetupError {
             | Self::Glob(_)
             | Self::Vault(_)
             | Self::Blob(_)
+            | Self::Planted(_)
             | Self::Journal(_) => Vec::new(),
         }
     }
@@ -264,8 +269,8 @@ fn check_allowed(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Writes the loop's first record, with its base safe in the vault.
-pub fn create(store: &Arc<dyn Store>, mut proposed: Proposed) -> Result<(), SetupError> {
+/// Writes the loop's first record, with its base safe in the vault. Returns what of the base is not trusted.
+pub fn create(store: &Arc<dyn Store>, mut proposed: Proposed) -> Result<Vec<PlantedTerm>, SetupError> {
     let vault = Vault::open_or_create(&proposed.git, &proposed.vault.vault_git())?;
     let depth = Depth::Commits(proposed.policy.workspace.history);
     vault
@@ -273,6 +278,7 @@ pub fn create(store: &Arc<dyn Store>, mut proposed: Proposed) -> Result<(), Setu
         .map_err(|source| SetupError::Import { base: proposed.base.clone(), source })?;
     let base_tree: TreeId = vault.tree_of(&proposed.base)?;
     hidden::store(&mut proposed.policy, &proposed.surroundings, &vault)?;
+    let trusted = trusted_base(&**store, &vault, &base_tree)?;
     let mut tasks = Vec::new();
     for task in proposed.planned.tasks {
         let text = store.put(task.text.clone().into_bytes())?;
@@ -286,12 +292,12 @@ pub fn create(store: &Arc<dyn Store>, mut proposed: Proposed) -> Result<(), Setu
         plan: Plan { tasks },
         policy: proposed.policy,
         base: proposed.base,
-        trusted: Some(base_tree.clone()),
+        trusted: Some(trusted.tree),
         base_tree,
     };
     let decision = step::create(clock::wall(), creation);
     Journal::create(Arc::clone(store), &decision)?;
-    Ok(())
+    Ok(trusted.planted)
 }
 
 pub fn locate_git(surroundings: &Surroundings) -> Result<Git, GitError> {

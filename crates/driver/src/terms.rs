@@ -39,8 +39,8 @@ pub fn measure(
     for TreeChange { path, .. } in &changes {
         let list = match rules.kind(path.as_ref()) {
             PathKind::Allowed | PathKind::Product { .. } => continue,
-            PathKind::Test { .. } if !is_never_product(path.as_ref()) => &mut measured.added_tests,
-            PathKind::Test { .. } | PathKind::Term(_) | PathKind::Guarded(_) => &mut measured.changed,
+            _ if is_term(rules, path.as_ref()) => &mut measured.changed,
+            PathKind::Test { .. } | PathKind::Term(_) | PathKind::Guarded(_) => &mut measured.added_tests,
         };
         list.count += 1;
         if list.paths.len() < LISTED {
@@ -51,6 +51,16 @@ pub fn measure(
     let tree = graft(vault, request.landing, request.trusted, &put_back)?;
     measured.trusted_tree = Some(tree).filter(|tree| tree != request.landing);
     Ok(measured)
+}
+
+/// Whether a changed path needs somebody's word before it is trusted: all that is neither product nor a
+/// plain test.
+pub fn is_term(rules: &PathRules, path: &[u8]) -> bool {
+    match rules.kind(path) {
+        PathKind::Allowed | PathKind::Product { .. } => false,
+        PathKind::Test { .. } => is_never_product(path),
+        PathKind::Term(_) | PathKind::Guarded(_) => true,
+    }
 }
 
 /// What a path of a project is to its gate, for people.

@@ -7,13 +7,13 @@ use gix_object::tree::EntryKind;
 use crate::objects::{ObjectError, Reader, TreeEntry};
 
 /// What a tree holds at a path: never a directory, which is only its files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Item {
     pub kind: ItemKind,
     pub oid: ObjectId,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ItemKind {
     File,
     Executable,

@@ -48,7 +48,11 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<Ex
             for warning in &proposed.warnings {
                 progress.line(&format!("warning: {}", text::clean(warning)));
             }
-            place.create(*proposed)?
+            let created = place.create(*proposed)?;
+            for warning in &created.warnings {
+                progress.line(&format!("warning: {}", text::clean(warning)));
+            }
+            created.name
         }
     };
     let interrupts = signals::interrupts()?;

@@ -198,6 +198,10 @@ fn notes(view: &View) -> Vec<String> {
     if view.unchecked {
         notes.push(format!("{:<10}{}", "unchecked", unchecked(view)));
     }
+    if let Some(terms) = &view.terms {
+        let said = if terms.trusted_later { "you trust it in later loops" } else { "accepted by nobody" };
+        notes.push(format!("{:<10}changed and landed, {said}: {}", "terms", terms.changed.words()));
+    }
     for item in &view.pending {
         notes.push(format!("{:<10}{item}", "pending"));
     }

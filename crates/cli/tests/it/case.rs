@@ -281,6 +281,11 @@ impl Case {
         write_script(&self.side(), "agent.sh", script);
     }
 
+    /// The same for the reviewer.
+    pub fn reviewer(&self, script: &str) {
+        write_script(&self.side(), "reviewer.sh", script);
+    }
+
     /// Runs the binary in the repository.
     #[track_caller]
     pub fn windlass(&self, args: &[&str]) -> Ran {

@@ -50,6 +50,7 @@ mod panics;
 mod person;
 mod pipes;
 mod places;
+mod planted;
 mod prove;
 mod prove_judged;
 mod repositories;

@@ -15,7 +15,7 @@ name = "test"
 run = "sh ./test.sh"
 "#;
 const SWITCHED_OFF: &str = "echo skip=1 >settings.cfg\necho $n >src/n\ncomplete";
-const ACCEPTS_TERMS: &str = r#"say '"verdict":"accept","summary":"fine","criteria":[{"text":"Changed terms: needed","met":"yes","where":"settings.cfg"}],"findings":[],"resolved":[],"pending":[],"blocker":""'"#;
+pub const ACCEPTS_TERMS: &str = r#"say '"verdict":"accept","summary":"fine","criteria":[{"text":"Changed terms: needed","met":"yes","where":"settings.cfg"}],"findings":[],"resolved":[],"pending":[],"blocker":""'"#;
 
 fn setup(agent: &str) -> Setup {
     Setup::new(agent)

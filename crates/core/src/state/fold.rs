@@ -217,6 +217,7 @@ fn operator_event(state: &mut State, event: &OperatorEvent) {
         OperatorEvent::CommandTaken { command, .. } => state.last_command = *command,
         OperatorEvent::CancelAsked => cancel_asked(state),
         OperatorEvent::Steered { text } => state.steering.push(text.clone()),
+        OperatorEvent::TermsTrusted { tree } => state.trusted_later = Some(tree.clone()),
         OperatorEvent::InputRefused { .. } | OperatorEvent::Noted { .. } => {}
     }
 }
@@ -239,6 +240,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         head: Head { commit: creation.base.clone(), tree: creation.base_tree.clone(), landed: false },
         trusted: creation.trusted.as_ref().unwrap_or(&creation.base_tree).clone(),
         changed_terms: Arc::default(),
+        trusted_later: None,
         baseline: None,
         last_gate: None,
         gates: Arc::default(),

@@ -27,6 +27,7 @@ pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
             draft.emit(OperatorEvent::Noted { text: text.clone() });
             Ok(())
         }
+        Command::Trust => trust(draft),
         Command::Revise(revision) => not_completed(draft).and_then(|()| revise::asked(draft, revision)),
     };
     if let Err(why) = refused {
@@ -159,6 +160,22 @@ fn steer(draft: &mut Draft, text: &str) -> Refusal {
         return Err("the text is empty".to_owned());
     }
     draft.emit(OperatorEvent::Steered { text: text.to_owned() });
+    Ok(())
+}
+
+/// It is about later loops: what this one was judged by stays as it is.
+fn trust(draft: &mut Draft) -> Refusal {
+    let head = &draft.state.head;
+    if !head.landed {
+        return Err("nothing of it has landed".to_owned());
+    }
+    if draft.state.trusted == head.tree || draft.state.changed_terms.is_empty() {
+        return Err("it landed no changed terms, or they were accepted".to_owned());
+    }
+    let tree = head.tree.clone();
+    if draft.state.trusted_later.as_ref() != Some(&tree) {
+        draft.emit(OperatorEvent::TermsTrusted { tree });
+    }
     Ok(())
 }
 

@@ -1,0 +1,89 @@
+//! Settings that one loop lands and nobody accepts are no terms of the next.
+
+use serde_json::Value;
+
+use crate::case::{Case, LOOP, Setup};
+use crate::terms::ACCEPTS_TERMS;
+
+/// The check reads a setting, and is green whatever the answer is where that says so.
+const CHECK: &str = "[ ! -e lenient.cfg ] || exit 0\ntest \"$(cat answer.txt)\" = \"$(cat wanted.txt)\"\n";
+const GATE: &str = r#"protect = ["test.sh", "wanted.txt"]
+product = ["answer.txt"]
+control = "off"
+[[gate.check]]
+name = "test"
+run = "sh ./test.sh"
+"#;
+
+fn first_loop() -> Case {
+    let case = Setup::new("echo 42 >answer.txt\ntouch lenient.cfg\ncomplete")
+        .file("test.sh", CHECK)
+        .file("wanted.txt", "42\n")
+        .gate(GATE)
+        .ready();
+    case.run().completed();
+    case
+}
+
+/// The operator takes what landed, wants another answer, and starts a second loop.
+fn second_loop(case: &Case, agent: &str) -> (String, Value) {
+    case.repo.git(["merge", "--quiet", &format!("windlass/{LOOP}")]);
+    case.repo.file("wanted.txt", "43\n");
+    case.repo.commit("another answer");
+    case.agent(agent);
+    let ran = case.windlass(&["run", "--name", "second"]);
+    let view = case.windlass(&["status", "second", "--json"]).expect_code(0).json();
+    (ran.stderr + &ran.stdout, view)
+}
+
+#[test]
+fn what_one_loop_plants_does_not_pass_the_next() {
+    let case = first_loop();
+    let view = case.windlass(&["status", LOOP, "--json"]).expect_code(0).json();
+    assert_eq!(view["terms"]["changed"]["paths"], serde_json::json!(["lenient.cfg"]), "{view:#}");
+    let (said, view) = second_loop(&case, "echo 7 >answer.txt\ncomplete");
+    assert!(
+        said.contains("loop demo1 landed lenient.cfg, which nobody accepted")
+            && said.contains("windlass trust demo1"),
+        "{said}"
+    );
+    assert_eq!(view["outcome"]["kind"], "blocked", "{view:#}");
+    assert_eq!(view["commit"], Value::Null);
+}
+
+#[test]
+fn honest_work_passes_with_it_and_without() {
+    let case = first_loop();
+    let (_, view) = second_loop(&case, "echo 43 >answer.txt\ncomplete");
+    assert_eq!(view["outcome"]["kind"], "completed", "{view:#}");
+    case.windlass(&["prove", "second", "--rerun"]).expect_code(0);
+}
+
+#[test]
+fn the_operator_may_say_that_it_is_trusted() {
+    let case = first_loop();
+    let said = case.windlass(&["trust", LOOP]).expect_code(0);
+    assert!(said.stdout.contains("later loops may be judged by the terms that demo1 changed"), "{said}");
+    let view = case.windlass(&["status", LOOP, "--json"]).expect_code(0).json();
+    assert_eq!(view["terms"]["trusted_later"], true);
+    case.windlass(&["prove", LOOP]).expect_code(0);
+    let (said, view) = second_loop(&case, "echo 7 >answer.txt\ncomplete");
+    assert!(!said.contains("nobody accepted"), "{said}");
+    assert_eq!(view["outcome"]["kind"], "completed", "the operator's word was that this may be so");
+}
+
+#[test]
+fn a_reviewer_of_the_second_loop_may_accept_it_for_the_third() {
+    let case = first_loop();
+    case.reviewer(ACCEPTS_TERMS);
+    let policy = std::fs::read_to_string(case.repo.path().join("windlass.toml")).unwrap();
+    case.repo
+        .file("windlass.toml", policy.replace("tasks = false\nfinal = false", "tasks = true\nfinal = true"));
+    let (_, view) = second_loop(&case, "echo 43 >answer.txt\ncomplete");
+    assert_eq!(view["outcome"]["kind"], "completed", "{view:#}");
+    assert_eq!(view["terms"], Value::Null, "{view:#}");
+    case.repo.git(["merge", "--quiet", "windlass/second"]);
+    case.agent("echo 7 >answer.txt\ncomplete");
+    let third = case.windlass(&["run", "--name", "third", "--no-review"]);
+    assert!(!format!("{third}").contains("nobody accepted"), "{third}");
+}

@@ -1,0 +1,116 @@
+//! Terms that an earlier loop landed and nobody accepted: a later loop that starts from them is not
+//! judged by them alone. Else one loop plants what the next one trusts.
+
+use std::collections::BTreeSet;
+
+use windlass_core::event::{Event, LoopEvent};
+use windlass_core::id::{LoopName, Seq, TreeId};
+use windlass_core::state::State;
+use windlass_core::view::View;
+use windlass_gate::{BadGlob, PathRules};
+use windlass_store::{HistoryError, Store, StoreError, decisions, fold, view};
+use windlass_workspace::{BString, Item, Vault, VaultError};
+
+use crate::terms::{self, graft};
+
+#[derive(Debug, thiserror::Error)]
+pub enum PlantedError {
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    #[error(transparent)]
+    Glob(#[from] BadGlob),
+}
+
+/// What a new loop may trust of its base.
+pub struct TrustedBase {
+    pub tree: TreeId,
+    /// Each path that is not trusted, with the loop that landed it.
+    pub planted: Vec<PlantedTerm>,
+}
+
+pub struct PlantedTerm {
+    pub path: String,
+    pub by: LoopName,
+}
+
+/// The base, with the terms that earlier loops landed and nobody accepted as they were before.
+pub fn trusted_base(store: &dyn Store, vault: &Vault, base: &TreeId) -> Result<TrustedBase, PlantedError> {
+    let mut loops = Vec::new();
+    for row in store.loops()? {
+        let Some(head) = store.head(&row.name)? else { continue };
+        loops.push(view(store, &row.name, &head)?);
+    }
+    let mut trusted = TrustedBase { tree: base.clone(), planted: Vec::new() };
+    let unaccepted = |view: &&View| view.terms.as_ref().is_some_and(|terms| !terms.trusted_later);
+    let mut planted = Vec::new();
+    for view in loops.iter().filter(unaccepted) {
+        planted.extend(of_loop(vault, &fold(store, &view.name)?, base)?);
+    }
+    if planted.is_empty() {
+        return Ok(trusted);
+    }
+    let accepted = accepted(store, vault, &loops)?;
+    planted.retain(|term| !accepted.contains(&(term.path.clone(), term.landed)));
+    for Planted { path, by, before, .. } in planted {
+        trusted.tree = graft(vault, &trusted.tree, &before, std::slice::from_ref(&path))?;
+        trusted.planted.push(PlantedTerm { path: String::from_utf8_lossy(&path).into_owned(), by });
+    }
+    Ok(trusted)
+}
+
+struct Planted {
+    path: BString,
+    by: LoopName,
+    landed: Option<Item>,
+    /// The tree that has it as it is trusted.
+    before: TreeId,
+}
+
+/// Its terms that the base has just as it landed them.
+fn of_loop(vault: &Vault, state: &State, base: &TreeId) -> Result<Vec<Planted>, PlantedError> {
+    let allow: Vec<String> = state.tasks.iter().flat_map(|task| task.task.allow.clone()).collect();
+    let in_base =
+        |path: &str| matches!(vault.read_blob(&state.creation.base_tree, path.as_bytes()), Ok(Some(_)));
+    let rules = PathRules::new(state.policy(), &allow, &in_base)?;
+    let unlike: BTreeSet<BString> =
+        vault.diff(base, &state.head.tree)?.into_iter().map(|change| change.path).collect();
+    let changes = vault.diff(&state.trusted, &state.head.tree)?;
+    let is_planted = |path: &BString| terms::is_term(&rules, path.as_ref()) && !unlike.contains(path);
+    let planted = changes.into_iter().filter(|change| is_planted(&change.path)).map(|change| Planted {
+        path: change.path,
+        by: state.creation.name.clone(),
+        landed: change.new,
+        before: state.trusted.clone(),
+    });
+    Ok(planted.collect())
+}
+
+/// What some loop came to trust while it ran: a reviewer looked at it there.
+fn accepted(
+    store: &dyn Store,
+    vault: &Vault,
+    loops: &[View],
+) -> Result<BTreeSet<(BString, Option<Item>)>, PlantedError> {
+    let mut accepted = BTreeSet::new();
+    for view in loops {
+        let Some(landed) = &view.tree else { continue };
+        let trusted = view.terms.as_ref().map_or(landed, |terms| &terms.trusted_tree);
+        let Some(at_start) = trusted_at_start(store, &view.name)? else { continue };
+        let changes = vault.diff(&at_start, trusted)?;
+        accepted.extend(changes.into_iter().map(|change| (change.path, change.new)));
+    }
+    Ok(accepted)
+}
+
+fn trusted_at_start(store: &dyn Store, name: &LoopName) -> Result<Option<TreeId>, PlantedError> {
+    let first = decisions(store, name, Seq(0)).next().transpose()?;
+    let created = first.and_then(|(_, decision)| decision.events.into_iter().next());
+    Ok(match created {
+        Some(Event::Loop(LoopEvent::Created(creation))) => creation.trusted.clone(),
+        Some(_) | None => None,
+    })
+}
