@@ -1,11 +1,13 @@
 //! What a loop leaves for its operator: its branch, its proof, its trail.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use windlass_core::view::View;
-use windlass_driver::prove::{self, Proof, Rerun};
+use windlass_driver::prove::{self, Grade, Proof, ProofRequest, Rerun};
 use windlass_driver::setup::{self, TakeOutcome};
 use windlass_driver::trail;
+use windlass_store::Store;
 
 use crate::error::Classify as _;
 use crate::{AppError, OpenProject, StoredLoop};
@@ -27,17 +29,26 @@ impl OpenProject {
             return Err(AppError::refused("`windlass prove --rerun` inside an attempt of a loop is refused")
                 .hint("an attempt does its task; it runs no gate"));
         }
-        let asked = prove::ProofRequest {
+        let store = match rerun {
+            Rerun::Yes => Some(self.store()?),
+            Rerun::No => None,
+        };
+        prove::prove(&*stored.reader, &self.proof_request(stored, store)).or_broken()
+    }
+
+    /// What stands behind a completed loop, by its record.
+    pub fn grades(&self, stored: &StoredLoop) -> Result<Vec<Grade>, AppError> {
+        prove::grades_on_record(&*stored.reader, &self.proof_request(stored, None)).or_broken()
+    }
+
+    fn proof_request(&self, stored: &StoredLoop, rerun: Option<Arc<dyn Store>>) -> ProofRequest {
+        ProofRequest {
             name: stored.name.clone(),
             surroundings: self.surroundings(),
             project: self.project.clone(),
             vault: self.vault.clone(),
-            rerun: match rerun {
-                Rerun::Yes => Some(self.store()?),
-                Rerun::No => None,
-            },
-        };
-        prove::prove(&*stored.reader, &asked).or_broken()
+            rerun,
+        }
     }
 
     /// Writes the whole trail of a loop below a directory, from the log.

@@ -200,6 +200,8 @@ pub struct Check {
     pub broken_tests: Option<BrokenTests>,
     /// The same on trusted terms.
     pub broken_on_trusted_terms: Option<BrokenTests>,
+    /// Whether it was watched for writes to what judges it.
+    pub watched: bool,
     /// Why it is red, by its exit code, its tests or its control; empty when it is green.
     pub red: String,
     /// The waived finding that it is red by.
@@ -317,6 +319,14 @@ struct ProofSources<'a> {
     reader: &'a dyn ReadStore,
     vault: &'a Vault,
     repository: &'a Repository,
+}
+
+/// What stands behind a completion, by the record alone; nothing is looked at anew.
+pub fn grades_on_record(reader: &dyn ReadStore, request: &ProofRequest) -> Result<Vec<Grade>, ProveError> {
+    let Ok(history) = RecordedLoop::read(reader, &request.name) else { return Ok(Vec::new()) };
+    let Repositories { vault, .. } =
+        Repositories::open(&request.surroundings, &request.project, &request.vault)?;
+    Ok(grades::grades(&history.state, &history.record(&vault, Protected::default())))
 }
 
 /// Fails only where nothing could be looked at; what does not hold is in the proof.

@@ -7,6 +7,7 @@ use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
 use windlass_core::view::{Status, View};
 
+use super::status::behind;
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -83,7 +84,8 @@ fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
     if as_json {
         json::print(view);
     } else {
-        say_part!("{}", view::status(view));
+        let behind = place.find(Some(view.name.as_str())).map(|stored| behind(place, &stored, view));
+        say_part!("{}", view::status(view, &behind.unwrap_or_default()));
     }
     place.refresh_trail(&view.name).unwrap_or_else(|error| complain!("windlass: {error}"));
     match (view.status, &view.outcome) {
@@ -110,10 +112,11 @@ fn preview(proposed: &Proposed) -> String {
 
 fn close(place: &OpenProject, name: &LoopName, closing: Closing, ended: &Ended) -> Result<Exit, Failure> {
     let view = place.view(name)?.ok_or_else(|| Failure::error(format!("{name} is gone")))?;
+    let behind = behind(place, &place.find(Some(name.as_str()))?, &view);
     match closing {
         Closing::Json => json::print(&view),
-        Closing::Plain => say_part!("\n{}", view::page(&view)),
-        Closing::WithNext => say_part!("\n{}", view::status(&view)),
+        Closing::Plain => say_part!("\n{}", view::page(&view, &behind)),
+        Closing::WithNext => say_part!("\n{}", view::status(&view, &behind)),
     }
     if *ended == Ended::Interrupted && closing != Closing::Json {
         say!("interrupted; everything is saved.");

@@ -7,6 +7,7 @@ use windlass_core::history::{AttemptRecord, HistoryLimits, Keep};
 use windlass_core::id::{BlobId, FindingId};
 use windlass_core::summary::Summary;
 
+use super::status::behind;
 use crate::args::{FindingsArgs, ShowArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -22,7 +23,7 @@ pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
         if asked.json {
             print_json::print(&seen);
         } else {
-            say_part!("{}", view::status(&seen));
+            say_part!("{}", view::status(&seen, &behind(&place, &row, &seen)));
         }
         return Ok(Exit::Done);
     };

@@ -1,19 +1,36 @@
 //! `windlass status`: how one loop stands.
 
+use windlass_app::{OpenProject, StoredLoop};
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::view::View;
+
 use crate::args::LoopArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::out::say_part;
-use crate::show::{json, view};
+use crate::show::{json, proof, view};
+
+/// What stands behind a completed loop; nothing where that cannot be told, which `windlass prove` explains.
+pub fn behind(place: &OpenProject, stored: &StoredLoop, view: &View) -> String {
+    let is_completed = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed);
+    if !is_completed {
+        return String::new();
+    }
+    match place.grades(stored) {
+        Ok(grades) if !grades.is_empty() => proof::behind(&grades),
+        Ok(_) | Err(_) => String::new(),
+    }
+}
 
 pub fn status(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
-    let seen = place.find(asked.name.as_deref())?.view()?;
+    let stored = place.find(asked.name.as_deref())?;
+    let seen = stored.view()?;
     if asked.json {
         json::print(&seen);
     } else {
-        say_part!("{}", view::status(&seen));
+        say_part!("{}", view::status(&seen, &behind(&place, &stored, &seen)));
     }
     Ok(Exit::Done)
 }

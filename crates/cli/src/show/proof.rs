@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use windlass_app::prove::{
-    Check, CompletionRecord, Grade, PolicyProof, Proof, ReviewProof, Step, TaskProof, WaivedFinding,
+    Check, CompletionRecord, Grade, PolicyProof, Proof, ReviewProof, Step, Strength, TaskProof, WaivedFinding,
 };
 use windlass_core::broken_tests::BrokenTests;
 use windlass_core::state::TaskStatus;
@@ -40,6 +40,19 @@ pub fn page(proof: &Proof) -> String {
         page.push_str(&step_lines(step));
     }
     page
+}
+
+/// What stands behind a completion, in one line under the loop's page.
+pub fn behind(grades: &[Grade]) -> String {
+    let of = |strength: Strength| {
+        let names = grades.iter().filter(|grade| grade.strength == strength).map(|grade| grade.of.name());
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let kinds =
+        [Strength::Full, Strength::Weaker, Strength::Nothing].map(|strength| (strength, of(strength)));
+    let told = kinds.iter().filter(|(_, names)| !names.is_empty());
+    let told: Vec<String> = told.map(|(strength, names)| format!("{}: {names}", strength.name())).collect();
+    format!("{:<10}{}", "behind it", told.join("; "))
 }
 
 fn graded(grade: &Grade) -> String {

@@ -12,12 +12,12 @@ use windlass_core::view::{GateView, Status, TaskView, UsageView, View};
 use super::text::{Colour, clean_lines, clock, fit, paint, width};
 
 /// Everything a person asks about one loop, and what to type next.
-pub fn status(view: &View) -> String {
-    format!("{}\n{}\n", page(view), next(view))
+pub fn status(view: &View, behind: &str) -> String {
+    format!("{}\n{}\n", page(view, behind), next(view))
 }
 
-/// How one loop stands, in a screenful.
-pub fn page(view: &View) -> String {
+/// How one loop stands, in a screenful. `behind` is what stands behind its completion, if it is completed.
+pub fn page(view: &View, behind: &str) -> String {
     let mut page = String::new();
     let width = width();
     let _ = writeln!(page, "{}  {}", paint(view.name.as_str(), Colour::Bold), headline(view));
@@ -30,6 +30,9 @@ pub fn page(view: &View) -> String {
             let warning = format!("not {}: {why}\n{remedy}", level.name());
             let _ = writeln!(page, "  {:<10}{}", "warning", clean_lines(&warning, "            "));
         }
+    }
+    if !behind.is_empty() {
+        let _ = writeln!(page, "  {}", fit(behind, width.saturating_sub(2)));
     }
     for line in notes(view) {
         let _ = writeln!(page, "  {}", fit(&line, width.saturating_sub(2)));

@@ -109,12 +109,10 @@ fn honest_work_turns_red_with_its_tests() {
     assert_eq!(aside, "tests/test_answer.py Answer > test_elsewhere", "{broken:#}");
     let gate = proof["steps"].as_array().unwrap().iter().find(|step| step["step"] == "gate").unwrap();
     assert!(gate["detail"].as_str().unwrap().contains("2 broken tests turned red"), "{gate}");
-    let grades: Vec<(&str, &str)> = proof["grades"].as_array().unwrap().iter().map(graded).collect();
-    assert_eq!(
-        grades[..3],
-        [("trial", "full"), ("control", "weaker"), ("review", "nothing")],
-        "one was skipped"
-    );
+    let grades = proof["grades"].as_array().unwrap().iter().map(graded);
+    let grades: Vec<(&str, &str)> =
+        grades.filter(|(of, _)| ["trial", "control", "review"].contains(of)).collect();
+    assert_eq!(grades, [("trial", "full"), ("control", "weaker"), ("review", "nothing")], "one was skipped");
     case.windlass(&["prove", LOOP, "--rerun"]).expect_code(0);
 }
 

@@ -25,6 +25,8 @@ pub enum GradeOf {
     Trial,
     /// Whether the checks were seen to fail on broken tests.
     Control,
+    /// Whether anything that judges could be written while a check ran.
+    Watch,
     /// Whether tests that no agent sees were among those that judged it.
     Hidden,
     Review,
@@ -44,6 +46,7 @@ impl GradeOf {
         match self {
             Self::Trial => "trial",
             Self::Control => "control",
+            Self::Watch => "watch",
             Self::Hidden => "hidden",
             Self::Review => "review",
             Self::Sandbox => "sandbox",
@@ -65,6 +68,7 @@ pub(super) fn grades(state: &State, record: &CompletionRecord) -> Vec<Grade> {
     let graded = [
         (GradeOf::Trial, trial(state, record)),
         (GradeOf::Control, control(&record.checks)),
+        (GradeOf::Watch, watch(record)),
         (GradeOf::Hidden, hidden(state, record)),
         (GradeOf::Review, review(record)),
         (GradeOf::Sandbox, sandbox(record)),
@@ -79,6 +83,9 @@ fn trial(state: &State, record: &CompletionRecord) -> Graded {
     let trusted = || record.checks.iter().filter_map(|check| check.on_trusted_terms.as_ref());
     if record.checks.is_empty() {
         return graded(Strength::Nothing, "no check judged it");
+    }
+    if state.creation.trusted.is_none() {
+        return graded(Strength::Weaker, "green on terms of its own: windlass did not yet judge on others");
     }
     if trusted().any(|run| run.exit_code != Some(0)) {
         return graded(Strength::Weaker, "green only with terms it changed, which were accepted");
@@ -113,6 +120,19 @@ fn control(checks: &[Check]) -> Graded {
             (Strength::Full, format!("{red} tests broken, each turned red"))
         }
         (broken, red) => (Strength::Weaker, format!("{broken} tests broken, {red} turned red")),
+    }
+}
+
+fn watch(record: &CompletionRecord) -> Graded {
+    let graded = |strength, words: &str| (strength, words.to_owned());
+    let watched = record.checks.iter().filter(|check| check.watched).count();
+    match record.sandbox.level {
+        _ if watched == 0 => graded(Strength::Nothing, "no check was watched while it ran"),
+        _ if watched < record.checks.len() => graded(Strength::Weaker, "not every check was watched"),
+        SandboxLevel::Namespaces => graded(Strength::Full, "nothing that judges was written"),
+        SandboxLevel::Landlock | SandboxLevel::Container | SandboxLevel::None => {
+            graded(Strength::Weaker, "nothing that judges was seen to be written; nothing was closed")
+        }
     }
 }
 

@@ -161,6 +161,7 @@ pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&Tas
             broken_on_trusted_terms: of(Trial::TrustedTerms)
                 .next()
                 .and_then(|run| run.result.broken_tests.clone()),
+            watched: last.result.writes.is_some(),
             red: failing.map_or_else(String::new, |failing| failing.reason.words()),
             waived: waived.map(|finding| finding.id.clone()),
         })
