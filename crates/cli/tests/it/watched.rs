@@ -49,6 +49,21 @@ fn found(seen: &Seen, words: &str) {
 }
 
 #[test]
+fn an_author_whose_test_may_not_write_is_told_where_it_may() {
+    for level in levels().into_iter().filter(|level| *level == "namespaces") {
+        let agent = "if [ \"$n\" = 1 ]; then echo 'echo 1 >tests/out' >tests/writes.case\n\
+                     else echo 'echo 1 >\"$TMPDIR/out\"' >tests/writes.case; fi\necho 42 >answer.txt\ncomplete";
+        let case = patient(agent).level(level).ready();
+        case.run().completed();
+        let brief = case.left("author-2.brief");
+        assert!(
+            brief.contains("read-only: tasks, tests. A test may write to a temporary directory"),
+            "{brief}"
+        );
+    }
+}
+
+#[test]
 fn a_test_that_is_overwritten_and_put_back_is_seen() {
     for level in levels() {
         let agent = attacker(

@@ -147,6 +147,10 @@ impl<'a> GateRunner<'a> {
         let EndedCommand { checked, output, writes } = ended;
         let mut result = checked.result(output);
         result.writes = writes;
+        let red = watch.filter(|_| result.exit_code != Some(0));
+        if let Some(words) = red.and_then(|watch| watch.refused_words(&result.excerpt)) {
+            result.excerpt = format!("{words}\n{}", result.excerpt);
+        }
         if let Some(counter) = counter {
             let earlier = earlier_tests(self.resources, self.request, self.target.trial, &check.name)?;
             result.tally = Some(counter.tally(self.resources, &self.dirs.written(), earlier.as_ref())?);

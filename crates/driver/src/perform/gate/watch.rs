@@ -116,6 +116,19 @@ impl GateWatch {
         Ok(RunningWatch { of: self, root, watcher, stamps, home })
     }
 
+    /// What the author of a check is told that wrote into a closed directory, by what it printed.
+    pub fn refused_words(&self, printed: &str) -> Option<String> {
+        let refused = printed.to_lowercase().contains("read-only file system");
+        let closed: Vec<String> = self.read_only.iter().map(|dir| dir.display().to_string()).collect();
+        (refused && !closed.is_empty()).then(|| {
+            format!(
+                "While a check runs, directories of nothing but protected files are read-only: {}. A test may \
+                 write to a temporary directory, or to a path that the task's file allows.",
+                closed.join(", ")
+            )
+        })
+    }
+
     /// What is left to be closed.
     pub fn take_ended(&self) -> Vec<OwnedFd> {
         self.ended.take()
