@@ -118,7 +118,7 @@ impl<'a> ProjectFiles<'a> {
     }
 
     fn test_directories(&self) -> Vec<String> {
-        let known = ["tests", "test", "spec", "__tests__"];
+        let known = ["tests", "test", "spec"];
         known
             .iter()
             .filter(|name| self.directories.contains(**name))
@@ -150,7 +150,7 @@ fn node(project: &ProjectFiles<'_>) -> Option<Stack> {
         ("npm test", None)
     };
     let product = &["**/*.{js,mjs,cjs,ts,jsx,tsx}", "src/**", "lib/**"];
-    let protect = &["**/*.test.*", "**/*.spec.*"];
+    let protect = &["**/*.test.*", "**/*.spec.*", "**/__tests__/**"];
     Some(Stack { setup, protect, product, ..Stack::new("Node.js", "node", run) })
 }
 
@@ -291,11 +291,11 @@ mod tests {
             ),
             (
                 &["package.json={\"scripts\":{\"test\":\"vitest\"}}", "package-lock.json"],
-                "test: npm test | protect **/*.test.* **/*.spec.* | product **/*.{js,mjs,cjs,ts,jsx,tsx} src/** lib/** **/*.md | setup npm ci",
+                "test: npm test | protect **/*.test.* **/*.spec.* **/__tests__/** | product **/*.{js,mjs,cjs,ts,jsx,tsx} src/** lib/** **/*.md | setup npm ci",
             ),
             (
                 &["package.json={\"scripts\":{\"test\":\"jest\"}}", "pnpm-lock.yaml"],
-                "test: pnpm test | protect **/*.test.* **/*.spec.* | product **/*.{js,mjs,cjs,ts,jsx,tsx} src/** lib/** **/*.md | setup pnpm install --frozen-lockfile",
+                "test: pnpm test | protect **/*.test.* **/*.spec.* **/__tests__/** | product **/*.{js,mjs,cjs,ts,jsx,tsx} src/** lib/** **/*.md | setup pnpm install --frozen-lockfile",
             ),
             (
                 &["pyproject.toml"],
