@@ -4,12 +4,14 @@ use crate::{agents, fuzz, model};
 
 pub const USAGE: &str = "\
 cargo xtask test [--full] [--all-agents]
-                              set up, lint, run every test, and play the hostile agents
+                              set up, lint, run every test, and play the hostile and the honest agents
 cargo xtask lint              formatting, clippy, unused dependencies, licences, advisories
 cargo xtask bench [NAME …] [--rounds N] [--rebaseline]
                               measure, and write docs/benchmarks.md; with names, only those, and only print
 cargo xtask hostile [--full] [--case ID …] [--players N] [--print]
                               play the hostile agents, and write docs/hostile.md; with cases, only those, and only print
+cargo xtask honest [--case ID …] [--players N] [--print]
+                              agents that do honest work, and write docs/guide/honest-work.md; with cases, only those, and only print
 cargo xtask fuzz [--seconds N]
                               random bytes through the readers of agents' output, for a minute or as long as said
 cargo xtask model [--port N] [--script FILE] [--log FILE]
@@ -28,6 +30,7 @@ pub enum Task {
     Bench(Bench),
     Ci(Tests),
     Hostile(Hostile),
+    Honest(Honest),
     Fuzz(fuzz::Asked),
     Model(model::Asked),
 }
@@ -70,6 +73,22 @@ impl Hostile {
     }
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Honest {
+    /// Empty means all.
+    pub cases: Vec<String>,
+    /// How many cases are played at a time.
+    pub players: usize,
+    /// The page is left as it is.
+    pub only_print: bool,
+}
+
+impl Honest {
+    pub fn wants(&self, id: &str) -> bool {
+        self.cases.is_empty() || self.cases.iter().any(|case| case.eq_ignore_ascii_case(id))
+    }
+}
+
 pub fn parse(words: &[String]) -> Result<Task, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let Some((task, rest)) = words.split_first() else { return Err("no task given".to_owned()) };
@@ -79,6 +98,7 @@ pub fn parse(words: &[String]) -> Result<Task, String> {
         "lint" => rest.first().map_or(Ok(Task::Lint), |word| Err(unknown(word))),
         "bench" => bench(rest).map(Task::Bench),
         "hostile" => hostile(rest).map(Task::Hostile),
+        "honest" => honest(rest).map(Task::Honest),
         "fuzz" => fuzz(rest).map(Task::Fuzz),
         "model" => model(rest).map(Task::Model),
         other => Err(unknown(other)),
@@ -124,6 +144,20 @@ fn hostile(words: &[&str]) -> Result<Hostile, String> {
         }
     }
     Ok(hostile)
+}
+
+fn honest(words: &[&str]) -> Result<Honest, String> {
+    let mut honest = Honest { cases: Vec::new(), players: 3, only_print: false };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--print" => honest.only_print = true,
+            "--case" => honest.cases.push((*words.next().ok_or("--case wants an id")?).to_owned()),
+            "--players" => honest.players = number(words.next().ok_or("--players wants a number")?)?,
+            other => return Err(unknown(other)),
+        }
+    }
+    Ok(honest)
 }
 
 fn fuzz(words: &[&str]) -> Result<fuzz::Asked, String> {
@@ -182,6 +216,9 @@ mod tests {
         let hostile =
             Hostile { extent: Extent::Full, cases: vec!["H03".to_owned()], players: 2, only_print: true };
         assert!(hostile.wants("h03") && !hostile.wants("H04"));
+        let honest = Honest { cases: vec!["N01".to_owned()], players: 2, only_print: true };
+        assert!(honest.wants("n01") && !honest.wants("N02"));
+        assert_eq!(parsed("honest --case N01 --players 2 --print"), Ok(Task::Honest(honest)));
         assert_eq!(parsed("fuzz"), Ok(Task::Fuzz(fuzz::Asked::default())));
         assert_eq!(parsed("fuzz --seconds 5"), Ok(Task::Fuzz(fuzz::Asked { seconds: 5 })));
         let model =
@@ -204,6 +241,7 @@ mod tests {
             "bench -x",
             "hostile --case",
             "hostile H03",
+            "honest --full",
             "fuzz --seconds",
             "fuzz --seconds 0",
             "fuzz 5",

@@ -1,12 +1,12 @@
 //! `cargo xtask hostile`: the hostile agents, as scripts against the real
 //! binary, each with every defence and without its own.
 
-mod after;
+pub mod after;
 mod case;
 mod cases;
 mod play;
 mod sockets;
-mod stage;
+pub mod stage;
 mod table;
 
 use std::fs;
@@ -14,13 +14,12 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::args::{Extent, Hostile};
 use crate::binaries;
+use crate::players;
 use crate::stages::Stages;
 use crate::surroundings::{Surroundings, home_variables};
 use crate::tally::Tally;
@@ -32,8 +31,6 @@ const LEVELS: [&str; 2] = ["namespaces", "landlock"];
 const NOBODY: u32 = 65_534;
 /// Says that this process plays for another, and where the results go.
 const PLAYER: &str = "WINDLASS_HOSTILE_PLAYER";
-/// A stage with a very deep directory in it is removed by calls as deep.
-const DEEP: usize = 256 << 20;
 const PAGE: &str = "docs/hostile.md";
 const NO_LEVEL: &str = "this machine proves no level but none: `windlass doctor` says why";
 
@@ -127,26 +124,12 @@ fn play_all(asked: &Hostile, binaries: &Binaries, levels: &[&'static str]) -> Ve
     jobs.sort_by_key(|(case, _)| case.id != "H51");
     // With two levels and two users these are 1,000 in all.
     let (kills, files) = if asked.extent == Extent::Full { (250, 200_000) } else { (40, 30_000) };
-    let (next, rows) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    // A broken fixture panics with its reason, which becomes the case's result.
-    std::panic::set_hook(Box::new(|_| {}));
-    let player = || {
-        while let Some((case, level)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (plain, weakened) = (binaries.plain.clone(), binaries.weakened.clone());
-            let setting = Setting { level, kills, files, plain, weakened };
-            let row = row(case, &setting);
-            println!("{}", row.line());
-            rows.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(row);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..asked.players {
-            let player = std::thread::Builder::new().stack_size(DEEP).spawn_scoped(scope, player);
-            player.expect("there is room for a few threads");
-        }
-    });
-    drop(std::panic::take_hook());
-    rows.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    players::play_all(&jobs, asked.players, |(case, level)| {
+        let (plain, weakened) = (binaries.plain.clone(), binaries.weakened.clone());
+        let row = row(case, &Setting { level, kills, files, plain, weakened });
+        println!("{}", row.line());
+        row
+    })
 }
 
 fn row(case: &case::Case, setting: &Setting) -> Row {

@@ -1,4 +1,4 @@
-//! Tasks for developers and CI: `cargo xtask test | lint | bench | hostile | fuzz | model | ci`.
+//! Tasks for developers and CI: `cargo xtask test | lint | bench | hostile | honest | fuzz | model | ci`.
 //!
 //! Each sets up what a fresh machine lacks, as far as it may, and says at its
 //! end what it could not run. Nothing of the user is read or written: programs
@@ -14,10 +14,12 @@ mod args;
 mod bench;
 mod binaries;
 mod fuzz;
+mod honest;
 mod hostile;
 mod lint;
 mod model;
 mod ordinary_user;
+mod players;
 mod stages;
 mod suite;
 mod surroundings;
@@ -55,6 +57,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Bench(wanted) => bench::run(&Surroundings::new()?, &wanted),
         Task::Fuzz(asked) => fuzz::run(asked),
         Task::Hostile(asked) => hostile::run(&asked),
+        Task::Honest(asked) => honest::run(&asked),
         Task::Lint => in_stages(lint::run),
         Task::Model(asked) => model::run(&asked),
         Task::Test(asked) => in_stages(|around, stages| test(around, stages, asked)),
@@ -80,4 +83,5 @@ fn test(around: &Surroundings, stages: &mut Stages, asked: args::Tests) {
     suite::run(around, stages, extent);
     ordinary_user::run(around, stages, extent);
     hostile::stage(around, stages, extent);
+    honest::stage(around, stages, extent);
 }

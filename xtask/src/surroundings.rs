@@ -72,6 +72,17 @@ impl Surroundings {
         command
     }
 
+    /// What a program needs in its environment to find Rust and the machine's own tools, and nothing of the user.
+    pub fn toolchain(&self) -> Vec<(String, String)> {
+        let bin = self.cargo.parent().filter(|dir| dir.is_absolute());
+        let dirs = bin.into_iter().chain(["/usr/local/bin", "/usr/bin", "/bin"].map(Path::new));
+        let path: Vec<String> = dirs.map(|dir| dir.display().to_string()).collect();
+        let homes = [("CARGO_HOME", &self.cargo_home), ("RUSTUP_HOME", &self.rustup_home)];
+        let homes = homes.into_iter().filter_map(|(name, home)| Some((name, home.as_ref()?)));
+        let homes = homes.map(|(name, home)| (name.to_owned(), home.display().to_string()));
+        homes.chain([("PATH".to_owned(), path.join(":"))]).collect()
+    }
+
     /// What tests said they could not run, a line each.
     pub fn not_run(&self) -> Vec<String> {
         let text = fs::read_to_string(self.reports()).unwrap_or_default();

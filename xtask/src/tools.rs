@@ -21,6 +21,7 @@ const TOOLS: &[Tool] = &[
     Tool { program: "tmux", package: "tmux", serves: "tests on a real terminal" },
     Tool { program: "valgrind", package: "valgrind", serves: "instruction counts" },
     Tool { program: "bwrap", package: "bubblewrap", serves: "tests of the namespaces level" },
+    Tool { program: "pytest-3", package: "python3-pytest", serves: "honest work in Python" },
 ];
 
 /// A program for cargo, of one version, built from the registry.

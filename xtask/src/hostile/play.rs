@@ -1,27 +1,21 @@
 //! Playing a case: once with every defence, once without its own.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::after::After;
 use super::case::{Attack, Case, Ending, Play, Played, Setting, Verdict, Without, is_documented};
 use super::stage::Stage;
+use crate::players;
 
 /// Plays one case at one level. A broken fixture is a failed case, never a passed one.
 pub fn play(case: &Case, setting: &Setting) -> Played {
-    let played = catch_unwind(AssertUnwindSafe(|| match &case.play {
+    let played = players::caught(|| match &case.play {
         Play::Agent(attack) => play_agent(attack, setting),
         Play::Own(own) => own(setting),
         Play::Never(why) => never(why),
-    }));
-    played.unwrap_or_else(|panic| {
-        let why = panic.downcast_ref::<String>().cloned();
-        let why = why.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        let why = why.unwrap_or_else(|| "a panic without words".to_owned());
-        Played {
-            held: Verdict::Failed(why),
-            without: Verdict::NotRun("the case broke".to_owned()),
-            means: String::new(),
-        }
+    });
+    played.unwrap_or_else(|why| Played {
+        held: Verdict::Failed(why),
+        without: Verdict::NotRun("the case broke".to_owned()),
+        means: String::new(),
     })
 }
 

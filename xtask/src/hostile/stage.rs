@@ -247,7 +247,7 @@ impl Stage {
         ];
         let known: String =
             lines.iter().map(|(name, path)| format!("{name}='{}'\n", path.display())).collect();
-        put(&self.side().join(name), &format!("{known}{PRELUDE}{body}\n"));
+        put(&self.side().join(name), &format!("{known}{}", agent_script(body)));
     }
 
     fn policy(&self) -> String {
@@ -267,13 +267,32 @@ impl Stage {
     }
 }
 
+/// What a script of an agent is, with the means to report.
+pub fn agent_script(body: &str) -> String {
+    format!("{PRELUDE}{body}\n")
+}
+
 /// How windlass is started.
 pub struct Launch {
     environment: Vec<(String, String)>,
     wrapper: Option<String>,
 }
 
+impl Launch {
+    /// With these beside the environment that every scene has.
+    pub fn with(environment: Vec<(String, String)>) -> Self {
+        Self { environment, wrapper: None }
+    }
+}
+
 impl Scene {
+    /// A committed repository as it is, with nothing in it or beside it that an attacker could be after.
+    pub fn plain(repo: Repo, home: Scratch) -> Self {
+        let project = fingerprint(repo.path());
+        let (secret, sockets, weakened) = (String::new(), None, None);
+        Self { repo, home, secret, sockets, project, outside: Picture::new(), weakened }
+    }
+
     pub fn command(&self, args: &[&str]) -> Command {
         self.home.command(self.repo.path(), args)
     }
@@ -380,7 +399,7 @@ impl Scene {
     }
 }
 
-fn put(path: &Path, text: &str) {
+pub fn put(path: &Path, text: &str) {
     let above = path.parent().expect("a file has a directory");
     fs::create_dir_all(above).unwrap_or_else(|error| panic!("mkdir {}: {error}", above.display()));
     fs::write(path, text).unwrap_or_else(|error| panic!("write {}: {error}", path.display()));
