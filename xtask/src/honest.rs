@@ -19,6 +19,8 @@ use crate::surroundings::Surroundings;
 use crate::tally::Tally;
 use crate::tools;
 use case::Case;
+pub use case::ProjectKind;
+pub use cases::project_files;
 use play::Place;
 use table::{CaseResult, Row};
 

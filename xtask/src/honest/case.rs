@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 pub struct Case {
     pub id: &'static str,
-    pub project: Project,
+    pub project: ProjectKind,
     /// What is done, in words.
     pub work: &'static str,
     pub ending: Ending,
@@ -19,7 +19,7 @@ pub struct Case {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Project {
+pub enum ProjectKind {
     PythonFlat,
     PythonSrc,
     Node,
@@ -41,7 +41,7 @@ pub enum Ending {
     FalseAlarm(String),
 }
 
-impl Project {
+impl ProjectKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::PythonFlat => "Python, flat",
@@ -78,7 +78,7 @@ impl Ending {
 }
 
 impl Case {
-    pub fn new(id: &'static str, project: Project, work: &'static str) -> Self {
+    pub fn new(id: &'static str, project: ProjectKind, work: &'static str) -> Self {
         let (base, absent, turns) = (Vec::new(), Vec::new(), vec![String::new()]);
         Self { id, project, work, ending: Ending::Alone, is_quick: false, base, absent, turns, tasks: 1 }
     }
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_case_replaces_files_of_its_project() {
-        let case = Case::new("X", Project::Make, "x").base("a", "mine\n").absent("b").base("d", "new\n");
+        let case = Case::new("X", ProjectKind::Make, "x").base("a", "mine\n").absent("b").base("d", "new\n");
         let files = case.files(&[("a", "theirs\n"), ("b", "b\n"), ("c", "c\n")]);
         let shown: Vec<String> = files.iter().map(|(path, text)| format!("{path}={}", text.trim())).collect();
         assert_eq!(shown, ["c=c", "a=mine", "d=new"]);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_last_turn_is_done_at_every_later_one() {
-        let case = Case::new("X", Project::Make, "x").runs("one").next_turn().runs("two");
+        let case = Case::new("X", ProjectKind::Make, "x").runs("one").next_turn().runs("two");
         assert_eq!(
             case.agent(),
             "set -e\nif [ \"$turn\" -eq 1 ]; then\n:\none\nfi\nif [ \"$turn\" -ge 2 ]; then\n:\ntwo\nfi\ncomplete"

@@ -9,7 +9,7 @@ mod python_src;
 mod rust_crate;
 mod rust_workspace;
 
-use super::case::{Case, Project};
+use super::case::{Case, ProjectKind};
 
 pub fn all() -> Vec<Case> {
     [
@@ -28,15 +28,15 @@ pub fn all() -> Vec<Case> {
 }
 
 /// The files that every case of a project begins with.
-pub fn project_files(project: Project) -> &'static [(&'static str, &'static str)] {
+pub fn project_files(project: ProjectKind) -> &'static [(&'static str, &'static str)] {
     match project {
-        Project::PythonFlat => python_flat::FILES,
-        Project::PythonSrc => python_src::FILES,
-        Project::Node => node::FILES,
-        Project::RustCrate => rust_crate::FILES,
-        Project::RustWorkspace => rust_workspace::FILES,
-        Project::Make => make::FILES,
-        Project::Go => go::FILES,
+        ProjectKind::PythonFlat => python_flat::FILES,
+        ProjectKind::PythonSrc => python_src::FILES,
+        ProjectKind::Node => node::FILES,
+        ProjectKind::RustCrate => rust_crate::FILES,
+        ProjectKind::RustWorkspace => rust_workspace::FILES,
+        ProjectKind::Make => make::FILES,
+        ProjectKind::Go => go::FILES,
     }
 }
 

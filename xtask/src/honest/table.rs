@@ -111,12 +111,12 @@ impl std::fmt::Display for Runs {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::Project;
+    use super::super::case::ProjectKind;
     use super::*;
 
     #[test]
     fn another_ending_than_expected_is_a_failure() {
-        let case = Case::new("X1", Project::Make, "a fix").ends(Ending::Reviewer);
+        let case = Case::new("X1", ProjectKind::Make, "a fix").ends(Ending::Reviewer);
         let row = |ending| {
             let runs = Runs { gate: 2, control: 4 };
             Row { case: &case, result: CaseResult::Ended(Played { ending, runs }) }

@@ -1,12 +1,12 @@
 //! What happens every day in any project, tried in one of them each.
 
-use super::super::case::{Case, Ending, Project};
+use super::super::case::{Case, Ending, ProjectKind};
 
 const SUB: &str = "\n\ndef sub(a, b):\n    return a - b\n";
 const TEST_SUB: &str = "import calc\n\n\ndef test_sub():\n    assert calc.sub(5, 3) == 2\n";
 
 fn python(id: &'static str, work: &'static str) -> Case {
-    Case::new(id, Project::PythonFlat, work)
+    Case::new(id, ProjectKind::PythonFlat, work)
 }
 
 pub fn cases() -> Vec<Case> {
@@ -33,7 +33,7 @@ fn tests() -> Vec<Case> {
             .base("test_calc.py", "import calc\n\n\ndef test_add():\n    assert calc.add(2, 3) == 5\n")
             .appends("calc.py", SUB)
             .writes("test_sub.py", TEST_SUB),
-        Case::new("E05", Project::Node, "tests beside the modules, in __tests__")
+        Case::new("E05", ProjectKind::Node, "tests beside the modules, in __tests__")
             .absent("test/basket.test.js")
             .base("src/__tests__/basket.js", "const test = require('node:test');\nconst assert = require('node:assert');\ntest('adds up', () => {\n  assert.equal(require('../../lib/basket.js').total([1]), 100);\n});\n")
             .base("package.json", "{\n  \"name\": \"shop\",\n  \"scripts\": { \"test\": \"node --test src/__tests__/\" }\n}\n")
@@ -55,7 +55,7 @@ fn tasks() -> Vec<Case> {
             .next_task()
             .appends("calc.py", SUB)
             .writes("tests/test_slow.py", "import pytest\n\nimport calc\n\n\n@pytest.mark.slow\ndef test_slow():\n    assert calc.sub(3, 1) == 2\n"),
-        Case::new("E08", Project::RustCrate, "a dependency in one task, used by the next as well")
+        Case::new("E08", ProjectKind::RustCrate, "a dependency in one task, used by the next as well")
             .writes("vendor/tiny/Cargo.toml", "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
             .writes("vendor/tiny/src/lib.rs", "pub fn twice(x: i64) -> i64 {\n    2 * x\n}\n")
             .appends("Cargo.toml", "\n[dependencies]\ntiny = { path = \"vendor/tiny\" }\n")
@@ -91,7 +91,7 @@ fn files() -> Vec<Case> {
             .appends("calc.py", SUB)
             .writes("tests/test_sub.py", TEST_SUB)
             .runs("python3 -m pytest -q --junitxml=junit.xml"),
-        Case::new("E14", Project::Node, "an agent that installs packages and forgets .gitignore")
+        Case::new("E14", ProjectKind::Node, "an agent that installs packages and forgets .gitignore")
             .absent(".gitignore")
             .base("vendor/tiny/package.json", "{ \"name\": \"tiny\", \"version\": \"1.0.0\", \"main\": \"index.js\" }\n")
             .base("vendor/tiny/index.js", "exports.twice = (x) => 2 * x;\n")
@@ -99,7 +99,7 @@ fn files() -> Vec<Case> {
             .base("package-lock.json", "{\n  \"name\": \"shop\",\n  \"version\": \"1.0.0\",\n  \"lockfileVersion\": 3,\n  \"requires\": true,\n  \"packages\": {\n    \"\": { \"name\": \"shop\", \"version\": \"1.0.0\", \"dependencies\": { \"tiny\": \"file:vendor/tiny\" } },\n    \"node_modules/tiny\": { \"resolved\": \"vendor/tiny\", \"link\": true },\n    \"vendor/tiny\": { \"version\": \"1.0.0\" }\n  }\n}\n")
             .runs("npm ci --offline --no-audit --no-fund --loglevel=error")
             .appends("lib/basket.js", "exports.most = (prices) => Math.max(...prices);\n"),
-        Case::new("E15", Project::RustCrate, "a crate whose Cargo.lock is not committed")
+        Case::new("E15", ProjectKind::RustCrate, "a crate whose Cargo.lock is not committed")
             .absent("Cargo.lock")
             .base(".gitignore", "/target\n/Cargo.lock\n")
             .appends("src/lib.rs", "\npub fn most(prices: &[i64]) -> Option<i64> {\n    prices.iter().copied().max()\n}\n")
@@ -126,12 +126,12 @@ fn writes() -> Vec<Case> {
         python("E20", "a test that writes thousands of files below build/")
             .appends("calc.py", SUB)
             .writes("tests/test_many.py", "import pathlib\n\nimport calc\n\n\ndef test_many():\n    for n in range(200):\n        out = pathlib.Path(\"build\") / str(n)\n        out.mkdir(parents=True, exist_ok=True)\n        for m in range(100):\n            (out / f\"{m}.txt\").write_text(str(calc.sub(n, m)))\n    assert (out / \"99.txt\").read_text() == \"100\"\n"),
-        Case::new("E21", Project::Make, "dependency files beside the sources, for a new source")
+        Case::new("E21", ProjectKind::Make, "dependency files beside the sources, for a new source")
             .base("Makefile", "SOURCES = $(wildcard src/*.c)\nOBJECTS = $(SOURCES:.c=.o)\nCFLAGS = -MMD -Isrc\n\ntest: $(OBJECTS) build/add\n\t./build/add\n\nbuild/add: tests/add.c $(OBJECTS)\n\t@mkdir -p build\n\t$(CC) -Isrc -o $@ tests/add.c $(OBJECTS)\n\n-include $(OBJECTS:.o=.d)\n")
             .base(".gitignore", "build/\n*.o\n*.d\n")
             .writes("src/mul.c", "#include \"calc.h\"\n\nint mul(int a, int b) { return a * b; }\n")
             .appends("src/calc.h", "int mul(int a, int b);\n"),
-        Case::new("E22", Project::Make, "a new source file that the Makefile has to list")
+        Case::new("E22", ProjectKind::Make, "a new source file that the Makefile has to list")
             .base("Makefile", "test: build/add\n\t./build/add\n\nbuild/add: tests/add.c src/calc.c\n\t@mkdir -p build\n\t$(CC) -Isrc -o $@ $^\n")
             .runs("sed -i 's/^build.add: .*/build\\/add: tests\\/add.c src\\/calc.c src\\/mul.c/' Makefile")
             .writes("src/mul.c", "int mul(int a, int b) { return a * b; }\n")
@@ -150,7 +150,7 @@ fn programs() -> Vec<Case> {
         python("E25", "a program that tests start, signal and time")
             .writes("tests/test_program.py", "import signal\nimport subprocess\nimport sys\nimport time\n\n\ndef test_program():\n    child = subprocess.Popen([sys.executable, \"-c\", \"import time; time.sleep(60)\"])\n    begun = time.monotonic()\n    child.send_signal(signal.SIGTERM)\n    assert child.wait() == -15\n    assert time.monotonic() - begun < 30\n")
             .appends("calc.py", SUB),
-        Case::new("E26", Project::RustCrate, "a Python tool beside the crate, each with its tests")
+        Case::new("E26", ProjectKind::RustCrate, "a Python tool beside the crate, each with its tests")
             .base("pyproject.toml", "[project]\nname = \"tool\"\nversion = \"0.1\"\n")
             .base("tool.py", "def add(a, b):\n    return a + b\n")
             .base("tests/test_tool.py", "import tool\n\n\ndef test_add():\n    assert tool.add(1, 2) == 3\n")

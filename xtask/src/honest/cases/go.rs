@@ -1,6 +1,6 @@
 //! A Go module.
 
-use super::super::case::{Case, Ending, Project};
+use super::super::case::{Case, Ending, ProjectKind};
 
 pub const FILES: &[(&str, &str)] = &[
     ("go.mod", "module example.invalid/shop\n\ngo 1.19\n"),
@@ -19,7 +19,7 @@ const MOST: &str = "package shop\n\n// Most is the largest.\nfunc Most(prices []
 const TEST_MOST: &str = "package shop\n\nimport \"testing\"\n\nfunc TestMost(t *testing.T) {\n\tif Most([]int{1, 3, 2}) != 3 {\n\t\tt.Fatal(\"wrong\")\n\t}\n}\n";
 
 fn case(id: &'static str, work: &'static str) -> Case {
-    Case::new(id, Project::Go, work)
+    Case::new(id, ProjectKind::Go, work)
 }
 
 pub fn cases() -> Vec<Case> {

@@ -1,6 +1,6 @@
 //! A C project that make builds and tests.
 
-use super::super::case::{Case, Ending, Project};
+use super::super::case::{Case, Ending, ProjectKind};
 
 pub const FILES: &[(&str, &str)] = &[
     (
@@ -20,7 +20,7 @@ const MUL: &str = "#include \"calc.h\"\n\nint mul(int a, int b) { return a * b; 
 const TEST_MUL: &str = "#include \"calc.h\"\n\nint main(void) { return mul(2, 3) != 6; }\n";
 
 fn case(id: &'static str, work: &'static str) -> Case {
-    Case::new(id, Project::Make, work)
+    Case::new(id, ProjectKind::Make, work)
 }
 
 pub fn cases() -> Vec<Case> {

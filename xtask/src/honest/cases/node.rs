@@ -1,6 +1,6 @@
 //! A Node package with the test runner that Node has.
 
-use super::super::case::{Case, Ending, Project};
+use super::super::case::{Case, Ending, ProjectKind};
 
 pub const FILES: &[(&str, &str)] = &[
     (
@@ -24,7 +24,7 @@ const TEST_MOST: &str = "'use strict';\nconst test = require('node:test');\ncons
 const LOCK: &str = "{\n  \"name\": \"shop\",\n  \"version\": \"1.0.0\",\n  \"lockfileVersion\": 3,\n  \"requires\": true,\n  \"packages\": { \"\": { \"name\": \"shop\", \"version\": \"1.0.0\" } }\n}\n";
 
 fn case(id: &'static str, work: &'static str) -> Case {
-    Case::new(id, Project::Node, work)
+    Case::new(id, ProjectKind::Node, work)
 }
 
 pub fn cases() -> Vec<Case> {

@@ -1,6 +1,6 @@
 //! A Python project whose modules lie at the root.
 
-use super::super::case::{Case, Ending, Project};
+use super::super::case::{Case, Ending, ProjectKind};
 
 pub const FILES: &[(&str, &str)] = &[
     ("pyproject.toml", "[project]\nname = \"calc\"\nversion = \"0.1\"\ndependencies = []\n"),
@@ -21,7 +21,7 @@ const SUB: &str = "\n\ndef sub(a, b):\n    return a - b\n";
 const TEST_SUB: &str = "import calc\n\n\ndef test_sub():\n    assert calc.sub(5, 3) == 2\n";
 
 fn case(id: &'static str, work: &'static str) -> Case {
-    Case::new(id, Project::PythonFlat, work)
+    Case::new(id, ProjectKind::PythonFlat, work)
 }
 
 pub fn cases() -> Vec<Case> {

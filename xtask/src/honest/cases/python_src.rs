@@ -1,6 +1,6 @@
 //! A Python package below `src`.
 
-use super::super::case::{Case, Ending, Project};
+use super::super::case::{Case, Ending, ProjectKind};
 
 pub const FILES: &[(&str, &str)] = &[
     (
@@ -24,7 +24,7 @@ const COUNT: &str = "\n    def count(self):\n        return len(self.items)\n";
 const TEST_COUNT: &str = "from shop import Basket\n\n\ndef test_count():\n    basket = Basket()\n    basket.add(\"tea\", 2)\n    assert basket.count() == 1\n";
 
 fn case(id: &'static str, work: &'static str) -> Case {
-    Case::new(id, Project::PythonSrc, work)
+    Case::new(id, ProjectKind::PythonSrc, work)
 }
 
 pub fn cases() -> Vec<Case> {

@@ -1,6 +1,6 @@
 //! A Rust crate with tests in its sources and beside them.
 
-use super::super::case::{Case, Ending, Project};
+use super::super::case::{Case, Ending, ProjectKind};
 
 pub const FILES: &[(&str, &str)] = &[
     ("Cargo.toml", "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
@@ -22,7 +22,7 @@ const TEST_MOST: &str =
     "#[test]\nfn finds_the_most() {\n    assert_eq!(shop::most(&[1, 3, 2]), Some(3));\n}\n";
 
 fn case(id: &'static str, work: &'static str) -> Case {
-    Case::new(id, Project::RustCrate, work)
+    Case::new(id, ProjectKind::RustCrate, work)
 }
 
 pub fn cases() -> Vec<Case> {

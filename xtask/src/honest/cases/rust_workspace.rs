@@ -1,6 +1,6 @@
 //! A Rust workspace of two crates.
 
-use super::super::case::{Case, Ending, Project};
+use super::super::case::{Case, Ending, ProjectKind};
 
 pub const FILES: &[(&str, &str)] = &[
     ("Cargo.toml", "[workspace]\nresolver = \"2\"\nmembers = [\"crates/*\"]\n"),
@@ -33,7 +33,7 @@ const TEST_MOST: &str =
     "#[test]\nfn finds_the_most() {\n    assert_eq!(shop::most(&[1, 3, 2]), Some(3));\n}\n";
 
 fn case(id: &'static str, work: &'static str) -> Case {
-    Case::new(id, Project::RustWorkspace, work)
+    Case::new(id, ProjectKind::RustWorkspace, work)
 }
 
 pub fn cases() -> Vec<Case> {
