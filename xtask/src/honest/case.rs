@@ -14,6 +14,8 @@ pub struct Case {
     absent: Vec<&'static str>,
     /// What the agent does at each of its turns; at later ones what it did at the last.
     turns: Vec<String>,
+    /// What a person would allow who is told of no path.
+    pub allowed: Vec<&'static str>,
     /// How many tasks it is, with a turn for each.
     pub tasks: usize,
 }
@@ -80,7 +82,18 @@ impl Ending {
 impl Case {
     pub fn new(id: &'static str, project: ProjectKind, work: &'static str) -> Self {
         let (base, absent, turns) = (Vec::new(), Vec::new(), vec![String::new()]);
-        Self { id, project, work, ending: Ending::Alone, is_quick: false, base, absent, turns, tasks: 1 }
+        Self {
+            id,
+            project,
+            work,
+            ending: Ending::Alone,
+            is_quick: false,
+            base,
+            absent,
+            turns,
+            allowed: Vec::new(),
+            tasks: 1,
+        }
     }
 
     /// A file of the base, in place of that of its project or beside them.
@@ -124,6 +137,12 @@ impl Case {
     pub fn ends(mut self, ending: Ending) -> Self {
         self.ending = ending;
         self
+    }
+
+    /// It ends with these paths in the task's file, of which no finding tells.
+    pub fn allows(mut self, path: &'static str) -> Self {
+        self.allowed.push(path);
+        self.ends(Ending::Allow)
     }
 
     pub fn quick(mut self) -> Self {

@@ -1,6 +1,7 @@
 //! The cases, in the order of the table, and the projects that they are played in.
 
 mod everyday;
+mod forms;
 mod go;
 mod make;
 mod node;
@@ -21,6 +22,7 @@ pub fn all() -> Vec<Case> {
         make::cases(),
         go::cases(),
         everyday::cases(),
+        forms::cases(),
     ]
     .into_iter()
     .flatten()

@@ -10,7 +10,7 @@ use windlass_testkit::{Repo, Scratch};
 use super::case::{Case, Ending};
 use super::cases;
 use crate::hostile::after::After;
-use crate::hostile::stage::{Launch, Scene, agent_script, put};
+use crate::hostile::stage::{LOOP, Launch, Scene, agent_script, put};
 use crate::surroundings::Surroundings;
 use crate::tools;
 
@@ -60,19 +60,20 @@ impl<'p> Place<'p> {
     /// With as little help as it takes: none, then a reviewer, then the task's `allow`.
     pub fn play(&self, case: &Case) -> Played {
         let alone = self.run(case, &Granted::default());
-        if alone.called_done().is_some() {
+        if is_proven(&alone) {
             return Played { ending: Ending::Alone, runs: runs(&alone) };
         }
         if alone.finding_of("terms_changed").is_ok() {
             let reviewed = self.run(case, &Granted { reviewer: true, allow: Vec::new() });
-            if reviewed.called_done().is_some() {
+            if is_proven(&reviewed) {
                 return Played { ending: Ending::Reviewer, runs: runs(&reviewed) };
             }
         }
-        let named = files(&alone.findings);
+        let mut named = files(&alone.findings);
+        named.extend(case.allowed.iter().map(|path| (*path).to_owned()));
         if !named.is_empty() {
             let allowed = self.run(case, &Granted { reviewer: false, allow: named });
-            if allowed.called_done().is_some() {
+            if is_proven(&allowed) {
                 return Played { ending: Ending::Allow, runs: runs(&allowed) };
             }
         }
@@ -135,6 +136,11 @@ fn policy(proposed: &str, repo: &Repo, granted: &Granted) -> String {
         lines.push(script("reviewer.sh"));
     }
     lines.join("\n") + "\n"
+}
+
+/// Called done, and the proof holds when it is looked at again.
+fn is_proven(after: &After) -> bool {
+    after.called_done().is_some() && after.stage.windlass(&["prove", LOOP]).status.success()
 }
 
 fn runs(after: &After) -> Runs {

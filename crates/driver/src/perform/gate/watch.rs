@@ -118,7 +118,9 @@ impl GateWatch {
 
     /// What the author of a check is told that wrote into a closed directory, by what it printed.
     pub fn refused_words(&self, printed: &str) -> Option<String> {
-        let refused = printed.to_lowercase().contains("read-only file system");
+        // The last is SQLite's.
+        let words = ["read-only file system", "readonly database"];
+        let refused = words.iter().any(|word| printed.to_lowercase().contains(word));
         let closed: Vec<String> = self.read_only.iter().map(|dir| dir.display().to_string()).collect();
         (refused && !closed.is_empty()).then(|| {
             format!(
