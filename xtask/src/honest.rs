@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::args::{Extent, Honest};
 use crate::binaries;
+use crate::hostile::{NO_LEVEL, has_level};
 use crate::players;
 use crate::stages::Stages;
 use crate::surroundings::Surroundings;
@@ -29,8 +30,11 @@ const STAGE: &str = "honest work";
 
 pub fn run(asked: &Honest) -> Result<ExitCode> {
     let around = Surroundings::new()?;
+    let windlass = binaries::plain(&around)?;
+    ensure!(has_level(&windlass), "{NO_LEVEL}");
+    let place = Place::new(&around, &windlass);
     let cases = cases::all();
-    let rows = rows(&around, cases.iter().filter(|case| asked.wants(case.id)).collect(), asked.players)?;
+    let rows = rows(&place, cases.iter().filter(|case| asked.wants(case.id)).collect(), asked.players);
     if asked.cases.is_empty() && !asked.only_print {
         fs::write(around.root.join(PAGE), table::page(&rows)).with_context(|| format!("write {PAGE}"))?;
     }
@@ -43,9 +47,14 @@ pub fn run(asked: &Honest) -> Result<ExitCode> {
 /// One stage of several, its cases counted with the tests. The page stays as it is.
 pub fn stage(around: &Surroundings, stages: &mut Stages, extent: Extent) {
     stages.run(STAGE, |stages| {
+        let windlass = binaries::plain(around)?;
+        if !has_level(&windlass) {
+            stages.not_run(STAGE, NO_LEVEL);
+            return Ok(());
+        }
         let cases = cases::all();
         let wanted = cases.iter().filter(|case| extent == Extent::Full || case.is_quick).collect();
-        let rows = rows(around, wanted, 3)?;
+        let rows = rows(&Place::new(around, &windlass), wanted, 3);
         for row in &rows {
             if let CaseResult::NotRun(why) = &row.result {
                 stages.not_run(STAGE, &format!("{}: {why}", row.case.project.name()));
@@ -59,15 +68,12 @@ pub fn stage(around: &Surroundings, stages: &mut Stages, extent: Extent) {
 }
 
 /// In the order in which the cases are listed.
-fn rows<'c>(around: &Surroundings, cases: Vec<&'c Case>, players: usize) -> Result<Vec<Row<'c>>> {
-    let windlass = binaries::plain(around)?;
-    let place = Place::new(around, &windlass);
-    let rows = players::play_all(&cases, players, |case| {
-        let row = Row { case, result: result(&place, case) };
+fn rows<'c>(place: &Place<'_>, cases: Vec<&'c Case>, players: usize) -> Vec<Row<'c>> {
+    players::play_all(&cases, players, |case| {
+        let row = Row { case, result: result(place, case) };
         println!("{}", row.line());
         row
-    });
-    Ok(rows)
+    })
 }
 
 fn result(place: &Place<'_>, case: &Case) -> CaseResult {

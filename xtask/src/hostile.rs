@@ -32,7 +32,7 @@ const NOBODY: u32 = 65_534;
 /// Says that this process plays for another, and where the results go.
 const PLAYER: &str = "WINDLASS_HOSTILE_PLAYER";
 const PAGE: &str = "docs/hostile.md";
-const NO_LEVEL: &str = "this machine proves no level but none: `windlass doctor` says why";
+pub const NO_LEVEL: &str = "this machine proves no level but none: `windlass doctor` says why";
 
 pub fn run(asked: &Hostile) -> Result<ExitCode> {
     if let Some(results) = std::env::var_os(PLAYER) {
@@ -97,7 +97,7 @@ impl Binaries {
 
 /// The best level that this machine proves; all that it does with `--full`.
 fn levels(binaries: &Binaries, extent: Extent) -> Vec<&'static str> {
-    let proven: Vec<&str> = LEVELS.into_iter().filter(|level| is_proven(binaries, level)).collect();
+    let proven: Vec<&str> = LEVELS.into_iter().filter(|level| is_proven(&binaries.plain, level)).collect();
     for level in LEVELS.iter().filter(|level| !proven.contains(level)) {
         let why = match *level == "landlock" && rustix::process::geteuid().is_root() {
             true => "it is refused as root",
@@ -109,8 +109,13 @@ fn levels(binaries: &Binaries, extent: Extent) -> Vec<&'static str> {
     proven.into_iter().take(wanted).collect()
 }
 
-fn is_proven(binaries: &Binaries, level: &'static str) -> bool {
-    let (scene, launch) = stage::Stage::new(level, &binaries.plain).set(None);
+/// Whether this machine proves a level at which agents can be played at all.
+pub fn has_level(windlass: &Path) -> bool {
+    LEVELS.iter().any(|level| is_proven(windlass, level))
+}
+
+fn is_proven(windlass: &Path, level: &'static str) -> bool {
+    let (scene, launch) = stage::Stage::new(level, windlass).set(None);
     let mut command = scene.launch(&launch);
     command.arg("--dry-run");
     scene.home.start(command).finish(stage::RUN).status.success()
