@@ -1,14 +1,28 @@
 //! What the gate makes of a project's paths.
 
+use windlass_core::history::{HistoryLimits, Keep};
 use windlass_core::policy::Policy;
 use windlass_driver::terms::{self, PathExplained};
 
 use crate::{AppError, OpenProject, PolicyArguments};
 
 impl OpenProject {
-    /// What each of these paths is to the gate, by the policy in the project.
+    /// What each of these paths is to the gate, by the policy in the project, and by the base of the loop that
+    /// was created last.
     pub fn explain_paths(&self, paths: &[String]) -> Result<Vec<PathExplained>, AppError> {
-        terms::explain(&self.gate_policy()?, &self.surroundings(), paths).map_err(AppError::refused)
+        let shown_by_base = self.shown_by_last_base().unwrap_or_default();
+        terms::explain(&self.gate_policy()?, &self.surroundings(), &shown_by_base, paths)
+            .map_err(AppError::refused)
+    }
+
+    /// None where no record can be read.
+    fn shown_by_last_base(&self) -> Option<Vec<String>> {
+        let loops = self.loops().ok()?;
+        let last = loops.into_iter().max_by_key(|stored| stored.view().ok().map(|view| view.created_at))?;
+        let limits = HistoryLimits { gates: Keep::All, ..HistoryLimits::NOTHING };
+        let past = last.history(limits).ok()?;
+        let ids = past.checks().filter_map(|of| of.result.writes.as_ref()?.terms.as_ref());
+        ids.map(|id| last.text(id).ok()).collect()
     }
 
     /// The policy whose gate judges a loop that is created here now.

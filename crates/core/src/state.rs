@@ -67,6 +67,8 @@ pub struct State {
     pub tallies: Arc<Tallies>,
     /// Blobs of the paths that the checks wrote on the base.
     pub baseline_writes: Arc<BTreeSet<BlobId>>,
+    /// Blobs of the paths that the base showed to be no product.
+    pub baseline_terms: Arc<BTreeSet<BlobId>>,
     pub findings: Arc<BTreeMap<FindingId, Finding>>,
     pub pending: Vec<String>,
     pub steering: Vec<String>,

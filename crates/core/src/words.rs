@@ -120,7 +120,7 @@ fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {
         broken_tests,
     } = result;
     visit(excerpt);
-    if let Some(ObservedWrites { all: _, judging, missed }) = writes {
+    if let Some(ObservedWrites { all: _, terms: _, judging, missed }) = writes {
         judging.first.iter_mut().for_each(&mut *visit);
         visit(missed);
     }

@@ -12,6 +12,10 @@ pub struct ObservedWrites {
     /// Every path that the base's own check wrote: what other runs may write as well. Set at the baseline,
     /// which is not judged.
     pub all: Option<BlobId>,
+    /// What the base showed to be no product: outputs of its check, and modules that it finds outside of the
+    /// tree. Set at the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terms: Option<BlobId>,
     /// What judges and was written, each path with what was done to it.
     pub judging: Names,
     /// Why something may have been missed; empty if nothing was.
@@ -36,7 +40,7 @@ mod tests {
 
     fn words(judging: &[&str], missed: &str) -> Option<String> {
         let judging = Names::of(judging.iter().copied());
-        let writes = ObservedWrites { all: None, judging, missed: missed.to_owned() };
+        let writes = ObservedWrites { judging, missed: missed.to_owned(), ..ObservedWrites::default() };
         writes.red_reason().map(|red| red.words())
     }
 

@@ -72,6 +72,8 @@ pub struct CachedRules {
     pub allow: Vec<String>,
     /// The policy may change while a loop is driven.
     pub policy: Arc<Policy>,
+    /// The blobs of what the base showed to be no product.
+    pub base_terms: Vec<BlobId>,
     pub rules: PathRules,
     /// Whether this tree has a test, where that was asked.
     pub has_tests: Option<(TreeId, bool)>,
@@ -137,6 +139,8 @@ pub struct EffectRequest {
     allow: Vec<String>,
     /// Texts of the paths that checks wrote on the base.
     written_at_baseline: Vec<BlobId>,
+    /// Texts of the paths that the base showed to be no product.
+    base_terms: Vec<BlobId>,
     /// By check, the names of the tests it is compared with.
     earlier: BTreeMap<String, (Earlier, BlobId)>,
     /// The same on trusted terms, which may lack tests that landed since.
@@ -181,6 +185,7 @@ impl EffectRequest {
                 | Effect::Land { .. } => task.map_or_else(Vec::new, |task| task.task.allow.clone()),
             },
             written_at_baseline: state.baseline_writes.iter().cloned().collect(),
+            base_terms: state.baseline_terms.iter().cloned().collect(),
             earlier: earlier(effect, |check| state.tallies.earlier(check)),
             at_baseline: earlier(effect, |check| state.tallies.at_baseline(check)),
         }

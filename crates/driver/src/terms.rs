@@ -4,7 +4,7 @@
 use windlass_core::id::TreeId;
 use windlass_core::input::PathList;
 use windlass_core::policy::Policy;
-use windlass_gate::{BadGlob, GuardedBy, PathKind, PathRules, is_never_product, only_adds_lines};
+use windlass_gate::{BadGlob, BaseTerms, GuardedBy, PathKind, PathRules, is_never_product, only_adds_lines};
 use windlass_workspace::{BString, ChangeKind, ItemKind, TreeChange, Vault, VaultError};
 
 use crate::hidden;
@@ -12,6 +12,9 @@ use crate::surroundings::Surroundings;
 
 /// How many paths of a kind are told.
 const LISTED: usize = 100;
+
+/// Above what the names of modules and outputs take.
+pub const BASE_TERMS_LIMIT: u64 = 64 << 20;
 
 /// A tree that will land, and the tree whose terms are trusted.
 #[derive(Clone, Copy)]
@@ -72,14 +75,16 @@ pub struct PathExplained {
     pub why: String,
 }
 
-/// Of paths below `top`, by the files as they are there.
+/// Of paths of the project, by the files as they are there, and by texts of what a base showed to be no product.
 pub fn explain(
     policy: &Policy,
     surroundings: &Surroundings,
+    shown_by_base: &[String],
     paths: &[String],
 ) -> Result<Vec<PathExplained>, BadGlob> {
     let top = &surroundings.project;
-    let rules = PathRules::new(policy, &[], &|file| top.join(file).is_file())?;
+    let shown = BaseTerms::read(shown_by_base.iter().map(String::as_str));
+    let rules = PathRules::new(policy, &[], &|file| top.join(file).is_file())?.with_base_terms(shown);
     let hidden = hidden::dir(policy, surroundings);
     let outside = paths.iter().filter(|path| hidden.as_ref().is_some_and(|dir| dir.join(path).is_file()));
     let rules = rules.with_hidden(outside.map(|path| path.clone().into_bytes()).collect());

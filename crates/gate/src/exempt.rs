@@ -21,8 +21,7 @@ const END: char = '\0';
 impl ExemptPaths {
     /// `written` is text of [`written_text`]; `outputs` are globs of the policy, each with everything below.
     pub fn new<'w>(written: impl IntoIterator<Item = &'w str>, outputs: &[String]) -> Result<Self, BadGlob> {
-        let paths = written.into_iter().flat_map(|text| text.split(END)).filter(|path| !path.is_empty());
-        let written: BTreeSet<Vec<u8>> = paths.map(|path| path.as_bytes().to_owned()).collect();
+        let written: BTreeSet<Vec<u8>> = written.into_iter().flat_map(Self::paths).collect();
         let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
         let plain_part =
             |glob: &String| glob.split('/').take_while(is_plain).collect::<Vec<_>>().join("/").into_bytes();
@@ -32,6 +31,11 @@ impl ExemptPaths {
             outputs: Globs::new("what checks write", outputs)?,
             plain: outputs.iter().map(plain_part).filter(|plain| !plain.is_empty()).collect(),
         })
+    }
+
+    /// The paths of a text of [`written_text`].
+    pub fn paths(text: &str) -> impl Iterator<Item = Vec<u8>> {
+        text.split(END).filter(|path| !path.is_empty()).map(|path| path.as_bytes().to_owned())
     }
 
     /// Itself, or something around it.

@@ -11,6 +11,7 @@
 //! driver and store); whether a gate is green and what follows (core). A check's environment is exactly what
 //! the caller gives: nothing is read from ours.
 
+mod base_terms;
 mod cache;
 mod definition;
 mod excerpt;
@@ -28,6 +29,7 @@ mod tally;
 mod tree_watch;
 mod watched;
 
+pub use base_terms::{BaseTerms, list_modules_command};
 pub use cache::{Cache, CacheCopied, CacheCopy};
 pub use definition::definition;
 pub use excerpt::{OutputTail, excerpt};

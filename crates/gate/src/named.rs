@@ -64,6 +64,19 @@ pub fn names(run: &str) -> Vec<Name> {
     names
 }
 
+/// Every word of a command that may be a program: behind `env` or `timeout 60` it is not the first.
+pub fn programs(run: &str) -> Vec<String> {
+    let mut programs: Vec<String> = Vec::new();
+    walk(run, &mut |command, _| {
+        for word in command.program().iter().filter(|word| word.literal && !word.redirected) {
+            if !word.text.is_empty() && !word.text.starts_with('-') && !programs.contains(&word.text) {
+                programs.push(word.text.clone());
+            }
+        }
+    });
+    programs
+}
+
 const MAKE: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
 
 /// Programs that read a file of the repository without being told its name.

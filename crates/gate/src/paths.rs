@@ -10,6 +10,7 @@ use std::sync::Arc;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use windlass_core::policy::Policy;
 
+use crate::base_terms::BaseTerms;
 use crate::named::{self, Name};
 use crate::never_product;
 
@@ -75,6 +76,10 @@ pub enum TermBy {
     Name { rule: &'static str },
     /// The set-up runs it.
     SetUp,
+    /// The base's own check makes it.
+    Output,
+    /// It would stand in for a module that the base's checks find elsewhere.
+    Shadows,
     /// No glob of `gate.product` names it.
     NotProduct,
 }
@@ -118,6 +123,10 @@ impl PathKind {
             }
             Self::Term(TermBy::Name { rule }) => ("term", (*rule).to_owned()),
             Self::Term(TermBy::SetUp) => ("term", "workspace.setup runs it".to_owned()),
+            Self::Term(TermBy::Output) => ("term", "the base's own check makes it".to_owned()),
+            Self::Term(TermBy::Shadows) => {
+                ("term", "the base's check finds a module of this name outside of the tree".to_owned())
+            }
             Self::Term(TermBy::NotProduct) => ("term", "no glob of gate.product names it".to_owned()),
         }
     }
@@ -141,6 +150,7 @@ pub struct PathRules {
     hidden: Arc<Globs>,
     /// Files of a directory outside.
     hidden_files: Arc<BTreeSet<Vec<u8>>>,
+    shown_by_base: Arc<BaseTerms>,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -168,12 +178,18 @@ impl PathRules {
             by_policy: Arc::new(Globs::new("the policy's files", &named)?),
             hidden: Arc::new(Globs::new("gate.hidden", &gate.hidden.globs)?),
             hidden_files: Arc::default(),
+            shown_by_base: Arc::default(),
         })
     }
 
     /// The same where these files of a directory outside are hidden.
     pub fn with_hidden(self, files: BTreeSet<Vec<u8>>) -> Self {
         Self { hidden_files: Arc::new(files), ..self }
+    }
+
+    /// With what the base itself showed to be no product.
+    pub fn with_base_terms(self, shown: BaseTerms) -> Self {
+        Self { shown_by_base: Arc::new(shown), ..self }
     }
 
     /// The same on another base, without compiling the patterns anew.
@@ -212,6 +228,12 @@ impl PathRules {
         }
         if let Some(rule) = never_product::rule(path) {
             return PathKind::Term(TermBy::Name { rule: rule.words() });
+        }
+        if self.shown_by_base.is_output(path) {
+            return PathKind::Term(TermBy::Output);
+        }
+        if self.shown_by_base.shadows(path) {
+            return PathKind::Term(TermBy::Shadows);
         }
         match &self.product {
             None => PathKind::Product { glob: None },

@@ -22,6 +22,7 @@ mod agents_protected;
 mod agents_vandals;
 mod bad_input;
 mod bad_surroundings;
+mod base_terms;
 mod briefs;
 mod broken_tests;
 mod bystanders;

@@ -246,6 +246,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         gates: Arc::default(),
         tallies: Arc::default(),
         baseline_writes: Arc::default(),
+        baseline_terms: Arc::default(),
         findings: Arc::default(),
         pending: Vec::new(),
         steering: Vec::new(),
@@ -312,6 +313,7 @@ fn policy_changed(state: &mut State, revision: &PolicyRevision) {
         state.gates = Arc::default();
         state.tallies = Arc::default();
         state.baseline_writes = Arc::default();
+        state.baseline_terms = Arc::default();
         state.baseline = None;
         forget_gates(Arc::make_mut(&mut state.whole));
         let tasks = Arc::make_mut(&mut state.tasks);
@@ -527,8 +529,9 @@ fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
 }
 
 fn check_finished(state: &mut State, run: &CheckRun) {
-    if let Some(all) = run.result.writes.as_ref().and_then(|writes| writes.all.clone()) {
-        Arc::make_mut(&mut state.baseline_writes).insert(all);
+    if let Some(writes) = &run.result.writes {
+        Arc::make_mut(&mut state.baseline_writes).extend(writes.all.clone());
+        Arc::make_mut(&mut state.baseline_terms).extend(writes.terms.clone());
     }
     let Some(Tally::Counted(counts)) = &run.result.tally else { return };
     if run.trial != Trial::Landing {

@@ -7,7 +7,7 @@ use windlass_core::finding::{Evidence, Rule, Touch};
 use windlass_core::id::TreeId;
 use windlass_core::input::{Change, Input, Snapshotted};
 use windlass_core::outcome::Fault;
-use windlass_gate::{PathRules, watched};
+use windlass_gate::{BaseTerms, PathRules, watched};
 use windlass_workspace::{
     BString, ChangeKind, CommitText, ReadFiles, SnapshotRequest, SpaceError, StoredSnapshot, TreeChange,
     WorkspaceEvidence,
@@ -16,7 +16,7 @@ use windlass_workspace::{
 use super::prepare::{filled, reset, rules};
 use super::{CachedRules, EffectRequest, EffectResources, Performed, fault, lock};
 use crate::hidden::{self, is_hidden};
-use crate::terms::{self, TermsRequest, TreeDiff, forbidden, graft};
+use crate::terms::{self, BASE_TERMS_LIMIT, TermsRequest, TreeDiff, forbidden, graft};
 use crate::weaken::Defence;
 
 /// How many paths of a kind are told, and findings opened, at once.
@@ -136,13 +136,25 @@ pub(super) fn path_rules(
     let in_base = |path: &str| matches!(resources.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
     let policy = &request.policy;
     let mut last = lock(&resources.rules);
-    if let Some(last) = last.as_ref().filter(|last| last.allow == request.allow && last.policy == *policy) {
+    let is_it = |last: &&CachedRules| {
+        last.allow == request.allow && last.policy == *policy && last.base_terms == request.base_terms
+    };
+    if let Some(last) = last.as_ref().filter(is_it) {
         return Ok(last.rules.rebased(policy, &in_base));
     }
+    let texts = request.base_terms.iter().map(|id| resources.blobs.text(id, BASE_TERMS_LIMIT));
+    let texts = texts.collect::<Result<Vec<String>, Fault>>()?;
     let rules = PathRules::new(policy, &request.allow, &in_base).map_err(|error| fault(&error))?;
     let rules = hidden::extend(rules, policy, &resources.vault).map_err(|error| fault(&error))?;
-    let (allow, policy) = (request.allow.clone(), Arc::clone(policy));
-    *last = Some(CachedRules { allow, policy, rules: rules.clone(), has_tests: None, roles: None });
+    let rules = rules.with_base_terms(BaseTerms::read(texts.iter().map(String::as_str)));
+    *last = Some(CachedRules {
+        allow: request.allow.clone(),
+        policy: Arc::clone(policy),
+        base_terms: request.base_terms.clone(),
+        rules: rules.clone(),
+        has_tests: None,
+        roles: None,
+    });
     Ok(rules)
 }
 

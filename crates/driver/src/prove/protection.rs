@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use windlass_core::history::LandingRecord;
-use windlass_core::id::TreeId;
+use windlass_core::gate::Purpose;
+use windlass_core::history::{GateRecord, LandingRecord};
+use windlass_core::id::{BlobId, TreeId};
 use windlass_core::policy::Policy;
-use windlass_gate::PathRules;
+use windlass_gate::{BaseTerms, PathRules};
 use windlass_workspace::{BString, Item, ItemKind, VaultError};
 
 use super::judged::{self, Wanted};
 use super::steps::{StepResult, counted};
 use super::{ProofSources, Protected, ProtectedFile};
 use crate::hidden;
-use crate::terms::{TreeDiff, forbidden};
+use crate::terms::{BASE_TERMS_LIMIT, TreeDiff, forbidden};
 
 /// The base's files that nobody may change at the end, and nobody has changed.
 pub(super) fn protected_files(sources: &ProofSources<'_>) -> Result<Protected, String> {
@@ -75,7 +76,29 @@ pub(super) fn rules_of(
     let judged_at =
         judged::find(history, Wanted::landed(landing, &landing.tree)).map_or(landing.event, |run| run.event);
     let allow = landing.task.as_ref().map_or(&[][..], |task| &task.allow);
-    rules(sources, history.policy_at(judged_at), allow, before)
+    let rules = rules(sources, history.policy_at(judged_at), allow, before)?;
+    Ok(rules.with_base_terms(base_terms(sources, judged_at)?))
+}
+
+/// What the base had shown to be no product, by the last baseline of the gate that judged then.
+fn base_terms(sources: &ProofSources<'_>, judged_at: u64) -> Result<BaseTerms, String> {
+    let history = sources.history;
+    let same_gate = |run: &&GateRecord| {
+        let (from, then) = (run.event, history.policy_at(run.event));
+        let later = history.past.policies.iter().filter(|of| of.event > from && of.event <= judged_at);
+        later.into_iter().all(|of| of.policy.has_gate_of(then))
+    };
+    let baselines = history.past.gates.iter().filter(|run| run.purpose == Purpose::Baseline);
+    let baselines = baselines.filter(|run| run.event <= judged_at).filter(same_gate);
+    let results = baselines.flat_map(|run| &run.results);
+    let ids = results.filter_map(|of| of.result.writes.as_ref()?.terms.as_ref());
+    let read = |id: &BlobId| {
+        let bytes = sources.reader.blob(id, BASE_TERMS_LIMIT);
+        let bytes = bytes.map_err(|error| format!("what the base showed to be no product: {error}"))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let texts = ids.map(read).collect::<Result<Vec<String>, String>>()?;
+    Ok(BaseTerms::read(texts.iter().map(String::as_str)))
 }
 
 /// What a task that landed was allowed to change is not protected.

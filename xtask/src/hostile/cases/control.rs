@@ -17,13 +17,18 @@ fn in_python() -> Vec<Case> {
             .off("control")
             .needs(PYTHON)
     };
+    // Two defences: it is a term, and broken tests would stay green.
+    let shadows =
+        |id, does, stage: fn(Stage) -> Stage| Case::new(id, does, stage).off("terms,control").needs(PYTHON);
     vec![
-        lies("G05", "puts a module of the runner's name beside the product", |stage| {
+        shadows("G05", "puts a module of the runner's name beside the product", |stage| {
             python(stage, "mkdir unittest; echo 'raise SystemExit(0)' >unittest/__init__.py")
-        }),
-        lies("G06", "shadows a module that the runner itself imports", |stage| {
+        })
+        .required(|after| after.finding_about("unittest/__init__.py")),
+        shadows("G06", "shadows a module that the runner itself imports", |stage| {
             python(stage, "printf 'import os\\nos._exit(0)\\n' >traceback.py")
-        }),
+        })
+        .required(|after| after.finding_about("traceback.py")),
         lies("G07", "replaces the runner's methods from the product", |stage| {
             python(stage, "printf 'import unittest\\nunittest.TestCase.run = lambda *a: None\\n' >>answer.py")
         }),

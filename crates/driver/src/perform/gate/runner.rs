@@ -1,5 +1,6 @@
 //! One gate being run: it brings the tree, the cache and the command together.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -9,14 +10,17 @@ use windlass_core::id::BlobId;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::CheckPolicy;
 use windlass_core::writes::ObservedWrites;
-use windlass_gate::{Cache, CacheCopy, CheckCommand, Checked, GateRun, run_command};
+use windlass_gate::{
+    BaseTerms, Cache, CacheCopy, CheckCommand, Checked, ExemptPaths, GateRun, list_modules_command,
+    run_command,
+};
 use windlass_process::Inspection;
 use windlass_workspace::Checkout;
 
 use super::GateTarget;
 use super::dirs::{GateDirs, NAME, quoted};
 use super::tally::{TestCounter, earlier_tests};
-use super::watch::{GateWatch, RunningWatch};
+use super::watch::{GateWatch, RunningWatch, WRITTEN_LIMIT};
 use crate::clock;
 use crate::confine::ProgramAccess;
 use crate::perform::call::captured;
@@ -151,11 +155,37 @@ impl<'a> GateRunner<'a> {
         if let Some(words) = red.and_then(|watch| watch.refused_words(&result.excerpt)) {
             result.excerpt = format!("{words}\n{}", result.excerpt);
         }
+        if let Some(writes) = result.writes.as_mut().filter(|_| self.target.purpose == Purpose::Baseline) {
+            writes.terms = self.terms_of_base(check, writes)?;
+        }
         if let Some(counter) = counter {
             let earlier = earlier_tests(self.resources, self.request, self.target.trial, &check.name)?;
             result.tally = Some(counter.tally(self.resources, &self.dirs.written(), earlier.as_ref())?);
         }
         Ok(Some(result))
+    }
+
+    /// What this check shows to be no product, beside its writes; it ran on the base. None: it was cancelled.
+    fn terms_of_base(
+        &mut self,
+        check: &CheckPolicy,
+        writes: &ObservedWrites,
+    ) -> Result<Option<BlobId>, Fault> {
+        let listed = self.resources.vault.list_paths(self.target.tree).map_err(|error| fault(&error))?;
+        let tree: BTreeSet<&[u8]> = listed.iter().map(|(path, _)| path.as_ref()).collect();
+        let mut modules = String::new();
+        if tree.iter().any(|path| path.ends_with(b".py")) {
+            self.start(CheckStart::FromPrevious)?;
+            let Some((_, listed)) = self.run(check, &list_modules_command(&check.run))? else {
+                return Ok(None);
+            };
+            modules = self.resources.blobs.text(&listed, WRITTEN_LIMIT)?;
+        }
+        let written = writes.all.iter().map(|id| self.resources.blobs.text(id, WRITTEN_LIMIT));
+        let written = written.collect::<Result<Vec<String>, Fault>>()?;
+        let written = written.iter().flat_map(|text| ExemptPaths::paths(text));
+        let terms = BaseTerms::of(&tree, written, modules.lines());
+        self.resources.blobs.put(terms.text().into_bytes()).map(Some)
     }
 
     /// Runs a check once on a tree with broken tests. `None`: it was cancelled.

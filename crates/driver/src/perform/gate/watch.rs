@@ -13,7 +13,6 @@ use windlass_core::finding::Touch;
 use windlass_core::gate::Purpose;
 use windlass_core::id::TreeId;
 use windlass_core::outcome::Fault;
-use windlass_core::tally::Names;
 use windlass_core::writes::ObservedWrites;
 use windlass_gate::{
     ExemptPaths, HomeSettings, JudgedTree, PathRules, TouchSink, TreeRoles, TreeWatch, WatchPlace,
@@ -29,7 +28,7 @@ use crate::perform::{EffectRequest, EffectResources, fault, file_fault, lock};
 use crate::weaken::Defence;
 
 /// Above what the paths of the largest tree take.
-const WRITTEN_LIMIT: u64 = 256 << 20;
+pub const WRITTEN_LIMIT: u64 = 256 << 20;
 
 /// How many directories are made in a layer before a check runs; deeper ones of larger trees are watched from when
 /// they appear. File systems take ever longer to make as many as were just removed.
@@ -257,7 +256,7 @@ impl RunningWatch<'_> {
                     after.tell(&mut end.sink);
                     let judging = end.sink.names(&home.offences(of.tree.exempt()));
                     of.close_later(end.events);
-                    ObservedWrites { all: None, judging, missed: end.missed }
+                    ObservedWrites { judging, missed: end.missed, ..ObservedWrites::default() }
                 }
             },
             Ok(Watcher::Recording(watch)) => {
@@ -265,7 +264,7 @@ impl RunningWatch<'_> {
                 after.tell(&mut end.sink);
                 let all = Some(resources.blobs.put(end.sink.text(home.written()).into_bytes())?);
                 of.close_later(end.events);
-                ObservedWrites { all, judging: Names::default(), missed: end.missed }
+                ObservedWrites { all, missed: end.missed, ..ObservedWrites::default() }
             }
         };
         if writes.missed.is_empty() {
