@@ -46,6 +46,6 @@ pub use windlass_driver::agents::{AgentStatus, Login};
 pub use windlass_driver::clock;
 pub use windlass_driver::local_world::Observer;
 pub use windlass_driver::prove;
-pub use windlass_driver::setup::{DoctorRow, Proposed, TakeOutcome};
+pub use windlass_driver::setup::{DoctorRow, FilterRule, FilterUse, Proposed, TakeOutcome};
 pub use windlass_driver::terms::PathExplained;
 pub use windlass_driver::{Ended, Interrupts};

@@ -11,6 +11,7 @@ use windlass_driver::drive_loop::LoopSite;
 use windlass_driver::orphaned_data::OrphanedData;
 use windlass_driver::perform::last_activity;
 use windlass_driver::project::{self, Project, ProjectError};
+use windlass_driver::setup;
 use windlass_driver::surroundings::Surroundings;
 use windlass_driver::trail;
 use windlass_store::{LogHead, LoopRow, ReadStore, StateDir, Store, VaultDir};
@@ -95,7 +96,8 @@ impl OpenProject {
             Some(reader) => reader.loops().or_broken()?.into_iter().map(|row| row.name).collect(),
             None => Vec::new(),
         };
-        match orphaned.unknown_loop(&known) {
+        let is_tracked = |file: &Path| setup::is_tracked(&self.surroundings(), file);
+        match orphaned.unknown_loop(&known, &is_tracked) {
             Some(refusal) => Err(AppError::broken(refusal)),
             None => Ok(reader),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_core::view::View;
 use windlass_driver::prove::{self, Grade, Proof, ProofRequest, Rerun};
-use windlass_driver::setup::{self, TakeOutcome};
+use windlass_driver::setup::{self, FilterRule, TakeOutcome};
 use windlass_driver::trail;
 use windlass_store::Store;
 
@@ -14,13 +14,13 @@ use crate::{AppError, OpenProject, StoredLoop};
 
 impl OpenProject {
     /// Brings a loop's branch into the operator's checkout, if that is plain.
-    pub fn take(&self, view: &View) -> Result<TakeOutcome, AppError> {
+    pub fn take(&self, view: &View, filters: FilterRule) -> Result<TakeOutcome, AppError> {
         let name = &view.name;
         if view.commit.is_none() {
             return Err(AppError::refused(format!("{name} has landed nothing yet"))
                 .hint(format!("windlass status {name}")));
         }
-        setup::take(&self.surroundings(), &view.branch).or_broken()
+        setup::take(&self.surroundings(), &view.branch, filters).or_broken()
     }
 
     /// The proof of completion, and whether it still holds.

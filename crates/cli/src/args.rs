@@ -53,7 +53,7 @@ pub enum Verb {
     /// Change the policy or the plan of a loop
     Set(SetArgs),
     /// Bring the loop's branch into your checkout
-    Take(ExactLoopArgs),
+    Take(TakeArgs),
     /// Write the readable trail of a loop
     Export(ExportArgs),
     /// Explain what the gate makes of a path
@@ -266,6 +266,15 @@ pub struct ExactLoopArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct TakeArgs {
+    #[command(flatten)]
+    pub of: ExactLoopArgs,
+    /// Run your git filters on the files that the work changed
+    #[arg(long)]
+    pub run_filters: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -38,10 +38,15 @@ impl<'a> OrphanedData<'a> {
         Self { vault, snapshots: names(&refs).collect(), trails: names(&loops).collect(), refs, loops }
     }
 
-    /// The first loop that is not among those on record.
-    pub fn unknown_loop(&self, known: &[LoopName]) -> Option<Refusal> {
+    /// The first loop that is not among those on record. `is_tracked` is asked about files of the project: a trail
+    /// is never under version control, so one that is was put there by somebody else.
+    pub fn unknown_loop(&self, known: &[LoopName], is_tracked: &dyn Fn(&Path) -> bool) -> Option<Refusal> {
         let lost = |name: &&LoopName| !known.contains(name);
-        let found = self.snapshots.union(&self.trails).filter(lost).map(|name| (name, self.left_by(name)));
+        let found = self
+            .snapshots
+            .union(&self.trails)
+            .filter(lost)
+            .map(|name| (name, self.left_by(name, is_tracked)));
         let (name, left) = found.into_iter().find(|(_, left)| !left.is_empty())?;
         let vault = self.vault.root();
         let away: Vec<String> = left.iter().map(|(path, _)| path.display().to_string()).collect();
@@ -56,13 +61,13 @@ impl<'a> OrphanedData<'a> {
         Some(Refusal::new(place, reason, remedy))
     }
 
-    fn left_by(&self, name: &LoopName) -> Vec<(PathBuf, &'static str)> {
+    fn left_by(&self, name: &LoopName, is_tracked: &dyn Fn(&Path) -> bool) -> Vec<(PathBuf, &'static str)> {
         let (snapshots, trail) = (self.refs.join(name.as_str()), self.loops.join(name.as_str()));
         let mut left = Vec::new();
         if holds_snapshots(&snapshots) {
             left.push((snapshots, "snapshots"));
         }
-        if is_of(&trail, self.vault, name) {
+        if is_of(&trail, self.vault, name) && !is_tracked(&trail.join("state.json")) {
             left.push((trail, "the trail"));
         }
         left
@@ -135,7 +140,7 @@ mod tests {
     #[test]
     fn where_nothing_was_nothing_is_missed() {
         let (_temp, project, vault) = place();
-        assert_eq!(OrphanedData::scan(&project, &vault).unknown_loop(&[]), None);
+        assert_eq!(OrphanedData::scan(&project, &vault).unknown_loop(&[], &|_| false), None);
     }
 
     #[test]
@@ -144,18 +149,18 @@ mod tests {
         let refs = vault.vault_git().join("refs/windlass");
         write(&refs.join(format!("base/{}", "1".repeat(40))), "");
         assert_eq!(
-            OrphanedData::scan(&project, &vault).unknown_loop(&[]),
+            OrphanedData::scan(&project, &vault).unknown_loop(&[], &|_| false),
             None,
             "a base is there before its loop"
         );
         write(&refs.join("base/000001"), "");
         write(&refs.join("demo/000012"), "");
         let orphaned = OrphanedData::scan(&project, &vault);
-        assert_eq!(orphaned.unknown_loop(&[name("base"), name("demo"), name("other")]), None);
-        let refusal = orphaned.unknown_loop(&[name("base")]).unwrap();
+        assert_eq!(orphaned.unknown_loop(&[name("base"), name("demo"), name("other")], &|_| false), None);
+        let refusal = orphaned.unknown_loop(&[name("base")], &|_| false).unwrap();
         assert_eq!(refusal.path, refs.join("demo"));
         assert!(refusal.remedy.contains(&format!("restore {}", vault.root().display())), "{refusal}");
-        assert!(orphaned.unknown_loop(&[name("demo")]).unwrap().path.ends_with("base"));
+        assert!(orphaned.unknown_loop(&[name("demo")], &|_| false).unwrap().path.ends_with("base"));
     }
 
     #[test]
@@ -167,16 +172,18 @@ mod tests {
         trail(&project, &moved, "copied");
         write(&project.join(".windlass/loops/torn/state.json"), "{\"works");
         std::os::unix::fs::symlink("demo", project.join(".windlass/loops/link")).unwrap();
-        assert_eq!(OrphanedData::scan(&project, &vault).unknown_loop(&[]), None);
+        assert_eq!(OrphanedData::scan(&project, &vault).unknown_loop(&[], &|_| false), None);
         trail(&project, &vault, "demo");
         let orphaned = OrphanedData::scan(&project, &vault);
-        assert_eq!(orphaned.unknown_loop(&[name("demo")]), None);
-        let refusal = orphaned.unknown_loop(&[name("other")]).unwrap();
+        assert_eq!(orphaned.unknown_loop(&[name("demo")], &|_| false), None);
+        let refusal = orphaned.unknown_loop(&[name("other")], &|_| false).unwrap();
         assert_eq!(refusal.path, project.join(".windlass/loops/demo"));
+        let planted = project.join(".windlass/loops/demo/state.json");
+        assert_eq!(orphaned.unknown_loop(&[], &|file| file == planted), None, "under version control");
         let away = format!("move {} away", refusal.path.display());
         assert!(refusal.remedy.contains(&away), "{refusal}");
         write(&vault.vault_git().join("refs/windlass/demo/000001"), "");
-        let both = OrphanedData::scan(&project, &vault).unknown_loop(&[]).unwrap();
+        let both = OrphanedData::scan(&project, &vault).unknown_loop(&[], &|_| false).unwrap();
         assert!(both.path.ends_with("refs/windlass/demo"), "{both}");
         assert!(both.remedy.contains(&format!(" and {} away", refusal.path.display())), "{both}");
     }

@@ -21,6 +21,8 @@ use windlass_workspace::{
     Depth, DiscoverError, Git, GitError, IdentitySource, OperatorEnv, Repository, Vault, VaultError,
 };
 
+pub use windlass_workspace::{FilterRule, FilterUse};
+
 use crate::briefs::{self, BadBrief};
 use crate::clock;
 use crate::confine::{self, RecordsExposed, SandboxUnavailable, check_records, prove};
@@ -314,28 +316,49 @@ pub fn make_repository(surroundings: &Surroundings, dir: &Path) -> Result<(), Gi
     windlass_workspace::make_repository(&locate_git(surroundings)?, dir)
 }
 
+/// Whether git has a file of the operator's checkout under version control; no, where git cannot be asked.
+pub fn is_tracked(surroundings: &Surroundings, file: &Path) -> bool {
+    let git = locate_git(surroundings);
+    git.is_ok_and(|git| windlass_workspace::is_tracked(&git, &surroundings.project, file))
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TakeOutcome {
-    Done { commit: CommitId },
-    ByHand { why: String, command: String },
+    Done {
+        commit: CommitId,
+    },
+    ByHand {
+        why: String,
+        command: String,
+    },
+    /// It would run these filters of the operator's git configuration. Nothing was done.
+    WouldFilter {
+        filters: Vec<FilterUse>,
+    },
 }
 
 /// Brings a loop's branch into the operator's checkout, if that is plain.
-pub fn take(surroundings: &Surroundings, branch: &str) -> Result<TakeOutcome, SetupError> {
+pub fn take(
+    surroundings: &Surroundings,
+    branch: &str,
+    filters: FilterRule,
+) -> Result<TakeOutcome, SetupError> {
     use windlass_workspace::{NotTaken, TakeResult};
     let git = locate_git(surroundings)?;
     let repository = Repository::discover(&git, &surroundings.project)?;
     let full = format!("refs/heads/{branch}");
-    Ok(match windlass_workspace::take(&repository, &full)? {
+    Ok(match windlass_workspace::take(&repository, &full, filters)? {
         TakeResult::FastForwarded { to, .. } => TakeOutcome::Done { commit: to },
         TakeResult::Already => TakeOutcome::Done { commit: repository.head },
         TakeResult::ByHand { why, command } => {
             let why = match why {
                 NotTaken::Dirty { files } => format!("your checkout has {files} changed files"),
                 NotTaken::Diverged => format!("your branch and {branch} have diverged"),
+                NotTaken::Trail => format!("{branch} changes .windlass, which windlass itself writes"),
             };
             TakeOutcome::ByHand { why, command }
         }
+        TakeResult::WouldFilter { filters } => TakeOutcome::WouldFilter { filters },
     })
 }
 

@@ -18,7 +18,6 @@ use crate::never_product;
 /// than the tree that was judged. As globs like those of `gate.protect`.
 const GUARDED: &[&str] = &[
     "windlass.toml",
-    ".windlass",
     "**/.gitattributes",
     ".gitmodules",
     "**/AGENTS.md",
@@ -34,6 +33,9 @@ const GUARDED: &[&str] = &[
     "**/opencode.json",
     "**/opencode.jsonc",
 ];
+
+/// Where windlass writes into a project.
+const TRAIL: &str = ".windlass";
 
 /// What a path is, by the first rule that covers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,6 +209,10 @@ impl PathRules {
         }
         if self.is_in_the_place_of_hidden(path) {
             return PathKind::Guarded(GuardedBy::Hidden { glob: None });
+        }
+        // No task has business there, however generous its `allow` is.
+        if path.split(|byte| *byte == b'/').next() == Some(TRAIL.as_bytes()) {
+            return PathKind::Guarded(GuardedBy::Name { glob: TRAIL.to_owned() });
         }
         if self.allowed.find(&candidate).is_some() {
             return PathKind::Allowed;

@@ -64,7 +64,7 @@ pub use objects::ObjectError;
 pub use repository::{DiscoverError, Identity, IdentitySource, Repository, make_repository};
 pub use snapshot::{SnapshotRequest, StoredSnapshot};
 pub use space::{Ensured, ReadFiles, Since, SnapshotRules, Space, SpaceError};
-pub use take::{NotTaken, TakeResult, take};
+pub use take::{FilterRule, FilterUse, NotTaken, TakeResult, is_tracked, take};
 pub use trees::{ChangeKind, Item, ItemKind, TreeChange};
 pub use vault::{Depth, Vault, VaultError};
 pub use walk::{SnapshotLimits, WalkError};

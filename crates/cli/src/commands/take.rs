@@ -1,27 +1,37 @@
 //! `windlass take`: the loop's branch into the operator's checkout.
 
-use windlass_app::TakeOutcome;
+use serde_json::json;
+use windlass_app::{FilterRule, FilterUse, TakeOutcome};
 
-use crate::args::ExactLoopArgs;
+use crate::args::TakeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::json;
 use crate::show::out::say;
 
-pub fn take(locations: &Locations, asked: &ExactLoopArgs) -> Result<Exit, Failure> {
+/// How many files of a filter are named.
+const LISTED: usize = 5;
+
+pub fn take(locations: &Locations, asked: &TakeArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
-    let row = place.exact(asked.name.as_deref())?;
+    let row = place.exact(asked.of.name.as_deref())?;
     let (name, view) = (&row.name, row.view()?);
-    let taken = place.take(&view)?;
-    if asked.json {
-        let (done, command) = match &taken {
-            TakeOutcome::Done { .. } => (true, None),
-            TakeOutcome::ByHand { command, .. } => (false, Some(command)),
+    let filters = if asked.run_filters { FilterRule::Run } else { FilterRule::Tell };
+    let taken = place.take(&view, filters)?;
+    let allowing = format!("windlass take {name} --run-filters");
+    if asked.of.json {
+        let none = Vec::new();
+        let (done, command, filters) = match &taken {
+            TakeOutcome::Done { .. } => (true, None, &none),
+            TakeOutcome::ByHand { command, .. } => (false, Some(command), &none),
+            TakeOutcome::WouldFilter { filters } => (false, Some(&allowing), filters),
         };
-        json::print(
-            &serde_json::json!({ "loop": name, "branch": view.branch, "taken": done, "command": command }),
-        );
+        let filter = |of: &FilterUse| json!({ "filter": of.name, "command": of.command, "files": of.paths });
+        let filters: Vec<serde_json::Value> = filters.iter().map(filter).collect();
+        json::print(&json!({
+            "loop": name, "branch": view.branch, "taken": done, "command": command, "filters": filters,
+        }));
         return Ok(if done { Exit::Done } else { Exit::Error });
     }
     match taken {
@@ -30,5 +40,18 @@ pub fn take(locations: &Locations, asked: &ExactLoopArgs) -> Result<Exit, Failur
             Ok(Exit::Done)
         }
         TakeOutcome::ByHand { why, command } => Err(Failure::error(why).hint(command)),
+        TakeOutcome::WouldFilter { filters } => {
+            let uses: Vec<String> = filters.iter().map(words).collect();
+            let why = format!("it would run your git {}; nothing was taken", uses.join(", and "));
+            Err(Failure::error(why).hint(format!("{allowing}   (if it may)")))
+        }
     }
+}
+
+fn words(FilterUse { name, command, paths }: &FilterUse) -> String {
+    let mut listed = paths.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    if paths.len() > LISTED {
+        listed.push_str(&format!(" and {} more", paths.len() - LISTED));
+    }
+    format!("filter {name} ({command}) on what the work brings: {listed}")
 }

@@ -62,6 +62,7 @@ mod scenarios;
 mod secrets;
 mod set;
 mod signals;
+mod take;
 mod terminal;
 mod terms;
 mod watched;

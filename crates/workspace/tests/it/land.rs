@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::CommitId;
-use windlass_workspace::{LandError, LandRequest, Landed, NotTaken, Repository, TakeResult, land, take};
+use windlass_workspace::{
+    FilterRule, LandError, LandRequest, Landed, NotTaken, Repository, TakeResult, land, take,
+};
 
 use crate::kit::{Bench, Lab, author, write};
 
@@ -218,17 +220,23 @@ fn take_fast_forwards_a_clean_checkout_only() {
     let first = work(&mut bench, &base, "one");
     go(&repository, &bench, &first, None).unwrap();
     write(&lab.repo, "a", "mine");
-    match take(&repository, BRANCH).unwrap() {
+    match take(&repository, BRANCH, FilterRule::Tell).unwrap() {
         TakeResult::ByHand { why: NotTaken::Dirty { files: 1 }, command } => {
             assert_eq!(command, "git merge windlass/demo1");
         }
         other => panic!("{other:?}"),
     }
     write(&lab.repo, "a", "a");
-    assert_eq!(take(&repository, BRANCH).unwrap(), TakeResult::FastForwarded { from: base, to: first });
+    assert_eq!(
+        take(&repository, BRANCH, FilterRule::Tell).unwrap(),
+        TakeResult::FastForwarded { from: base, to: first }
+    );
     assert_eq!(std::fs::read_to_string(lab.repo.join("a")).unwrap(), "one");
-    assert_eq!(take(&repository, BRANCH).unwrap(), TakeResult::Already);
+    assert_eq!(take(&repository, BRANCH, FilterRule::Tell).unwrap(), TakeResult::Already);
     lab.run(&lab.repo, &["reset", "-q", "--hard", "HEAD~1"]);
     lab.commit("diverged");
-    assert!(matches!(take(&repository, BRANCH).unwrap(), TakeResult::ByHand { why: NotTaken::Diverged, .. }));
+    assert!(matches!(
+        take(&repository, BRANCH, FilterRule::Tell).unwrap(),
+        TakeResult::ByHand { why: NotTaken::Diverged, .. }
+    ));
 }

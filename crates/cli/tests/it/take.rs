@@ -1,0 +1,172 @@
+//! Taking work into the operator's checkout: no program of the operator's runs on what the work chose before that
+//! was said, and a trail that somebody planted neither stands for the real one nor blocks a command.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::case::{Case, LOOP, Setup};
+
+const HONEST: &str = "echo 42 >answer.txt\ncomplete";
+
+/// A filter that tells what it was run on.
+fn filtering(case: &Case, kind: &str) -> PathBuf {
+    let told = case.side().join("filtered");
+    let command = format!("sh -c 'echo \"$1\" >>{}; cat' sh %f", told.display());
+    case.repo.git(["config", &format!("filter.told.{kind}"), &command]);
+    told
+}
+
+fn attributes(case: &Case, lines: &str) {
+    let info = case.repo.path().join(".git/info");
+    fs::create_dir_all(&info).unwrap();
+    fs::write(info.join("attributes"), lines).unwrap();
+}
+
+#[test]
+fn a_filter_of_the_operator_runs_on_the_work_only_if_it_may() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let told = filtering(&case, "smudge");
+    attributes(&case, "*.txt filter=told\n");
+    let ran = case.windlass(&["take", LOOP]);
+    let said = ran.expect_code(1).stderr;
+    assert!(
+        said.contains("it would run your git filter told (sh -c") && said.contains("answer.txt"),
+        "{said}"
+    );
+    assert!(said.contains(&format!("windlass take {LOOP} --run-filters")), "{said}");
+    let json: Value = case.windlass(&["take", LOOP, "--json"]).expect_code(1).json();
+    assert_eq!(json["filters"][0]["files"], serde_json::json!(["answer.txt"]));
+    assert!(!told.exists(), "it ran");
+    assert_eq!(fs::read_to_string(case.repo.path().join("answer.txt")).unwrap(), "0\n");
+    case.windlass(&["take", LOOP, "--run-filters"]).expect_code(0);
+    assert_eq!(fs::read_to_string(told).unwrap(), "answer.txt\n");
+    assert_eq!(fs::read_to_string(case.repo.path().join("answer.txt")).unwrap(), "42\n");
+}
+
+#[test]
+fn a_filter_for_other_files_is_nobody_s_business() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let told = filtering(&case, "smudge");
+    attributes(&case, "*.psd filter=told\n*.txt filter=unheard\n");
+    case.windlass(&["take", LOOP]).expect_code(0);
+    assert!(!told.exists());
+}
+
+#[test]
+fn work_that_brings_attributes_may_give_any_file_a_filter() {
+    let task = "---\nallow: [.gitattributes]\n---\n# Say what files are\n";
+    let agent = "echo 42 >answer.txt\necho '*.txt filter=told' >.gitattributes\ncomplete";
+    let case = Setup::new(agent).task("attributes", task).ready();
+    case.run().completed();
+    let told = filtering(&case, "process");
+    let said = case.windlass(&["take", LOOP]).expect_code(1).stderr;
+    assert!(said.contains("filter told") && said.contains(".gitattributes"), "{said}");
+    assert!(!told.exists());
+}
+
+#[test]
+fn hooks_of_the_tree_do_not_run() {
+    let agent = "echo 42 >answer.txt\nmkdir -p .hooks\n\
+                 printf '#!/bin/sh\\ntouch \"$(git rev-parse --git-dir)/fired\"\\n' >.hooks/post-merge\n\
+                 chmod +x .hooks/post-merge\ncp .hooks/post-merge .hooks/post-checkout\ncomplete";
+    let case = Setup::new(agent).ready();
+    case.run().completed();
+    case.repo.git(["config", "core.hooksPath", ".hooks"]);
+    case.windlass(&["take", LOOP]).expect_code(0);
+    assert!(case.repo.path().join(".hooks/post-merge").exists());
+    assert!(!case.repo.path().join(".git/fired").exists());
+}
+
+/// What makes a trail look like one of this project's own records, for a loop that never was.
+fn ghost(case: &Case) -> String {
+    let workspace = PathBuf::from(case.status()["workspace"].as_str().unwrap());
+    serde_json::json!({ "workspace": workspace.with_file_name("ghost"), "loop": "ghost" }).to_string()
+}
+
+#[track_caller]
+fn every_command_works(case: &Case) {
+    for command in [&["list"][..], &["status", LOOP], &["log", LOOP], &["prove", LOOP], &["take", LOOP]] {
+        case.windlass(command).expect_code(0);
+    }
+}
+
+#[test]
+fn a_trail_under_version_control_is_nobody_s_history() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    case.repo.file(".windlass/loops/ghost/state.json", ghost(&case));
+    let refused = case.windlass(&["status", LOOP]).expect_code(1).stderr;
+    assert!(refused.contains("loop ghost"), "as if its history were lost: {refused}");
+    case.repo.git(["add", "--force", ".windlass/loops/ghost/state.json"]);
+    for command in [&["list"][..], &["status", LOOP], &["prove", LOOP]] {
+        case.windlass(command).expect_code(0);
+    }
+}
+
+#[test]
+fn a_trail_in_the_base_is_written_over_and_hinders_nothing() {
+    let forged = "completed (proven)\n";
+    let setup = Setup::new(HONEST).file("sub/.windlass/loops/ghost/state.json", "{}");
+    let case = setup.file(format!(".windlass/loops/{LOOP}/status.txt"), forged).ready();
+    let tracked = case.repo.git(["ls-files", ".windlass"]);
+    assert!(tracked.contains("status.txt"), "it is in the base: {tracked}");
+    case.run().completed();
+    let told =
+        fs::read_to_string(case.repo.path().join(format!(".windlass/loops/{LOOP}/status.txt"))).unwrap();
+    assert_ne!(told, forged);
+    every_command_works(&case);
+    assert_eq!(fs::read_to_string(case.repo.path().join("answer.txt")).unwrap(), "42\n");
+}
+
+#[test]
+fn a_file_or_a_link_in_the_place_of_the_trail_hinders_nothing() {
+    let case = Setup::new(HONEST).file(".windlass", "a file\n").ready();
+    case.run().completed();
+    every_command_works(&case);
+
+    let case = Setup::new(HONEST).uncommitted();
+    let victim = case.side().join("victim");
+    fs::create_dir_all(&victim).unwrap();
+    symlink(&victim, case.repo.path().join(".windlass")).unwrap();
+    case.repo.commit("with a link");
+    let case = case.looked_at();
+    case.run().completed();
+    every_command_works(&case);
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 0, "nothing is written through it");
+}
+
+#[test]
+fn no_task_may_bring_a_trail_whatever_it_is_allowed() {
+    let task = "---\nallow: [\"**\"]\n---\n# Anything goes\n";
+    let agent = "echo 42 >answer.txt\nmkdir -p .windlass/loops/ghost\necho {} >.windlass/loops/ghost/state.json\ncomplete";
+    let case = Setup::new(agent).task("anything", task).ready();
+    let seen = case.run();
+    assert_eq!(seen.findings_in(".windlass/loops/ghost/state.json").len(), 1, "{}", seen.findings);
+    assert_eq!(seen.view["commit"], Value::Null);
+}
+
+#[test]
+fn a_branch_that_somebody_gave_a_trail_is_not_taken() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let side = case.side().join("other");
+    let branch = format!("windlass/{LOOP}");
+    case.repo.git(["worktree", "add", "--quiet", &side.display().to_string(), &branch]);
+    fs::create_dir_all(side.join(".windlass/loops/ghost")).unwrap();
+    fs::write(side.join(".windlass/loops/ghost/state.json"), ghost(&case)).unwrap();
+    let inside = |words: &[&str]| {
+        let place = side.display().to_string();
+        let words: Vec<&str> = ["-C", &place].iter().chain(words).copied().collect();
+        case.repo.git(words)
+    };
+    inside(&["add", "--force", ".windlass"]);
+    inside(&["commit", "--quiet", "-m", "a trail"]);
+    let said = case.windlass(&["take", LOOP]).expect_code(1).stderr;
+    assert!(said.contains("changes .windlass"), "{said}");
+    assert!(!case.repo.path().join(".windlass/loops/ghost").exists());
+}
