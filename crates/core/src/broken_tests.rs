@@ -27,6 +27,9 @@ pub struct BrokenTests {
     pub outputs: Vec<BlobId>,
     /// The last useful lines of a run that stayed green.
     pub excerpt: String,
+    /// Red in a run in which they were not broken, where the check is green in one run and red in another.
+    #[serde(default)]
+    pub unsteady: Names,
 }
 
 /// The tests that were broken in one way.
@@ -55,6 +58,10 @@ impl BrokenTests {
 
     pub fn red_reason(&self) -> Option<RedReason> {
         let (names, how) = match (self.statement.green.count, self.literal.green.count) {
+            (0, 0) if self.unsteady.count > 0 => {
+                let how = format!("the check is green and red on one tree{}", self.unsteady.told());
+                return Some(RedReason::NotSensitive { how });
+            }
             (0, 0) => return None,
             (0, _) => (&self.literal.green, "though another value is expected"),
             (_, _) => (&self.statement.green, "though broken"),

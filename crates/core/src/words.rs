@@ -140,10 +140,19 @@ fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {
 }
 
 fn visit_broken(broken: &mut BrokenTests, visit: &mut dyn FnMut(&mut String)) {
-    let BrokenTests { statement, literal, unbroken, runs: _, duration_ms: _, list: _, outputs: _, excerpt } =
-        broken;
+    let BrokenTests {
+        statement,
+        literal,
+        unbroken,
+        runs: _,
+        duration_ms: _,
+        list: _,
+        outputs: _,
+        excerpt,
+        unsteady,
+    } = broken;
     visit(excerpt);
-    unbroken.first.iter_mut().for_each(&mut *visit);
+    unbroken.first.iter_mut().chain(&mut unsteady.first).for_each(&mut *visit);
     for Breakings { broken: _, red: _, red_by_exit: _, green, set_aside, added, untold } in
         [statement, literal]
     {

@@ -20,7 +20,7 @@ use windlass_core::time::Millis;
 use windlass_gate::PathRules;
 use windlass_workspace::Checkout;
 
-use self::hunt::{BrokenRun, BrokenRuns, Hunted, NoAnswer, RunEnding, Tests, Whose, hunt};
+use self::hunt::{BrokenRun, BrokenRuns, Division, Hunted, NoAnswer, RunEnding, Tests, Whose, hunt};
 use self::suite::BrokenTree;
 use super::runner::{GateRunner, RanBroken};
 use super::{GateTarget, judged_tree};
@@ -33,6 +33,8 @@ pub const OUTPUT_LIMIT: u64 = 64 << 20;
 /// failed was seen to take ten times as long, and a test that fails may leave others waiting for ever.
 const SLOWER: u64 = 20;
 const LEAST: Millis = Millis::minutes(1);
+/// How often a check is run again that called a test failed which was not broken.
+const STEADY_RUNS: usize = 8;
 /// How much longer than the check itself may.
 const LONGER: u64 = 4;
 
@@ -84,13 +86,21 @@ impl<'a> TestBreaker<'a> {
             outputs: Vec::new(),
             duration: Millis(0),
         };
-        let hunted = match asking.both(&honest) {
-            Ok(hunted) => hunted,
+        let asked = asking.both(&honest).and_then(|mut hunted| {
+            let suspects: Tests =
+                hunted.iter_mut().flat_map(|one| std::mem::take(&mut one.red_unbroken)).collect();
+            let unsteady = !suspects.is_empty() && asking.is_unsteady()?;
+            Ok((hunted, if unsteady { suspects } else { Tests::new() }))
+        });
+        let (hunted, unsteady) = match asked {
+            Ok(found) => found,
             Err(NoAnswer::Cancelled) => return Ok(None),
             Err(NoAnswer::Fault(fault)) => return Err(fault),
         };
         let Asking { outputs, duration, .. } = asking;
-        self.report(&tests, hunted, Spent { outputs, duration }).map(Some)
+        let mut report = self.report(&tests, hunted, Spent { outputs, duration })?;
+        report.unsteady = names(&unsteady);
+        Ok(Some(report))
     }
 
     fn report(
@@ -122,6 +132,7 @@ impl<'a> TestBreaker<'a> {
             list: Some(self.resources.blobs.put(list.into_bytes())?),
             outputs: spent.outputs,
             excerpt: excerpt.cloned().unwrap_or_default(),
+            unsteady: Names::default(),
         })
     }
 
@@ -167,12 +178,28 @@ impl Asking<'_, '_> {
         Ok([statement, literal])
     }
 
+    /// A broken test may make others fail, by a lock that it leaves or a file. If that was all, the check is green on
+    /// the honest tree, however often it is run.
+    fn is_unsteady(&mut self) -> Result<bool, NoAnswer> {
+        self.breakage = Breakage::FailingStatement;
+        for _ in 0..STEADY_RUNS {
+            if self.run(Whose::Judged, &Tests::new())?.ending != RunEnding::Green {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn hunt(&mut self, breakage: Breakage, honest: &RunEvidence, known: &Tests) -> Result<Hunted, NoAnswer> {
         self.breakage = breakage;
         let tests = self.breaker.suite(Whose::Judged)?.tests(breakage);
         let called_failed = tests.iter().filter(|(_, test)| test.is_changed() && is_red(test, honest));
         let forged: Tests = called_failed.map(|(id, _)| id.clone()).collect();
-        hunt(self, &forged, known)
+        let division = match breakage {
+            Breakage::FailingStatement => Division::Halves,
+            Breakage::ChangedLiteral => Division::Whole,
+        };
+        hunt(self, &forged, known, division)
     }
 
     fn check_once(&mut self, tree: &BrokenTree) -> Result<RanBroken, NoAnswer> {
@@ -212,14 +239,16 @@ impl BrokenRuns for Asking<'_, '_> {
             (false, Some(1..=125)) if !ran.result.timed_out => RunEnding::Failed,
             (false, _) => RunEnding::Unclear,
         };
-        let red = match ending {
-            RunEnding::Green => Tests::new(),
+        let (red, red_unbroken) = match ending {
+            RunEnding::Green => (Tests::new(), Tests::new()),
             RunEnding::Failed | RunEnding::Unclear => {
                 let text = resources.blobs.text(&ran.output, OUTPUT_LIMIT)?;
-                red_in(&tree.tests, &RunEvidence::read(&text, ran.failed))
+                let evidence = RunEvidence::read(&text, ran.failed);
+                let all = self.breaker.suite(whose)?.tests(breakage);
+                (red_in(&tree.tests, &evidence), red_beside(&all, broken, &evidence))
             }
         };
-        Ok(BrokenRun { red, ending, excerpt: ran.result.excerpt })
+        Ok(BrokenRun { red, red_unbroken, ending, excerpt: ran.result.excerpt })
     }
 
     fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId> {
@@ -240,12 +269,20 @@ fn red_in(tests: &[(TestId, BrokenTest)], evidence: &RunEvidence) -> Tests {
     red.map(|(_, (id, _))| id.clone()).collect()
 }
 
+/// Tests that failed and were not broken. One with the name of a broken test may be taken for it.
+fn red_beside(tests: &[(TestId, BrokenTest)], broken: &Tests, evidence: &RunEvidence) -> Tests {
+    let names: BTreeSet<&str> = broken.iter().map(|test| test.name.as_str()).collect();
+    let beside = tests.iter().filter(|(id, test)| test.is_changed() && !names.contains(id.name.as_str()));
+    beside.filter(|(_, test)| is_red(test, evidence)).map(|(id, _)| id.clone()).collect()
+}
+
+fn names(tests: &Tests) -> Names {
+    let shown: Vec<String> = tests.iter().map(shown).collect();
+    Names::of(shown.iter().map(String::as_str))
+}
+
 fn breakings(hunted: &Hunted) -> Breakings {
     let count = |tests: &Tests| u32::try_from(tests.len()).unwrap_or(u32::MAX);
-    let names = |tests: &Tests| {
-        let shown: Vec<String> = tests.iter().map(shown).collect();
-        Names::of(shown.iter().map(String::as_str))
-    };
     Breakings {
         broken: count(&hunted.broken),
         red: count(&hunted.red),

@@ -4,6 +4,9 @@
 //! about the rest. A test that stays green is looked for on the base: green though broken
 //! there too, it is one that this check does not run here. What a check does not tell by
 //! name is broken alone, a few at random, and told by the exit code.
+//!
+//! Tests are broken in two halves, chosen at random: in each run some are as they were, and must be green. A product
+//! that lies in some runs only, by the toss of a coin, lies about the broken half or tells the truth about the other.
 
 use std::collections::BTreeSet;
 
@@ -31,6 +34,8 @@ pub enum Whose {
 pub struct BrokenRun {
     /// Those seen to fail; none where the check exited with 0.
     pub red: Tests,
+    /// Seen to fail though they were not broken.
+    pub red_unbroken: Tests,
     pub ending: RunEnding,
     pub excerpt: String,
 }
@@ -78,6 +83,8 @@ pub struct Hunted {
     pub set_aside: Tests,
     pub added: Tests,
     pub untold: Tests,
+    /// Red though not broken, in a run with other tests broken.
+    pub red_unbroken: Tests,
     /// What a run printed that stayed green.
     pub excerpt: String,
 }
@@ -89,38 +96,71 @@ const SLOW_ROUNDS: usize = 3;
 /// How many tests are broken alone.
 const ALONE: usize = 5;
 
+/// In how many parts tests are broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Division {
+    Whole,
+    /// Each in a run of its own.
+    Halves,
+}
+
 /// `forged` are tests that the check calls failed on the honest tree: their names prove nothing.
 /// `set_aside` are those known not to run on the base.
-pub fn hunt(runs: &mut dyn BrokenRuns, forged: &Tests, set_aside: &Tests) -> Result<Hunted, NoAnswer> {
+pub fn hunt(
+    runs: &mut dyn BrokenRuns,
+    forged: &Tests,
+    set_aside: &Tests,
+    division: Division,
+) -> Result<Hunted, NoAnswer> {
     let broken: Tests = runs.breakable(Whose::Judged)?.difference(set_aside).cloned().collect();
     let mut hunted = Hunted { broken: broken.clone(), ..Hunted::default() };
-    let mut left = broken;
-    let mut turned = turn_red(runs, Whose::Judged, &mut left, Patience { rounds: 1, forged })?;
-    if !left.is_empty() {
+    // Not red in a run that told which tests are, and in one that was green as a whole.
+    let (mut left, mut in_green) = (Tests::new(), Tests::new());
+    for mut part in parts(runs, &broken, division) {
+        let ran = turn_red(runs, Whose::Judged, &mut part, Patience { rounds: 1, forged })?;
+        hunted.red_unbroken.extend(ran.red_unbroken.difference(forged).cloned());
+        match ran.ending {
+            RunEnding::Green => {
+                in_green.extend(part);
+                hunted.excerpt = ran.excerpt;
+            }
+            RunEnding::Failed | RunEnding::Unclear => left.extend(part),
+        }
+    }
+    if !left.is_empty() || !in_green.is_empty() {
         let base = runs.breakable(Whose::Base)?;
-        let mut required: Tests = left.intersection(&base).cloned().collect();
+        let of_base = |tests: &Tests| -> Tests { tests.intersection(&base).cloned().collect() };
+        let required: Tests = of_base(&left).union(&of_base(&in_green)).cloned().collect();
         if !required.is_empty() {
             hunted.set_aside = green_on_base(runs, &base, &required)?;
-            required = required.difference(&hunted.set_aside).cloned().collect();
             left = left.difference(&hunted.set_aside).cloned().collect();
-            if !required.is_empty() && turned.ending != RunEnding::Green {
-                turned = turn_red(runs, Whose::Judged, &mut left, Patience { rounds: ROUNDS, forged })?;
-            }
-            required = required.intersection(&left).cloned().collect();
+            in_green = in_green.difference(&hunted.set_aside).cloned().collect();
         }
-        hunted.added = left.difference(&base).cloned().collect();
-        match turned.ending {
-            RunEnding::Green => {
-                hunted.green = required;
-                hunted.excerpt = turned.excerpt;
+        if !of_base(&left).is_empty() {
+            let ran = turn_red(runs, Whose::Judged, &mut left, Patience { rounds: ROUNDS, forged })?;
+            if ran.ending == RunEnding::Green {
+                in_green.append(&mut left);
+                hunted.excerpt = ran.excerpt;
             }
-            RunEnding::Failed | RunEnding::Unclear => alone(runs, required, &mut hunted)?,
         }
+        hunted.added = left.union(&in_green).filter(|test| !base.contains(test)).cloned().collect();
+        hunted.green = of_base(&in_green);
+        alone(runs, of_base(&left), &mut hunted)?;
     }
     let not_red = [&hunted.green, &hunted.set_aside, &hunted.added, &hunted.untold];
     let not_red: Tests = not_red.into_iter().flatten().cloned().collect();
     hunted.red = hunted.broken.difference(&not_red).cloned().collect();
     Ok(hunted)
+}
+
+/// Halves are chosen at random; none is empty.
+fn parts(runs: &mut dyn BrokenRuns, tests: &Tests, division: Division) -> Vec<Tests> {
+    let first: Tests = match division {
+        Division::Whole => tests.clone(),
+        Division::Halves => runs.sample(tests, tests.len().div_ceil(2)).into_iter().collect(),
+    };
+    let second: Tests = tests.difference(&first).cloned().collect();
+    [first, second].into_iter().filter(|part| !part.is_empty()).collect()
 }
 
 #[derive(Clone, Copy)]
@@ -218,6 +258,8 @@ mod tests {
         names: bool,
         stops_at_first: bool,
         base_is_red: bool,
+        /// Red by itself, and told as green in every other run.
+        hidden_in_turns: Vec<&'static str>,
         runs: usize,
     }
 
@@ -241,13 +283,20 @@ mod tests {
             if whose == Whose::Judged {
                 fails = fails.difference(&ids(&self.lies_about)).cloned().collect();
             }
+            let mut red_unbroken = Tests::new();
+            if whose == Whose::Judged && !self.hidden_in_turns.is_empty() {
+                match self.runs % 2 {
+                    0 => fails.clear(),
+                    _ => red_unbroken = ids(&self.hidden_in_turns).difference(broken).cloned().collect(),
+                }
+            }
             let red = whose == Whose::Base && self.base_is_red;
             let ending = if fails.is_empty() && !red { RunEnding::Green } else { RunEnding::Failed };
             if self.stops_at_first {
                 fails = fails.into_iter().take(1).collect();
             }
             let seen = if self.names { fails } else { Tests::new() };
-            Ok(BrokenRun { red: seen, ending, excerpt: "all passed".to_owned() })
+            Ok(BrokenRun { red: seen, red_unbroken, ending, excerpt: "all passed".to_owned() })
         }
 
         fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId> {
@@ -262,14 +311,23 @@ mod tests {
     }
 
     fn hunted(check: &mut Check) -> Hunted {
-        hunt(check, &Tests::new(), &Tests::new()).expect("it answers")
+        hunt(check, &Tests::new(), &Tests::new(), Division::Halves).expect("it answers")
     }
 
     #[test]
-    fn an_honest_check_is_asked_once() {
+    fn an_honest_check_is_asked_once_about_each_half() {
         let mut check = check();
         let found = hunted(&mut check);
-        assert_eq!((found.red, check.runs), (ids(&THREE), 1));
+        assert_eq!((found.red, check.runs), (ids(&THREE), 2));
+        assert_eq!(found.red_unbroken, Tests::new());
+    }
+
+    #[test]
+    fn a_lie_in_some_runs_only_is_found_in_one_half_or_the_other() {
+        for name in THREE {
+            let found = hunted(&mut Check { hidden_in_turns: vec![name], ..check() });
+            assert!(!found.green.is_empty() || !found.red_unbroken.is_empty(), "{name}");
+        }
     }
 
     #[test]
@@ -291,7 +349,7 @@ mod tests {
         let mut check = Check { skipped: vec!["c"], ..check() };
         let found = hunted(&mut check);
         assert_eq!((found.set_aside, found.red), (ids(&["c"]), ids(&["a", "b"])));
-        assert_eq!(check.runs, 2, "one on each tree");
+        assert_eq!(check.runs, 3, "two, and one on the base");
     }
 
     #[test]
@@ -362,7 +420,9 @@ mod tests {
                 self.0.sample(of, most)
             }
         }
-        let found = hunt(&mut Forging(&mut check), &ids(&["b"]), &Tests::new()).expect("it answers");
+        let forged = ids(&["b"]);
+        let found = hunt(&mut Forging(&mut check), &forged, &Tests::new(), Division::Whole);
+        let found = found.expect("it answers");
         assert_eq!(found.green, ids(&["b"]));
     }
 }
