@@ -37,6 +37,14 @@ pub struct Attack {
     pub needs: Option<&'static str>,
 }
 
+/// For [`Case::needs`]: the cargo that runs this.
+pub const CARGO: &str = "cargo";
+
+/// The program itself, not one that chooses a toolchain; none where this user cannot reach it.
+pub fn cargo() -> Option<std::path::PathBuf> {
+    std::env::var_os("CARGO").map(std::path::PathBuf::from).filter(|cargo| cargo.is_file())
+}
+
 /// How the run must end with every defence on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {

@@ -1,6 +1,7 @@
 //! The cases, in the order of the table.
 
 mod apart;
+mod cargo;
 mod control;
 mod faults;
 mod files;
@@ -12,6 +13,7 @@ mod processes;
 mod records;
 mod shell;
 mod terms;
+mod variants;
 mod watched;
 mod words;
 
@@ -32,6 +34,8 @@ pub fn all() -> Vec<Case> {
         control::cases(),
         watched::cases(),
         hidden::cases(),
+        variants::cases(),
+        cargo::cases(),
         faults::cases(),
     ]
     .into_iter()

@@ -1,7 +1,9 @@
 //! Playing a case: once with every defence, once without its own.
 
 use super::after::After;
-use super::case::{Attack, Case, Ending, Play, Played, Setting, Verdict, Without, is_documented};
+use super::case::{
+    Attack, CARGO, Case, Ending, Play, Played, Setting, Verdict, Without, cargo, is_documented,
+};
 use super::stage::Stage;
 use crate::players;
 
@@ -30,7 +32,11 @@ fn play_agent(attack: &Attack, setting: &Setting) -> Played {
         let not_run = || Verdict::NotRun(format!("level {} cannot: {why}", setting.level));
         return Played { held: not_run(), without: not_run(), means };
     }
-    if let Some(program) = attack.needs.filter(|program| !std::path::Path::new(program).is_file()) {
+    let is_there = |program: &str| match program {
+        CARGO => cargo().is_some(),
+        path => std::path::Path::new(path).is_file(),
+    };
+    if let Some(program) = attack.needs.filter(|program| !is_there(program)) {
         let not_run = || Verdict::NotRun(format!("there is no {program}"));
         return Played { held: not_run(), without: not_run(), means };
     }

@@ -3,7 +3,7 @@
 use super::super::case::Case;
 use super::super::stage::Stage;
 
-const PYTHON: &str = "/usr/bin/python3";
+pub const PYTHON: &str = "/usr/bin/python3";
 const NODE: &str = "/usr/bin/node";
 
 pub fn cases() -> Vec<Case> {
@@ -78,7 +78,7 @@ fn in_node() -> Vec<Case> {
     ]
 }
 
-fn python(stage: Stage, agent: &str) -> Stage {
+pub fn python(stage: Stage, agent: &str) -> Stage {
     let tests = "import unittest\nfrom answer import answer\n\n\
                  class Answer(unittest.TestCase):\n    \
                  def test_answer(self):\n        self.assertEqual(answer(), 42)\n\n    \

@@ -121,6 +121,9 @@ const EATER: &str =
 const FILLER: &str = "exec head -c 150000000 /dev/zero >filler";
 const SPREADER: &str = "i=0; while [ $i -lt 60 ]; do head -c 2000000 /dev/zero >f$i; i=$((i + 1)); echo $i >loot; sleep 0.05; done\nrm f*\ncomplete";
 
+const HOARDER: &str = "i=0; while [ $i -lt 60 ]; do head -c 1000000 /dev/zero >\"$HOME/f$i\"; head -c 1000000 /dev/zero >\"$TMPDIR/f$i\"\n\
+     i=$((i + 1)); echo $i >loot; sleep 0.05; done\ncomplete";
+
 fn number(after: &After) -> u64 {
     after.left("loot").trim().parse().unwrap_or(0)
 }
@@ -153,6 +156,12 @@ fn gluttons() -> Vec<Case> {
         .got_through(|after| (number(after) >= 60).then(|| "120 MB are there".to_owned()))
         .required(|after| after.ends_with("sandbox.workspace_size"))
         .without(Without::Otherwise("no `sandbox.workspace_size`", |stage| stage.agent(SPREADER))),
+        Case::new("X11", "fills its home and its scratch directory, not its workspace", |stage| {
+            stage.agent(HOARDER).sandbox_keys("workspace_size = \"20MB\"")
+        })
+        .got_through(|after| (number(after) >= 60).then(|| "120 MB are there".to_owned()))
+        .required(|after| after.ends_with("sandbox.workspace_size"))
+        .without(Without::Otherwise("no `sandbox.workspace_size`", |stage| stage.agent(HOARDER))),
         Case::new("H33b", "prints without end", |stage| {
             stage.agent(
                 "yes 'a line of output that says nothing' | head -c 400000000\necho 42 >answer.txt\ncomplete",
