@@ -7,11 +7,11 @@ use windlass_core::event::{Event, LoopEvent};
 use windlass_core::id::{LoopName, Seq, TreeId};
 use windlass_core::state::State;
 use windlass_core::view::View;
-use windlass_gate::{BadGlob, PathRules};
-use windlass_store::{HistoryError, Store, StoreError, decisions, fold, view};
+use windlass_gate::{BadGlob, BaseTerms, PathRules};
+use windlass_store::{BlobError, HistoryError, Store, StoreError, decisions, fold, view};
 use windlass_workspace::{BString, Item, Vault, VaultError};
 
-use crate::terms::{self, graft};
+use crate::terms::{self, BASE_TERMS_LIMIT, graft};
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlantedError {
@@ -21,6 +21,8 @@ pub enum PlantedError {
     Store(#[from] StoreError),
     #[error(transparent)]
     History(#[from] HistoryError),
+    #[error(transparent)]
+    Blob(#[from] BlobError),
     #[error(transparent)]
     Glob(#[from] BadGlob),
 }
@@ -48,7 +50,13 @@ pub fn trusted_base(store: &dyn Store, vault: &Vault, base: &TreeId) -> Result<T
     let unaccepted = |view: &&View| view.terms.as_ref().is_some_and(|terms| !terms.trusted_later);
     let mut planted = Vec::new();
     for view in loops.iter().filter(unaccepted) {
-        planted.extend(of_loop(vault, &fold(store, &view.name)?, base)?);
+        let state = fold(store, &view.name)?;
+        let mut texts = Vec::new();
+        for id in state.baseline_terms.iter() {
+            texts.push(String::from_utf8_lossy(&store.blob(id, BASE_TERMS_LIMIT)?).into_owned());
+        }
+        let shown = BaseTerms::read(texts.iter().map(String::as_str));
+        planted.extend(of_loop(vault, &state, shown, base)?);
     }
     if planted.is_empty() {
         return Ok(trusted);
@@ -71,11 +79,16 @@ struct Planted {
 }
 
 /// Its terms that the base has just as it landed them.
-fn of_loop(vault: &Vault, state: &State, base: &TreeId) -> Result<Vec<Planted>, PlantedError> {
+fn of_loop(
+    vault: &Vault,
+    state: &State,
+    shown: BaseTerms,
+    base: &TreeId,
+) -> Result<Vec<Planted>, PlantedError> {
     let allow: Vec<String> = state.tasks.iter().flat_map(|task| task.task.allow.clone()).collect();
     let in_base =
         |path: &str| matches!(vault.read_blob(&state.creation.base_tree, path.as_bytes()), Ok(Some(_)));
-    let rules = PathRules::new(state.policy(), &allow, &in_base)?;
+    let rules = PathRules::new(state.policy(), &allow, &in_base)?.with_base_terms(shown);
     let unlike: BTreeSet<BString> =
         vault.diff(base, &state.head.tree)?.into_iter().map(|change| change.path).collect();
     let changes = vault.diff(&state.trusted, &state.head.tree)?;
