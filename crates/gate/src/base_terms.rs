@@ -70,8 +70,9 @@ impl BaseTerms {
 
     /// Whether an interpreter would find this file in the place of a module that it found elsewhere.
     pub fn shadows(&self, path: &[u8]) -> bool {
-        let place = |file: &&str| path.strip_suffix(file.as_bytes());
-        MODULE_FILES.iter().filter_map(|file| place(&file)).any(|place| self.modules.contains(place))
+        MODULE_FILES
+            .iter()
+            .any(|file| path.strip_suffix(file.as_bytes()).is_some_and(|place| self.modules.contains(place)))
     }
 }
 
