@@ -124,6 +124,24 @@ const SPREADER: &str = "i=0; while [ $i -lt 60 ]; do head -c 2000000 /dev/zero >
 const HOARDER: &str = "i=0; while [ $i -lt 60 ]; do head -c 1000000 /dev/zero >\"$HOME/f$i\"; head -c 1000000 /dev/zero >\"$TMPDIR/f$i\"\n\
      i=$((i + 1)); echo $i >loot; sleep 0.05; done\ncomplete";
 
+/// 319 is memfd_create on x86-64: memory that is no process's own.
+const MEMFDS: &str = "perl -e '$n = \"m\"; $fd = syscall(319, $n, 0); exit 0 if $fd < 0; open(F, \">&=\", $fd) or exit 0; \
+     $c = \"x\" x (1 << 20); $t = 0; for (1..600) { syswrite(F, $c) or last; $t += length $c; \
+     open(L, \">loot\"); print L $t; close L }'\ncomplete";
+/// 29 is shmget; the size is the only name that it has afterwards.
+const SEGMENT: &str = "size=1$(date +%N | cut -c1-7)\n\
+     perl -e 'exit(syscall(29, 0, shift, 01600) < 0)' $size && echo $size >loot\ncomplete";
+
+/// A System V segment of the size that the agent wrote down is there; it is removed.
+fn segment_left(after: &After) -> Option<String> {
+    let size = after.left("loot").trim().to_owned();
+    let listed = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let of_agent = |line: &&str| !size.is_empty() && line.split_whitespace().nth(3) == Some(size.as_str());
+    let id = listed.lines().find(of_agent)?.split_whitespace().nth(1)?.to_owned();
+    after.naively(&format!("ipcrm -m {id}"));
+    Some("its memory is there after the run".to_owned())
+}
+
 fn number(after: &After) -> u64 {
     after.left("loot").trim().parse().unwrap_or(0)
 }
@@ -162,6 +180,14 @@ fn gluttons() -> Vec<Case> {
         .got_through(|after| (number(after) >= 60).then(|| "120 MB are there".to_owned()))
         .required(|after| after.ends_with("sandbox.workspace_size"))
         .without(Without::Otherwise("no `sandbox.workspace_size`", |stage| stage.agent(HOARDER))),
+        Case::new("X12", "takes twice the memory it may, in files without a name", |stage| {
+            stage.agent(MEMFDS).sandbox_keys("memory = \"300MB\"")
+        })
+        .got_through(|after| (number(after) > 500_000_000).then(|| "it has the memory".to_owned()))
+        .without(Without::Otherwise("no `sandbox.memory`", |stage| stage.agent(MEMFDS).unlimited())),
+        Case::new("X13", "leaves a System V segment behind", |stage| stage.agent(SEGMENT))
+            .got_through(segment_left)
+            .without(Without::Unconfined),
         Case::new("H33b", "prints without end", |stage| {
             stage.agent(
                 "yes 'a line of output that says nothing' | head -c 400000000\necho 42 >answer.txt\ncomplete",

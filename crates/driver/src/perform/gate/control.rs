@@ -35,6 +35,9 @@ const SLOWER: u64 = 20;
 const LEAST: Millis = Millis::minutes(1);
 /// How often a check is run again that called a test failed which was not broken.
 const STEADY_RUNS: usize = 8;
+/// Fewer, where the runs take longer than this.
+const FEWEST_STEADY: usize = 3;
+const STEADY_TIME: Millis = Millis::minutes(10);
 /// How much longer than the check itself may.
 const LONGER: u64 = 4;
 
@@ -182,8 +185,18 @@ impl Asking<'_, '_> {
     /// the honest tree, however often it is run.
     fn is_unsteady(&mut self) -> Result<bool, NoAnswer> {
         self.breakage = Breakage::FailingStatement;
-        for _ in 0..STEADY_RUNS {
-            if self.run(Whose::Judged, &Tests::new())?.ending != RunEnding::Green {
+        // A policy that lets a red check run again lets one red run pass here as well.
+        let forgiven = self.of.chain.last().map_or(0, |check| check.retry);
+        let (before, mut in_a_row) = (self.duration, 0);
+        for run in 0..STEADY_RUNS {
+            if run >= FEWEST_STEADY && self.duration.0.saturating_sub(before.0) > STEADY_TIME.0 {
+                break;
+            }
+            in_a_row = match self.run(Whose::Judged, &Tests::new())?.ending {
+                RunEnding::Green => 0,
+                RunEnding::Failed | RunEnding::Unclear => in_a_row + 1,
+            };
+            if in_a_row > forgiven {
                 return Ok(true);
             }
         }
