@@ -6,6 +6,7 @@
 
 mod callgrind;
 mod codex;
+mod gate;
 mod iteration;
 mod large;
 mod list;
@@ -47,6 +48,8 @@ pub struct Ground {
     pub machine: Machine,
     /// Where `cargo xtask test` installed it.
     pub codex: Option<PathBuf>,
+    /// What real projects need in their environment.
+    pub toolchain: Vec<(String, String)>,
 }
 
 /// A named set of measurements.
@@ -117,6 +120,7 @@ fn measure(around: &Surroundings, wanted: &args::Bench) -> Result<Vec<Section>> 
         scratch: scratch.path().to_owned(),
         machine: Machine::look(scratch.path())?,
         codex: crate::agents::program(around, "codex"),
+        toolchain: around.toolchain(),
     };
     print!("{}", ground.machine);
     let mut sections = Vec::new();

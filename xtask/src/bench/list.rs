@@ -3,6 +3,7 @@
 use super::Bench;
 use super::callgrind::{Counted, Work};
 use super::codex::codex;
+use super::gate::gate;
 use super::iteration::iteration;
 use super::large::large;
 use super::memory::memory;
@@ -30,6 +31,13 @@ pub const BENCHES: &[Bench] = &[
         claim: "50,000 files of which one changes: an iteration in at most 100 ms; a snapshot in at most half \
                 the time of git, the first in at most 0.35 of it; the gate's tree in at most 10 ms.",
         run: large,
+    },
+    Bench {
+        name: "gate",
+        claim: "What the gate costs beside a plain first run of the check, with agent and gate inside namespaces. An \
+                iteration that changes only product has one run of the check; one that changes a term of the trial \
+                as well has two, and the last look breaks the tests of each tree. No cache is lent.",
+        run: gate,
     },
     Bench {
         name: "sandbox",

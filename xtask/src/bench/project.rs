@@ -19,6 +19,13 @@ pub struct Project {
     beside: PathBuf,
     windlass: PathBuf,
     level: Level,
+    /// The name of its loop, where it is not the usual one of its level.
+    name: Option<&'static str>,
+    /// The gate of its policy.
+    gate: String,
+    /// What the agent does.
+    script: String,
+    environment: Vec<(String, String)>,
 }
 
 /// How agent and check are confined.
@@ -31,25 +38,56 @@ pub enum Level {
 impl Project {
     /// A repository of five files.
     pub fn small(dir: &Path, windlass: &Path, tasks: usize) -> Result<Self> {
-        let repository = dir.join("repository");
-        fs::create_dir_all(repository.join("src"))?;
-        for (name, text) in [
+        let files = [
             ("README.md", "# A project\n"),
             ("src/lib.sh", "add() { echo $(($1 + $2)); }\n"),
             ("src/main.sh", ". ./src/lib.sh\nadd 1 2\n"),
             ("test.sh", ". ./src/lib.sh\ntest \"$(add 1 2)\" = 3\n"),
             (".gitignore", "target/\n"),
-        ] {
-            fs::write(repository.join(name), text)?;
+        ];
+        Self::of_files(dir, windlass, &files)?.tasked(tasks)
+    }
+
+    /// A repository of these files.
+    pub fn of_files(dir: &Path, windlass: &Path, files: &[(&str, &str)]) -> Result<Self> {
+        let repository = dir.join("repository");
+        for (name, text) in files {
+            let file = repository.join(name);
+            fs::create_dir_all(file.parent().unwrap_or(&repository))?;
+            fs::write(file, text)?;
         }
         git(&repository, &["init", "-q"])?;
         git(&repository, &["add", "-A"])?;
         git(&repository, &["commit", "-q", "-m", "base"])?;
-        Self::in_repository(dir, repository, windlass).tasked(tasks)
+        Ok(Self::in_repository(dir, repository, windlass))
     }
 
     pub fn in_repository(dir: &Path, repository: PathBuf, windlass: &Path) -> Self {
-        Self { repository, beside: dir.join("beside"), windlass: windlass.to_owned(), level: Level::None }
+        Self {
+            repository,
+            beside: dir.join("beside"),
+            windlass: windlass.to_owned(),
+            level: Level::None,
+            name: None,
+            gate: "[[gate.check]]\nname = \"true\"\nrun = \"true\"\n".to_owned(),
+            script: AGENT.to_owned(),
+            environment: Vec::new(),
+        }
+    }
+
+    /// With another gate, and an agent that does something else.
+    pub fn gated(self, gate: String, script: String) -> Self {
+        Self { gate, script, ..self }
+    }
+
+    /// With these variables beside a home of its own.
+    pub fn in_environment(self, variables: &[(String, String)]) -> Self {
+        Self { environment: variables.to_vec(), ..self }
+    }
+
+    /// With a loop of this name: two on one repository have a branch each.
+    pub fn named(self, name: &'static str) -> Self {
+        Self { name: Some(name), ..self }
     }
 
     /// With this many tasks to do, and nothing committed for it: a base is
@@ -61,14 +99,14 @@ impl Project {
             let text = format!("# Part {n}\n\nWrite the file of part {n}, and nothing else.\n");
             fs::write(self.repository.join(format!("tasks/part-{n:03}.md")), text)?;
         }
-        self.agent(AGENT)?;
+        self.agent(&self.script)?;
         Ok(self)
     }
 
     /// The same under confinement, with records of its own.
     pub fn at(self, level: Level) -> Result<Self> {
         let project = Self { level, ..self };
-        project.agent(AGENT)?;
+        project.agent(&project.script)?;
         Ok(project)
     }
 
@@ -82,9 +120,10 @@ impl Project {
         };
         let policy = format!(
             "[loop]\nmax_iterations = 1000\n[agent]\nuse = \"command\"\ncommand = [\"sh\", {:?}]\n\
-             [plan]\nsource = \"tasks/\"\n[[gate.check]]\nname = \"true\"\nrun = \"true\"\n\
+             [plan]\nsource = \"tasks/\"\n{}\
              [review]\ntasks = false\nfinal = false\n[sandbox]\nlevel = \"{level}\"\nminimum = \"{level}\"\n",
-            path.display().to_string()
+            path.display().to_string(),
+            self.gate
         );
         fs::write(self.repository.join("windlass.toml"), policy)?;
         Ok(())
@@ -117,11 +156,11 @@ impl Project {
         command
     }
 
-    /// Two loops on one repository have a branch each.
     fn name(&self) -> &'static str {
-        match self.level {
-            Level::None => "bench",
-            Level::Namespaces => "bench-confined",
+        match (self.name, self.level) {
+            (Some(name), _) => name,
+            (None, Level::None) => "bench",
+            (None, Level::Namespaces) => "bench-confined",
         }
     }
 
@@ -159,6 +198,7 @@ impl Project {
 
     fn arrange(&self, command: &mut Command) {
         command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        command.envs(self.environment.iter().cloned());
         command.env("HOME", self.beside.join("home")).current_dir(&self.repository);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     }
