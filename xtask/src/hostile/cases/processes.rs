@@ -130,7 +130,7 @@ const MEMFDS: &str = "perl -e '$n = \"m\"; $fd = syscall(319, $n, 0); exit 0 if 
      open(L, \">loot\"); print L $t; close L }'\ncomplete";
 /// 29 is shmget; the size is the only name that it has afterwards.
 const SEGMENT: &str = "size=1$(date +%N | cut -c1-7)\n\
-     perl -e 'exit(syscall(29, 0, shift, 01600) < 0)' $size && echo $size >loot\ncomplete";
+     perl -e 'exit(syscall(29, 0, 0 + shift, 01600) < 0)' $size && echo $size >loot\ncomplete";
 
 /// A System V segment of the size that the agent wrote down is there; it is removed.
 fn segment_left(after: &After) -> Option<String> {
