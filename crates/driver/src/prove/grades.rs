@@ -85,7 +85,7 @@ fn trial(state: &State, record: &CompletionRecord) -> Graded {
         return graded(Strength::Nothing, "no check judged it");
     }
     if state.creation.trusted.is_none() {
-        return graded(Strength::Weaker, "green on terms of its own: windlass did not yet judge on others");
+        return graded(Strength::Weaker, "green on its own terms, as an older windlass judged");
     }
     if trusted().any(|run| run.exit_code != Some(0)) {
         return graded(Strength::Weaker, "green only with terms it changed, which were accepted");
