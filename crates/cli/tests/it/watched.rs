@@ -197,8 +197,7 @@ fn a_setting_in_the_home_of_the_check_counts_unless_the_base_writes_it() {
     let build = "mkdir -p \"$HOME/.cache/x\" \"$HOME/.config/pip\"; echo x >\"$HOME/.cache/x/.npmrc\"\n\
                  echo x >\"$HOME/.npmrc\"; echo x >\"$HOME/.config/pip/pip.conf\"";
     for level in levels() {
-        // A directory that comes and goes on a busy machine can be gone before it is watched; a file of the home cannot.
-        let seen = setup(&worker(build, "rm \"$HOME/.npmrc\"")).level(level).ready().run();
+        let seen = setup(&worker(build, "rm -rf \"$HOME/.config\"")).level(level).ready().run();
         found(&seen, "~/.config/pip (created), ~/.config/pip/pip.conf (created), ~/.npmrc (created)");
         let setup = setup("echo 42 >answer.txt\ncomplete").file("src/build.sh", build);
         setup.level(level).ready().run().completed();
