@@ -79,8 +79,9 @@ fn shape(path: &[u8]) -> Vec<u8> {
     let mut shape = dir.to_owned();
     if name.starts_with(b"tmp") || name.starts_with(b"temp") {
         let suffix = name.iter().rposition(|byte| *byte == b'.').map_or(&name[..0], |dot| &name[dot..]);
+        let is_number = suffix.len() > 1 && suffix[1..].iter().all(u8::is_ascii_digit);
         shape.extend(b"tmp#");
-        shape.extend(if suffix.len() < RANDOM { suffix } else { &[] });
+        shape.extend(if suffix.len() < RANDOM && !is_number { suffix } else { &[] });
         return shape;
     }
     for part in name.split_inclusive(|byte| !byte.is_ascii_alphanumeric()) {
@@ -126,6 +127,7 @@ mod tests {
             &[
                 "tests/out-1234.json",
                 "tests/tmp.aBcDeF",
+                "out/tmp.71",
                 "tests/tmpk3_x9qz",
                 "v.config.ts.timestamp-17-9ab1c2.mjs",
             ],
@@ -134,13 +136,22 @@ mod tests {
         for path in [
             "tests/out-99.json",
             "tests/tmp.XxYyZz",
+            "tests/tmp.5930",
+            "out/tmp.5",
+            "out/tmp.123456",
             "tests/tmpa_bcdefg",
             "v.config.ts.timestamp-18-77fe01.mjs",
         ] {
             assert!(exempt.cover_new(path.as_bytes()), "{path}");
         }
-        for path in ["tests/out-x.json", "out-99.json", "tests/test_a.py", "v.config.ts", "tests/conftest.py"]
-        {
+        for path in [
+            "tests/out-x.json",
+            "out-99.json",
+            "tests/test_a.py",
+            "v.config.ts",
+            "tests/conftest.py",
+            "tests/tmp_1.py",
+        ] {
             assert!(!exempt.cover_new(path.as_bytes()), "{path}");
         }
     }
