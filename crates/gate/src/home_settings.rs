@@ -60,6 +60,13 @@ const SETTINGS: &[&str] = &[
     ".wgetrc",
 ];
 
+/// Directories of settings. They are there before a check runs, so that they are watched from the beginning and
+/// nothing in them is missed: to make one means that it was removed.
+const PLACES: &[&str] = &[".bundle", ".cargo", ".config", ".gradle", ".local", ".m2", ".rustup"];
+
+/// Where Python finds modules, below a name that depends on its version.
+const LIBRARIES: &str = ".local/lib";
+
 /// Filled by tools, often with very many files, and without settings.
 const CACHES: &[&str] = &[
     ".cache",
@@ -86,6 +93,11 @@ pub struct HomeSettings {
 impl HomeSettings {
     const KEPT: usize = 1_000;
 
+    /// The directories of settings, relative to a home, in which nothing else is.
+    pub fn places() -> impl Iterator<Item = &'static Path> {
+        PLACES.iter().map(Path::new)
+    }
+
     /// As paths that begin with `~/`.
     pub fn written(&self) -> impl Iterator<Item = &str> {
         self.found.iter().map(String::as_str)
@@ -100,18 +112,29 @@ impl HomeSettings {
 
 impl TouchSink for HomeSettings {
     fn touched(&mut self, path: &Path, touch: Touch) {
+        let holds = touch == Touch::Added && (is_place(path) || path == Path::new(LIBRARIES));
         let steers = SETTING_GLOBS.find(&Candidate::new(path)).is_some();
-        if touch != Touch::Deleted && steers && self.found.len() < Self::KEPT {
-            self.found.insert(format!("~/{}", path.display()));
+        if touch == Touch::Deleted || !(holds || steers) || self.found.len() >= Self::KEPT {
+            return;
         }
+        // With a slash at its end a directory that the base's check makes exempts nothing that is in it.
+        let end = if holds { "/" } else { "" };
+        self.found.insert(format!("~/{}{end}", path.display()));
     }
 
     fn directory(&self, path: &Path) -> DirectoryKind {
+        if is_place(path) {
+            return DirectoryKind::Known;
+        }
         match CACHES.iter().any(|cache| cache.as_bytes() == path.as_os_str().as_bytes()) {
             true => DirectoryKind::Output,
             false => DirectoryKind::New,
         }
     }
+}
+
+fn is_place(path: &Path) -> bool {
+    HomeSettings::places().any(|place| place == path)
 }
 
 #[cfg(test)]
@@ -143,5 +166,28 @@ mod tests {
             ]
         );
         assert_eq!(home.directory(Path::new(".npm")), DirectoryKind::Output);
+    }
+
+    #[test]
+    fn a_directory_of_settings_that_is_made_anew_counts_and_exempts_only_itself() {
+        let mut home = HomeSettings::default();
+        for path in [".config", ".local/lib", ".local/lib/python3.12/site-packages/x.pth"] {
+            home.touched(Path::new(path), Touch::Added);
+        }
+        home.touched(Path::new(".cargo"), Touch::Edited);
+        let nothing = ExemptPaths::new([], &[]).unwrap();
+        let pth = "~/.local/lib/python3.12/site-packages/x.pth (created)";
+        assert_eq!(home.offences(&nothing), ["~/.config/ (created)", "~/.local/lib/ (created)", pth]);
+        let base = ExemptPaths::new(["~/.local/lib/\0~/.config/\0"], &[]).unwrap();
+        assert_eq!(home.offences(&base), [pth]);
+    }
+
+    #[test]
+    fn every_setting_in_a_directory_is_in_one_that_is_watched_from_the_beginning() {
+        for setting in SETTINGS {
+            if let Some((above, _)) = setting.rsplit_once('/') {
+                assert!(above.starts_with("**") || is_place(Path::new(above)), "{setting}");
+            }
+        }
     }
 }

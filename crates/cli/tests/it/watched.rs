@@ -115,11 +115,9 @@ fn closed_tests_stay_what_they_are() {
 
 #[test]
 fn what_steers_a_runner_may_not_be_there_for_a_moment() {
-    for name in ["conftest.py", "src/pytest.ini", ".npmrc", "tests/new.case", "src/x/y/conftest.py"] {
+    for name in ["conftest.py", "src/pytest.ini", ".npmrc", "tests/new.case"] {
         for level in levels() {
-            let build = format!("mkdir -p \"$(dirname {name})\"\necho true >{name}");
-            let clean = format!("rm -f {name}; rm -rf src/x; exit 0");
-            let agent = worker(&build, &clean);
+            let agent = worker(&format!("echo true >{name}"), &format!("rm -f {name}; exit 0"));
             let seen = setup(&agent).level(level).ready().run();
             if level == "namespaces" && name.starts_with("tests/") {
                 seen.completed();
@@ -127,6 +125,15 @@ fn what_steers_a_runner_may_not_be_there_for_a_moment() {
             }
             found(&seen, &format!("{name} (created)"));
         }
+    }
+}
+
+/// What comes and goes in a directory that does so itself may not be seen: see `docs/design/watched-trees.md`.
+#[test]
+fn what_steers_a_runner_counts_in_a_directory_that_is_made_as_well() {
+    for level in levels() {
+        let build = "mkdir -p src/x/y\necho true >src/x/y/conftest.py";
+        found(&setup(&worker(build, "exit 0")).level(level).ready().run(), "src/x/y/conftest.py (created)");
     }
 }
 
@@ -193,12 +200,25 @@ fn a_task_may_let_its_check_write_a_path() {
 }
 
 #[test]
+fn a_directory_of_settings_in_the_home_of_the_check_is_made_once() {
+    let build = "rm -rf \"$HOME/.config\"; mkdir -p \"$HOME/.config/pip\"; echo x >\"$HOME/.config/pip/pip.conf\"\n\
+                 rm -rf \"$HOME/.config\"; mkdir -p \"$HOME/.local/lib/x\"; rm -r \"$HOME/.local\"";
+    for level in levels() {
+        let seen = setup(&worker(build, ":")).level(level).ready().run();
+        found(&seen, "~/.config/ (created)");
+        let setup = setup("echo 42 >answer.txt\ncomplete").file("src/build.sh", build);
+        setup.level(level).ready().run().completed();
+    }
+}
+
+#[test]
 fn a_setting_in_the_home_of_the_check_counts_unless_the_base_writes_it() {
     let build = "mkdir -p \"$HOME/.cache/x\" \"$HOME/.config/pip\"; echo x >\"$HOME/.cache/x/.npmrc\"\n\
                  echo x >\"$HOME/.npmrc\"; echo x >\"$HOME/.config/pip/pip.conf\"";
     for level in levels() {
         let seen = setup(&worker(build, "rm -rf \"$HOME/.config\"")).level(level).ready().run();
-        found(&seen, "~/.config/pip (created), ~/.config/pip/pip.conf (created), ~/.npmrc (created)");
+        found(&seen, "~/.config/pip (created)");
+        found(&seen, "~/.npmrc (created)");
         let setup = setup("echo 42 >answer.txt\ncomplete").file("src/build.sh", build);
         setup.level(level).ready().run().completed();
     }

@@ -98,7 +98,7 @@ impl GateWatch {
         };
         let home = dirs.private.home();
         let home = match self.home {
-            HomeUse::Own => Some(TreeWatch::begin(&home, &[], WatchPlace::Layer, HomeSettings::default())),
+            HomeUse::Own => Some(watch_home(&home)),
             HomeUse::Operators => None,
         };
         let watcher = match self.purpose {
@@ -272,6 +272,18 @@ impl RunningWatch<'_> {
         }
         Ok(writes)
     }
+}
+
+/// Begins when its directories of settings are there.
+fn watch_home(home: &Path) -> io::Result<TreeWatch<HomeSettings>> {
+    let places: Vec<PathBuf> = HomeSettings::places().map(Path::to_owned).collect();
+    for place in &places {
+        match DirBuilder::new().mode(0o700).create(home.join(place)) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+    }
+    TreeWatch::begin(home, &places, WatchPlace::Layer, HomeSettings::default())
 }
 
 /// The settings that were written there, and why some may have been missed.
