@@ -41,6 +41,7 @@ pub use named::{MissingFile, missing_files, named_files};
 pub use never_product::is_never_product;
 pub use paths::{BadGlob, GuardedBy, PathKind, PathRules, TermBy, literal, only_adds_lines};
 pub use run::{CheckCommand, Checked, GateRun, run, run_check, run_command};
+pub use steering::installed_dir;
 pub use tally::{Counted, compare_names};
 pub use tree_watch::{DirectoryKind, TouchSink, TreeWatch, WatchEnd, WatchPlace, look_through_layer};
 pub use watched::watched;

@@ -1,5 +1,6 @@
 //! Names that change what a runner does as soon as a file of that name is there.
 
+use crate::exempt::ancestors;
 use crate::never_product::{self, NameRule};
 
 /// Beginning with a dot, and made by tools as they run.
@@ -83,11 +84,18 @@ pub fn steers_runner(name: &[u8]) -> bool {
 }
 
 pub fn is_installed(path: &[u8]) -> bool {
-    path.split(|byte| *byte == b'/').any(|part| {
+    installed_dir(path).is_some()
+}
+
+/// The outermost directory on this path, or the path itself, into which packages are put.
+pub fn installed_dir(path: &[u8]) -> Option<&[u8]> {
+    let is_dir_of_packages = |path: &&[u8]| {
+        let part = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         INSTALLED.iter().any(|dir| dir.as_bytes() == part)
             || part.ends_with(b".dist-info")
             || part.ends_with(b".egg-info")
-    })
+    };
+    ancestors(path).filter(is_dir_of_packages).last()
 }
 
 /// The source that Python believes a compiled file to be of, in whose place it is then run.
@@ -157,5 +165,14 @@ mod tests {
             assert_eq!(compiled_from(compiled.as_bytes()).as_deref(), Some(source.as_bytes()));
         }
         assert_eq!(compiled_from(b"a.py"), None);
+    }
+
+    #[test]
+    fn packages_are_put_into_the_outermost_directory_of_that_name() {
+        let dir =
+            |path: &str| installed_dir(path.as_bytes()).map(|dir| String::from_utf8(dir.to_vec()).unwrap());
+        assert_eq!(dir("web/node_modules/a/node_modules/b/x.js").as_deref(), Some("web/node_modules"));
+        assert_eq!(dir("src/shop.egg-info/PKG-INFO").as_deref(), Some("src/shop.egg-info"));
+        assert_eq!(dir("src/node_modules_list.js"), None);
     }
 }

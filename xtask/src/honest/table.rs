@@ -34,9 +34,6 @@ ran after the baseline: for the gate, and for [broken tests](gate.md#checks).
   landed.
 - **`allow`**: the work changes what tests it, so that the task's file must say `allow`.
 
-One piece of honest work is known to be stopped wrongly, and is not in the table: a Node
-project with an empty lock file, whose `npm ci` rewrites that file while it is judged.
-
 ";
 
 pub fn page(rows: &[Row<'_>]) -> String {

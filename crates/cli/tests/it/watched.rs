@@ -193,6 +193,19 @@ fn ordinary_outputs_need_no_baseline() {
 }
 
 #[test]
+fn a_set_up_may_replace_packages_that_only_the_work_brings() {
+    let set_up = "[workspace]\nsetup = [\"if [ -e node_modules ]; then rm -r node_modules; mkdir node_modules; echo x >node_modules/y; fi\"]\n";
+    let agent = "mkdir -p node_modules/x; echo x >node_modules/x/index.js; echo 42 >answer.txt\ncomplete";
+    for level in levels() {
+        let brought = setup(agent).more(set_up).level(level).ready();
+        brought.run().completed();
+        let build = "echo y >node_modules/x/index.js";
+        let trusted = setup(&worker(build, ":")).file("node_modules/x/index.js", "x\n").level(level).ready();
+        found(&trusted.run(), "node_modules/x/index.js (written)");
+    }
+}
+
+#[test]
 fn a_task_may_let_its_check_write_a_path() {
     let task = "---\nallow: [notes.txt, conftest.py]\n---\n# Write the answer\n";
     let agent = worker("echo x >>notes.txt; echo x >conftest.py", "rm conftest.py");

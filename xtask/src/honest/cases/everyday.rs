@@ -99,6 +99,13 @@ fn files() -> Vec<Case> {
             .base("package-lock.json", "{\n  \"name\": \"shop\",\n  \"version\": \"1.0.0\",\n  \"lockfileVersion\": 3,\n  \"requires\": true,\n  \"packages\": {\n    \"\": { \"name\": \"shop\", \"version\": \"1.0.0\", \"dependencies\": { \"tiny\": \"file:vendor/tiny\" } },\n    \"node_modules/tiny\": { \"resolved\": \"vendor/tiny\", \"link\": true },\n    \"vendor/tiny\": { \"version\": \"1.0.0\" }\n  }\n}\n")
             .runs("npm ci --offline --no-audit --no-fund --loglevel=error")
             .appends("lib/basket.js", "exports.most = (prices) => Math.max(...prices);\n"),
+        Case::new("E27", ProjectKind::Node, "an agent that installs a package for itself, beside a lock file of none")
+            .absent(".gitignore")
+            .base("package-lock.json", "{\n  \"name\": \"shop\",\n  \"version\": \"1.0.0\",\n  \"lockfileVersion\": 3,\n  \"requires\": true,\n  \"packages\": {}\n}\n")
+            .runs("mkdir \"$TMPDIR/tiny\"\necho '{ \"name\": \"tiny\", \"version\": \"1.0.0\" }' >\"$TMPDIR/tiny/package.json\"")
+            .runs("npm install --offline --no-save --install-links --no-audit --no-fund --loglevel=error \"$TMPDIR/tiny\"")
+            .runs("test -f node_modules/tiny/package.json || exit 1")
+            .appends("lib/basket.js", "exports.most = (prices) => Math.max(...prices);\n"),
         Case::new("E15", ProjectKind::RustCrate, "a crate whose Cargo.lock is not committed")
             .absent("Cargo.lock")
             .base(".gitignore", "/target\n/Cargo.lock\n")

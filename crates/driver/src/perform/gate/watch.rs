@@ -1,7 +1,7 @@
 //! What a check writes, seen from outside: what judges must not be written while it judges.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,14 +9,15 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_core::effect::Effect;
 use windlass_core::finding::Touch;
-use windlass_core::gate::Purpose;
+use windlass_core::gate::{Purpose, Trial};
 use windlass_core::id::TreeId;
 use windlass_core::outcome::Fault;
 use windlass_core::writes::ObservedWrites;
 use windlass_gate::{
-    ExemptPaths, HomeSettings, JudgedTree, PathRules, TouchSink, TreeRoles, TreeWatch, WatchPlace,
-    WriteJudge, WriteRecorder, literal, look_through_layer,
+    ExemptPaths, HomeSettings, JudgedTree, PathKind, PathRules, TouchSink, TreeRoles, TreeWatch, WatchPlace,
+    WriteJudge, WriteRecorder, installed_dir, literal, look_through_layer,
 };
 
 use windlass_workspace::VaultError;
@@ -71,7 +72,9 @@ impl GateWatch {
         let purpose = target.purpose;
         let rules = path_rules(resources, request, &request.creation.base_tree)?;
         let roles = roles(resources, &rules, target.tree).map_err(|error| fault(&error))?;
-        let tree = JudgedTree::new(rules, roles, exempt(resources, request)?);
+        let packages =
+            packages_of_landing(resources, request, target, &rules).map_err(|error| fault(&error))?;
+        let tree = JudgedTree::new(rules, roles, exempt(resources, request, &packages)?);
         let read_only = match purpose {
             Purpose::Baseline => Vec::new(),
             Purpose::Task | Purpose::Final if resources.safeguards.overlay => tree.read_only_dirs(),
@@ -173,13 +176,45 @@ fn roles(
     Ok(roles)
 }
 
-/// What the base's own checks wrote, and what the policy says that checks write.
-fn exempt(resources: &EffectResources, request: &EffectRequest) -> Result<ExemptPaths, Fault> {
+/// Directories of packages that will land and trusted terms lack, say because nobody ignores them. A set-up puts
+/// its own in their place, as it may where there are none, and the trial on trusted terms has none.
+fn packages_of_landing(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    target: &GateTarget<'_>,
+    rules: &PathRules,
+) -> Result<BTreeSet<String>, VaultError> {
+    let (Effect::RunGate { trusted: Some(trusted), .. }, Trial::Landing) = (&request.effect, target.trial)
+    else {
+        return Ok(BTreeSet::new());
+    };
+    let dir = |path: &[u8]| Some(str::from_utf8(installed_dir(path)?).ok()?.to_owned());
+    let is_term = |path: &[u8]| matches!(rules.kind(path), PathKind::Term(_));
+    let mut packages = BTreeSet::new();
+    for change in resources.vault.diff(trusted, target.tree)? {
+        let path: &[u8] = change.path.as_ref();
+        packages.extend(dir(path).filter(|_| change.old.is_none() && is_term(path)));
+    }
+    if !packages.is_empty() {
+        let trusted: BTreeSet<String> =
+            resources.vault.list_paths(trusted)?.iter().filter_map(|(path, _)| dir(path.as_ref())).collect();
+        packages.retain(|dir| !trusted.contains(dir));
+    }
+    Ok(packages)
+}
+
+/// What the base's own checks wrote, what the policy says that checks write, and these packages.
+fn exempt(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    packages: &BTreeSet<String>,
+) -> Result<ExemptPaths, Fault> {
     let texts = request.written_at_baseline.iter().map(|id| resources.blobs.text(id, WRITTEN_LIMIT));
     let texts = texts.collect::<Result<Vec<String>, Fault>>()?;
     let gate = &request.policy.gate;
     let junit = gate.checks.iter().map(|check| &check.junit).filter(|junit| !junit.is_empty());
-    let outputs: Vec<String> = gate.cache.iter().map(|name| literal(name)).chain(junit.cloned()).collect();
+    let names = gate.cache.iter().chain(packages).map(|name| literal(name));
+    let outputs: Vec<String> = names.chain(junit.cloned()).collect();
     ExemptPaths::new(texts.iter().map(String::as_str), &outputs).map_err(|error| fault(&error))
 }
 
