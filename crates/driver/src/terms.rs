@@ -75,7 +75,7 @@ pub struct PathExplained {
     pub why: String,
 }
 
-/// Of paths of the project, by the files as they are there, and by texts of what a base showed to be no product.
+/// Of paths from the top of the project, by the files as they are there, and by texts of what a base showed to be no product.
 pub fn explain(
     policy: &Policy,
     surroundings: &Surroundings,
@@ -89,9 +89,8 @@ pub fn explain(
     let outside = paths.iter().filter(|path| hidden.as_ref().is_some_and(|dir| dir.join(path).is_file()));
     let rules = rules.with_hidden(outside.map(|path| path.clone().into_bytes()).collect());
     let of = |path: &String| {
-        let path = path.strip_prefix("./").unwrap_or(path).trim_end_matches('/').to_owned();
         let (class, why) = rules.kind(path.as_bytes()).words();
-        PathExplained { path, class, why }
+        PathExplained { path: path.clone(), class, why }
     };
     Ok(paths.iter().map(of).collect())
 }

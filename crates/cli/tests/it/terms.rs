@@ -165,6 +165,15 @@ fn what_a_path_is_can_be_asked() {
          data.json: term\n  no glob of gate.product names it\n\
          AGENTS.md: protected\n  **/AGENTS.md steers agents, windlass or git, also when new\n"
     );
+    let whole = case.repo.path().join("src/a.rs");
+    for path in ["./src//a.rs", "src/a.rs/", whole.to_str().unwrap()] {
+        let said = case.windlass(&["gate", "explain", path]).expect_code(0).stdout;
+        assert!(said.starts_with("src/a.rs: product"), "{said}");
+    }
+    for path in ["/etc/passwd", "src/../../x", ".", ""] {
+        let said = case.windlass(&["gate", "explain", path]).expect_code(2).stderr;
+        assert!(said.contains("is no path in the repository"), "{said}");
+    }
     let rules = case.windlass(&["gate", "explain"]).expect_code(0).stdout;
     assert!(rules.contains("product    answer.txt  src/**"), "{rules}");
     assert!(rules.lines().all(|line| line.chars().count() <= 80), "{rules}");
