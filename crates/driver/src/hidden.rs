@@ -60,19 +60,7 @@ pub fn check(
     in_base: &[Vec<u8>],
 ) -> Result<(), BadHidden> {
     let hidden = &policy.gate.hidden;
-    let rules = PathRules::new(policy, &[], &|_| false).map_err(|error| BadHidden {
-        key: "gate.hidden",
-        why: error.to_string(),
-        remedy: "correct it",
-    })?;
-    let files: Vec<&Vec<u8>> = in_base.iter().filter(|path| is_hidden(&rules, path)).collect();
-    if !hidden.globs.is_empty() && files.is_empty() {
-        return Err(BadHidden {
-            key: "gate.hidden",
-            why: format!("the base has no file of {}", hidden.globs.join(", ")),
-            remedy: "commit the files it names, or take it out",
-        });
-    }
+    let files = hidden_of_base(policy, in_base)?;
     let in_checkout = files.iter().map(|path| repository.toplevel.join(OsStr::from_bytes(path)));
     let dir = dir(policy, surroundings);
     check_reach(policy, surroundings, &in_checkout.chain(dir.clone()).collect::<Vec<_>>())?;
@@ -90,6 +78,36 @@ pub fn check(
             "give the hidden file another name: what is judged must be what lands",
         )),
         None => Ok(()),
+    }
+}
+
+/// The files of the base that the policy hides: some, and not all that agents are to change.
+fn hidden_of_base<'b>(policy: &Policy, in_base: &'b [Vec<u8>]) -> Result<Vec<&'b Vec<u8>>, BadHidden> {
+    let globs = &policy.gate.hidden.globs;
+    if globs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let bad = |why: String, remedy| BadHidden { key: "gate.hidden", why, remedy };
+    let rules = |policy| {
+        PathRules::new(policy, &[], &|_| false).map_err(|error| bad(error.to_string(), "correct it"))
+    };
+    let hiding = rules(policy)?;
+    let files: Vec<&Vec<u8>> = in_base.iter().filter(|path| is_hidden(&hiding, path)).collect();
+    if files.is_empty() {
+        let why = format!("the base has no file of {}", globs.join(", "));
+        return Err(bad(why, "commit the files it names, or take it out"));
+    }
+    let mut open = policy.clone();
+    open.gate.hidden.globs.clear();
+    let open = rules(&open)?;
+    let has_product =
+        |rules: &PathRules| in_base.iter().any(|path| matches!(rules.kind(path), PathKind::Product { .. }));
+    match has_product(&open) && !has_product(&hiding) {
+        true => Err(bad(
+            format!("{} hides all the product", globs.join(", ")),
+            "hide tests alone: agents have to see what they change",
+        )),
+        false => Ok(files),
     }
 }
 

@@ -173,6 +173,7 @@ fn what_cannot_be_hidden_is_refused_before_anything_is_made() {
     fs::write(outside.path().join("twice/tests/test_seen.py"), "").unwrap();
     for (hide, said) in [
         ("hidden = [\"nowhere/**\"]".to_owned(), "the base has no file of nowhere/**"),
+        ("hidden = [\"**\"]".to_owned(), "** hides all the product"),
         ("hidden_dir = \"tests\"".to_owned(), "tests is inside the repository"),
         (format!("hidden_dir = {empty:?}"), "there is no file in it"),
         (format!("hidden_dir = {:?}", outside.path().join("none")), "No such file or directory"),
