@@ -12,7 +12,8 @@ impl OpenProject {
     /// What each of these paths is to the gate, by the policy in the project, and by the base of the loop that
     /// was created last.
     pub fn explain_paths(&self, paths: &[String]) -> Result<Vec<PathExplained>, AppError> {
-        let paths: Vec<String> = paths.iter().map(|path| self.path_below_top(path)).collect::<Result<_, _>>()?;
+        let paths: Vec<String> =
+            paths.iter().map(|path| self.path_below_top(path)).collect::<Result<_, _>>()?;
         let shown_by_base = self.shown_by_last_base().unwrap_or_default();
         terms::explain(&self.gate_policy()?, &self.surroundings(), &shown_by_base, &paths)
             .map_err(AppError::refused)

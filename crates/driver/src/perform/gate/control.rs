@@ -2,6 +2,7 @@
 //! command runs, and each must turn red.
 
 mod hunt;
+mod steady;
 mod suite;
 
 pub use self::hunt::TestId;
@@ -21,6 +22,7 @@ use windlass_gate::PathRules;
 use windlass_workspace::Checkout;
 
 use self::hunt::{BrokenRun, BrokenRuns, Division, Hunted, NoAnswer, RunEnding, Tests, Whose, hunt};
+use self::steady::{HonestRun, is_unsteady};
 use self::suite::BrokenTree;
 use super::runner::{GateRunner, RanBroken};
 use super::{GateTarget, judged_tree};
@@ -33,11 +35,6 @@ pub const OUTPUT_LIMIT: u64 = 64 << 20;
 /// failed was seen to take ten times as long, and a test that fails may leave others waiting for ever.
 const SLOWER: u64 = 20;
 const LEAST: Millis = Millis::minutes(1);
-/// How often a check is run again that called a test failed which was not broken.
-const STEADY_RUNS: usize = 8;
-/// Fewer, where the runs take longer than this.
-const FEWEST_STEADY: usize = 3;
-const STEADY_TIME: Millis = Millis::minutes(10);
 /// How much longer than the check itself may.
 const LONGER: u64 = 4;
 
@@ -185,22 +182,13 @@ impl Asking<'_, '_> {
     /// the honest tree, however often it is run.
     fn is_unsteady(&mut self) -> Result<bool, NoAnswer> {
         self.breakage = Breakage::FailingStatement;
-        // A policy that lets a red check run again lets one red run pass here as well.
+        // A policy that lets a red check run again lets as many red runs pass here as well.
         let forgiven = self.of.chain.last().map_or(0, |check| check.retry);
-        let (before, mut in_a_row) = (self.duration, 0);
-        for run in 0..STEADY_RUNS {
-            if run >= FEWEST_STEADY && self.duration.0.saturating_sub(before.0) > STEADY_TIME.0 {
-                break;
-            }
-            in_a_row = match self.run(Whose::Judged, &Tests::new())?.ending {
-                RunEnding::Green => 0,
-                RunEnding::Failed | RunEnding::Unclear => in_a_row + 1,
-            };
-            if in_a_row > forgiven {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        is_unsteady(forgiven, || {
+            let before = self.duration;
+            let ending = self.run(Whose::Judged, &Tests::new())?.ending;
+            Ok(HonestRun { ending, took: Millis(self.duration.0.saturating_sub(before.0)) })
+        })
     }
 
     fn hunt(&mut self, breakage: Breakage, honest: &RunEvidence, known: &Tests) -> Result<Hunted, NoAnswer> {
