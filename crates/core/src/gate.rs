@@ -277,7 +277,7 @@ pub struct FailingCheck {
 
 impl FailingCheck {
     /// Whether the check has not shown that it can fail.
-    fn is_about_control(&self) -> bool {
+    pub fn is_about_control(&self) -> bool {
         self.reason == RedReason::ControlNotRun || self.reason.rule() == Some(Rule::GateNotSensitive)
     }
 

@@ -165,6 +165,8 @@ pub struct Work {
     pub seen: BTreeSet<TreeId>,
     /// Trees a reviewer rejected with a verdict of its own.
     pub rejected: BTreeSet<TreeId>,
+    /// Trees on which the last look has not shown that a check can fail.
+    pub insensitive: BTreeSet<TreeId>,
     pub gate: Option<Arc<GateSummary>>,
     pub previous_gate: Option<Arc<GateSummary>>,
     /// What its last review asked for next.

@@ -9,7 +9,7 @@ use crate::event::{
     TreeRecorded,
 };
 use crate::finding::Life;
-use crate::gate::{CheckRun, GateKey, GateSummary, LastGate, Purpose, Trial, Trials};
+use crate::gate::{CheckRun, FailingCheck, GateKey, GateSummary, LastGate, Purpose, Trial, Trials};
 use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{AttemptEnd, Creation};
 use crate::limit::Limit;
@@ -330,6 +330,7 @@ fn policy_changed(state: &mut State, revision: &PolicyRevision) {
 fn forget_gates(work: &mut Work) {
     work.gate = None;
     work.previous_gate = None;
+    work.insensitive.clear();
 }
 
 /// A later wish replaces an earlier one of the same kind.
@@ -422,11 +423,11 @@ fn phase_entered(state: &mut State, phase: Phase) {
 /// What was said of the work outlives the head it stood on. What the gate and
 /// the final review said of the whole is about the head itself.
 fn rebased(work: Work, head: Head, task: Option<&TaskId>) -> Work {
-    let Work { pending, objection, gate, rejected, .. } = work;
+    let Work { pending, objection, gate, rejected, insensitive, .. } = work;
     let said = Work { base: Some(head), pending, objection, ..Work::default() };
     match task {
         Some(_) => said,
-        None => Work { gate, rejected, ..said },
+        None => Work { gate, rejected, insensitive, ..said },
     }
 }
 
@@ -570,7 +571,11 @@ fn gate_reported(state: &mut State, purpose: Purpose, key: GateKey, summary: Gat
         Purpose::Baseline => state.baseline = Some(summary.clone()),
         Purpose::Task => task_gate(state, summary.clone()),
         Purpose::Final => {
-            Arc::make_mut(&mut state.whole).gate = Some(summary);
+            let whole = Arc::make_mut(&mut state.whole);
+            if summary.failing.iter().any(FailingCheck::is_about_control) {
+                whole.insensitive.insert(key.trials.landing);
+            }
+            whole.gate = Some(summary);
             state.judged_by = None;
             return;
         }

@@ -20,7 +20,13 @@ pub(super) fn gated(draft: &mut Draft, summary: &GateSummary) {
     if summary.needs_terms && !verify::reviewer_judges_terms(&draft.state) {
         evidence.push(terms_changed(&draft.state, summary));
     }
-    settle(draft, &[Subject::Gate], &evidence);
+    // A red check is asked neither of these, so they stay until it is.
+    let unasked = |rule: Rule| {
+        matches!(rule, Rule::WrittenDuringCheck | Rule::GateNotSensitive)
+            && !summary.passed
+            && evidence.iter().all(|seen| seen.rule != rule)
+    };
+    settle_but(draft, &[Subject::Gate], &evidence, &unasked);
 }
 
 /// The checks are green only with terms that the work changed, and nobody comes
@@ -67,10 +73,19 @@ pub(super) fn left_by_reviewer(draft: &mut Draft, evidence: &[Evidence]) {
 }
 
 fn settle(draft: &mut Draft, subjects: &[Subject], evidence: &[Evidence]) {
+    settle_but(draft, subjects, evidence, &|_| false);
+}
+
+fn settle_but(
+    draft: &mut Draft,
+    subjects: &[Subject],
+    evidence: &[Evidence],
+    unasked: &dyn Fn(Rule) -> bool,
+) {
     let (mut gone, mut otherwise) = (Vec::new(), Vec::new());
     for finding in open_of_task(draft) {
         let Origin::Evidence(rule) = finding.origin else { continue };
-        if !subjects.contains(&rule.subject()) {
+        if !subjects.contains(&rule.subject()) || unasked(rule) {
             continue;
         }
         let same = |e: &&Evidence| finding.is_same(Origin::Evidence(e.rule), &e.path, &e.words());

@@ -3,9 +3,9 @@
 use super::{Draft, attempt, execute, limit, run, verify};
 use crate::effect::Effect;
 use crate::event::{FindingEvent, IterationResult, LandingEvent, Phase};
-use crate::finding::{Finding, Origin};
+use crate::finding::{Finding, Origin, Rule};
 use crate::gate::{GateSummary, Purpose};
-use crate::id::FindingId;
+use crate::id::{FindingId, TreeId};
 use crate::input::{AgentFinished, AttemptEnd};
 use crate::limit::LimitCheck;
 use crate::outcome::{OutcomeKind, Reason};
@@ -27,6 +27,10 @@ pub(super) fn begin(draft: &mut Draft) {
 /// A fix is judged by the final checks before it lands.
 pub(super) fn verify_fix(draft: &mut Draft) {
     let Some(recorded) = draft.state.recorded.clone() else { return };
+    if is_known_insensitive(&draft.state, &recorded.tree) {
+        run::close_iteration(draft, IterationResult::NoProgress);
+        return fix(draft);
+    }
     draft.enter(Phase::FinalVerify);
     let checks = draft.state.checks_for(None);
     if checks.is_empty() {
@@ -34,6 +38,12 @@ pub(super) fn verify_fix(draft: &mut Draft) {
     }
     let trials = draft.state.recorded_trials(&recorded);
     draft.run_gate(Purpose::Final, trials, checks);
+}
+
+/// A product that lies by chance is not asked again until it says the right thing.
+fn is_known_insensitive(state: &State, tree: &TreeId) -> bool {
+    let told = |bug: &Finding| bug.task.is_none() && bug.origin == Origin::Evidence(Rule::GateNotSensitive);
+    state.whole.insensitive.contains(tree) && state.open_bugs().any(told)
 }
 
 enum Green {
