@@ -105,11 +105,6 @@ impl Checkout {
         self.rewrite(vault, tree, old)
     }
 
-    /// The same, believing no stat key: every file is read and hashed.
-    pub fn rehash_and_rewrite(&mut self, vault: &Vault, tree: &TreeId) -> Result<Brought, CheckoutError> {
-        self.rewrite(vault, tree, None)
-    }
-
     fn rewrite(
         &mut self,
         vault: &Vault,

@@ -47,7 +47,6 @@ pub struct GateRunner<'a> {
     changed: Vec<PathBuf>,
     /// How many commands were run.
     number: usize,
-    rehashed: bool,
 }
 
 /// A check that ran on a tree with broken tests.
@@ -98,29 +97,7 @@ impl<'a> GateRunner<'a> {
         env.retain(|(name, _)| name != variable);
         env.push((variable.into(), on.into()));
         let watch = GateWatch::new(resources, request, &target)?.map(Rc::new);
-        Ok(Self {
-            resources,
-            request,
-            target,
-            checkout,
-            dirs,
-            env,
-            cache,
-            watch,
-            changed,
-            number: 0,
-            rehashed: false,
-        })
-    }
-
-    /// A tree that was made of one which was looked at from scratch.
-    pub fn of_broken_tree(
-        resources: &'a EffectResources,
-        request: &'a EffectRequest,
-        target: GateTarget<'a>,
-        checkout: &'a mut Checkout,
-    ) -> Result<Self, Fault> {
-        Ok(Self { rehashed: true, ..Self::new(resources, request, target, checkout)? })
+        Ok(Self { resources, request, target, checkout, dirs, env, cache, watch, changed, number: 0 })
     }
 
     /// A tree that is looked at for what its author may see of it.
@@ -130,7 +107,7 @@ impl<'a> GateRunner<'a> {
         target: GateTarget<'a>,
         checkout: &'a mut Checkout,
     ) -> Result<Self, Fault> {
-        Ok(Self { cache: None, ..Self::of_broken_tree(resources, request, target, checkout)? })
+        Ok(Self { cache: None, ..Self::new(resources, request, target, checkout)? })
     }
 
     pub fn purpose(&self) -> Purpose {
@@ -252,15 +229,20 @@ impl<'a> GateRunner<'a> {
     }
 
     /// With a throwaway layer nothing but windlass ever writes to the clean
-    /// tree; without one it is compared, file by file, before every check. The
-    /// last look begins by hashing everything anew.
+    /// tree; without one it is compared, file by file, before every check. Where
+    /// tests are broken, and at the last look, all is written from nothing: by
+    /// the times of its files a product could tell an honest tree from a broken one.
     fn bring(&mut self) -> Result<(), Fault> {
         let (vault, tree) = (&self.resources.vault, self.target.tree);
-        let anew = self.target.purpose == Purpose::Final && !std::mem::replace(&mut self.rehashed, true);
-        let brought = match (anew, self.resources.safeguards.overlay) {
-            (true, _) => self.checkout.rehash_and_rewrite(vault, tree),
-            (false, true) => self.checkout.bring_to(vault, tree),
-            (false, false) => self.checkout.verify_and_rewrite(vault, tree),
+        let (gate, purpose) = (&self.request.policy.gate, self.target.purpose);
+        let anew =
+            purpose == Purpose::Final || gate.checks.iter().any(|check| gate.breaks_tests(check, purpose));
+        if anew {
+            self.checkout.remove().map_err(|error| fault(&error))?;
+        }
+        let brought = match anew || !self.resources.safeguards.overlay {
+            true => self.checkout.verify_and_rewrite(vault, tree),
+            false => self.checkout.bring_to(vault, tree),
         };
         brought.map(|_| ()).map_err(|error| fault(&error))
     }
