@@ -22,7 +22,7 @@ use windlass_gate::PathRules;
 use windlass_workspace::Checkout;
 
 use self::hunt::{BrokenRun, BrokenRuns, Division, Hunted, NoAnswer, RunEnding, Tests, Whose, hunt};
-use self::steady::{HonestRun, is_unsteady};
+use self::steady::{HonestRun, Steadiness};
 use self::suite::BrokenTree;
 use super::runner::{GateRunner, RanBroken};
 use super::{GateTarget, judged_tree};
@@ -35,6 +35,8 @@ pub const OUTPUT_LIMIT: u64 = 64 << 20;
 /// failed was seen to take ten times as long, and a test that fails may leave others waiting for ever.
 const SLOWER: u64 = 20;
 const LEAST: Millis = Millis::minutes(1);
+/// With fewer, a product that lies in some runs only is too likely to lie in the right ones.
+const FEW_TESTS: usize = 8;
 /// How much longer than the check itself may.
 const LONGER: u64 = 4;
 
@@ -87,9 +89,14 @@ impl<'a> TestBreaker<'a> {
             duration: Millis(0),
         };
         let asked = asking.both(&honest).and_then(|mut hunted| {
-            let suspects: Tests =
+            let mut suspects: Tests =
                 hunted.iter_mut().flat_map(|one| std::mem::take(&mut one.red_unbroken)).collect();
-            let unsteady = !suspects.is_empty() && asking.is_unsteady()?;
+            let mut patience = Steadiness::SUSPECTED;
+            if suspects.is_empty() && hunted[0].broken.len() < FEW_TESTS {
+                suspects.clone_from(&hunted[0].broken);
+                patience = Steadiness::FEW_TESTS;
+            }
+            let unsteady = !suspects.is_empty() && asking.is_unsteady(patience)?;
             Ok((hunted, if unsteady { suspects } else { Tests::new() }))
         });
         let (hunted, unsteady) = match asked {
@@ -180,11 +187,11 @@ impl Asking<'_, '_> {
 
     /// A broken test may make others fail, by a lock that it leaves or a file. If that was all, the check is green on
     /// the honest tree, however often it is run.
-    fn is_unsteady(&mut self) -> Result<bool, NoAnswer> {
+    fn is_unsteady(&mut self, asked: Steadiness) -> Result<bool, NoAnswer> {
         self.breakage = Breakage::FailingStatement;
         // A policy that lets a red check run again lets as many red runs pass here as well.
         let forgiven = self.of.chain.last().map_or(0, |check| check.retry);
-        is_unsteady(forgiven, || {
+        asked.is_missing(forgiven, || {
             let before = self.duration;
             let ending = self.run(Whose::Judged, &Tests::new())?.ending;
             Ok(HonestRun { ending, took: Millis(self.duration.0.saturating_sub(before.0)) })
@@ -198,7 +205,7 @@ impl Asking<'_, '_> {
         let forged: Tests = called_failed.map(|(id, _)| id.clone()).collect();
         let division = match breakage {
             Breakage::FailingStatement => Division::Halves,
-            Breakage::ChangedLiteral => Division::Whole,
+            Breakage::ChangedLiteral => Division::OneAndRest,
         };
         hunt(self, &forged, known, division)
     }
@@ -206,7 +213,7 @@ impl Asking<'_, '_> {
     fn check_once(&mut self, tree: &BrokenTree) -> Result<RanBroken, NoAnswer> {
         let TestBreaker { resources, request, target, .. } = &*self.breaker;
         let target = GateTarget { tree: &tree.tree, ..*target };
-        let mut runner = GateRunner::of_broken_tree(resources, request, target, self.checkout)?;
+        let mut runner = GateRunner::new(resources, request, target, self.checkout)?;
         let limit = Millis(self.of.result.duration_ms.0.saturating_mul(SLOWER).saturating_add(LEAST.0));
         let mut last = None;
         for (index, check) in self.of.chain.iter().enumerate() {

@@ -96,12 +96,13 @@ const SLOW_ROUNDS: usize = 3;
 /// How many tests are broken alone.
 const ALONE: usize = 5;
 
-/// In how many parts tests are broken.
+/// In which parts tests are broken, each in a run of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    Whole,
-    /// Each in a run of its own.
     Halves,
+    /// A product may run the tests itself, and tell the truth when so many fail that the run must be a broken one. With
+    /// one more failure than there are by themselves, it cannot know.
+    OneAndRest,
 }
 
 /// `forged` are tests that the check calls failed on the honest tree: their names prove nothing.
@@ -153,12 +154,13 @@ pub fn hunt(
     Ok(hunted)
 }
 
-/// Halves are chosen at random; none is empty.
+/// Chosen at random; none is empty.
 fn parts(runs: &mut dyn BrokenRuns, tests: &Tests, division: Division) -> Vec<Tests> {
-    let first: Tests = match division {
-        Division::Whole => tests.clone(),
-        Division::Halves => runs.sample(tests, tests.len().div_ceil(2)).into_iter().collect(),
+    let first = match division {
+        Division::Halves => tests.len().div_ceil(2),
+        Division::OneAndRest => 1,
     };
+    let first: Tests = runs.sample(tests, first).into_iter().collect();
     let second: Tests = tests.difference(&first).cloned().collect();
     [first, second].into_iter().filter(|part| !part.is_empty()).collect()
 }
@@ -260,6 +262,8 @@ mod tests {
         base_is_red: bool,
         /// Red by itself, and told as green in every other run.
         hidden_in_turns: Vec<&'static str>,
+        /// With no more failures than this it lies about all of them.
+        lies_up_to: usize,
         runs: usize,
     }
 
@@ -282,6 +286,9 @@ mod tests {
             let mut fails: Tests = broken.difference(&ids(&self.skipped)).cloned().collect();
             if whose == Whose::Judged {
                 fails = fails.difference(&ids(&self.lies_about)).cloned().collect();
+            }
+            if whose == Whose::Judged && fails.len() <= self.lies_up_to {
+                fails.clear();
             }
             let mut red_unbroken = Tests::new();
             if whose == Whose::Judged && !self.hidden_in_turns.is_empty() {
@@ -328,6 +335,15 @@ mod tests {
             let found = hunted(&mut Check { hidden_in_turns: vec![name], ..check() });
             assert!(!found.green.is_empty() || !found.red_unbroken.is_empty(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_product_that_tells_the_truth_where_many_fail_is_found_by_one() {
+        let all = hunt(&mut check(), &Tests::new(), &Tests::new(), Division::OneAndRest).expect("it answers");
+        assert_eq!((all.red, all.green), (ids(&THREE), Tests::new()));
+        let mut lying = Check { lies_up_to: 1, ..check() };
+        let found = hunt(&mut lying, &Tests::new(), &Tests::new(), Division::OneAndRest);
+        assert_eq!(found.expect("it answers").green, ids(&["a"]));
     }
 
     #[test]
@@ -421,7 +437,7 @@ mod tests {
             }
         }
         let forged = ids(&["b"]);
-        let found = hunt(&mut Forging(&mut check), &forged, &Tests::new(), Division::Whole);
+        let found = hunt(&mut Forging(&mut check), &forged, &Tests::new(), Division::Halves);
         let found = found.expect("it answers");
         assert_eq!(found.green, ids(&["b"]));
     }

@@ -5,10 +5,13 @@ use windlass_core::time::Millis;
 use super::hunt::{NoAnswer, RunEnding};
 
 /// How often it is run again.
-const RUNS: u32 = 8;
-/// Fewer, where the runs take longer than this.
-const FEWEST: u32 = 3;
-const LONGEST: Millis = Millis::minutes(10);
+#[derive(Clone, Copy, Debug)]
+pub struct Steadiness {
+    runs: u32,
+    /// Fewer, where the runs take longer than this.
+    longest: Millis,
+    fewest: u32,
+}
 
 /// What one more run on the honest tree came to, and how long it took.
 pub struct HonestRun {
@@ -16,27 +19,34 @@ pub struct HonestRun {
     pub took: Millis,
 }
 
-/// True at more red runs in a row than are forgiven.
-pub fn is_unsteady(
-    forgiven: u32,
-    mut run: impl FnMut() -> Result<HonestRun, NoAnswer>,
-) -> Result<bool, NoAnswer> {
-    let (mut in_a_row, mut took) = (0, 0_u64);
-    for nth in 0..RUNS {
-        if nth >= FEWEST && took > LONGEST.0 {
-            break;
+impl Steadiness {
+    /// A test was red that was not broken.
+    pub const SUSPECTED: Self = Self { runs: 8, longest: Millis::minutes(10), fewest: 3 };
+    pub const FEW_TESTS: Self = Self { runs: 8, longest: Millis::seconds(30), fewest: 1 };
+
+    /// True at more red runs in a row than are forgiven.
+    pub fn is_missing(
+        self,
+        forgiven: u32,
+        mut run: impl FnMut() -> Result<HonestRun, NoAnswer>,
+    ) -> Result<bool, NoAnswer> {
+        let (mut in_a_row, mut took) = (0, 0_u64);
+        for nth in 0..self.runs {
+            if nth >= self.fewest && took > self.longest.0 {
+                break;
+            }
+            let ran = run()?;
+            took = took.saturating_add(ran.took.0);
+            in_a_row = match ran.ending {
+                RunEnding::Green => 0,
+                RunEnding::Failed | RunEnding::Unclear => in_a_row + 1,
+            };
+            if in_a_row > forgiven {
+                return Ok(true);
+            }
         }
-        let ran = run()?;
-        took = took.saturating_add(ran.took.0);
-        in_a_row = match ran.ending {
-            RunEnding::Green => 0,
-            RunEnding::Failed | RunEnding::Unclear => in_a_row + 1,
-        };
-        if in_a_row > forgiven {
-            return Ok(true);
-        }
+        Ok(false)
     }
-    Ok(false)
 }
 
 #[cfg(test)]
@@ -47,7 +57,7 @@ mod tests {
     /// last of them all are as that.
     fn asked(endings: &str, forgiven: u32, minutes: u64) -> (bool, usize) {
         let mut runs = 0;
-        let found = is_unsteady(forgiven, || {
+        let found = Steadiness::SUSPECTED.is_missing(forgiven, || {
             let ending = match endings.chars().nth(runs).or(endings.chars().last()) {
                 Some('g') => RunEnding::Green,
                 Some(_) | None => RunEnding::Failed,
@@ -81,6 +91,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_cancelled_answers_nothing() {
-        assert!(matches!(is_unsteady(0, || Err(NoAnswer::Cancelled)), Err(NoAnswer::Cancelled)));
+        let answer = Steadiness::FEW_TESTS.is_missing(0, || Err(NoAnswer::Cancelled));
+        assert!(matches!(answer, Err(NoAnswer::Cancelled)));
     }
 }
