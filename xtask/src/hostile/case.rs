@@ -170,6 +170,24 @@ enum Part {
     Needs(&'static str),
 }
 
+impl Played {
+    pub fn both(held: Result<(), String>, without: Result<(), String>, means: &str) -> Self {
+        Self { held: Verdict::of(held), without: Verdict::of(without), means: means.to_owned() }
+    }
+
+    /// Where a machine, a level or a user has not what the case is about.
+    pub fn not_run(why: impl Into<String>) -> Self {
+        let why = why.into();
+        let not_run = || Verdict::NotRun(why.clone());
+        Self { held: not_run(), without: not_run(), means: String::new() }
+    }
+}
+
+/// The reason if it does not hold.
+pub fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why()) }
+}
+
 impl Verdict {
     pub fn of(result: Result<(), String>) -> Self {
         result.map_or_else(Self::Failed, |()| Self::Passed)

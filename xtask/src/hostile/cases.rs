@@ -12,6 +12,7 @@ mod network;
 mod processes;
 mod records;
 mod shell;
+mod taken;
 mod terms;
 mod variants;
 mod watched;
@@ -31,6 +32,7 @@ pub fn all() -> Vec<Case> {
         shell::cases(),
         records::cases(),
         terms::cases(),
+        taken::cases(),
         control::cases(),
         watched::cases(),
         hidden::cases(),

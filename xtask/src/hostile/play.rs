@@ -12,7 +12,7 @@ pub fn play(case: &Case, setting: &Setting) -> Played {
     let played = players::caught(|| match &case.play {
         Play::Agent(attack) => play_agent(attack, setting),
         Play::Own(own) => own(setting),
-        Play::Never(why) => never(why),
+        Play::Never(why) => Played::not_run(*why),
     });
     played.unwrap_or_else(|why| Played {
         held: Verdict::Failed(why),
@@ -21,24 +21,17 @@ pub fn play(case: &Case, setting: &Setting) -> Played {
     })
 }
 
-fn never(why: &str) -> Played {
-    let not_run = || Verdict::NotRun(why.to_owned());
-    Played { held: not_run(), without: not_run(), means: String::new() }
-}
-
 fn play_agent(attack: &Attack, setting: &Setting) -> Played {
     let means = attack.without.means();
     if let Some((_, why)) = attack.beyond.iter().find(|(level, _)| *level == setting.level) {
-        let not_run = || Verdict::NotRun(format!("level {} cannot: {why}", setting.level));
-        return Played { held: not_run(), without: not_run(), means };
+        return Played { means, ..Played::not_run(format!("level {} cannot: {why}", setting.level)) };
     }
     let is_there = |program: &str| match program {
         CARGO => cargo().is_some(),
         path => std::path::Path::new(path).is_file(),
     };
     if let Some(program) = attack.needs.filter(|program| !is_there(program)) {
-        let not_run = || Verdict::NotRun(format!("there is no {program}"));
-        return Played { held: not_run(), without: not_run(), means };
+        return Played { means, ..Played::not_run(format!("there is no {program}")) };
     }
     let after = defended(attack.stage, setting);
     let held = Verdict::of(judge(attack, &after));

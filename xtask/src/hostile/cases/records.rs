@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use windlass_testkit::{Running, alive, poll};
 
-use super::super::case::{Case, Played, Setting, Verdict};
+use super::super::case::{Case, Played, Setting, ensure};
 use super::super::stage::{LOOP, Launch, RUN, Scene, Stage};
 
 pub fn cases() -> Vec<Case> {
@@ -21,14 +21,6 @@ pub fn cases() -> Vec<Case> {
         Case::never("H55", "sees the clock jump while it is verified", "it would set this machine's clock"),
         Case::own("X4", "works while the operator rewrites history and collects garbage", collected),
     ]
-}
-
-fn both(held: Result<(), String>, without: Result<(), String>, means: &str) -> Played {
-    Played { held: Verdict::of(held), without: Verdict::of(without), means: means.to_owned() }
-}
-
-fn ensure(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(why()) }
 }
 
 /// Longer than a machine under load takes for so many files.
@@ -58,7 +50,7 @@ fn many(setting: &Setting) -> Played {
             }));
     let naive = after.naively("cat many/*/*");
     let without = ensure(naive.stderr.contains("too long"), || naive.to_string());
-    both(held, without, "shown with plain cat of all of them")
+    Played::both(held, without, "shown with plain cat of all of them")
 }
 
 /// A policy that would run a check until it is green is refused; one more try is the most there is.
@@ -76,7 +68,7 @@ fn flaky(setting: &Setting) -> Played {
     let runs = after.events("check_finished").len();
     let without =
         ensure(after.ran.status.code() == Some(4) && runs >= 3, || format!("{runs} runs\n{}", after.ran));
-    both(held, without, "`retry = 1`: red is tried once more")
+    Played::both(held, without, "`retry = 1`: red is tried once more")
 }
 
 /// Daemonises, ignores SIGTERM, and forks. All of it holds one lock while anything of it lives, so two agents
@@ -103,7 +95,7 @@ fn kills(setting: &Setting) -> Played {
         scene.end_survivors();
         ensure(up && !left.is_empty(), || "nothing outlived the killed windlass".to_owned())
     };
-    both(held, without, "`pid`")
+    Played::both(held, without, "`pid`")
 }
 
 fn kill_at_random(setting: &Setting) -> Result<(), String> {
@@ -208,7 +200,11 @@ fn damaged(setting: &Setting) -> Played {
         let again = scene.home.start(scene.launch(&launch)).finish(RUN);
         ensure(again.status.code() == Some(4), || format!("it did not begin anew: {again}"))
     });
-    both(held, without, "no receipts: an older state is believed; no vault and no trail: a new loop begins")
+    Played::both(
+        held,
+        without,
+        "no receipts: an older state is believed; no vault and no trail: a new loop begins",
+    )
 }
 
 #[derive(Clone, Copy)]
@@ -353,13 +349,11 @@ const NO_NAMESPACES: &str = "exec unshare -Ur sh -c 'for f in user pid mnt net i
 
 fn refused(setting: &Setting) -> Played {
     if setting.level != "namespaces" {
-        let not_run = || Verdict::NotRun("it is about level namespaces".to_owned());
-        return Played { held: not_run(), without: not_run(), means: String::new() };
+        return Played::not_run("it is about level namespaces");
     }
     let usable = Command::new("unshare").args(["-Ur", "true"]).status().is_ok_and(|status| status.success());
     if !usable {
-        let not_run = || Verdict::NotRun("there are no user namespaces to forbid further ones in".to_owned());
-        return Played { held: not_run(), without: not_run(), means: String::new() };
+        return Played::not_run("there are no user namespaces to forbid further ones in");
     }
     let stage = |level| {
         let stage =
@@ -373,7 +367,7 @@ fn refused(setting: &Setting) -> Played {
         .and(ensure(said.contains("sandbox.minimum") && after.view.is_null(), || said.clone()));
     let after = stage("none");
     let without = ensure(after.called_done().is_some(), || after.ran.to_string());
-    both(held, without, "level `none`: it runs unconfined")
+    Played::both(held, without, "level `none`: it runs unconfined")
 }
 
 /// The base disappears from the operator's repository while an agent works on it.
@@ -404,5 +398,5 @@ fn collected(setting: &Setting) -> Played {
     let landed = after.stage.repo.try_git(["rev-list", "--objects", "windlass/hostile"]);
     let held = ensure(at_work && after.called_done().is_some(), || after.ran.to_string())
         .and(ensure(landed.status.success(), || "objects are missing from what landed".to_owned()));
-    both(held, broken, "shown with a clone that borrows objects")
+    Played::both(held, broken, "shown with a clone that borrows objects")
 }
