@@ -35,6 +35,8 @@ pub struct Attack {
     pub beyond: &'static [(&'static str, &'static str)],
     /// A program that it is about; not run where that is missing.
     pub needs: Option<&'static str>,
+    /// Why it is nothing for an ordinary user, if so.
+    pub only_root: Option<&'static str>,
 }
 
 /// For [`Case::needs`]: the cargo that runs this.
@@ -106,6 +108,7 @@ impl Case {
             without: Without::Control,
             beyond: &[],
             needs: None,
+            only_root: None,
         };
         Self { id, does, play: Play::Agent(attack) }
     }
@@ -146,6 +149,10 @@ impl Case {
         self.with_attack(Part::Needs(program))
     }
 
+    pub const fn only_root(self, why: &'static str) -> Self {
+        self.with_attack(Part::OnlyRoot(why))
+    }
+
     const fn with_attack(mut self, part: Part) -> Self {
         if let Play::Agent(attack) = &mut self.play {
             match part {
@@ -155,6 +162,7 @@ impl Case {
                 Part::Without(without) => attack.without = without,
                 Part::Beyond(levels) => attack.beyond = levels,
                 Part::Needs(program) => attack.needs = Some(program),
+                Part::OnlyRoot(why) => attack.only_root = Some(why),
             }
         }
         self
@@ -168,6 +176,7 @@ enum Part {
     Without(Without),
     Beyond(&'static [(&'static str, &'static str)]),
     Needs(&'static str),
+    OnlyRoot(&'static str),
 }
 
 impl Played {

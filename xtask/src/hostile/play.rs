@@ -26,6 +26,9 @@ fn play_agent(attack: &Attack, setting: &Setting) -> Played {
     if let Some((_, why)) = attack.beyond.iter().find(|(level, _)| *level == setting.level) {
         return Played { means, ..Played::not_run(format!("level {} cannot: {why}", setting.level)) };
     }
+    if let Some(why) = attack.only_root.filter(|_| !rustix::process::geteuid().is_root()) {
+        return Played { means, ..Played::not_run(why) };
+    }
     let is_there = |program: &str| match program {
         CARGO => cargo().is_some(),
         path => std::path::Path::new(path).is_file(),

@@ -89,7 +89,31 @@ fn readers() -> Vec<Case> {
             said.contains(&backwards).then(|| "the check printed it".to_owned())
         })
         .off(FILES),
+        Case::new("X17", "reads files of the system that are closed to others", closed_to_others)
+            .got_through(|after| {
+                let loot = after.left("loot");
+                (!loot.is_empty()).then(|| format!("it read {}", loot.replace('\n', " ")))
+            })
+            .required(|after| match after.left("tried").is_empty() {
+                true => Err("there was nothing to read".to_owned()),
+                false => Ok(()),
+            })
+            .off(FILES)
+            .needs("/etc/shadow")
+            .only_root("no ordinary user can read them, whatever it runs in"),
     ]
+}
+
+/// Only their owner may read them, and root is that for every file of the system.
+fn closed_to_others(stage: Stage) -> Stage {
+    let find = "find /etc /opt /usr -type f ! -perm -004 -size +0 2>/dev/null | head -n 200";
+    let found = std::process::Command::new("sh").args(["-c", find]).output().expect("a machine has a shell");
+    let list = String::from_utf8_lossy(&found.stdout).into_owned();
+    let agent = format!(
+        "while IFS= read -r f; do echo x >>tried; head -c 1 \"$f\" >/dev/null && test -s \"$f\" && echo \"$f\" >>loot\n\
+         done 2>/dev/null <<'END'\n{list}END\ncomplete"
+    );
+    stage.agent(agent)
 }
 
 fn planters() -> Vec<Case> {
