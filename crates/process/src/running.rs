@@ -16,6 +16,7 @@ use crate::procfs;
 use crate::program::{Program, ProgramLimits};
 use crate::record::{self, ProcessRecord};
 use crate::recover::end_recorded;
+use crate::sandbox::{SandboxDefence, Weakened};
 use crate::wire;
 
 /// A warden that has not answered this long after it should have is lost: killed from outside, stopped by
@@ -247,7 +248,7 @@ enum WardenState {
 /// Lets a warden go on that somebody stopped.
 fn rouse(warden: &Child) -> WardenState {
     let stopped = procfs::stat(warden.id() as i32).is_some_and(|stat| stat.is_stopped());
-    if !stopped {
+    if !stopped || !Weakened::from_environment().keeps(SandboxDefence::GoingOn) {
         return WardenState::Running;
     }
     tracing::warn!(warden = warden.id(), "a stopped warden is told to go on");

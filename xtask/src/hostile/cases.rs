@@ -15,6 +15,7 @@ mod shell;
 mod taken;
 mod terms;
 mod variants;
+mod wardens;
 mod watched;
 mod words;
 
@@ -25,6 +26,7 @@ pub fn all() -> Vec<Case> {
         gate::cases(),
         files::cases(),
         processes::cases(),
+        wardens::cases(),
         network::cases(),
         git::cases(),
         words::cases(),

@@ -25,6 +25,8 @@ pub enum SandboxDefence {
     Inspection,
     /// Level landlock is refused as root.
     OrdinaryUser,
+    /// A warden that somebody stopped is told to go on.
+    GoingOn,
 }
 
 /// Travels with a request from the supervisor to the warden.
@@ -70,6 +72,7 @@ impl Weakened {
             "caps" => Some(SandboxDefence::Capabilities),
             "root" => Some(SandboxDefence::OrdinaryUser),
             "apart" => Some(SandboxDefence::Inspection),
+            "stopped" => Some(SandboxDefence::GoingOn),
             _ => None,
         });
         Weakened { off: off.collect() }
