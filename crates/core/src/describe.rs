@@ -240,7 +240,14 @@ fn check_finished(f: &mut fmt::Formatter<'_>, run: &CheckRun) -> fmt::Result {
         None => {}
     }
     match &result.broken_tests {
-        Some(tests) if tests.statement.broken > 0 => write!(f, ", {}", tests.words()),
+        Some(tests) if tests.statement.broken > 0 => write!(f, ", {}", tests.words())?,
+        Some(_) | None => {}
+    }
+    match &result.writes {
+        // Of a check that exited well it is why that is red, and said there.
+        Some(writes) if !writes.missed.is_empty() && !result.exited_well() => {
+            write!(f, ", what it wrote could not be watched: {}", writes.missed)
+        }
         Some(_) | None => Ok(()),
     }
 }

@@ -81,7 +81,8 @@ pub struct WatchEnd<S> {
 impl<S: TouchSink> TreeWatch<S> {
     /// `dirs` are below `root`, which is watched as well; one that is not there is left out.
     pub fn begin(root: &Path, dirs: &[PathBuf], place: WatchPlace, sink: S) -> io::Result<Self> {
-        let events = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+        let events = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)
+            .map_err(instance_error)?;
         let mut watcher = Watcher {
             root: root.to_owned(),
             flags: place.flags(),
@@ -118,6 +119,18 @@ impl<S> TreeWatch<S> {
 impl<S> Drop for TreeWatch<S> {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+/// The kernel says the same of a full table of files and of watchers that others have taken.
+fn instance_error(error: Errno) -> io::Error {
+    match error {
+        Errno::MFILE => io::Error::other(
+            "no watcher is left of the inotify instances that fs.inotify.max_user_instances allows this user, or no \
+             open file of `ulimit -n`; end what holds them (`ls -l /proc/*/fd | grep inotify`), or raise the limit \
+             with sysctl",
+        ),
+        other => other.into(),
     }
 }
 
@@ -388,6 +401,13 @@ mod tests {
         word.send(()).unwrap();
         let missed = watch.end().unwrap().missed;
         assert_eq!(missed, "more was written at once than the kernel keeps events of");
+    }
+
+    #[test]
+    fn whoever_gets_no_watcher_is_told_which_limit_it_was() {
+        let told = instance_error(Errno::MFILE).to_string();
+        assert!(told.contains("fs.inotify.max_user_instances") && told.contains("ulimit -n"), "{told}");
+        assert_eq!(instance_error(Errno::NOMEM).raw_os_error(), Some(Errno::NOMEM.raw_os_error()));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod apart;
 mod cargo;
 mod control;
 mod faults;
+mod file_watches;
 mod files;
 mod gate;
 mod git;
@@ -27,6 +28,7 @@ pub fn all() -> Vec<Case> {
         files::cases(),
         processes::cases(),
         wardens::cases(),
+        file_watches::cases(),
         network::cases(),
         git::cases(),
         words::cases(),

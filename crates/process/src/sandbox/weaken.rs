@@ -27,6 +27,8 @@ pub enum SandboxDefence {
     OrdinaryUser,
     /// A warden that somebody stopped is told to go on.
     GoingOn,
+    /// What an attempt may take of the account's file watches.
+    FileWatches,
 }
 
 /// Travels with a request from the supervisor to the warden.
@@ -73,6 +75,7 @@ impl Weakened {
             "root" => Some(SandboxDefence::OrdinaryUser),
             "apart" => Some(SandboxDefence::Inspection),
             "stopped" => Some(SandboxDefence::GoingOn),
+            "watches" => Some(SandboxDefence::FileWatches),
             _ => None,
         });
         Weakened { off: off.collect() }

@@ -20,7 +20,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::program::{Program, ThrowawayTree};
 use crate::ptrace::TracerDeath;
-use crate::sandbox::{self, Enclosure};
+use crate::sandbox::{self, Enclosure, SandboxDefence, Weakened};
 use crate::sys;
 use crate::warden::launch::{PreparedCommand, wait_for_go};
 use crate::warden::tracer::{Tracer, next_ended};
@@ -60,6 +60,7 @@ fn enter_with(mut flags: UnshareFlags) -> Result<Entered, EnterError> {
     let user_namespace = !uid.is_root();
     let pid_namespace = flags.contains(UnshareFlags::NEWPID);
     flags.set(UnshareFlags::NEWUSER, user_namespace);
+    let halves = halves_of_watches();
     // SAFETY: no descriptor table is unshared, and a warden has one thread.
     unsafe { unshare_unsafe(flags) }.map_err(|error| EnterError::Refused(error.into()))?;
     if user_namespace {
@@ -69,23 +70,34 @@ fn enter_with(mut flags: UnshareFlags) -> Result<Entered, EnterError> {
             std::fs::write("/proc/self/gid_map", format!("{0} {0} 1", gid.as_raw()))
         };
         map().map_err(EnterError::Unmapped)?;
-        leave_watches_to_others();
+        leave_watches_to_others(&halves);
     }
     Ok(Entered { user_namespace, pid_namespace })
+}
+
+/// Half of what the account may have, and of what the user namespace that this process is in may have, if it is
+/// one that somebody made with less.
+fn halves_of_watches() -> Vec<(&'static str, u64)> {
+    let number = |path: String| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let both = [("max_user_instances", "max_inotify_instances"), ("max_user_watches", "max_inotify_watches")];
+    both.into_iter()
+        .filter_map(|(of_account, of_namespace)| {
+            let account = number(format!("/proc/sys/fs/inotify/{of_account}"))?;
+            let most = number(format!("/proc/sys/user/{of_namespace}")).unwrap_or(account).min(account);
+            Some((of_namespace, (most / 2).max(1)))
+        })
+        .collect()
 }
 
 /// What a user namespace has of these counts for the account as well, and one attempt could take all of them from
 /// whoever else works under it. Half is many more than any tool opens. A kernel that counts otherwise is left as it
 /// is.
-fn leave_watches_to_others() {
-    for (all, ours) in
-        [("max_user_instances", "max_inotify_instances"), ("max_user_watches", "max_inotify_watches")]
-    {
-        let most = std::fs::read_to_string(format!("/proc/sys/fs/inotify/{all}"));
-        let half = most.ok().and_then(|most| most.trim().parse::<u64>().ok()).map(|most| (most / 2).max(1));
-        if let Some(half) = half {
-            std::fs::write(format!("/proc/sys/user/{ours}"), half.to_string()).ok();
-        }
+fn leave_watches_to_others(halves: &[(&str, u64)]) {
+    if !Weakened::from_environment().keeps(SandboxDefence::FileWatches) {
+        return;
+    }
+    for (name, half) in halves {
+        std::fs::write(format!("/proc/sys/user/{name}"), half.to_string()).ok();
     }
 }
 

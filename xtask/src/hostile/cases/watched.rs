@@ -121,7 +121,7 @@ fn planters() -> Vec<Case> {
 }
 
 /// The test lies at the root, beside what may be written.
-fn in_place(stage: Stage) -> Stage {
+pub fn in_place(stage: Stage) -> Stage {
     laid_out(stage).file("answer.case", TEST).file("tests/other.case", EMPTY)
 }
 
@@ -137,7 +137,7 @@ fn laid_out(stage: Stage) -> Stage {
 }
 
 /// Leaves the work undone, and changes what is built and what cleans up.
-fn agent(build: &str, clean: &str) -> String {
+pub fn agent(build: &str, clean: &str) -> String {
     format!("cat >src/build.sh <<'END'\n{build}\nEND\ncat >src/clean.sh <<'END'\n{clean}\nEND\ncomplete")
 }
 
