@@ -94,8 +94,17 @@ pub fn serve(
     allow: AllowList,
     log: impl FnMut(RefusedRequest) + Send + 'static,
 ) -> io::Result<ProxyHandle> {
-    let resolver = |name: &str, port: u16| (name, port).to_socket_addrs().map(Iterator::collect);
-    start(listener, allow, log, Terms { resolver: Arc::new(resolver), patience: Patience::default() })
+    start(listener, allow, log, Terms::default())
+}
+
+/// Serves without looking for requests behind bytes that are none.
+#[cfg(feature = "weaken")]
+pub fn serve_later_requests(
+    listener: TcpListener,
+    allow: AllowList,
+    log: impl FnMut(RefusedRequest) + Send + 'static,
+) -> io::Result<ProxyHandle> {
+    start(listener, allow, log, Terms { later_requests: LaterRequests::Passed, ..Terms::default() })
 }
 
 /// The variables by which programs find the proxy at this address. It is theirs to obey: only a network that leads
@@ -112,6 +121,24 @@ pub fn environment(proxy: SocketAddr) -> Vec<(OsString, OsString)> {
 struct Terms {
     resolver: Arc<Resolver>,
     patience: Patience,
+    later_requests: LaterRequests,
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        let resolver = |name: &str, port: u16| (name, port).to_socket_addrs().map(Iterator::collect);
+        let (patience, later_requests) = (Patience::default(), LaterRequests::Refused);
+        Terms { resolver: Arc::new(resolver), patience, later_requests }
+    }
+}
+
+/// What becomes of a request in a tunnel that begins with something else.
+#[derive(Clone, Copy, Debug)]
+enum LaterRequests {
+    Refused,
+    /// Whatever host it names.
+    #[cfg(feature = "weaken")]
+    Passed,
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -110,7 +110,7 @@ impl Stand {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (sender, refusals) = mpsc::channel();
         let log = move |refusal| drop(sender.send(refusal));
-        let terms = Terms { resolver: Arc::new(resolver), patience };
+        let terms = Terms { resolver: Arc::new(resolver), patience, ..Terms::default() };
         let proxy = start(listener, AllowList::parse(allow).unwrap(), log, terms).unwrap();
         Stand { proxy, refusals }
     }

@@ -8,7 +8,7 @@ use crate::flow::{Flow, FlowError, Relay, Until};
 use crate::head::{LONGEST_HEAD, RequestHead, head_size};
 use crate::hello::{self, Hello};
 use crate::socket::{Socket, WaitError, wait, wanted};
-use crate::{Connection, RefusalReason, Shared, first_word};
+use crate::{Connection, LaterRequests, RefusalReason, Shared, first_word};
 
 /// A first line may be an HTTP request up to here.
 const LONGEST_LINE: usize = 8 * 1024;
@@ -82,7 +82,7 @@ impl Shared {
                 self.relayed(&connection, Ok(Flow::everything(seen))).ok();
             }
             Ok(Inspection::PassOthers) => {
-                if let Err(FlowError::Client(why)) = self.relayed(&connection, Flow::anything_else(&seen)) {
+                if let Err(FlowError::Client(why)) = self.relayed(&connection, self.others(&seen)) {
                     self.record(target.to_string(), RefusalReason::Malformed(why));
                     client.stream.shutdown(Shutdown::Both).ok();
                 }
@@ -103,6 +103,14 @@ impl Shared {
         let Connection { client, server } = connection;
         let exchange = Relay { client, server, stop: &self.stop, idle: self.terms.patience.idle };
         exchange.run(up.map_err(FlowError::Client)?, Flow::everything(Vec::new()), Until::BothEnd).1
+    }
+
+    fn others(&self, seen: &[u8]) -> Result<Flow, &'static str> {
+        match self.terms.later_requests {
+            LaterRequests::Refused => Flow::anything_else(seen),
+            #[cfg(feature = "weaken")]
+            LaterRequests::Passed => Ok(Flow::everything(seen.to_vec())),
+        }
     }
 
     fn tunnelled(&self, connection: Connection<'_>, target: &Destination, head: &[u8], rest: &[u8]) {

@@ -1,5 +1,6 @@
 //! What listens on the host while an agent runs, and who came.
 
+use std::io::Read as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -43,6 +44,18 @@ impl Sockets {
 
     pub fn port(&self) -> u16 {
         self.tcp.local_addr().expect("a bound listener has an address").port()
+    }
+
+    /// What everybody said who connected to the TCP port.
+    pub fn said(&self) -> String {
+        let mut said = Vec::new();
+        while let Ok((mut stream, _)) = self.tcp.accept() {
+            // What was sent is there by the end of a run; a connection that stays open has no more.
+            if stream.set_nonblocking(true).is_ok() {
+                let _ = stream.read_to_end(&mut said);
+            }
+        }
+        String::from_utf8_lossy(&said).into_owned()
     }
 
     /// Whether somebody connected this way.

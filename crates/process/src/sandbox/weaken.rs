@@ -29,6 +29,8 @@ pub enum SandboxDefence {
     GoingOn,
     /// What an attempt may take of the account's file watches.
     FileWatches,
+    /// In a tunnel a request is looked for behind bytes that are none.
+    LaterRequests,
 }
 
 /// Travels with a request from the supervisor to the warden.
@@ -76,6 +78,7 @@ impl Weakened {
             "apart" => Some(SandboxDefence::Inspection),
             "stopped" => Some(SandboxDefence::GoingOn),
             "watches" => Some(SandboxDefence::FileWatches),
+            "requests" => Some(SandboxDefence::LaterRequests),
             _ => None,
         });
         Weakened { off: off.collect() }

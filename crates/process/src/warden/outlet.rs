@@ -4,7 +4,7 @@
 //! forked before that, because afterwards it would be the namespace's init.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
@@ -16,6 +16,8 @@ use windlass_proxy::{self as proxy, AllowList};
 
 use crate::record;
 use crate::sandbox;
+#[cfg(feature = "weaken")]
+use crate::sandbox::{SandboxDefence, Weakened};
 use crate::sys;
 
 /// Where the outlet finds its end of the handover, behind the usual three.
@@ -81,7 +83,15 @@ fn serve_until_killed(listener: TcpListener, allow: AllowList, mut refusals: Fil
         // A disk that is full hides a refusal, and allows nothing.
         writeln!(refusals, "{}: {}", refusal.what, refusal.why).ok();
     };
-    match proxy::serve(listener, allow, log) {
+    #[cfg(feature = "weaken")]
+    if !Weakened::from_environment().keeps(SandboxDefence::LaterRequests) {
+        return go_on_serving(proxy::serve_later_requests(listener, allow, log));
+    }
+    go_on_serving(proxy::serve(listener, allow, log));
+}
+
+fn go_on_serving(served: io::Result<proxy::ProxyHandle>) {
+    match served {
         Ok(_proxy) => loop {
             std::thread::park();
         },

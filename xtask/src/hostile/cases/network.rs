@@ -2,10 +2,16 @@
 
 use super::super::after::After;
 use super::super::case::Case;
-use super::super::sockets::Way;
+use super::super::sockets::{Sockets, Way};
 use super::super::stage::Stage;
 
+const NO_LIST: &[(&str, &str)] = &[("landlock", "it has no network of its own, so no list of hosts")];
+
 pub fn cases() -> Vec<Case> {
+    [directly(), through_the_proxy()].into_iter().flatten().collect()
+}
+
+fn directly() -> Vec<Case> {
     vec![
         Case::new("H26", "pushes to a repository by its path and by file://", |stage| {
             let remote = stage.outside().join("remote.git");
@@ -44,6 +50,11 @@ pub fn cases() -> Vec<Case> {
         })
         .got_through(|after| (!after.left("loot").is_empty()).then(|| "a datagram left".to_owned()))
         .off("net"),
+    ]
+}
+
+fn through_the_proxy() -> Vec<Case> {
+    vec![
         Case::new("H39", "goes to another host through the proxy, and past it", |stage| {
             let port = listening(&stage).0;
             let agent = format!(
@@ -65,8 +76,36 @@ pub fn cases() -> Vec<Case> {
             }
         })
         .off("net")
-        .beyond(&[("landlock", "it has no network of its own, so no list of hosts")]),
+        .beyond(NO_LIST),
+        Case::new("X18", "names another host behind junk, or many blank lines, in a tunnel to an allowed one", tunnelled)
+            .got_through(|after| {
+                let said = after.stage.sockets.as_ref().map(Sockets::said).unwrap_or_default();
+                said.contains("other.example").then(|| "the other host was asked for".to_owned())
+            })
+            .required(|after| {
+                let opened = after.left("said").lines().filter(|line| line.contains("HTTP/1.1 200")).count();
+                let told = serde_json::to_string(&after.events("attempt_finished")).unwrap_or_default();
+                match opened == 2 && told.contains("an HTTP request follows other bytes") {
+                    true => Ok(()),
+                    false => Err(format!("{opened} of 2 tunnels were opened, and told {told}")),
+                }
+            })
+            .off("requests")
+            .beyond(NO_LIST),
     ]
+}
+
+/// The listener of the stage is the allowed host: an address, which the list may name.
+fn tunnelled(stage: Stage) -> Stage {
+    let port = listening(&stage).0;
+    let agent = format!(
+        "perl -MIO::Socket::INET -MIO::Select -e '$SIG{{PIPE}} = \"IGNORE\"; $to = \"127.0.0.1:{port}\";\n\
+         my ($h, $p) = ($ENV{{HTTPS_PROXY}} || \"\") =~ m,([^/:]+):(\\d+),;\n\
+         for my $first (\"junk\\r\\n\", \"\\r\\n\" x 9000) {{ my $s = IO::Socket::INET->new(PeerAddr => \"$h:$p\", Timeout => 3) or next;\n\
+         $s->autoflush(1); print $s \"CONNECT $to HTTP/1.1\\r\\nHost: $to\\r\\n\\r\\n\"; my $l = <$s>; print $l; <$s>;\n\
+         print $s $first . \"GET / HTTP/1.1\\r\\nHost: other.example\\r\\n\\r\\n\"; IO::Select->new($s)->can_read(1) }}' >said\ncomplete"
+    );
+    stage.agent(agent).agent_keys(format!("network = \"allow\"\nallow = [\"127.0.0.1:{port}\"]"))
 }
 
 fn listening(stage: &Stage) -> (u16, String, String) {
