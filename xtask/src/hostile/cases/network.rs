@@ -77,33 +77,42 @@ fn through_the_proxy() -> Vec<Case> {
         })
         .off("net")
         .beyond(NO_LIST),
-        Case::new("X18", "names another host behind junk, or many blank lines, in a tunnel to an allowed one", tunnelled)
-            .got_through(|after| {
-                let said = after.stage.sockets.as_ref().map(Sockets::said).unwrap_or_default();
-                said.contains("other.example").then(|| "the other host was asked for".to_owned())
-            })
-            .required(|after| {
-                let opened = after.left("said").lines().filter(|line| line.contains("HTTP/1.1 200")).count();
-                let told = serde_json::to_string(&after.events("attempt_finished")).unwrap_or_default();
-                match opened == 2 && told.contains("an HTTP request follows other bytes") {
-                    true => Ok(()),
-                    false => Err(format!("{opened} of 2 tunnels were opened, and told {told}")),
-                }
-            })
-            .off("requests")
-            .beyond(NO_LIST),
+        smuggles("X18", "names another host behind a line of junk, in a tunnel to an allowed one", |stage| {
+            tunnelled(stage, "\"junk\\r\\n\"")
+        }),
+        smuggles("X18b", "names another host behind 9,000 blank lines, in such a tunnel", |stage| {
+            tunnelled(stage, "\"\\r\\n\" x 9000")
+        }),
     ]
 }
 
+const fn smuggles(id: &'static str, does: &'static str, stage: fn(Stage) -> Stage) -> Case {
+    Case::new(id, does, stage)
+        .got_through(|after| {
+            let said = after.stage.sockets.as_ref().map(Sockets::said).unwrap_or_default();
+            said.contains("other.example").then(|| "the other host was asked for".to_owned())
+        })
+        .required(|after| {
+            let opened = after.left("said").contains("HTTP/1.1 200");
+            let told = serde_json::to_string(&after.events("attempt_finished")).unwrap_or_default();
+            match opened && told.contains("an HTTP request follows other bytes") {
+                true => Ok(()),
+                false => Err(format!("the tunnel was opened: {opened}, and told {told}")),
+            }
+        })
+        .off("requests")
+        .beyond(NO_LIST)
+}
+
 /// The listener of the stage is the allowed host: an address, which the list may name.
-fn tunnelled(stage: Stage) -> Stage {
+fn tunnelled(stage: Stage, first: &str) -> Stage {
     let port = listening(&stage).0;
     let agent = format!(
         "perl -MIO::Socket::INET -MIO::Select -e '$SIG{{PIPE}} = \"IGNORE\"; $to = \"127.0.0.1:{port}\";\n\
          my ($h, $p) = ($ENV{{HTTPS_PROXY}} || \"\") =~ m,([^/:]+):(\\d+),;\n\
-         for my $first (\"junk\\r\\n\", \"\\r\\n\" x 9000) {{ my $s = IO::Socket::INET->new(PeerAddr => \"$h:$p\", Timeout => 3) or next;\n\
-         $s->autoflush(1); print $s \"CONNECT $to HTTP/1.1\\r\\nHost: $to\\r\\n\\r\\n\"; my $l = <$s>; print $l; <$s>;\n\
-         print $s $first . \"GET / HTTP/1.1\\r\\nHost: other.example\\r\\n\\r\\n\"; IO::Select->new($s)->can_read(1) }}' >said\ncomplete"
+         my $s = IO::Socket::INET->new(PeerAddr => \"$h:$p\", Timeout => 3) or exit;\n\
+         print $s \"CONNECT $to HTTP/1.1\\r\\nHost: $to\\r\\n\\r\\n\"; my $l = <$s>; print $l; <$s>;\n\
+         print $s (({first}) . \"GET / HTTP/1.1\\r\\nHost: other.example\\r\\n\\r\\n\"); IO::Select->new($s)->can_read(1)' >said\ncomplete"
     );
     stage.agent(agent).agent_keys(format!("network = \"allow\"\nallow = [\"127.0.0.1:{port}\"]"))
 }
