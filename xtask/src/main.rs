@@ -16,6 +16,7 @@ mod binaries;
 mod fuzz;
 mod honest;
 mod hostile;
+mod link_tree;
 mod lint;
 mod model;
 mod ordinary_user;
