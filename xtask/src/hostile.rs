@@ -23,6 +23,7 @@ use crate::players;
 use crate::stages::Stages;
 use crate::surroundings::{Surroundings, home_variables};
 use crate::tally::Tally;
+use crate::toolchain;
 use case::{Setting, Verdict};
 use table::{Cell, Count, Row};
 
@@ -178,6 +179,9 @@ fn play_as_ordinary_user(asked: &Hostile, binaries: &Binaries) -> Result<Vec<Row
     }
     let results = dir.join("results/rows.json");
     let mut command = Command::new(&player);
+    if let Some(cargo) = case::cargo() {
+        command.env("CARGO", toolchain::for_anybody(&cargo, &dir.join("toolchain"))?);
+    }
     command.args(["hostile", "--full"]).args(asked.cases.iter().flat_map(|case| ["--case", case]));
     command.current_dir(dir.join("home")).envs(home_variables(&dir.join("home")));
     command.env(PLAYER, &results).env("TMPDIR", dir.join("tmp")).env("PATH", "/usr/local/bin:/usr/bin:/bin");

@@ -25,6 +25,7 @@ mod stages;
 mod suite;
 mod surroundings;
 mod tally;
+mod toolchain;
 mod tools;
 
 use std::process::ExitCode;
