@@ -86,7 +86,7 @@ impl Spawner {
 
     /// A level is proven for the machine, whatever a test then does without.
     pub(crate) fn start_with_every_defence(&self, program: &Program) -> Result<RunningProgram, StartError> {
-        self.start_as(program, self.asked_for(program), Weakened::default())
+        self.start_as(program, self.asked_for(program), Weakened::for_a_proof())
     }
 
     fn asked_for(&self, program: &Program) -> WantedContainment {

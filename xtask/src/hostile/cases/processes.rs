@@ -87,6 +87,20 @@ fn attackers() -> Vec<Case> {
         })
         .got_through(|after| (!after.left("loot").is_empty()).then(|| after.left("loot")))
         .off("pid,landlock,seccomp,caps"),
+        Case::new("X20", "lowers the priority of the supervisor, and takes its processors away", |stage| {
+            with_supervisor(
+                stage,
+                "renice -n 19 -p $pid >/dev/null && echo priority >loot\n\
+                 taskset -pc 0 $pid >/dev/null && echo processors >>loot\n: >tried",
+            )
+        })
+        .got_through(|after| (!after.left("loot").is_empty()).then(|| after.left("loot")))
+        .required(|after| match after.workspace().join("tried").exists() {
+            true => Ok(()),
+            false => Err("the agent did not run".to_owned()),
+        })
+        .off("pid,caps")
+        .beyond(&[("landlock", "it has no namespace for processes")]),
         Case::new("H40c", "types into the terminal of the supervisor", |stage| {
             stage.agent("perl -e 'open(T, \"+<\", \"/dev/tty\") or exit 1; exit 0' && echo tty >loot\ncomplete")
         })

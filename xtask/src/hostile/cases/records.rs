@@ -2,6 +2,7 @@
 //! a sandbox, or with an operator who tidies up meanwhile.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use windlass_testkit::{Running, alive, poll};
 
 use super::super::case::{Case, Played, Setting, ensure};
-use super::super::stage::{LOOP, Launch, RUN, Scene, Stage};
+use super::super::stage::{LOOP, Launch, RUN, Scene, Stage, put};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -19,6 +20,11 @@ pub fn cases() -> Vec<Case> {
         Case::own("H52", "has the records truncated, damaged and taken away", damaged),
         Case::own("H53", "is to run where there are no namespaces", refused),
         Case::never("H55", "sees the clock jump while it is verified", "it would set this machine's clock"),
+        Case::own(
+            "X21",
+            "leaves a set-uid program of root's, at a level that has no say over modes",
+            set_uid,
+        ),
         Case::own("X4", "works while the operator rewrites history and collects garbage", collected),
     ]
 }
@@ -368,6 +374,28 @@ fn refused(setting: &Setting) -> Played {
     let after = stage("none");
     let without = ensure(after.called_done().is_some(), || after.ran.to_string());
     Played::both(held, without, "level `none`: it runs unconfined")
+}
+
+/// Whatever level the suite plays at: this one is refused to root.
+fn set_uid(setting: &Setting) -> Played {
+    if !rustix::process::geteuid().is_root() {
+        return Played::not_run("no ordinary user can leave a program of root's");
+    }
+    let play = |binary: &Path, weakened: Option<String>| {
+        let stage = Stage::new("landlock", binary).agent("chmod 4755 \"$outside/shell\"\ncomplete");
+        let shell = stage.outside().join("shell");
+        put(&shell, "#!/bin/sh\n");
+        let (scene, launch) = stage.set(weakened);
+        let after = scene.run(&launch);
+        let mode = fs::metadata(&shell).expect("it was put there").permissions().mode();
+        (after.ran, mode & 0o4000 != 0)
+    };
+    let (ran, is_set_uid) = play(&setting.plain, None);
+    let refused = ran.status.code() == Some(1) && ran.stderr.contains("refused as root");
+    let held = ensure(refused && !is_set_uid, || ran.to_string());
+    let (ran, is_set_uid) = play(&setting.weakened, Some("root".to_owned()));
+    let without = ensure(is_set_uid, || ran.to_string());
+    Played::both(held, without, "`root`")
 }
 
 /// The base disappears from the operator's repository while an agent works on it.
