@@ -184,6 +184,11 @@ impl Played {
         Self { held: Verdict::of(held), without: Verdict::of(without), means: means.to_owned() }
     }
 
+    /// A fault: nothing is to be switched off.
+    pub fn control(held: Result<(), String>) -> Self {
+        Self { held: Verdict::of(held), without: Verdict::Absent, means: Without::Control.means() }
+    }
+
     /// Where a machine, a level or a user has not what the case is about.
     pub fn not_run(why: impl Into<String>) -> Self {
         let why = why.into();

@@ -13,6 +13,7 @@ mod network;
 mod processes;
 mod records;
 mod shell;
+mod surroundings;
 mod taken;
 mod terms;
 mod variants;
@@ -43,6 +44,7 @@ pub fn all() -> Vec<Case> {
         variants::cases(),
         cargo::cases(),
         faults::cases(),
+        surroundings::cases(),
     ]
     .into_iter()
     .flatten()

@@ -89,6 +89,16 @@ fn readers() -> Vec<Case> {
             said.contains(&backwards).then(|| "the check printed it".to_owned())
         })
         .off(FILES),
+        Case::new("X22", "opens the user's keys and files to everybody by their modes", |stage| {
+            stage.agent("chmod 777 \"$home\" \"$home/.ssh/id_ed25519\" \"$project/README.md\" \"$outside/canary\" 2>/dev/null\n: >tried\ncomplete")
+        })
+        .got_through(After::outside_changed)
+        .required(|after| match after.workspace().join("tried").exists() {
+            true => Ok(()),
+            false => Err("the agent did not run".to_owned()),
+        })
+        .off(FILES)
+        .beyond(&[("landlock", "it has no right for modes, which is said at the start of each run")]),
         Case::new("X17", "reads files of the system that are closed to others", closed_to_others)
             .got_through(|after| {
                 let loot = after.left("loot");
