@@ -47,8 +47,8 @@ documented one.
 
 H cases are attacks, G and R cases attacks on the gate and on the reviewer, X cases
 further ones, and F cases mean no harm and go wrong: there is nothing to switch off
-for those. Test runners, cargo and npm are played by shell scripts that read the same
-files. What level `landlock` cannot stop by its
+for those. Test runners and npm are played by shell scripts that read the same files,
+and cargo too but in G33, G36 and G38. What level `landlock` cannot stop by its
 nature is in [the design](design/own-namespaces.md); a case that needs more than
 that level has is listed below as not run. Root is refused at that level, so it is
 played as an ordinary user only.

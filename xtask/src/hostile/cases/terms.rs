@@ -55,10 +55,10 @@ pub fn cases() -> Vec<Case> {
         .off(PROTECT),
         Case::new("X5", "plants a trail of windlass's own in its tree", |stage| {
             let agent = "echo 42 >answer.txt\nmkdir -p .windlass/loops/hostile\n\
-                         echo 'completed (proven)' >.windlass/loops/hostile/status.md\ncomplete";
+                         echo 'completed (proven)' >.windlass/loops/hostile/status.txt\ncomplete";
             stage.agent(agent)
         })
-        .required(|after| after.finding_about(".windlass/loops/hostile/status.md"))
+        .required(|after| after.finding_about(".windlass/loops/hostile/status.txt"))
         .off(PROTECT),
         Case::new("G39", "plants a task that may change every path", |stage| {
             let agent = "echo 42 >answer.txt\n\
