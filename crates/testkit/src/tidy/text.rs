@@ -3,7 +3,7 @@
 use super::Problem;
 
 const ROOT_PAGES: &[&str] =
-    &["README.md", "ARCHITECTURE.md", "GLOSSARY.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    &["README.md", "ARCHITECTURE.md", "GLOSSARY.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
 const ARCHITECTURE_LINES: usize = 250;
 
 pub fn check(path: &str, text: &str) -> Vec<Problem> {
