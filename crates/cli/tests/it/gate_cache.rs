@@ -71,8 +71,10 @@ fn a_check_begins_with_what_the_baseline_built_and_the_last_gate_with_nothing() 
     let case = checked_by(setup.ready(), "");
     let seen = case.run();
     seen.completed();
-    // The baseline, the task, the final gate, and its tests broken in two ways.
-    assert_eq!(found(&case), ["nothing", "built", "nothing", "nothing", "nothing"], "{}", seen.log);
+    // The baseline, the task, the final gate, and its tests broken in two ways; with so few, honest runs follow.
+    let found = found(&case);
+    assert_eq!(found[..2], ["nothing", "built"], "{}", seen.log);
+    assert!(found.len() >= 5 && found[2..].iter().all(|state| state == "nothing"), "{found:?}\n{}", seen.log);
 }
 
 /// The base is green, so that a cache could make anything look green.
@@ -127,8 +129,9 @@ fn what_a_build_script_writes_into_a_cache_does_not_reach_the_next_iteration() {
     let seen = case.run();
     seen.completed();
     let states: Vec<String> = case.left("seen").lines().map(str::to_owned).collect();
-    let runs = "the baseline, two tasks, the final gate and its tests broken in two ways";
-    assert_eq!(states, ["clean"; 6], "{runs}\n{}", seen.log);
+    // The baseline, two tasks, the final gate and its tests broken in two ways; with so few, honest runs follow.
+    let is_clean = states.len() >= 6 && states.iter().all(|state| state == "clean");
+    assert!(is_clean, "{states:?}\n{}", seen.log);
 }
 
 /// The same attack where checks share one writable cache: it works.
