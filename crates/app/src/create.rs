@@ -3,19 +3,22 @@
 
 use std::collections::BTreeMap;
 
+use unicode_normalization::UnicodeNormalization as _;
 use windlass_core::event::{Event, LoopEvent};
 use windlass_core::id::{LoopName, Seq, TaskId};
 use windlass_core::input::Asked;
+use windlass_core::nearest::nearest;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::View;
 use windlass_driver::setup::{self, NewLoop, PlantedTerm, Proposed};
 use windlass_plan::goal::GOAL_TASK;
 use windlass_plan::{PlanError, Planned};
-use windlass_store::ReadStore;
+use windlass_store::{Holder, ReadStore};
 
 use crate::error::Classify as _;
+use crate::project::loop_name;
 use crate::revise::of_setup;
-use crate::{AppError, ErrorKind, OpenProject, PolicyArguments};
+use crate::{AppError, ErrorKind, OpenProject, PolicyArguments, StoredLoop};
 
 /// The longest goal that is compared; arguments are shorter.
 const GOAL_LIMIT: u64 = 4 << 20;
@@ -24,7 +27,7 @@ const GOAL_LIMIT: u64 = 4 << 20;
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
     pub target: RunTarget,
-    /// The name of the loop of a goal, or once more that of the target.
+    /// The name of a loop that may be created. With it, a single word is a goal as well.
     pub name: Option<String>,
     /// Where the plan is, instead of where the policy says.
     pub plan: Option<String>,
@@ -39,9 +42,21 @@ pub enum RunTarget {
     /// The only loop there is, or one named after the project.
     #[default]
     Only,
+    /// A loop that is there.
     Named(String),
     /// The loop of exactly this text, or a new one with a name of its own.
     Goal(String),
+}
+
+impl RunRequest {
+    /// What a new loop is to do instead of a plan.
+    fn goal(&self) -> Option<&str> {
+        match (&self.target, &self.name) {
+            (RunTarget::Goal(goal), _) => Some(goal),
+            (RunTarget::Named(word), Some(name)) if word != name => Some(word),
+            (RunTarget::Named(_) | RunTarget::Only, _) => None,
+        }
+    }
 }
 
 impl RunTarget {
@@ -93,25 +108,67 @@ impl OpenProject {
         let name = proposed.name.clone();
         self.state.create_checked().or_refused()?;
         let planted = setup::create(&self.store()?, proposed).map_err(|error| {
+            if error.is_taken() {
+                return self.taken(&name);
+            }
             let kind = if error.is_of_the_base() { ErrorKind::Refused } else { ErrorKind::Broken };
             AppError::new(kind, &error).with_hints(error.hints())
         })?;
         Ok(CreatedLoop { name, warnings: words_of(&planted) })
     }
 
+    /// Somebody else created the loop while this process was about to.
+    fn taken(&self, name: &LoopName) -> AppError {
+        let holder = self.reader().ok().flatten().and_then(|reader| reader.holder(name).ok());
+        let drives = match holder {
+            Some(Holder::Somebody(Some(owner))) => format!(", and drives it (process {})", owner.pid),
+            Some(Holder::Somebody(None)) => ", and drives it".to_owned(),
+            Some(Holder::Nobody) | None => String::new(),
+        };
+        AppError::new(ErrorKind::NeedsOperator, format!("another process has just created {name}{drives}"))
+            .hint(format!("`windlass status {name}` shows how it stands"))
+    }
+
     fn name_of(&self, request: &RunRequest) -> Result<LoopName, AppError> {
-        let legal = |name: &String| LoopName::new(name).or_refused();
+        let legal = |name: &String| loop_name(name).or_refused();
         match (&request.name, &request.target) {
-            (Some(name), RunTarget::Named(word)) if name != word => {
+            (Some(name), RunTarget::Named(word)) if self.find_exactly(word)?.is_some() && name != word => {
                 Err(AppError::refused(format!("two names: {name} and {word}")).hint("give one"))
             }
             (Some(name), RunTarget::Goal(goal)) => self.check_goal(legal(name)?, goal),
-            (Some(name), RunTarget::Named(_) | RunTarget::Only) | (None, RunTarget::Named(name)) => {
-                legal(name)
+            (Some(name), RunTarget::Named(goal)) if name != goal => self.check_goal(legal(name)?, goal),
+            (Some(name), RunTarget::Named(_) | RunTarget::Only) => legal(name),
+            (None, RunTarget::Named(word)) => {
+                self.find_exactly(word)?.map_or_else(|| Err(self.no_such_loop(word)), Ok)
             }
             (None, RunTarget::Goal(goal)) => self.loop_of_goal(goal),
             (None, RunTarget::Only) => self.only_or_default(),
         }
+    }
+
+    fn find_exactly(&self, word: &str) -> Result<Option<LoopName>, AppError> {
+        let Ok(name) = loop_name(word) else { return Ok(None) };
+        let Some(reader) = self.reader()? else { return Ok(None) };
+        Ok(reader.head(&name).or_broken()?.map(|_| name))
+    }
+
+    /// A mistyped name starts nothing.
+    fn no_such_loop(&self, word: &str) -> AppError {
+        let names: Vec<LoopName> = self.loops().into_iter().flatten().map(|row| row.name).collect();
+        let meant = nearest(word, names.iter().map(LoopName::as_str));
+        let refused = AppError::refused(format!("there is no loop named {word}"));
+        let refused = match (meant, names.is_empty()) {
+            (Some(meant), _) => refused.hint(format!("did you mean {meant}? `windlass run {meant}`")),
+            (None, false) => refused.hint(format!("the loops here: {}", joined(&names))),
+            (None, true) => refused,
+        };
+        let refused = match loop_name(word) {
+            Ok(name) => {
+                refused.hint(format!("`windlass run --name {name}` starts a loop of the plan by that name"))
+            }
+            Err(_) => refused,
+        };
+        refused.hint(format!("is it a goal? `windlass run --name NAME {}`", shell_word(word)))
     }
 
     /// A name that is taken by another goal is refused.
@@ -134,8 +191,7 @@ impl OpenProject {
                 same.push(row.view()?);
             }
         }
-        let is_open = |view: &&View| view.outcome.as_ref().is_none_or(|o| o.kind != OutcomeKind::Completed);
-        if let Some(view) = same.iter().find(is_open).or(same.first()) {
+        if let Some(view) = same.iter().find(|view| is_open(view)).or(same.first()) {
             return Ok(view.name.clone());
         }
         let first = slug(goal);
@@ -151,9 +207,8 @@ impl OpenProject {
             [] => Ok(slug(&self.project.top.file_name().unwrap_or_default().to_string_lossy())),
             [only] => Ok(only.name.clone()),
             [_, ..] => {
-                let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-                Err(AppError::refused("there is more than one loop")
-                    .hint(format!("name one of: {}", names.join(", "))))
+                let views = rows.iter().map(StoredLoop::view).collect::<Result<Vec<View>, _>>()?;
+                Err(several_loops(&views))
             }
         }
     }
@@ -184,7 +239,7 @@ impl OpenProject {
     }
 
     fn plan(&self, request: &RunRequest, source: &str) -> Result<Planned, AppError> {
-        if let RunTarget::Goal(goal) = &request.target {
+        if let Some(goal) = request.goal() {
             return windlass_plan::goal::read(goal).map_err(bad_plan);
         }
         let source = request.plan.as_deref().unwrap_or(source);
@@ -199,6 +254,36 @@ impl OpenProject {
     pub(crate) fn read_plan(&self, source: &str) -> Result<Planned, AppError> {
         windlass_plan::read(source, &self.project.top).map_err(bad_plan)
     }
+}
+
+fn is_open(view: &View) -> bool {
+    view.outcome.as_ref().is_none_or(|outcome| outcome.kind != OutcomeKind::Completed)
+}
+
+/// Which commands would choose.
+fn several_loops(views: &[View]) -> AppError {
+    const SHOWN: usize = 6;
+    let (open, done): (Vec<&View>, Vec<&View>) = views.iter().partition(|view| is_open(view));
+    let mut refused = AppError::refused("there is more than one loop");
+    for view in open.iter().take(SHOWN) {
+        refused = refused.hint(format!("`windlass run {}` goes on with: {}", view.name, view.goal));
+    }
+    if open.len() > SHOWN {
+        refused = refused.hint(format!("`windlass list` shows {} more", open.len() - SHOWN));
+    }
+    if open.is_empty() {
+        refused = refused.hint(format!("all {} are completed; `windlass list` shows them", done.len()));
+    }
+    refused.hint("`windlass run --name NAME` starts another loop of the plan")
+}
+
+fn joined(names: &[LoopName]) -> String {
+    names.iter().map(LoopName::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// As a shell takes it for one word.
+fn shell_word(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// What earlier loops landed and nobody accepted, with the way out.
@@ -233,10 +318,15 @@ fn is_goal_of(reader: &dyn ReadStore, name: &LoopName, goal: &str) -> Result<boo
 
 /// The first words of a text, as a loop's name.
 fn slug(text: &str) -> LoopName {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' };
-    let plain: String = text.chars().map(plain).collect();
-    let words: Vec<&str> = plain.split_whitespace().take(5).collect();
-    let joined: String = words.join("-").chars().take(40).collect();
+    const MOST: usize = 40;
+    let text: String = text.nfc().collect();
+    let words: Vec<String> = text
+        .split(|c: char| !LoopName::is_of_word(c))
+        .filter(|word| !word.is_empty())
+        .take(5)
+        .map(str::to_lowercase)
+        .collect();
+    let joined: String = words.join("-").chars().take(MOST).collect();
     let trimmed = joined.trim_matches('-');
     LoopName::new(trimmed).unwrap_or_else(|_| LoopName::new("loop").expect("a plain word is legal"))
 }
@@ -266,6 +356,10 @@ mod tests {
     fn a_goal_becomes_a_plain_name() {
         assert_eq!(slug("Make the tests pass, please and more").as_str(), "make-the-tests-pass-please");
         assert_eq!(slug("…").as_str(), "loop");
+        assert_eq!(slug("Сделай тесты зелёными!").as_str(), "сделай-тесты-зелёными");
+        assert_eq!(slug("テストを、直して").as_str(), "テストを-直して");
+        assert_eq!(slug("it's café au lait").as_str(), "it-s-café-au-lait");
+        assert_eq!(slug("cafe\u{301}"), slug("café"), "one name, however it is written");
         assert_eq!(slug("my repo").as_str(), "my-repo");
     }
 

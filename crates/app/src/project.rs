@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use unicode_normalization::UnicodeNormalization as _;
 use windlass_config::Resolved;
-use windlass_core::id::LoopName;
+use windlass_core::id::{LoopName, LoopNameError};
 use windlass_core::view::{Owner, View};
 use windlass_driver::drive_loop::LoopSite;
 use windlass_driver::orphaned_data::OrphanedData;
@@ -112,7 +113,7 @@ impl OpenProject {
     /// the only one.
     pub fn find(&self, name: Option<&str>) -> Result<StoredLoop, AppError> {
         let Some(reader) = self.reader()? else { return Err(no_loops()) };
-        if let Some(name) = name.and_then(|name| LoopName::new(name).ok())
+        if let Some(name) = name.and_then(|name| loop_name(name).ok())
             && let Some(head) = reader.head(&name).or_broken()?
         {
             return Ok(self.stored_loop(name, head, reader));
@@ -136,7 +137,7 @@ impl OpenProject {
         match (name, rows.len()) {
             (_, 0) => Err(no_loops()),
             (Some(name), _) => {
-                let found = rows.into_iter().find(|row| row.name.as_str() == name);
+                let found = rows.into_iter().find(|row| loop_name(name).is_ok_and(|name| row.name == name));
                 found.ok_or_else(|| no_such_loop(name, &all))
             }
             (None, 1) => Ok(rows.remove(0)),
@@ -168,6 +169,11 @@ impl OpenProject {
         trail::refresh(&*reader, name, &self.project.top)
             .map_err(|error| AppError::broken(format!("the readable trail is not written: {error}")))
     }
+}
+
+/// A name that a person typed: an accent may come as a character of its own.
+pub(crate) fn loop_name(typed: &str) -> Result<LoopName, LoopNameError> {
+    LoopName::new(&typed.nfc().collect::<String>())
 }
 
 fn names(rows: &[StoredLoop]) -> String {

@@ -16,7 +16,7 @@ use windlass_core::task::Plan;
 use windlass_gate::{BadGlob, JunitFiles, MissingFile, PathRules, missing_files};
 use windlass_plan::Planned;
 use windlass_process::Spawner;
-use windlass_store::{BlobError, Store, VaultDir};
+use windlass_store::{AppendError, BlobError, Store, VaultDir};
 use windlass_workspace::{
     Depth, DiscoverError, Git, GitError, IdentitySource, OperatorEnv, Repository, Vault, VaultError,
 };
@@ -141,6 +141,11 @@ impl From<HiddenNotStored> for SetupError {
 }
 
 impl SetupError {
+    /// Whether a loop of this name was created since the request was looked at.
+    pub fn is_taken(&self) -> bool {
+        matches!(self, Self::Journal(JournalError::Append(AppendError::Conflict { .. })))
+    }
+
     /// Whether the operator's repository is what has to be mended.
     pub fn is_of_the_base(&self) -> bool {
         matches!(self, Self::Import { .. })

@@ -44,7 +44,13 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<Ex
             return Ok(Exit::Done);
         }
         RunProposal::Resting(view) => return Ok(rest(&place, &view, asked.json)),
-        RunProposal::Existing(view) => view.name,
+        RunProposal::Existing(view) => {
+            if matches!(request.target, RunTarget::Goal(_)) {
+                let name = &view.name;
+                progress.line(&format!("going on with loop {name}, which has this goal and is not finished"));
+            }
+            view.name
+        }
         RunProposal::New(proposed) => {
             for warning in &proposed.warnings {
                 progress.line(&format!("warning: {}", text::clean(warning)));

@@ -1,4 +1,4 @@
-//! `windlass status`: how one loop stands.
+//! `windlass status`: how one loop stands, or which loops there are.
 
 use windlass_app::{OpenProject, StoredLoop};
 use windlass_core::outcome::OutcomeKind;
@@ -8,7 +8,7 @@ use crate::args::LoopArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
-use crate::show::out::say_part;
+use crate::show::out::{say, say_part};
 use crate::show::{json, proof, view};
 
 /// What stands behind a completed loop; nothing where that cannot be told, which `windlass prove` explains.
@@ -25,6 +25,13 @@ pub fn behind(place: &OpenProject, stored: &StoredLoop, view: &View) -> String {
 
 pub fn status(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
+    if asked.name.is_none() && !asked.json {
+        let views = place.loops()?.iter().map(StoredLoop::view).collect::<Result<Vec<_>, _>>()?;
+        if views.len() > 1 {
+            say!("{}\nnext: windlass status LOOP   (how one of them stands)", view::list(&views).trim_end());
+            return Ok(Exit::Done);
+        }
+    }
     let stored = place.find(asked.name.as_deref())?;
     let seen = stored.view()?;
     if asked.json {

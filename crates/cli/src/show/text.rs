@@ -23,14 +23,13 @@ pub fn fit(text: &str, width: usize) -> String {
     // Of an endless line, no more than could be shown; what takes no column is bounded too.
     let start = text.floor_char_boundary(width.saturating_mul(16).max(4096));
     let text = clean(&text[..start]) + if start < text.len() { "…" } else { "" };
-    let columns = |c: char| c.width().unwrap_or(0);
-    if text.chars().map(columns).sum::<usize>() <= width && text.len() <= width.saturating_mul(8) {
+    if columns(&text) <= width && text.len() <= width.saturating_mul(8) {
         return text;
     }
     let mut kept = String::new();
     let mut used = 0;
     for c in text.chars() {
-        used += columns(c);
+        used += c.width().unwrap_or(0);
         if used >= width || kept.len() >= width.saturating_mul(8) {
             break;
         }
@@ -38,6 +37,11 @@ pub fn fit(text: &str, width: usize) -> String {
     }
     kept.push('…');
     kept
+}
+
+/// How many columns a line takes.
+pub fn columns(text: &str) -> usize {
+    text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
 /// The time of day, in UTC, for lists of events.

@@ -9,7 +9,7 @@ use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::{GateView, Status, TaskView, UsageView, View};
 
-use super::text::{Colour, clean_lines, clock, fit, paint, width};
+use super::text::{Colour, clean_lines, clock, columns, fit, paint, width};
 
 /// Everything a person asks about one loop, and what to type next.
 pub fn status(view: &View, behind: &str) -> String {
@@ -56,12 +56,14 @@ pub fn page(view: &View, behind: &str) -> String {
 
 pub fn list(views: &[View]) -> String {
     let mut page = String::new();
-    let longest = views.iter().map(|view| view.name.as_str().len()).max().unwrap_or(0);
+    let longest = views.iter().map(|view| columns(view.name.as_str())).max().unwrap_or(0);
     for view in views {
         let done = view.tasks.iter().filter(|task| is_done(task)).count();
+        let blank = longest - columns(view.name.as_str());
         let line = format!(
-            "{:<longest$}  {:<22}  {done}/{} tasks  {}",
+            "{}{:blank$}  {:<22}  {done}/{} tasks  {}",
             view.name,
+            "",
             outcome_words(view),
             view.tasks.len(),
             view.goal,

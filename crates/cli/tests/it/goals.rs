@@ -26,8 +26,76 @@ fn goals_without_ascii_letters_are_two_loops() {
     let case = case();
     let one = run(&case, "сделай тесты зелёными", 0);
     let other = run(&case, "テストを 直して ください", 0);
-    assert_ne!(one, other);
+    assert_eq!((one.as_str(), other.as_str()), ("сделай-тесты-зелёными", "テストを-直して-ください"));
     assert_eq!(case.turns("author"), 2, "both were worked on");
+    for name in [&one, &other] {
+        case.windlass(&["prove", name]).expect_code(0);
+        assert_eq!(case.repo.show(&format!("windlass/{name}"), "answer.txt").trim(), "42");
+    }
+}
+
+#[test]
+fn a_mistyped_name_starts_nothing() {
+    let case = case();
+    case.windlass(&["run", "--name", "parser"]).expect_code(0);
+    let refused = case.windlass(&["run", "parsre"]).expect_code(2);
+    assert!(refused.stderr.contains("there is no loop named parsre"), "{refused}");
+    assert!(refused.stderr.contains("did you mean parser? `windlass run parser`"), "{refused}");
+    let refused = case.windlass(&["run", "par"]).expect_code(2);
+    assert!(refused.stderr.contains("the loops here: parser"), "{refused}");
+    assert!(refused.stderr.contains("`windlass run --name par` starts a loop of the plan"), "{refused}");
+    assert_eq!(case.turns("author"), 1);
+    case.windlass(&["run", "parser"]).expect_code(0);
+}
+
+#[test]
+fn a_goal_of_one_word_takes_a_name() {
+    let case = case();
+    let refused = case.windlass(&["run", "テストを直して"]).expect_code(2);
+    assert!(
+        refused.stderr.contains("is it a goal? `windlass run --name NAME 'テストを直して'`"),
+        "{refused}"
+    );
+    let ran = case.windlass(&["run", "--name", "naosu", "テストを直して", "--json"]).expect_code(0);
+    assert_eq!(ran.json()["goal"], "テストを直して");
+    let refused = case.windlass(&["run", "--name", "other", "naosu"]).expect_code(2);
+    assert!(refused.stderr.contains("two names: other and naosu"), "{refused}");
+}
+
+#[test]
+fn of_several_loops_status_lists_all_and_run_says_which_commands_choose() {
+    let agent = "if [ $n -gt 1 ]; then exit 1; fi\necho 42 >answer.txt\ncomplete";
+    let case = Setup::new(agent).limits("max_agent_failures = 1").ready();
+    run(&case, "make the tests pass", 0);
+    run(&case, "сделай тесты зелёными", 3);
+    let listed = case.windlass(&["status"]).expect_code(0).stdout;
+    for line in
+        ["make-the-tests-pass    completed", "сделай-тесты-зелёными  blocked", "next: windlass status LOOP"]
+    {
+        assert!(listed.contains(line), "{listed}");
+    }
+    let refused = case.windlass(&["run"]).expect_code(2);
+    let told = "`windlass run сделай-тесты-зелёными` goes on with: сделай тесты зелёными";
+    assert!(refused.stderr.contains(told), "{refused}");
+    assert!(!refused.stderr.contains("run make-the-tests-pass"), "{refused}");
+}
+
+#[test]
+fn of_several_who_start_one_loop_at_once_the_others_are_told_who_drives() {
+    let case = case();
+    let args = ["run", "--name", "same", "make the tests pass"];
+    let ran: Vec<_> = std::thread::scope(|scope| {
+        let started: Vec<_> = (0..4).map(|_| scope.spawn(|| case.windlass(&args))).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let (done, others): (Vec<_>, Vec<_>) = ran.iter().partition(|ran| ran.status.code() == Some(0));
+    assert!(!done.is_empty(), "{}", ran[0]);
+    for other in others {
+        let told =
+            other.stderr.contains("just created same") || other.stderr.contains("is driven by process");
+        assert!(told, "{other}");
+    }
+    assert_eq!(case.turns("author"), 1);
 }
 
 #[test]
