@@ -88,9 +88,8 @@ fn hidden_of_base<'b>(policy: &Policy, in_base: &'b [Vec<u8>]) -> Result<Vec<&'b
         return Ok(Vec::new());
     }
     let bad = |why: String, remedy| BadHidden { key: "gate.hidden", why, remedy };
-    let rules = |policy| {
-        PathRules::new(policy, &[], &|_| false).map_err(|error| bad(error.to_string(), "correct it"))
-    };
+    let rules =
+        |policy| PathRules::new(policy, &[], &|_| None).map_err(|error| bad(error.to_string(), "correct it"));
     let hiding = rules(policy)?;
     let files: Vec<&Vec<u8>> = in_base.iter().filter(|path| is_hidden(&hiding, path)).collect();
     if files.is_empty() {

@@ -86,9 +86,8 @@ fn of_loop(
     base: &TreeId,
 ) -> Result<Vec<Planted>, PlantedError> {
     let allow: Vec<String> = state.tasks.iter().flat_map(|task| task.task.allow.clone()).collect();
-    let in_base =
-        |path: &str| matches!(vault.read_blob(&state.creation.base_tree, path.as_bytes()), Ok(Some(_)));
-    let rules = PathRules::new(state.policy(), &allow, &in_base)?.with_base_terms(shown);
+    let read = |path: &str| vault.read_blob(&state.creation.base_tree, path.as_bytes()).ok().flatten();
+    let rules = PathRules::new(state.policy(), &allow, &read)?.with_base_terms(shown);
     let unlike: BTreeSet<BString> =
         vault.diff(base, &state.head.tree)?.into_iter().map(|change| change.path).collect();
     let changes = vault.diff(&state.trusted, &state.head.tree)?;

@@ -258,7 +258,7 @@ fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSand
     briefs::read(policy, &surroundings.project)?;
     check_records(&policy.sandbox, surroundings)?;
     check_files(policy, start)?;
-    PathRules::new(policy, &[], &|_| false)?;
+    PathRules::new(policy, &[], &|_| None)?;
     if !policy.gate.hidden.is_off() {
         hidden::check(policy, surroundings, repository, &repository.paths(base)?)?;
     }
@@ -271,7 +271,7 @@ fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSand
 fn check_allowed(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
     for task in &planned.tasks {
         let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();
-        PathRules::new(policy, &allow, &|_| false)?;
+        PathRules::new(policy, &allow, &|_| None)?;
     }
     Ok(())
 }

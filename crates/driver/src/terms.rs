@@ -84,7 +84,7 @@ pub fn explain(
 ) -> Result<Vec<PathExplained>, BadGlob> {
     let top = &surroundings.project;
     let shown = BaseTerms::read(shown_by_base.iter().map(String::as_str));
-    let rules = PathRules::new(policy, &[], &|file| top.join(file).is_file())?.with_base_terms(shown);
+    let rules = PathRules::new(policy, &[], &|file| std::fs::read(top.join(file)).ok())?.with_base_terms(shown);
     let hidden = hidden::dir(policy, surroundings);
     let outside = paths.iter().filter(|path| hidden.as_ref().is_some_and(|dir| dir.join(path).is_file()));
     let rules = rules.with_hidden(outside.map(|path| path.clone().into_bytes()).collect());

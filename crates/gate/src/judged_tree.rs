@@ -280,7 +280,7 @@ mod tests {
         let mut policy = Policy::default();
         policy.gate.protect = vec!["tests/**".to_owned(), "**/tests/**".to_owned()];
         policy.gate.product = vec!["**/*.py".to_owned()];
-        let rules = PathRules::new(&policy, &["allowed/**".to_owned()], &|_| false).unwrap();
+        let rules = PathRules::new(&policy, &["allowed/**".to_owned()], &|_| None).unwrap();
         let written = written.iter().map(|path| path.as_bytes().to_owned()).collect();
         let exempt = ExemptPaths::new([written_text(&written).as_str()], &[]).unwrap();
         let mut roles = TreeRoles::of(&rules, TREE.iter().skip(1).map(|path| path.as_bytes()));

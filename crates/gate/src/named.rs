@@ -77,7 +77,62 @@ pub fn programs(run: &str) -> Vec<String> {
     programs
 }
 
-const MAKE: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+/// In the order in which make looks for them.
+pub const MAKE: &[&str] = &["GNUmakefile", "makefile", "Makefile"];
+
+/// A call of make: where, with which makefile, for what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MakeCall {
+    pub dir: String,
+    /// None: the usual one.
+    pub file: Option<String>,
+    /// Empty: what its makefile has first.
+    pub goals: Vec<String>,
+}
+
+/// Every call of make in a command that runs in this directory.
+pub fn make_calls(run: &str, dir: &str) -> Vec<MakeCall> {
+    let mut calls = Vec::new();
+    walk(run, &mut |command, below| {
+        let words = command.program();
+        let is_make = |word: &ShellWord| ["make", "gmake"].contains(&base_name(&word.text));
+        let Some(at) = words.iter().position(is_make) else { return };
+        // A `cd` may have been in a subshell or in vain.
+        let dirs =
+            if below.is_empty() { vec![dir.to_owned()] } else { vec![below_of(dir, below), dir.to_owned()] };
+        calls.extend(dirs.iter().map(|dir| make_call(&words[at + 1..], dir)));
+    });
+    calls
+}
+
+fn make_call(words: &[ShellWord], dir: &str) -> MakeCall {
+    const WITH_VALUE: [&str; 10] =
+        ["-C", "--directory", "-f", "--file", "--makefile", "-I", "-o", "-W", "-l", "-O"];
+    let mut call = MakeCall { dir: dir.to_owned(), ..MakeCall::default() };
+    let mut words = words.iter().filter(|word| word.literal && !word.redirected);
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        let (option, value) = match text.split_once('=').filter(|_| text.starts_with("--")) {
+            Some((option, value)) => (option, Some(value)),
+            None if text.len() > 2 && ["-C", "-f"].contains(&text.get(..2).unwrap_or("")) => {
+                (&text[..2], Some(&text[2..]))
+            }
+            None if WITH_VALUE.contains(&text) => (text, words.next().map(|word| word.text.as_str())),
+            None => (text, None),
+        };
+        match (option, value) {
+            ("-C" | "--directory", Some(to)) => call.dir = below_of(&call.dir, to),
+            ("-f" | "--file" | "--makefile", Some(file)) => call.file = Some(file.to_owned()),
+            (goal, None) if !goal.starts_with('-') && !goal.contains('=') => call.goals.push(goal.to_owned()),
+            (_, _) => {}
+        }
+    }
+    call
+}
+
+fn below_of(dir: &str, path: &str) -> String {
+    join(dir, path).unwrap_or_default()
+}
 
 /// Programs that read a file of the repository without being told its name.
 const RUNNERS: &[(&str, &[&str])] = &[
@@ -94,8 +149,9 @@ const SCRIPT_EXTENSIONS: &[&str] = &[
     "tcl", "awk", "exs", "jl", "r", "ps1", "mk",
 ];
 
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
-const INTERPRETERS: &[&str] = &["python", "python3", "node", "ruby", "perl", "php", "lua", "Rscript", "bats"];
+pub const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
+pub const INTERPRETERS: &[&str] =
+    &["python", "python3", "node", "ruby", "perl", "php", "lua", "Rscript", "bats"];
 
 /// Directories whose content is made, not committed.
 const MADE: &[&str] = &[
@@ -118,7 +174,7 @@ const MADE: &[&str] = &[
 ];
 
 /// Visits every simple command, with the directory that a `cd` before it leads to, also inside `sh -c`.
-fn walk(run: &str, visit: &mut dyn FnMut(&ShellCommand, &str)) {
+pub fn walk(run: &str, visit: &mut dyn FnMut(&ShellCommand, &str)) {
     walk_within(run, 0, visit);
 }
 
@@ -205,17 +261,17 @@ fn looks_like_a_file(text: &str) -> bool {
     !text.starts_with('/') && (text.contains('/') || is_script(text))
 }
 
-fn is_script(text: &str) -> bool {
+pub fn is_script(text: &str) -> bool {
     let extension = base_name(text).rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase());
     extension.is_some_and(|extension| SCRIPT_EXTENSIONS.contains(&extension.as_str()))
 }
 
-fn base_name(path: &str) -> &str {
+pub fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Relative to the root, without `.` and `..`; none if it leads out or is the root itself.
-fn join(dir: &str, path: &str) -> Option<String> {
+pub fn join(dir: &str, path: &str) -> Option<String> {
     if path.starts_with('/') {
         return None;
     }
@@ -262,6 +318,25 @@ mod tests {
             let found: Vec<String> =
                 named_files(run).into_iter().filter(|file| !file.contains(" && ")).collect();
             assert_eq!(found.join(" "), files, "{run}");
+        }
+    }
+
+    #[test]
+    fn a_call_of_make_has_a_place_and_goals() {
+        for (run, calls) in [
+            ("make test", ": test"),
+            ("CI=1 timeout 60 make -j4 -s test V=1 lint >log", ": test lint"),
+            ("make -C lib -f ci.mk check", "lib ci.mk: check"),
+            ("make -Clib --file=ci.mk", "lib ci.mk:"),
+            ("cd web && make", "web: / :"),
+            ("cargo test", ""),
+        ] {
+            let shown = |call: &MakeCall| {
+                let file = call.file.as_ref().map_or_else(String::new, |file| format!(" {file}"));
+                format!("{}{file}: {}", call.dir, call.goals.join(" ")).trim_end().to_owned()
+            };
+            let found: Vec<String> = make_calls(run, "").iter().map(shown).collect();
+            assert_eq!(found.join(" / "), calls, "{run}");
         }
     }
 

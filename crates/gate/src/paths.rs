@@ -11,6 +11,7 @@ use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use windlass_core::policy::Policy;
 
 use crate::base_terms::BaseTerms;
+use crate::make_terms::{BaseReader, MakeTerms};
 use crate::named::{self, Name};
 use crate::never_product;
 
@@ -66,6 +67,10 @@ pub enum GuardedBy {
     Name { glob: String },
     /// A check runs it.
     Check,
+    /// A file of this name switches off a target of make that a check needs.
+    Target,
+    /// A recipe of the base's makefiles runs it.
+    Recipe,
     /// The policy names it.
     Policy,
     /// No agent sees it. None: it is of the directory outside.
@@ -78,6 +83,10 @@ pub enum TermBy {
     Name { rule: &'static str },
     /// The set-up runs it.
     SetUp,
+    /// The base's makefiles include it.
+    Included,
+    /// A recipe of the base's makefiles makes it.
+    Made,
     /// The base's own check makes it.
     Output,
     /// It would stand in for a module that the base's checks find elsewhere.
@@ -116,6 +125,13 @@ impl PathKind {
                 ("protected", format!("{glob} steers agents, windlass or git, also when new"))
             }
             Self::Guarded(GuardedBy::Check) => ("protected", "a check runs it".to_owned()),
+            Self::Guarded(GuardedBy::Target) => (
+                "protected",
+                "a check has make run the target of this name, which it would switch off".to_owned(),
+            ),
+            Self::Guarded(GuardedBy::Recipe) => {
+                ("protected", "a recipe of the makefile runs it; gate.product may name it".to_owned())
+            }
             Self::Guarded(GuardedBy::Policy) => ("protected", "the policy names it".to_owned()),
             Self::Guarded(GuardedBy::Hidden { glob: Some(glob) }) => {
                 ("hidden", format!("gate.hidden has {glob:?}; no agent sees it or may add it"))
@@ -125,6 +141,8 @@ impl PathKind {
             }
             Self::Term(TermBy::Name { rule }) => ("term", (*rule).to_owned()),
             Self::Term(TermBy::SetUp) => ("term", "workspace.setup runs it".to_owned()),
+            Self::Term(TermBy::Included) => ("term", "a makefile includes it".to_owned()),
+            Self::Term(TermBy::Made) => ("term", "a recipe of the makefile makes it".to_owned()),
             Self::Term(TermBy::Output) => ("term", "the base's own check makes it".to_owned()),
             Self::Term(TermBy::Shadows) => {
                 ("term", "the base's check finds a module of this name outside of the tree".to_owned())
@@ -147,6 +165,11 @@ pub struct PathRules {
     named: BTreeSet<Vec<u8>>,
     /// Files that the set-up names and the base has.
     set_up: BTreeSet<Vec<u8>>,
+    make: Arc<MakeTerms>,
+    /// What makefiles include.
+    included: Arc<Globs>,
+    /// Paths that `gate.product` names, without a pattern.
+    named_product: Arc<BTreeSet<Vec<u8>>>,
     /// Files that the policy names.
     by_policy: Arc<Globs>,
     hidden: Arc<Globs>,
@@ -164,19 +187,24 @@ pub struct BadGlob {
 }
 
 impl PathRules {
-    /// `allow` is the task's own: what the operator lets it change all the same. `in_base` tells whether the
-    /// base has a file of this path; of the files that checks name, only those can be protected.
-    pub fn new(policy: &Policy, allow: &[String], in_base: &dyn Fn(&str) -> bool) -> Result<Self, BadGlob> {
+    /// `allow` is the task's own: what the operator lets it change all the same. Of the files that checks name, only
+    /// those that the base has can be protected, and its makefiles say what they run.
+    pub fn new(policy: &Policy, allow: &[String], base: &BaseReader<'_>) -> Result<Self, BadGlob> {
         let gate = &policy.gate;
         let product = (!gate.product.is_empty()).then(|| Globs::new("gate.product", &gate.product));
         let named: Vec<String> = policy.named_files().iter().map(|file| literal(file)).collect();
+        let in_base = |file: &str| base(file).is_some();
+        let make = make_terms(policy, base);
         Ok(Self {
             guarded: Arc::new(Globs::new("the built-in names", GUARDED)?),
             protected: Arc::new(Globs::new("gate.protect", &gate.protect)?),
             allowed: Arc::new(Globs::new("allow", allow)?),
             product: product.transpose()?.map(Arc::new),
-            named: named_by_checks(policy, in_base),
-            set_up: named_by_set_up(policy, in_base),
+            named: named_by_checks(policy, &in_base),
+            set_up: named_by_set_up(policy, &in_base),
+            included: Arc::new(included(&make)),
+            make: Arc::new(make),
+            named_product: Arc::new(gate.product.iter().map(|path| plain_path(path).to_owned()).collect()),
             by_policy: Arc::new(Globs::new("the policy's files", &named)?),
             hidden: Arc::new(Globs::new("gate.hidden", &gate.hidden.globs)?),
             hidden_files: Arc::default(),
@@ -195,9 +223,15 @@ impl PathRules {
     }
 
     /// The same on another base, without compiling the patterns anew.
-    pub fn rebased(&self, policy: &Policy, in_base: &dyn Fn(&str) -> bool) -> Self {
-        let (named, set_up) = (named_by_checks(policy, in_base), named_by_set_up(policy, in_base));
-        Self { named, set_up, ..self.clone() }
+    pub fn rebased(&self, policy: &Policy, base: &BaseReader<'_>) -> Self {
+        let in_base = |file: &str| base(file).is_some();
+        let (named, set_up) = (named_by_checks(policy, &in_base), named_by_set_up(policy, &in_base));
+        let make = make_terms(policy, base);
+        let included = match make == *self.make {
+            true => Arc::clone(&self.included),
+            false => Arc::new(included(&make)),
+        };
+        Self { named, set_up, included, make: Arc::new(make), ..self.clone() }
     }
 
     /// `path` is relative to the root, as git has it.
@@ -223,23 +257,20 @@ impl PathRules {
         if self.named.contains(path) {
             return PathKind::Guarded(GuardedBy::Check);
         }
+        if self.make.is_target(path) {
+            return PathKind::Guarded(GuardedBy::Target);
+        }
         if self.by_policy.find(&candidate).is_some() {
             return PathKind::Guarded(GuardedBy::Policy);
         }
         if let Some(glob) = self.protected.find(&candidate) {
             return PathKind::Test { glob: glob.to_owned() };
         }
-        if self.set_up.contains(path) {
-            return PathKind::Term(TermBy::SetUp);
+        if self.make.is_script(path) && !self.named_product.contains(path) {
+            return PathKind::Guarded(GuardedBy::Recipe);
         }
-        if let Some(rule) = never_product::rule(path) {
-            return PathKind::Term(TermBy::Name { rule: rule.words() });
-        }
-        if self.shown_by_base.is_output(path) {
-            return PathKind::Term(TermBy::Output);
-        }
-        if self.shown_by_base.shadows(path) {
-            return PathKind::Term(TermBy::Shadows);
+        if let Some(by) = self.term(path, &candidate) {
+            return PathKind::Term(by);
         }
         match &self.product {
             None => PathKind::Product { glob: None },
@@ -248,6 +279,26 @@ impl PathRules {
                 None => PathKind::Term(TermBy::NotProduct),
             },
         }
+    }
+
+    /// Why a path is a term whatever `gate.product` says.
+    fn term(&self, path: &[u8], candidate: &Candidate<'_>) -> Option<TermBy> {
+        if self.set_up.contains(path) {
+            return Some(TermBy::SetUp);
+        }
+        if let Some(rule) = never_product::rule(path) {
+            return Some(TermBy::Name { rule: rule.words() });
+        }
+        if self.included.find(candidate).is_some() {
+            return Some(TermBy::Included);
+        }
+        if self.make.is_made(path) {
+            return Some(TermBy::Made);
+        }
+        if self.shown_by_base.is_output(path) {
+            return Some(TermBy::Output);
+        }
+        self.shown_by_base.shadows(path).then_some(TermBy::Shadows)
     }
 
     /// Whether it is a hidden file, lies below one, or stands where one needs a directory.
@@ -346,6 +397,19 @@ fn named_by_set_up(policy: &Policy, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<
     in_places(policy.workspace.setup.iter().flat_map(|command| named::names(command)), in_base)
 }
 
+fn make_terms(policy: &Policy, base: &BaseReader<'_>) -> MakeTerms {
+    MakeTerms::of(policy.gate.checks.iter().flat_map(named::commands), base)
+}
+
+fn included(make: &MakeTerms) -> Globs {
+    let globs: Vec<&str> = make.includes().collect();
+    Globs::new("what makefiles include", &globs).expect("they were built before")
+}
+
+fn plain_path(path: &str) -> &[u8] {
+    path.strip_prefix("./").unwrap_or(path).as_bytes()
+}
+
 fn in_places(names: impl Iterator<Item = Name>, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
     names.flat_map(|name| in_place(name, in_base)).map(String::into_bytes).collect()
 }
@@ -390,8 +454,8 @@ mod tests {
 
     fn of(policy: &Policy, allow: &[&str]) -> PathRules {
         let allow: Vec<String> = allow.iter().map(|glob| (*glob).to_owned()).collect();
-        let in_base = |file: &str| ["test.sh", "Makefile", "ci/a.py"].contains(&file);
-        PathRules::new(policy, &allow, &in_base).unwrap()
+        let base = |file: &str| ["test.sh", "Makefile", "ci/a.py"].contains(&file).then(Vec::new);
+        PathRules::new(policy, &allow, &base).unwrap()
     }
 
     fn covered<'a>(rules: &PathRules, paths: &[&'a str]) -> Vec<&'a str> {
@@ -451,6 +515,32 @@ mod tests {
         let found =
             covered(&rules, &["test.sh", "sub/test.sh", "ci/a.py", "new.py", "Makefile", "GNUmakefile"]);
         assert_eq!(found, ["test.sh", "ci/a.py", "Makefile", "GNUmakefile"]);
+    }
+
+    #[test]
+    fn what_makefiles_run_and_read_is_not_the_agents() {
+        let makefile =
+            "test: app\n\tsh src/check.sh\n\tsh src/tool.sh\napp: src/a.c\n\tcc -o $@ $<\n-include src/*.d\n";
+        let base = |file: &str| match file {
+            "Makefile" => Some(makefile.into()),
+            "src/check.sh" | "src/tool.sh" | "src/a.c" => Some(Vec::new()),
+            _ => None,
+        };
+        let policy =
+            policy(&["tests/**"], &["src/**", "**/*.c", "src/tool.sh", "app", "test"], &["make test"]);
+        let rules = PathRules::new(&policy, &[], &base).unwrap();
+        let of_nothing = PathRules::new(&policy, &[], &|_| None).unwrap();
+        for rules in [&rules, &of_nothing.rebased(&policy, &base)] {
+            assert_eq!(rules.kind(b"test"), PathKind::Guarded(GuardedBy::Target));
+            assert_eq!(rules.kind(b"src/check.sh"), PathKind::Guarded(GuardedBy::Recipe));
+            assert_eq!(rules.kind(b"src/new.d"), PathKind::Term(TermBy::Included));
+            assert_eq!(rules.kind(b"app"), PathKind::Term(TermBy::Made));
+            assert!(rules.kind(b"src/tool.sh").is_product(), "gate.product names it");
+            assert!(rules.kind(b"src/a.c").is_product() && rules.kind(b"src/new.sh").is_product());
+        }
+        assert!(of_nothing.kind(b"src/check.sh").is_product() && of_nothing.kind(b"test").is_product());
+        let allowed = PathRules::new(&policy, &["src/check.sh".to_owned()], &base).unwrap();
+        assert!(allowed.is_allowed(b"src/check.sh"));
     }
 
     #[test]
@@ -534,14 +624,14 @@ mod tests {
     #[test]
     fn a_bad_glob_is_named() {
         let refused =
-            |protect: &str| PathRules::new(&policy(&[protect], &[], &[]), &[], &|_| false).unwrap_err();
+            |protect: &str| PathRules::new(&policy(&[protect], &[], &[]), &[], &|_| None).unwrap_err();
         assert_eq!(
             refused("a[").to_string(),
             "gate.protect has a bad pattern \"a[\": unclosed character class; missing ']'"
         );
         assert_eq!(refused("/").why, "it names nothing");
         assert_eq!(refused("").why, "it names nothing");
-        let allow = PathRules::new(&policy(&[], &[], &[]), &["{a".to_owned()], &|_| false).unwrap_err();
+        let allow = PathRules::new(&policy(&[], &[], &[]), &["{a".to_owned()], &|_| None).unwrap_err();
         assert_eq!((allow.place, allow.glob.as_str()), ("allow", "{a"));
     }
 }

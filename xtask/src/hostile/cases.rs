@@ -9,6 +9,7 @@ mod files;
 mod gate;
 mod git;
 mod hidden;
+mod make;
 mod network;
 mod processes;
 mod records;
@@ -38,6 +39,7 @@ pub fn all() -> Vec<Case> {
         records::cases(),
         terms::cases(),
         taken::cases(),
+        make::cases(),
         control::cases(),
         watched::cases(),
         hidden::cases(),

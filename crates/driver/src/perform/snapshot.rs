@@ -133,18 +133,18 @@ pub(super) fn path_rules(
     request: &EffectRequest,
     base: &TreeId,
 ) -> Result<PathRules, Fault> {
-    let in_base = |path: &str| matches!(resources.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
+    let read = |path: &str| resources.vault.read_blob(base, path.as_bytes()).ok().flatten();
     let policy = &request.policy;
     let mut last = lock(&resources.rules);
     let is_it = |last: &&CachedRules| {
         last.allow == request.allow && last.policy == *policy && last.base_terms == request.base_terms
     };
     if let Some(last) = last.as_ref().filter(is_it) {
-        return Ok(last.rules.rebased(policy, &in_base));
+        return Ok(last.rules.rebased(policy, &read));
     }
     let texts = request.base_terms.iter().map(|id| resources.blobs.text(id, BASE_TERMS_LIMIT));
     let texts = texts.collect::<Result<Vec<String>, Fault>>()?;
-    let rules = PathRules::new(policy, &request.allow, &in_base).map_err(|error| fault(&error))?;
+    let rules = PathRules::new(policy, &request.allow, &read).map_err(|error| fault(&error))?;
     let rules = hidden::extend(rules, policy, &resources.vault).map_err(|error| fault(&error))?;
     let rules = rules.with_base_terms(BaseTerms::read(texts.iter().map(String::as_str)));
     *last = Some(CachedRules {

@@ -115,8 +115,8 @@ fn rules(
     allow: &[String],
     base: &TreeId,
 ) -> Result<PathRules, String> {
-    let in_base = |path: &str| matches!(sources.vault.read_blob(base, path.as_bytes()), Ok(Some(_)));
-    let rules = PathRules::new(policy, allow, &in_base).map_err(|error| error.to_string())?;
+    let read = |path: &str| sources.vault.read_blob(base, path.as_bytes()).ok().flatten();
+    let rules = PathRules::new(policy, allow, &read).map_err(|error| error.to_string())?;
     hidden::extend(rules, policy, sources.vault).map_err(|error| error.to_string())
 }
 
