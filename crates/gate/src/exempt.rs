@@ -38,6 +38,11 @@ impl ExemptPaths {
         text.split(END).filter(|path| !path.is_empty()).map(|path| path.as_bytes().to_owned())
     }
 
+    /// What the base's own checks wrote.
+    pub fn written(&self) -> impl Iterator<Item = &[u8]> {
+        self.written.iter().map(Vec::as_slice)
+    }
+
     /// Itself, or something around it.
     pub fn cover(&self, path: &[u8]) -> bool {
         let candidate = Candidate::new(crate::paths::as_path(path));

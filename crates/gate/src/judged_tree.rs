@@ -9,6 +9,7 @@ use windlass_core::finding::Touch;
 use windlass_core::tally::Names;
 
 use crate::exempt::{ExemptPaths, ancestors, written_text};
+use crate::outputs_beside::OutputsBeside;
 use crate::paths::{PathKind, PathRole, PathRules, as_path};
 use crate::steering;
 use crate::tree_watch::{DirectoryKind, TouchSink};
@@ -19,6 +20,7 @@ pub struct JudgedTree {
     /// In the order of their paths, so that a directory comes after the one it is in.
     dirs: BTreeMap<Vec<u8>, DirectoryFacts>,
     exempt: ExemptPaths,
+    beside: OutputsBeside,
 }
 
 /// Of a directory with everything below it.
@@ -80,7 +82,8 @@ impl JudgedTree {
                 note(&mut dirs, above, facts);
             }
         }
-        Self { rules, roles, dirs, exempt }
+        let beside = OutputsBeside::of(exempt.written(), &roles.0);
+        Self { rules, roles, dirs, exempt, beside }
     }
 
     /// The outermost directories of which everything is protected and nothing is to be written.
@@ -128,7 +131,8 @@ impl JudgedTree {
             (None, Some(facts)) => facts.judges,
             (None, None) => self.would_judge(path),
         };
-        let matters = judges && !self.exempt.cover(path) && (self.has(path) || !self.exempt.cover_new(path));
+        let is_new_output = || self.exempt.cover_new(path) || self.beside.cover(path, &self.roles.0);
+        let matters = judges && !self.exempt.cover(path) && (self.has(path) || !is_new_output());
         matters.then(|| format!("{} ({done})", String::from_utf8_lossy(path)))
     }
 
@@ -361,6 +365,18 @@ mod tests {
             ("gen/conftest.py", Touch::Added),
         ];
         assert_eq!(offences(&written, &free), Vec::<String>::new());
+        assert_eq!(offences(&written, &[("tests/a.sh", Touch::Edited)]), ["tests/a.sh (written)"]);
+    }
+
+    #[test]
+    fn what_the_base_writes_beside_a_file_may_be_written_beside_another() {
+        // Both a.sh and b.sh of this tree are protected, and the base wrote beside one of them.
+        let made = |path| offences(&["tests/a.log"], &[(path, Touch::Added)]);
+        assert_eq!(made("tests/a.log"), Vec::<String>::new());
+        assert_eq!(made("tests/zero.log"), ["tests/zero.log (created)"], "there is no zero.sh");
+        assert_eq!(made("tests/a.o"), ["tests/a.o (created)"], "the base wrote no .o");
+        assert_eq!(made("tests/unit/b.log"), ["tests/unit/b.log (created)"], "the base wrote none there");
+        let written = ["tests-of/y.log", "tests/unit/c.log"];
         assert_eq!(offences(&written, &[("tests/a.sh", Touch::Edited)]), ["tests/a.sh (written)"]);
     }
 

@@ -23,6 +23,7 @@ mod make_terms;
 mod makefile;
 mod named;
 mod never_product;
+mod outputs_beside;
 mod paths;
 mod run;
 mod shell;
