@@ -31,7 +31,7 @@ pub fn project_file(proposal: &Proposal, agent: Option<&str>) -> String {
         text.push_str(&format!("setup = {}\n", quoted_list(&proposal.setup)));
     }
     text.push_str(
-        "\n[gate]\n# Your tests, and what runs them. Tasks may add to them; to change one, a task\n# file must say `allow`.\n",
+        "\n[gate]\n# Your tests, and what runs them. Tasks may add tests, and lines to tests. To change\n# a test, or to change or add to what a check runs (a makefile, a script), a task file\n# must say `allow`.\n",
     );
     text.push_str(&format!("protect = {}\n", quoted_list(&proposal.protect)));
     text.push_str(match proposal.product.is_empty() {

@@ -195,7 +195,8 @@ pub struct Evidence {
     pub path: String,
     /// None where the change is of another kind, or of no file.
     pub touch: Option<Touch>,
-    /// Of what a run of the gate showed, the words. A waiver is for them alone.
+    /// The words, where they say more than the rule does: of what a run of the gate showed, and with the line that
+    /// allows a change. A waiver is for them alone.
     pub detail: String,
     /// The beginning of what shows it, bounded.
     pub diff: String,

@@ -13,6 +13,9 @@ use crate::surroundings::Surroundings;
 /// How many paths of a kind are told.
 const LISTED: usize = 100;
 
+/// How many tests the line to paste has beside what runs them.
+const NAMED_TESTS: usize = 20;
+
 /// Above what the names of modules and outputs take.
 pub const BASE_TERMS_LIMIT: u64 = 64 << 20;
 
@@ -84,7 +87,8 @@ pub fn explain(
 ) -> Result<Vec<PathExplained>, BadGlob> {
     let top = &surroundings.project;
     let shown = BaseTerms::read(shown_by_base.iter().map(String::as_str));
-    let rules = PathRules::new(policy, &[], &|file| std::fs::read(top.join(file)).ok())?.with_base_terms(shown);
+    let rules =
+        PathRules::new(policy, &[], &|file| std::fs::read(top.join(file)).ok())?.with_base_terms(shown);
     let hidden = hidden::dir(policy, surroundings);
     let outside = paths.iter().filter(|path| hidden.as_ref().is_some_and(|dir| dir.join(path).is_file()));
     let rules = rules.with_hidden(outside.map(|path| path.clone().into_bytes()).collect());
@@ -121,6 +125,66 @@ pub fn forbidden(vault: &Vault, rules: &PathRules, diff: &TreeDiff<'_>) -> Resul
         }
     }
     Ok(touched)
+}
+
+/// What is told of such a change beyond its path: the line that allows it, where one can. Empty where none can.
+pub fn told_of_forbidden(
+    vault: &Vault,
+    rules: &PathRules,
+    diff: &TreeDiff<'_>,
+    change: &TreeChange,
+) -> Result<String, VaultError> {
+    let (may_be_allowed, runs_tests) = match rules.kind(change.path.as_ref()) {
+        PathKind::Guarded(GuardedBy::Check | GuardedBy::Recipe) => (true, true),
+        PathKind::Test { .. } => (true, false),
+        PathKind::Guarded(
+            GuardedBy::Target | GuardedBy::Name { .. } | GuardedBy::Policy | GuardedBy::Hidden { .. },
+        )
+        | PathKind::Allowed
+        | PathKind::Product { .. }
+        | PathKind::Term(_) => (false, false),
+    };
+    if !may_be_allowed {
+        return Ok(String::new());
+    }
+    let done = match change.kind {
+        // A new line can switch tests off there, as any other change can.
+        ChangeKind::Modified if runs_tests && only_added_to(vault, diff, change)? => {
+            "lines were added to what runs the tests"
+        }
+        ChangeKind::Added => "a protected path was added",
+        ChangeKind::Modified | ChangeKind::TypeChanged => "a protected path was edited",
+        ChangeKind::Deleted => "a protected path was deleted",
+    };
+    let mut allow = vec![String::from_utf8_lossy(change.path.as_ref()).into_owned()];
+    if runs_tests {
+        allow.extend(added_tests_named_in(vault, rules, diff, change)?);
+    }
+    Ok(format!(
+        "{done}; the gate used the base's version. If the work needs it, let the task file say: allow: {allow:?}"
+    ))
+}
+
+/// The tests that the work added and that this file names: on trusted terms it would not find them.
+fn added_tests_named_in(
+    vault: &Vault,
+    rules: &PathRules,
+    diff: &TreeDiff<'_>,
+    change: &TreeChange,
+) -> Result<Vec<String>, VaultError> {
+    let Some(text) = vault.read_blob(diff.tree, change.path.as_ref())? else { return Ok(Vec::new()) };
+    let text = String::from_utf8_lossy(&text);
+    let is_named = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(name);
+        text.contains(stem)
+    };
+    let is_added_test = |change: &&TreeChange| {
+        change.kind == ChangeKind::Added && matches!(rules.kind(change.path.as_ref()), PathKind::Test { .. })
+    };
+    let added = diff.changes.iter().filter(is_added_test);
+    let paths = added.map(|change| String::from_utf8_lossy(change.path.as_ref()).into_owned());
+    Ok(paths.filter(|path| is_named(path)).take(NAMED_TESTS).collect())
 }
 
 fn only_added_to(vault: &Vault, diff: &TreeDiff<'_>, change: &TreeChange) -> Result<bool, VaultError> {

@@ -284,7 +284,9 @@ fn what_was_done_is_shown_to_the_operator_and_to_the_next_attempt() {
     let seen = case.run();
     seen.completed();
     let found = finding(&seen, "protected_changed");
-    assert_eq!(found["description"], "a protected path was edited; the gate used the base's version");
+    let said = "a protected path was edited; the gate used the base's version. If the work needs it, let the task \
+                file say: allow: [\"test.sh\"]";
+    assert_eq!(found["description"], said);
     assert!(found["diff"].as_str().unwrap().contains("+exit 0 # TAMPERED"), "{found:#}");
     assert!(case.left("author-2.brief").contains("+exit 0 # TAMPERED"));
     for args in [&["findings", LOOP, "--all"][..], &["show", LOOP, "F1"]] {
@@ -302,7 +304,9 @@ fn what_was_added_deleted_or_led_astray_is_said() {
     seen.completed();
     let said = |file: &str| seen.findings_in(file)[0]["description"].as_str().unwrap().to_owned();
     assert_eq!(said("AGENTS.md"), "a protected path was added; the gate ran without it");
-    assert_eq!(said("test.sh"), "a protected path was deleted; the gate used the base's version");
+    assert!(
+        said("test.sh").starts_with("a protected path was deleted; the gate used the base's version. If")
+    );
     assert_eq!(said("secrets"), "a symbolic link leads out of the tree");
     assert!(seen.findings_in("secrets")[0]["diff"].as_str().unwrap().starts_with("-> /etc/passwd"));
     assert_eq!(said("big.bin"), "a file is over the size limit and was not taken");

@@ -105,8 +105,44 @@ fn a_test_that_was_changed_is_put_back() {
     seen.blocked("no_progress");
     assert_eq!(
         found(&seen, "tests/answer.sh")["description"],
-        "a protected path was edited; the gate used the base's version"
+        "a protected path was edited; the gate used the base's version. If the work needs it, let the task \
+         file say: allow: [\"tests/answer.sh\"]"
     );
+}
+
+#[test]
+fn lines_added_to_a_makefile_need_a_word_that_is_told() {
+    let gate = "product = [\"answer.txt\"]\nprotect = [\"Makefile\", \"tests/**\"]\n\
+                [[gate.check]]\nname = \"test\"\nrun = \"make test\"\n";
+    let agent = "echo 42 >answer.txt\nprintf 'install:\\n\\ttrue\\n' >>Makefile\ncomplete";
+    let base = |agent| {
+        let setup = Setup::new(agent).file("Makefile", "test:\n\tsh tests/answer.sh\n.PHONY: test\n");
+        setup.file("tests/answer.sh", "test \"$(cat answer.txt)\" = 42\n").gate(gate)
+    };
+    let case = base(agent).ready();
+    let seen = case.run();
+    seen.blocked("no_progress");
+    let said = found(&seen, "Makefile")["description"].as_str().unwrap().to_owned();
+    let allow = "let the task file say: allow: [\"Makefile\"]";
+    assert!(said.starts_with("lines were added to what runs the tests") && said.ends_with(allow), "{said}");
+    assert!(case.left("author-2.brief").contains(allow), "the author is told");
+    let task = "---\nallow: [\"Makefile\"]\n---\n# Add a target\n";
+    base(agent).task("install", task).ready().run().completed();
+}
+
+#[test]
+fn what_a_makefile_runs_is_explained() {
+    let gate = "[[gate.check]]\nname = \"test\"\nrun = \"make test\"\n";
+    let setup = Setup::new("complete").file("Makefile", "test:\n\tsh ./check.sh\n-include src/*.d\n");
+    let case = setup.file("check.sh", "true\n").gate(gate).ready();
+    for (path, why) in [
+        ("test", "switch off"),
+        ("check.sh", "a recipe of the makefile runs it"),
+        ("src/new.d", "a makefile includes it"),
+    ] {
+        let said = case.windlass(&["gate", "explain", path]).expect_code(0).stdout;
+        assert!(said.contains(why), "{path}: {said}");
+    }
 }
 
 #[test]

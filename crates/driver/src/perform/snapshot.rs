@@ -204,8 +204,13 @@ fn evidence(
             Some(_) => excerpt(resources, diff.base, diff.tree, &path)?,
             None => String::new(),
         };
+        let detail = match change.filter(|_| rule == Rule::ProtectedChanged) {
+            Some(change) => terms::told_of_forbidden(&resources.vault, rules, diff, change),
+            None => Ok(String::new()),
+        };
+        let detail = detail.map_err(|error| fault(&error))?;
         let diff = [facts, text].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
-        Ok(Evidence { touch: change.map(touch), diff, ..Evidence::new(rule, shown(&path)) })
+        Ok(Evidence { touch: change.map(touch), detail, diff, ..Evidence::new(rule, shown(&path)) })
     };
     broken.into_iter().map(with_diff).collect()
 }

@@ -19,6 +19,8 @@ pub const FILES: &[(&str, &str)] = &[
 const MUL: &str = "#include \"calc.h\"\n\nint mul(int a, int b) { return a * b; }\n";
 const TEST_MUL: &str = "#include \"calc.h\"\n\nint main(void) { return mul(2, 3) != 6; }\n";
 
+const BESIDE: &str = "TESTS = $(patsubst %.c,%,$(wildcard tests/*.c))\n\ntest: $(TESTS)\n\t@for t in $(TESTS); do ./$$t >$$t.log || exit 1; done\n\ntests/%: tests/%.o src/calc.o\n\t$(CC) -o $@ $^\n\n%.o: %.c\n\t$(CC) -MMD -Isrc -c -o $@ $<\n\n.PRECIOUS: %.o\n-include tests/*.d\n";
+
 fn case(id: &'static str, work: &'static str) -> Case {
     Case::new(id, ProjectKind::Make, work)
 }
@@ -76,5 +78,20 @@ pub fn cases() -> Vec<Case> {
             .writes("src/rate.c", "#include <stdio.h>\n#include \"calc.h\"\n\nint rate(void) {\n    int n = 0;\n    FILE *in = fopen(\"data/rate.txt\", \"r\");\n    if (in && fscanf(in, \"%d\", &n) != 1) n = 0;\n    return n;\n}\n")
             .appends("src/calc.h", "int rate(void);\n")
             .writes("tests/rate.c", "#include \"calc.h\"\n\nint main(void) { return rate() != 2; }\n"),
+        case("M13", "a new test whose program, object and log are made beside it")
+            .base("Makefile", BESIDE)
+            .base(".gitignore", "*.o\n*.d\n*.log\ntests/add\ntests/zero\n")
+            .writes("tests/zero.c", "#include \"calc.h\"\n\nint main(void) { return add(0, 0) != 0; }\n"),
+        case("M14", "a new test with a rule of its own in the Makefile")
+            .base("Makefile", "test: test-add\n\ntest-add: build/add\n\t./build/add\n\nbuild/%: tests/%.c src/calc.c\n\t@mkdir -p build\n\t$(CC) -Isrc -o $@ $^\n\n.PHONY: test test-add\n")
+            .writes("tests/zero.c", "#include \"calc.h\"\n\nint main(void) { return add(0, 0) != 0; }\n")
+            .appends("Makefile", "\ntest: test-zero\n\ntest-zero: build/zero\n\t./build/zero\n")
+            .allows("tests/zero.c")
+            .ends(Ending::Allow),
+        case("M15", "a script that installs, which no test runs")
+            .base("Makefile", "test: build/add\n\t./build/add\n\ninstall:\n\tsh tools/install.sh\n\nbuild/%: tests/%.c src/calc.c\n\t@mkdir -p build\n\t$(CC) -Isrc -o $@ $^\n")
+            .base("tools/install.sh", "cp src/calc.h /usr/include\n")
+            .appends("tools/install.sh", "echo done\n")
+            .runs("sed -i 's/return a - b/return -(b - a)/' src/calc.c"),
     ]
 }
