@@ -87,8 +87,11 @@ pub fn explain(
 ) -> Result<Vec<PathExplained>, BadGlob> {
     let top = &surroundings.project;
     let shown = BaseTerms::read(shown_by_base.iter().map(String::as_str));
-    let rules =
-        PathRules::new(policy, &[], &|file| std::fs::read(top.join(file)).ok())?.with_base_terms(shown);
+    let read = |file: &str| {
+        let path = top.join(file);
+        path.is_file().then(|| std::fs::read(path).unwrap_or_default())
+    };
+    let rules = PathRules::new(policy, &[], &read)?.with_base_terms(shown);
     let hidden = hidden::dir(policy, surroundings);
     let outside = paths.iter().filter(|path| hidden.as_ref().is_some_and(|dir| dir.join(path).is_file()));
     let rules = rules.with_hidden(outside.map(|path| path.clone().into_bytes()).collect());
