@@ -43,9 +43,9 @@ fn bases() -> Vec<Case> {
         Case::new("F08", ProjectKind::Make, "test programs built beside the tests, and a base that does not compile")
             .base("Makefile", "test: tests/mul tests/add\n\t./tests/mul && ./tests/add\n\ntests/%: tests/%.c $(wildcard src/*.c)\n\t$(CC) -Isrc -o $@ $^\n")
             .base(".gitignore", "tests/mul\ntests/add\n")
-            .base("tests/mul.c", "#include \"calc.h\"\n\nint main(void) { return mul(2, 3) != 6; }\n")
-            .writes("src/mul.c", "#include \"calc.h\"\n\nint mul(int a, int b) { return a * b; }\n")
-            .appends("src/calc.h", "int mul(int a, int b);\n")
+            .base("tests/mul.c", "#include \"mul.h\"\n\nint main(void) { return mul(2, 3) != 6; }\n")
+            .writes("src/mul.c", "#include \"mul.h\"\n\nint mul(int a, int b) { return a * b; }\n")
+            .writes("src/mul.h", "int mul(int a, int b);\n")
             .allows("tests/add")
             .allows("tests/mul"),
         Case::new("F09", ProjectKind::PythonFlat, "a new test with a database beside it")
