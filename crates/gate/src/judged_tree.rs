@@ -89,7 +89,8 @@ impl JudgedTree {
     /// The outermost directories of which everything is protected and nothing is to be written.
     pub fn read_only_dirs(&self) -> Vec<PathBuf> {
         let closed = |dir: &[u8]| {
-            self.dirs.get(dir).is_some_and(|facts| facts.only_protected) && !self.exempt.has_below(dir)
+            let is_written_to = self.exempt.has_below(dir) || self.rules.allows_below(dir);
+            self.dirs.get(dir).is_some_and(|facts| facts.only_protected) && !is_written_to
         };
         let outermost = |dir: &&Vec<u8>| closed(dir) && !ancestors(dir).skip(1).any(closed);
         self.dirs.keys().filter(outermost).map(|dir| as_path(dir).to_owned()).collect()
@@ -281,10 +282,15 @@ mod tests {
     ];
 
     fn tree(written: &[&str]) -> Arc<JudgedTree> {
+        tree_of_task(written, &["allowed/**"])
+    }
+
+    fn tree_of_task(written: &[&str], allow: &[&str]) -> Arc<JudgedTree> {
+        let allow: Vec<String> = allow.iter().map(|glob| (*glob).to_owned()).collect();
         let mut policy = Policy::default();
         policy.gate.protect = vec!["tests/**".to_owned(), "**/tests/**".to_owned()];
         policy.gate.product = vec!["**/*.py".to_owned()];
-        let rules = PathRules::new(&policy, &["allowed/**".to_owned()], &|_| None).unwrap();
+        let rules = PathRules::new(&policy, &allow, &|_| None).unwrap();
         let written = written.iter().map(|path| path.as_bytes().to_owned()).collect();
         let exempt = ExemptPaths::new([written_text(&written).as_str()], &[]).unwrap();
         let mut roles = TreeRoles::of(&rules, TREE.iter().skip(1).map(|path| path.as_bytes()));
@@ -398,6 +404,21 @@ mod tests {
             dirs(&["tests/out", "src/deep"]),
             ("tests/unit vendored".to_owned(), "data tests src tests-of".to_owned())
         );
+    }
+
+    #[test]
+    fn a_directory_in_which_the_task_may_make_something_is_open() {
+        let closed = |allow: &str| {
+            let dirs = tree_of_task(&[], &[allow]).read_only_dirs();
+            dirs.iter().map(|dir| dir.display().to_string()).collect::<Vec<_>>().join(" ")
+        };
+        for allow in ["tests/out", "tests/*.log", "./tests/out/**"] {
+            assert_eq!(closed(allow), "tests/unit vendored", "{allow}");
+        }
+        assert_eq!(closed("tests/unit/c"), "vendored");
+        for allow in ["**/out", "test", "tests2/x"] {
+            assert_eq!(closed(allow), "tests vendored", "{allow}");
+        }
     }
 
     #[test]

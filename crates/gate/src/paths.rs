@@ -11,6 +11,7 @@ use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use windlass_core::policy::Policy;
 
 use crate::base_terms::BaseTerms;
+use crate::exempt::ancestors;
 use crate::make_terms::{BaseReader, MakeTerms};
 use crate::named::{self, Name};
 use crate::never_product;
@@ -324,6 +325,16 @@ impl PathRules {
 
     pub fn is_protected(&self, path: &[u8]) -> bool {
         self.kind(path).is_protected()
+    }
+
+    /// Whether the task may change or make something in this directory, by a glob that begins with a name.
+    pub fn allows_below(&self, dir: &[u8]) -> bool {
+        let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
+        self.allowed.written.iter().any(|glob| {
+            let parts = glob.trim_start_matches("./").split('/').filter(|part| !part.is_empty());
+            let plain = parts.take_while(is_plain).collect::<Vec<_>>().join("/");
+            !plain.is_empty() && ancestors(plain.as_bytes()).any(|above| above == dir)
+        })
     }
 
     /// Whether the task may change the path whatever the gate says of it.
