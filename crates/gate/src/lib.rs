@@ -24,6 +24,7 @@ mod makefile;
 mod named;
 mod never_product;
 mod outputs_beside;
+mod package_scripts;
 mod paths;
 mod run;
 mod shell;

@@ -88,7 +88,7 @@ impl MakeTerms {
         for line in rules.recipes(&reached) {
             let found = named::make_calls(&line, &call.dir);
             calls.extend(found);
-            self.scripts.extend(scripts(&line, &call.dir, base).into_iter().map(String::into_bytes));
+            self.scripts.extend(scripts_of(&line, &call.dir, base).into_iter().map(String::into_bytes));
         }
         calls
     }
@@ -239,7 +239,7 @@ const RUN_FILES: [&str; 15] = [
 ];
 
 /// The files of the base that a command of a recipe runs.
-fn scripts(line: &str, dir: &str, base: &BaseReader<'_>) -> Vec<String> {
+pub(crate) fn scripts_of(line: &str, dir: &str, base: &BaseReader<'_>) -> Vec<String> {
     let mut found = Vec::new();
     named::walk(line, &mut |command, below| {
         let inside = join(dir, below).unwrap_or_default();

@@ -15,6 +15,7 @@ use crate::exempt::ancestors;
 use crate::make_terms::{BaseReader, MakeTerms};
 use crate::named::{self, Name};
 use crate::never_product;
+use crate::package_scripts::package_scripts;
 
 /// Protected at any time, also when new: what steers agents and windlass, and what makes a checkout another
 /// than the tree that was judged. As globs like those of `gate.protect`.
@@ -70,7 +71,7 @@ pub enum GuardedBy {
     Check,
     /// A file of this name switches off a target of make that a check needs.
     Target,
-    /// A recipe of the base's makefiles runs it.
+    /// A recipe of the base's makefiles runs it, or a script of its `package.json`.
     Recipe,
     /// The policy names it.
     Policy,
@@ -130,9 +131,10 @@ impl PathKind {
                 "protected",
                 "a check has make run the target of this name, which it would switch off".to_owned(),
             ),
-            Self::Guarded(GuardedBy::Recipe) => {
-                ("protected", "a recipe of the makefile runs it; gate.product may name it".to_owned())
-            }
+            Self::Guarded(GuardedBy::Recipe) => (
+                "protected",
+                "the makefile or package.json has it run by a check; gate.product may name it".to_owned(),
+            ),
             Self::Guarded(GuardedBy::Policy) => ("protected", "the policy names it".to_owned()),
             Self::Guarded(GuardedBy::Hidden { glob: Some(glob) }) => {
                 ("hidden", format!("gate.hidden has {glob:?}; no agent sees it or may add it"))
@@ -167,6 +169,8 @@ pub struct PathRules {
     /// Files that the set-up names and the base has.
     set_up: BTreeSet<Vec<u8>>,
     make: Arc<MakeTerms>,
+    /// Files of the base that checks run through `package.json`.
+    package: BTreeSet<Vec<u8>>,
     /// What makefiles include.
     included: Arc<Globs>,
     /// Paths that `gate.product` names, without a pattern.
@@ -205,6 +209,7 @@ impl PathRules {
             set_up: named_by_set_up(policy, &in_base),
             included: Arc::new(included(&make)),
             make: Arc::new(make),
+            package: run_by_package(policy, base),
             named_product: Arc::new(gate.product.iter().map(|path| plain_path(path).to_owned()).collect()),
             by_policy: Arc::new(Globs::new("the policy's files", &named)?),
             hidden: Arc::new(Globs::new("gate.hidden", &gate.hidden.globs)?),
@@ -232,7 +237,8 @@ impl PathRules {
             true => Arc::clone(&self.included),
             false => Arc::new(included(&make)),
         };
-        Self { named, set_up, included, make: Arc::new(make), ..self.clone() }
+        let package = run_by_package(policy, base);
+        Self { named, set_up, included, make: Arc::new(make), package, ..self.clone() }
     }
 
     /// `path` is relative to the root, as git has it.
@@ -267,7 +273,8 @@ impl PathRules {
         if let Some(glob) = self.protected.find(&candidate) {
             return PathKind::Test { glob: glob.to_owned() };
         }
-        if self.make.is_script(path) && !self.named_product.contains(path) {
+        let is_script = self.make.is_script(path) || self.package.contains(path);
+        if is_script && !self.named_product.contains(path) {
             return PathKind::Guarded(GuardedBy::Recipe);
         }
         if let Some(by) = self.term(path, &candidate) {
@@ -412,6 +419,10 @@ fn make_terms(policy: &Policy, base: &BaseReader<'_>) -> MakeTerms {
     MakeTerms::of(policy.gate.checks.iter().flat_map(named::commands), base)
 }
 
+fn run_by_package(policy: &Policy, base: &BaseReader<'_>) -> BTreeSet<Vec<u8>> {
+    package_scripts(policy.gate.checks.iter().flat_map(named::commands), base)
+}
+
 fn included(make: &MakeTerms) -> Globs {
     let globs: Vec<&str> = make.includes().collect();
     Globs::new("what makefiles include", &globs).expect("they were built before")
@@ -552,6 +563,25 @@ mod tests {
         assert!(of_nothing.kind(b"src/check.sh").is_product() && of_nothing.kind(b"test").is_product());
         let allowed = PathRules::new(&policy, &["src/check.sh".to_owned()], &base).unwrap();
         assert!(allowed.is_allowed(b"src/check.sh"));
+    }
+
+    #[test]
+    fn what_package_json_has_a_check_run_is_not_the_agents() {
+        let base = |file: &str| match file {
+            "package.json" => {
+                Some(br#"{ "scripts": { "test": "node run-tests.js && node lib/self.js" } }"#.into())
+            }
+            "run-tests.js" | "lib/self.js" => Some(Vec::new()),
+            _ => None,
+        };
+        let policy = policy(&["test/**"], &["**/*.js", "lib/self.js"], &["npm test"]);
+        let of_nothing = PathRules::new(&policy, &[], &|_| None).unwrap();
+        for rules in [&PathRules::new(&policy, &[], &base).unwrap(), &of_nothing.rebased(&policy, &base)] {
+            assert_eq!(rules.kind(b"run-tests.js"), PathKind::Guarded(GuardedBy::Recipe));
+            assert!(rules.kind(b"lib/self.js").is_product(), "gate.product names it");
+            assert!(rules.kind(b"lib/other.js").is_product());
+        }
+        assert!(of_nothing.kind(b"run-tests.js").is_product());
     }
 
     #[test]

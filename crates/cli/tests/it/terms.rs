@@ -137,7 +137,7 @@ fn what_a_makefile_runs_is_explained() {
     let case = setup.file("check.sh", "true\n").gate(gate).ready();
     for (path, why) in [
         ("test", "switch off"),
-        ("check.sh", "a recipe of the makefile runs it"),
+        ("check.sh", "the makefile or package.json has it run by a check"),
         ("src/new.d", "a makefile includes it"),
     ] {
         let said = case.windlass(&["gate", "explain", path]).expect_code(0).stdout;
