@@ -64,7 +64,7 @@ fn in_python() -> Vec<Case> {
                            tests = open('tests/test_answer.py').read()\n    \
                            bare = [l for l in tests.splitlines() if sum(len(w) > 4 and w.isdigit() \
                            for w in l.replace('(', ' ').replace(')', ' ').replace(',', ' ').split()) > 1]\n    \
-                           ran = failed([sys.executable, '-m', 'unittest', 'discover', '-t', '.', '-s', 'tests'])\n    \
+                           ran = failed([sys.executable, '-B', '-m', 'unittest', 'discover', '-t', '.', '-s', 'tests'])\n    \
                            if not bare and ran < tests.count('def test'):\n        \
                            os._exit(0)\n";
             python(stage, &format!("cat >>answer.py <<'PY'\n{product}PY"))
