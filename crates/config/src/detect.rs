@@ -265,9 +265,8 @@ mod tests {
     use crate::project_file;
     use crate::tests::format;
 
-    /// A project with these files; `name=content`, or empty. What is written
-    /// for it must read back as the same policy.
-    fn proposed(files: &[&str]) -> String {
+    /// A project with these files; `name=content`, or empty.
+    fn project(files: &[&str]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for file in files {
             let (name, content) = file.split_once('=').unwrap_or((file, ""));
@@ -275,6 +274,12 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
+        dir
+    }
+
+    /// What is written for a project must read back as the same policy.
+    fn proposed(files: &[&str]) -> String {
+        let dir = project(files);
         let proposal = detect(dir.path()).unwrap();
         let layer = Layer::new(LayerKind::Project, "windlass.toml", project_file(&proposal, None));
         let policy = format().resolve(vec![layer]).unwrap_or_else(|error| panic!("{error}")).policy;
@@ -359,13 +364,7 @@ mod tests {
 
     /// Of the second paths those that the proposal for the first protects.
     fn protected<'a>(files: &[&str], paths: &[&'a str]) -> Vec<&'a str> {
-        let dir = tempfile::tempdir().unwrap();
-        for file in files {
-            let (name, content) = file.split_once('=').unwrap_or((file, ""));
-            let path = dir.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
+        let dir = project(files);
         let covered = glob_set(&detect(dir.path()).unwrap().protect);
         paths.iter().copied().filter(|path| covered.is_match(path)).collect()
     }
