@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::make_terms::{BaseReader, scripts_of};
 use crate::named::{self, base_name, join};
+use crate::run_files::{BaseReader, scripts_of};
 use crate::shell::ShellWord;
 
 /// Bounds on what is followed.

@@ -12,10 +12,11 @@ use windlass_core::policy::Policy;
 
 use crate::base_terms::BaseTerms;
 use crate::exempt::ancestors;
-use crate::make_terms::{BaseReader, MakeTerms};
+use crate::make_terms::MakeTerms;
 use crate::named::{self, Name};
 use crate::never_product;
 use crate::package_scripts::package_scripts;
+use crate::run_files::BaseReader;
 
 /// Protected at any time, also when new: what steers agents and windlass, and what makes a checkout another
 /// than the tree that was judged. As globs like those of `gate.protect`.
