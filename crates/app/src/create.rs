@@ -164,7 +164,7 @@ impl OpenProject {
         };
         let refused = match loop_name(word) {
             Ok(name) => {
-                refused.hint(format!("`windlass run --name {name}` starts a loop of the plan by that name"))
+                refused.hint(format!("`windlass run --name {name}` starts a loop of that name from the plan"))
             }
             Err(_) => refused,
         };
@@ -274,7 +274,7 @@ fn several_loops(views: &[View]) -> AppError {
     if open.is_empty() {
         refused = refused.hint(format!("all {} are completed; `windlass list` shows them", done.len()));
     }
-    refused.hint("`windlass run --name NAME` starts another loop of the plan")
+    refused.hint("`windlass run --name NAME` starts another loop from the plan")
 }
 
 fn joined(names: &[LoopName]) -> String {

@@ -43,7 +43,7 @@ fn a_mistyped_name_starts_nothing() {
     assert!(refused.stderr.contains("did you mean parser? `windlass run parser`"), "{refused}");
     let refused = case.windlass(&["run", "par"]).expect_code(2);
     assert!(refused.stderr.contains("the loops here: parser"), "{refused}");
-    assert!(refused.stderr.contains("`windlass run --name par` starts a loop of the plan"), "{refused}");
+    assert!(refused.stderr.contains("`windlass run --name par` starts a loop of that name"), "{refused}");
     assert_eq!(case.turns("author"), 1);
     case.windlass(&["run", "parser"]).expect_code(0);
 }
