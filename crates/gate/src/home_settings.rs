@@ -117,8 +117,9 @@ impl TouchSink for HomeSettings {
         if touch == Touch::Deleted || !(holds || steers) || self.found.len() >= Self::KEPT {
             return;
         }
-        // With a slash at its end a directory that the base's check makes exempts nothing that is in it.
-        let end = if holds { "/" } else { "" };
+        // A directory of settings that the base's check removes and makes anew is unwatched for a moment, so it
+        // exempts all that is in it. With a slash at its end a directory exempts nothing that is in it.
+        let end = if holds && !is_place(path) { "/" } else { "" };
         self.found.insert(format!("~/{}{end}", path.display()));
     }
 
@@ -169,16 +170,17 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_settings_that_is_made_anew_counts_and_exempts_only_itself() {
+    fn a_directory_of_settings_that_is_made_anew_counts_and_exempts_what_is_in_it() {
         let mut home = HomeSettings::default();
-        for path in [".config", ".local/lib", ".local/lib/python3.12/site-packages/x.pth"] {
+        for path in [".config", ".config/pip", ".local/lib", ".local/lib/python3.12/site-packages/x.pth"] {
             home.touched(Path::new(path), Touch::Added);
         }
         home.touched(Path::new(".cargo"), Touch::Edited);
         let nothing = ExemptPaths::new([], &[]).unwrap();
         let pth = "~/.local/lib/python3.12/site-packages/x.pth (created)";
-        assert_eq!(home.offences(&nothing), ["~/.config/ (created)", "~/.local/lib/ (created)", pth]);
-        let base = ExemptPaths::new(["~/.local/lib/\0~/.config/\0"], &[]).unwrap();
+        let config = ["~/.config (created)", "~/.config/pip (created)"];
+        assert_eq!(home.offences(&nothing), [config[0], config[1], "~/.local/lib/ (created)", pth]);
+        let base = ExemptPaths::new(["~/.local/lib/\0~/.config\0"], &[]).unwrap();
         assert_eq!(home.offences(&base), [pth]);
     }
 

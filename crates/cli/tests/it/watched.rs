@@ -218,7 +218,7 @@ fn a_directory_of_settings_in_the_home_of_the_check_is_made_once() {
                  rm -rf \"$HOME/.config\"; mkdir -p \"$HOME/.local/lib/x\"; rm -r \"$HOME/.local\"";
     for level in levels() {
         let seen = setup(&worker(build, ":")).level(level).ready().run();
-        found(&seen, "~/.config/ (created)");
+        found(&seen, "~/.config (created)");
         let setup = setup("echo 42 >answer.txt\ncomplete").file("src/build.sh", build);
         setup.level(level).ready().run().completed();
     }
