@@ -185,6 +185,7 @@ impl Parts {
         }
         let hide = vec![lower.clone(), self.dirs.root()];
         let tree = self.overlay.then(|| ThrowawayTree {
+            over: Vec::new(),
             lower: lower.clone(),
             at: at.clone(),
             upper,

@@ -12,7 +12,7 @@ use windlass_core::policy::{
     WantedLevel,
 };
 use windlass_process::{
-    Confinement, Image, Inspection, Reach, SandboxProof, Spawner, ThrowawayTree, machine_memory,
+    Confinement, Image, Inspection, LayeredDir, Reach, SandboxProof, Spawner, ThrowawayTree, machine_memory,
     missed_level, proxy_environment, remedy, remove_tree,
 };
 
@@ -247,6 +247,8 @@ pub struct Confine {
     pub resources: ResourcePolicy,
     /// Named in the policy, for every program.
     variables: Vec<String>,
+    /// What package managers fill. A program writes to a layer of its own over each.
+    package_dirs: Vec<PathBuf>,
 }
 
 /// What one program is given: variables by name, a network, and its own directories.
@@ -262,6 +264,8 @@ pub struct PrivateDirs {
     pub read: Vec<PathBuf>,
     pub write: Vec<PathBuf>,
     pub tree: Option<ThrowawayTree>,
+    /// What was installed before into the directories of packages, in their order.
+    pub packages: Vec<PathBuf>,
     /// Its home and its temporary files are below; nothing of another program is.
     dir: PathBuf,
 }
@@ -308,9 +312,23 @@ impl PrivateDirs {
         self.dir.join("scratch")
     }
 
+    /// Below it, what the program writes to the directory of packages of each number.
+    fn package_layers(&self) -> PathBuf {
+        self.dir.join("packages")
+    }
+
+    pub fn layers(&self, package_dirs: &[PathBuf]) -> Vec<LayeredDir> {
+        let layer = |(number, at): (usize, &PathBuf)| LayeredDir {
+            at: at.clone(),
+            over: self.packages.get(number).cloned().into_iter().collect(),
+            upper: self.package_layers().join(number.to_string()),
+        };
+        package_dirs.iter().enumerate().map(layer).collect()
+    }
+
     /// Everything that fills up by what this program writes.
     fn counted(&self) -> Vec<PathBuf> {
-        self.write.iter().cloned().chain([self.home(), self.scratch()]).collect()
+        self.write.iter().cloned().chain([self.home(), self.scratch(), self.package_layers()]).collect()
     }
 }
 
@@ -326,6 +344,7 @@ impl Confine {
             // A machine that does not say how much it has is not shared out.
             resources: policy.resources.on_machine(machine_memory().unwrap_or(0)),
             variables: policy.env.clone(),
+            package_dirs: Vec::new(),
         };
         // An image has a system and toolchains of its own, and its own PATH.
         if level != SandboxLevel::Container {
@@ -344,6 +363,24 @@ impl Confine {
             self.reach.read.iter().chain(&self.reach.write).map(|dir| resolved(dir)).collect();
         let is_lent = |place: &PathBuf| lent.iter().any(|dir| resolved(place).starts_with(dir));
         self.reach.hide.extend(places.into_iter().filter(is_lent));
+    }
+
+    /// Every program may write to what package managers fill, and none sees what another wrote there. Needs
+    /// overlays.
+    pub fn layer_package_dirs(&mut self, surroundings: &Surroundings) {
+        if self.level != SandboxLevel::Namespaces {
+            return;
+        }
+        for (variable, dir) in surroundings.package_dirs() {
+            self.reach.hide.extend(SECRETS.map(|secret| dir.join(secret)));
+            self.env.retain(|(name, _)| name != variable);
+            self.env.push((variable.into(), dir.clone().into()));
+            self.package_dirs.push(dir);
+        }
+    }
+
+    pub fn package_dirs(&self) -> &[PathBuf] {
+        &self.package_dirs
     }
 
     fn add_toolchains(&mut self, surroundings: &Surroundings) {
@@ -399,6 +436,7 @@ impl Confine {
             network: network.clone(),
             inspection,
             tree: private.tree.clone(),
+            layers: private.layers(&self.package_dirs),
             image: self.image.clone(),
             counted: private.counted(),
         }

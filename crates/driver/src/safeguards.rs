@@ -55,6 +55,9 @@ impl Safeguards {
         let overlay = confine.may_have_tree()
             && spawner.probe(checkout).overlay
             && !surroundings.is_weak(Defence::Layer);
+        if overlay {
+            confine.layer_package_dirs(surroundings);
+        }
         Ok(Self {
             confine,
             proven: choice.proven,

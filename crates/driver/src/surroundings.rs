@@ -41,6 +41,39 @@ const ALLOWED: &[&str] = &[
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NIX_SSL_CERT_FILE",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "PIP_CERT",
+];
+
+/// Where package managers look, and through what. They may have a password in them: then they are not lent.
+const SOURCES: &[&str] = &[
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_FIND_LINKS",
+    "PIP_DEFAULT_TIMEOUT",
+    "PIP_DISABLE_PIP_VERSION_CHECK",
+    "UV_INDEX_URL",
+    "UV_DEFAULT_INDEX",
+    "UV_SYSTEM_CERTS",
+    "NPM_CONFIG_REGISTRY",
+    "npm_config_registry",
+    "YARN_NPM_REGISTRY_SERVER",
+    "GOPROXY",
+    "GONOSUMDB",
+    "GONOSUMCHECK",
+    "GOFLAGS",
+    "GOTOOLCHAIN",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "ALL_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "all_proxy",
 ];
 
 /// Where toolchains live: the variable that says so, and the usual place below
@@ -62,6 +95,18 @@ const TOOLCHAINS: &[(&str, &str)] = &[
     ("ASDF_DATA_DIR", ".asdf"),
     ("MISE_DATA_DIR", ".local/share/mise"),
 ];
+/// Homes of toolchains to which package managers write what they download.
+const WRITTEN_TOOLCHAINS: &[&str] = &["CARGO_HOME", "RUSTUP_HOME", "BUN_INSTALL", "DENO_DIR", "GOPATH"];
+
+/// Caches of package managers: the variable that says where, and the usual place below the home directory.
+const PACKAGE_CACHES: &[(&str, &str)] = &[
+    ("PIP_CACHE_DIR", ".cache/pip"),
+    ("UV_CACHE_DIR", ".cache/uv"),
+    ("npm_config_cache", ".npm"),
+    ("YARN_CACHE_FOLDER", ".cache/yarn"),
+    ("GOMODCACHE", ""),
+];
+
 /// What reads the commands of a gate. Called by this name: what it leads to
 /// may behave by the name it is called by.
 const SHELL: &str = "/bin/sh";
@@ -100,7 +145,11 @@ impl Surroundings {
                     || named.iter().any(|wanted| wanted == name)
             })
         };
-        let lent = self.vars.iter().filter(|(name, _)| allowed(name));
+        let is_open_source = |name: &OsStr, value: &OsStr| {
+            let with_password = value.to_str().is_none_or(|value| value.contains('@'));
+            !with_password && name.to_str().is_some_and(|name| SOURCES.contains(&name))
+        };
+        let lent = self.vars.iter().filter(|(name, value)| allowed(name) || is_open_source(name, value));
         let mut lent: Vec<_> = lent.map(|(name, value)| (name.clone(), value.clone())).collect();
         lent.push(("PATH".into(), path.to_owned()));
         lent
@@ -153,6 +202,11 @@ impl Surroundings {
         std::env::join_paths(kept).unwrap_or_else(|_| USUAL_PATH.into())
     }
 
+    /// Whether agents and checks find a program of this name.
+    pub fn finds(&self, program: &str) -> bool {
+        std::env::split_paths(&self.clean_path()).any(|dir| is_program(&dir.join(program)))
+    }
+
     /// The directories that tools are installed in and read while they run,
     /// with the variable by which a tool finds its own once the home is
     /// another.
@@ -170,6 +224,36 @@ impl Surroundings {
         found
     }
 
+    /// Directories that package managers fill, each with the variable by which they find it, free of links. The
+    /// operator's own are never written to.
+    pub fn package_dirs(&self) -> Vec<(&'static str, PathBuf)> {
+        let home = self.var("HOME").map(PathBuf::from);
+        let cache = |(variable, usual): &(&'static str, &'static str)| {
+            let set = self.var(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+            let usual = home.as_ref().filter(|_| !usual.is_empty()).map(|home| home.join(usual));
+            Some((*variable, set.or(usual)?))
+        };
+        let toolchains = self.toolchains().into_iter().filter_map(|(variable, dir)| Some((variable?, dir)));
+        let toolchains = toolchains.filter(|(variable, _)| WRITTEN_TOOLCHAINS.contains(variable));
+        let all = toolchains.chain(PACKAGE_CACHES.iter().filter_map(cache));
+        let real = all.filter_map(|(variable, dir)| Some((variable, dir.canonicalize().ok()?)));
+        let mut kept: Vec<(&'static str, PathBuf)> = Vec::new();
+        // A layer over the records or the project would be one over what windlass itself reads.
+        let apart = |dir: &Path| {
+            let near = |other: &Path| dir.starts_with(other) || other.starts_with(dir);
+            let own = [&self.project, &self.state].into_iter().filter(|place| !place.as_os_str().is_empty());
+            let own = own.flat_map(|place| [Some(place.clone()), place.canonicalize().ok()]).flatten();
+            dir.is_dir() && own.into_iter().all(|place| !near(&place))
+        };
+        for (variable, dir) in real {
+            let inside = kept.iter().any(|(_, other)| dir.starts_with(other) || other.starts_with(&dir));
+            if apart(&dir) && !inside {
+                kept.push((variable, dir));
+            }
+        }
+        kept
+    }
+
     /// The shell of the gate: absolute, there, and out of every agent's reach.
     pub fn shell(&self) -> Result<PathBuf, NoShell> {
         let leads_to = Path::new(SHELL).canonicalize().map_err(NoShell::Absent)?;
@@ -183,6 +267,11 @@ impl Surroundings {
             .flatten()
             .any(|place| path.starts_with(place))
     }
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ fn spawn(rounds: usize) -> Outcome<()> {
         network: NetworkPolicy::default(),
         inspection: Inspection::Allowed,
         tree: None,
+        layers: Vec::new(),
         image: None,
         counted: Vec::new(),
     };
@@ -96,10 +97,12 @@ fn work(rounds: usize, dir: &Path) -> Outcome<()> {
         network: NetworkPolicy::default(),
         inspection: Inspection::Allowed,
         tree,
+        layers: Vec::new(),
         image: None,
         counted: Vec::new(),
     };
     let layer = ThrowawayTree {
+        over: Vec::new(),
         lower: tree.clone(),
         at: at.clone(),
         upper,

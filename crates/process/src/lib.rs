@@ -48,7 +48,7 @@ pub use container::{
     command_line as container_command_line,
 };
 pub use finished::{Capture, Containment, Finished, ProgramExit};
-pub use program::{Program, ProgramLimits, ThrowawayTree, remove_tree};
+pub use program::{LayeredDir, Program, ProgramLimits, ThrowawayTree, remove_tree};
 pub use record::{ATTEMPT_VARIABLE, clear_attempt, last_activity};
 pub use recover::{EndedAttempt, LeftoverEnd, Leftovers, LeftoversError, end_leftovers};
 pub use resources::{Trip, machine_memory};

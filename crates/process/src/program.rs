@@ -47,7 +47,7 @@ pub struct ProgramLimits {
 
 /// A directory the program may change freely, none of whose changes last.
 ///
-/// `lower` appears at `at`; what is written there goes to `upper` (a fresh directory of the caller, on a
+/// `lower`, under the layers of `over`, appears at `at`; what is written there goes to `upper` (a fresh directory of the caller, on a
 /// file system that can carry an overlay) and is thrown away with [`ThrowawayTree::discard`]. Every path of
 /// `hide` looks empty, so that `lower` cannot be reached under its own name. `lower` must not change while
 /// the program runs, and no hidden path may contain `at`. The directories of `read_only`, relative to `at`,
@@ -56,6 +56,9 @@ pub struct ProgramLimits {
 pub struct ThrowawayTree {
     #[serde(with = "os_path")]
     pub lower: PathBuf,
+    /// The topmost first. Nobody changes them while the program runs.
+    #[serde(with = "os_paths")]
+    pub over: Vec<PathBuf>,
     #[serde(with = "os_path")]
     pub at: PathBuf,
     #[serde(with = "os_path")]
@@ -64,6 +67,32 @@ pub struct ThrowawayTree {
     pub hide: Vec<PathBuf>,
     #[serde(with = "os_paths")]
     pub read_only: Vec<PathBuf>,
+}
+
+/// A directory of the host that the program may change, though nobody else sees it: what is written goes to
+/// `upper`, and stays there until the caller removes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayeredDir {
+    /// Free of links. What is there is the lowest layer.
+    #[serde(with = "os_path")]
+    pub at: PathBuf,
+    /// The topmost first. Nobody changes them while the program runs.
+    #[serde(with = "os_paths")]
+    pub over: Vec<PathBuf>,
+    /// On a file system that can carry an overlay; no two programs have it at a time.
+    #[serde(with = "os_path")]
+    pub upper: PathBuf,
+}
+
+impl LayeredDir {
+    /// What programs changed.
+    pub fn changes(&self) -> PathBuf {
+        self.upper.join("u")
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.upper.join("w")
+    }
 }
 
 impl ProgramLimits {

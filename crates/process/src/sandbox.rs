@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use windlass_core::policy::{NetworkKind, NetworkPolicy, SandboxLevel};
 
 use crate::container::Image;
-use crate::program::{ThrowawayTree, os_paths};
+use crate::program::{LayeredDir, ThrowawayTree, os_paths};
 use crate::sys;
 pub use attack::{act as act_as_attacker, act_as_neighbour};
 pub use network::{hand_out_listener, handover, proxy_environment, take_listener};
@@ -64,6 +64,8 @@ pub struct Confinement {
     pub inspection: Inspection,
     /// Needs namespaces of ours, so [`SandboxLevel::Landlock`] and [`SandboxLevel::Container`] cannot have one.
     pub tree: Option<ThrowawayTree>,
+    /// At [`SandboxLevel::Namespaces`] only; nobody else has one.
+    pub layers: Vec<LayeredDir>,
     /// What [`SandboxLevel::Container`] runs a program in; nothing else has one.
     pub image: Option<Image>,
     /// Directories that nobody else writes to, beside the one the program works in: what is in them counts
@@ -80,6 +82,7 @@ impl Confinement {
             network: NetworkPolicy::default(),
             inspection: Inspection::Allowed,
             tree: None,
+            layers: Vec::new(),
             image: None,
             counted: Vec::new(),
         }
@@ -120,6 +123,7 @@ impl Enclosure {
         let tree = confinement.tree.as_ref();
         let mut reach = confinement.reach.clone();
         reach.hide.extend(tree.into_iter().flat_map(|tree| tree.hide.clone()));
+        reach.write.extend(confinement.layers.iter().map(|layer| layer.at.clone()));
         let resolved = match weakened.keeps(SandboxDefence::Files) {
             true => reach::ResolvedReach::of(&reach, tree.map(|tree| tree.at.as_path()))?,
             false => reach::ResolvedReach::whole_host(),

@@ -207,6 +207,7 @@ impl Spawner {
         let (lower, at) = (made("lower")?, made("at")?);
         std::fs::write(lower.join("seed"), "seed")?;
         let tree = ThrowawayTree {
+            over: Vec::new(),
             upper: made("upper")?,
             hide: vec![lower.clone()],
             read_only: Vec::new(),

@@ -226,6 +226,17 @@ impl VaultDir {
         self.beside(CACHES, name)
     }
 
+    /// Where the gates of all loops see the tree that they judge: each in a mount of its own, so that what a
+    /// set-up made for one is good for all. No loop has this name.
+    pub fn judged_tree(&self) -> PathBuf {
+        self.state.join(CHECKOUTS).join(&self.key).join(".tree")
+    }
+
+    /// What set-up commands made, for the gates of all loops.
+    pub fn setups(&self) -> PathBuf {
+        self.state.join(CACHES).join(&self.key).join(".setups")
+    }
+
     pub(crate) fn create(&self) -> io::Result<()> {
         for dir in [self.root(), self.blobs(), self.locks(), self.wakes(), self.root().join("cache")] {
             create_private(&dir)?;

@@ -228,7 +228,8 @@ fn what_a_program_writes_beside_its_workspace_is_counted() {
         &private(&[], &["/state/report", "/state/space"]),
         Inspection::Allowed,
     );
-    let counted =
-        ["/state/report", "/state/space", "/state/own/home", "/state/own/scratch"].map(PathBuf::from);
+    let own = ["/state/own/home", "/state/own/scratch", "/state/own/packages"];
+    let counted = ["/state/report", "/state/space"].into_iter().chain(own).map(PathBuf::from);
+    let counted: Vec<PathBuf> = counted.collect();
     assert_eq!(confinement.counted, counted);
 }

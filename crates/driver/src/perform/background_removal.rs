@@ -55,6 +55,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let upper = dir.path().join("layer");
         let tree = ThrowawayTree {
+            over: Vec::new(),
             lower: dir.path().join("clean"),
             at: dir.path().join("tree"),
             upper: upper.clone(),

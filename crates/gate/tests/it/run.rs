@@ -189,6 +189,7 @@ fn every_check_begins_with_the_tree_as_it_was() {
         return;
     }
     stage.confinement = Confinement::none_with(Some(ThrowawayTree {
+        over: Vec::new(),
         lower: stage.path("tree"),
         at: stage.path("at"),
         upper: stage.path("upper"),

@@ -44,6 +44,7 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
         return ExitCode::from(2);
     };
     let tree = path("lower").zip(path("at")).zip(path("upper")).map(|((lower, at), upper)| ThrowawayTree {
+        over: Vec::new(),
         hide: vec![lower.clone()],
         read_only: Vec::new(),
         lower,
@@ -124,7 +125,16 @@ fn confinement(settings: &BTreeMap<String, String>, tree: Option<ThrowawayTree>)
         Some("allowed") => Inspection::Allowed,
         Some(_) | None => Inspection::Refused,
     };
-    Some(Confinement { level, reach, network, inspection, tree, image: None, counted: paths("counted") })
+    Some(Confinement {
+        level,
+        reach,
+        network,
+        inspection,
+        tree,
+        layers: Vec::new(),
+        image: None,
+        counted: paths("counted"),
+    })
 }
 
 fn level(name: &str) -> Option<SandboxLevel> {

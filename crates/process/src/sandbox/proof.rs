@@ -127,6 +127,7 @@ impl Spawner {
                 network: NetworkPolicy { kind: NetworkKind::None, allow: Vec::new() },
                 inspection: Inspection::Refused,
                 tree: None,
+                layers: Vec::new(),
                 image: None,
                 counted: Vec::new(),
             },

@@ -186,6 +186,9 @@ pub fn own_world(entered: Entered, program: &Program, enclosure: &Enclosure) -> 
     if let Some(tree) = &program.confinement.tree {
         overlay::mount_layers(tree, entered)?;
     }
+    for layer in &program.confinement.layers {
+        overlay::mount_layered_dir(layer, entered)?;
+    }
     enclosure.enter_root(&program.dir, entered.pid_namespace)?;
     if enclosure.hosts().is_some() {
         // SAFETY: the leader's end of the handover, taken once in this process.

@@ -2,12 +2,12 @@
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind, move_mount, open_tree};
 
-use crate::program::ThrowawayTree;
+use crate::program::{LayeredDir, ThrowawayTree, remove_tree};
 use crate::sys::{MountAttributes, MountExtent, set_mount_attributes};
 use crate::warden::namespace::Entered;
 
@@ -34,20 +34,13 @@ pub fn mount_layers(tree: &ThrowawayTree, entered: Entered) -> Result<(), String
             )
         })?;
     }
-    let lower = open_dir(&tree.lower)?;
-    let changes = open_dir(&tree.changes())?;
-    let work = open_dir(&tree.work())?;
-    // The layers are named by descriptor: no path then needs escaping of commas, colons and backslashes,
-    // which overlayfs has read differently from version to version, nor hits its limit on length.
-    let layer = |dir: &OwnedFd| format!("/proc/self/fd/{}", dir.as_raw_fd());
-    let mut options =
-        format!("lowerdir={},upperdir={},workdir={}", layer(&lower), layer(&changes), layer(&work));
-    // Neither lets a directory of the lower layer be renamed, and so none around one that is read-only.
-    options.push_str(if entered.user_namespace { ",userxattr" } else { ",redirect_dir=off" });
-    // `volatile` (5.10) spares the flush of changes that nobody will ever read again.
-    mount_overlay(&tree.at, &format!("{options},volatile"))
-        .or_else(|_| mount_overlay(&tree.at, &options))
-        .map_err(|error| format!("cannot mount {} at {at}: {error}", tree.lower.display()))?;
+    let stack = Stack {
+        lower: tree.over.iter().chain([&tree.lower]).map(PathBuf::as_path).collect(),
+        changes: &tree.changes(),
+        work: &tree.work(),
+        at: &tree.at,
+    };
+    stack.mount(entered)?;
     if tree.read_only.is_empty() {
         return Ok(());
     }
@@ -55,6 +48,48 @@ pub fn mount_layers(tree: &ThrowawayTree, entered: Entered) -> Result<(), String
     tree.read_only.iter().try_for_each(|dir| {
         close(&mounted, dir).map_err(|error| format!("cannot make {} read-only: {error}", dir.display()))
     })
+}
+
+/// A directory of the host, in its own place, with what programs wrote to it before.
+pub fn mount_layered_dir(dir: &LayeredDir, entered: Entered) -> Result<(), String> {
+    let (changes, work) = (dir.changes(), dir.work());
+    let made = remove_tree(&work)
+        .and_then(|()| std::fs::create_dir_all(&changes))
+        .and_then(|()| std::fs::create_dir(&work));
+    made.map_err(|error| format!("cannot make {}: {error}", dir.upper.display()))?;
+    let lower = dir.over.iter().chain([&dir.at]).map(PathBuf::as_path).collect();
+    Stack { lower, changes: &changes, work: &work, at: &dir.at }.mount(entered)
+}
+
+/// Layers to be shown as one directory.
+struct Stack<'a> {
+    /// The topmost first.
+    lower: Vec<&'a Path>,
+    changes: &'a Path,
+    work: &'a Path,
+    at: &'a Path,
+}
+
+impl Stack<'_> {
+    fn mount(&self, entered: Entered) -> Result<(), String> {
+        let lower = self.lower.iter().map(|dir| open_dir(dir)).collect::<Result<Vec<_>, _>>()?;
+        let changes = open_dir(self.changes)?;
+        let work = open_dir(self.work)?;
+        // The layers are named by descriptor: no path then needs escaping of commas, colons and backslashes,
+        // which overlayfs has read differently from version to version, nor hits its limit on length.
+        let layer = |dir: &OwnedFd| format!("/proc/self/fd/{}", dir.as_raw_fd());
+        let lower: Vec<String> = lower.iter().map(layer).collect();
+        let mut options =
+            format!("lowerdir={},upperdir={},workdir={}", lower.join(":"), layer(&changes), layer(&work));
+        // Neither lets a directory of the lower layer be renamed, and so none around one that is read-only.
+        options.push_str(if entered.user_namespace { ",userxattr" } else { ",redirect_dir=off" });
+        // `volatile` (5.10) spares the flush of changes that nobody will ever read again.
+        mount_overlay(self.at, &format!("{options},volatile"))
+            .or_else(|_| mount_overlay(self.at, &options))
+            .map_err(|error| {
+                format!("cannot mount {} at {}: {error}", self.changes.display(), self.at.display())
+            })
+    }
 }
 
 /// Mounts a directory of the tree over itself. What is mounted cannot be moved or removed.

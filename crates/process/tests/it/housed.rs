@@ -32,6 +32,7 @@ fn housed(stage: &Stage, image: &Image, script: &str) -> Program {
         network: NetworkPolicy { kind: NetworkKind::None, allow: Vec::new() },
         inspection: Inspection::Refused,
         tree: None,
+        layers: Vec::new(),
         image: Some(image.clone()),
         counted: Vec::new(),
     };

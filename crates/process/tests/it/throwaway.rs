@@ -27,6 +27,7 @@ impl Trees {
             root.join(name)
         };
         let tree = ThrowawayTree {
+            over: Vec::new(),
             lower: made("lower"),
             at: made("at"),
             upper: made("upper"),

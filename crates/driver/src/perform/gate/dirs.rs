@@ -31,7 +31,7 @@ impl GateDirs {
     ) -> Result<Self, Fault> {
         let name = &request.creation.name;
         let beside = resources.dirs.checkout(name);
-        let (at, upper) = (beside.join("tree"), beside.join("layer"));
+        let (at, upper) = (resources.dirs.judged_tree(), beside.join("layer"));
         for dir in [&at, &upper] {
             std::fs::create_dir_all(dir).map_err(|error| file_fault(dir, &error))?;
         }
@@ -41,9 +41,11 @@ impl GateDirs {
         let copied = &request.policy.workspace.copy;
         private.read = copied.iter().map(|file| resources.surroundings.project.join(file)).collect();
         let cwd = if resources.safeguards.overlay {
-            let caches = Some(resources.dirs.caches(name)).filter(|dir| dir.is_dir());
+            let caches = [resources.dirs.caches(name), resources.dirs.setups()];
+            let caches = caches.into_iter().filter(|dir| dir.is_dir());
             let hide = [clean.clone(), resources.dirs.root()].into_iter().chain(caches).collect();
             private.tree = Some(ThrowawayTree {
+                over: Vec::new(),
                 lower: clean.clone(),
                 at: at.clone(),
                 upper,
