@@ -4,6 +4,7 @@
 
 mod control;
 mod dirs;
+mod kept_setup;
 mod runner;
 mod tally;
 mod watch;

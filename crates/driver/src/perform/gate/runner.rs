@@ -19,6 +19,7 @@ use windlass_workspace::Checkout;
 
 use super::GateTarget;
 use super::dirs::{GateDirs, NAME, quoted};
+use super::kept_setup::SetupPlace;
 use super::tally::{TestCounter, earlier_tests};
 use super::watch::{GateWatch, RunningWatch, WRITTEN_LIMIT};
 use crate::clock;
@@ -47,6 +48,17 @@ pub struct GateRunner<'a> {
     changed: Vec<PathBuf>,
     /// How many commands were run.
     number: usize,
+    setup: SetupUse,
+}
+
+/// How a clean tree comes to what the set-up commands make.
+enum SetupUse {
+    /// They run before each command, in the same shell.
+    Inline,
+    /// They ran on another tree, and what they made lies under this one.
+    Kept,
+    /// They run once, and what they make is kept if it can be.
+    ToBeKept(SetupPlace),
 }
 
 /// A check that ran on a tree with broken tests.
@@ -97,7 +109,23 @@ impl<'a> GateRunner<'a> {
         env.retain(|(name, _)| name != variable);
         env.push((variable.into(), on.into()));
         let watch = GateWatch::new(resources, request, &target)?.map(Rc::new);
-        Ok(Self { resources, request, target, checkout, dirs, env, cache, watch, changed, number: 0 })
+        let mut runner = Self {
+            resources,
+            request,
+            checkout,
+            dirs,
+            env,
+            cache,
+            watch,
+            changed,
+            number: 0,
+            setup: SetupUse::Inline,
+            target,
+        };
+        if let Some(place) = SetupPlace::of(resources, request, target.tree)? {
+            runner.use_kept_setup(place);
+        }
+        Ok(runner)
     }
 
     /// A tree that is looked at for what its author may see of it.
@@ -108,6 +136,43 @@ impl<'a> GateRunner<'a> {
         checkout: &'a mut Checkout,
     ) -> Result<Self, Fault> {
         Ok(Self { cache: None, ..Self::new(resources, request, target, checkout)? })
+    }
+
+    fn use_kept_setup(&mut self, place: SetupPlace) {
+        self.setup = match (place.find(self.resources), &mut self.dirs.private.tree) {
+            (Some(kept), Some(tree)) => {
+                tree.over = vec![kept.tree];
+                self.dirs.private.packages = kept.packages;
+                SetupUse::Kept
+            }
+            (None, Some(_)) if self.target.purpose == Purpose::Baseline => SetupUse::ToBeKept(place),
+            (Some(_) | None, _) => SetupUse::Inline,
+        };
+    }
+
+    /// Runs the set-up once, for all commands on this tree. One that fails is left to the command itself, which
+    /// shows it. False: it was cancelled.
+    fn set_up(&mut self, check: &CheckPolicy) -> Result<bool, Fault> {
+        let place = match std::mem::replace(&mut self.setup, SetupUse::Inline) {
+            SetupUse::ToBeKept(place) => place,
+            other => {
+                self.setup = other;
+                return Ok(true);
+            }
+        };
+        self.bring()?;
+        self.dirs.discard()?;
+        let run = self.after_setup("true", None);
+        let Some(ended) = self.run_uncleared(check, &run, None)? else { return Ok(false) };
+        if ended.checked.exit_code == Some(0) {
+            place.keep(self.resources, &self.dirs)?;
+            self.use_kept_setup(place);
+            if matches!(self.setup, SetupUse::ToBeKept(_)) {
+                self.setup = SetupUse::Inline;
+            }
+        }
+        self.dirs.clear(self.resources, self.number)?;
+        Ok(true)
     }
 
     pub fn purpose(&self) -> Purpose {
@@ -121,6 +186,9 @@ impl<'a> GateRunner<'a> {
         } else {
             start
         };
+        if !self.set_up(check)? {
+            return Ok(None);
+        }
         self.start(start)?;
         let counter = TestCounter::begin(check, &self.dirs.written())?;
         let (run, watch) = (self.command(check, start), self.watch.clone());
@@ -271,6 +339,20 @@ impl<'a> GateRunner<'a> {
         run: &str,
         watch: Option<&GateWatch>,
     ) -> Result<Option<EndedCommand>, Fault> {
+        let ended = self.run_uncleared(check, run, watch)?;
+        if ended.is_some() {
+            self.dirs.clear(self.resources, self.number)?;
+        }
+        Ok(ended)
+    }
+
+    /// What the command left in its home and elsewhere is still there afterwards.
+    fn run_uncleared(
+        &mut self,
+        check: &CheckPolicy,
+        run: &str,
+        watch: Option<&GateWatch>,
+    ) -> Result<Option<EndedCommand>, Fault> {
         self.number += 1;
         self.dirs.clear(self.resources, self.number)?;
         let watching = watch.map(|watch| watch.begin(&mut self.dirs)).transpose()?;
@@ -299,7 +381,6 @@ impl<'a> GateRunner<'a> {
         let output = output(self.resources, &checked)?;
         let end = |watching: RunningWatch<'_>| watching.end(self.resources, &mut self.dirs);
         let writes = watching.map(end).transpose()?;
-        self.dirs.clear(self.resources, self.number)?;
         if checked.never_ran() {
             self.resources.level_still_holds()?;
         }
@@ -316,7 +397,8 @@ impl<'a> GateRunner<'a> {
                 to.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
             format!("mkdir -p {} && cp -p {} {}", quoted(dir), quoted(&from), quoted(&to))
         });
-        let first: Vec<String> = copies.chain(policy.setup.iter().cloned()).collect();
+        let setup = policy.setup.iter().filter(|_| !matches!(self.setup, SetupUse::Kept));
+        let first: Vec<String> = copies.chain(setup.cloned()).collect();
         if first.is_empty() {
             return run.to_owned();
         }

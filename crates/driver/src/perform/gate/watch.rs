@@ -297,6 +297,10 @@ impl RunningWatch<'_> {
             Ok(Watcher::Recording(watch)) => {
                 let mut end = watch.end().map_err(|error| fault(&error))?;
                 after.tell(&mut end.sink);
+                // A set-up that was kept wrote these on a base as well.
+                for layer in dirs.private.tree.iter().flat_map(|tree| &tree.over) {
+                    look_through_layer(layer, &mut end.sink);
+                }
                 let all = Some(resources.blobs.put(end.sink.text(home.written()).into_bytes())?);
                 of.close_later(end.events);
                 ObservedWrites { all, missed: end.missed, ..ObservedWrites::default() }

@@ -1,0 +1,302 @@
+//! What set-up commands made, kept so that they need not run again: which files of a tree decide about it, and for
+//! which trees it may stand.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::shell::{self, ShellCommand, ShellWord};
+use crate::steering::installed_dir;
+
+/// Programs that install what manifests and lock files name, and do nothing with other files of a tree.
+const INSTALLERS: &[&str] = &[
+    "npm", "npx", "pnpm", "yarn", "bun", "pip", "pip3", "python", "python3", "uv", "poetry", "cargo", "go",
+    "mvn", "bundle", "composer", "mix", "dotnet", "echo", "true",
+];
+
+/// Of the names above, those that may also run a file of the tree: then with these words only.
+const WITH_WORDS: &[(&str, &[&str])] = &[
+    ("python", &["-m venv", "-m pip", "-m virtualenv"]),
+    ("python3", &["-m venv", "-m pip", "-m virtualenv"]),
+    ("npm", &["ci", "install"]),
+    ("npx", &["-y -p"]),
+    ("cargo", &["fetch"]),
+    ("go", &["mod download"]),
+];
+
+/// Files by which installers decide, at any depth.
+const MANIFESTS: &[&str] = &[
+    "package.json",
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    "yarn.lock",
+    "bun.lock",
+    "bun.lockb",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".nvmrc",
+    ".node-version",
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "uv.lock",
+    "poetry.lock",
+    "Pipfile",
+    "Pipfile.lock",
+    "pdm.lock",
+    "tox.ini",
+    "noxfile.py",
+    "MANIFEST.in",
+    ".python-version",
+    "Cargo.toml",
+    "Cargo.lock",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    "go.mod",
+    "go.sum",
+    "go.work",
+    "go.work.sum",
+    "pom.xml",
+    "Gemfile",
+    "Gemfile.lock",
+    "composer.json",
+    "composer.lock",
+    "mix.exs",
+    "mix.lock",
+    ".tool-versions",
+];
+
+/// Whether a file decides what is installed. `named` are the words of the set-up commands.
+pub fn is_manifest(path: &[u8], named: &[String]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    let is_requirements = || {
+        let lower = String::from_utf8_lossy(path).to_lowercase();
+        (lower.contains("requirement") || lower.contains("constraint"))
+            && (lower.ends_with(".txt") || lower.ends_with(".in"))
+    };
+    MANIFESTS.iter().any(|manifest| manifest.as_bytes() == name)
+        || name.ends_with(b".gemspec")
+        || name.ends_with(b"proj")
+        || path.starts_with(b".cargo/")
+        || path.starts_with(b".yarn/")
+        || path.starts_with(b"patches/")
+        || is_requirements()
+        || named.iter().any(|word| word.as_bytes() == path)
+        || installed_dir(path).is_some()
+}
+
+/// Whether these commands do nothing but install, so that manifests alone decide what they make. `package` is the
+/// text of package.json, whose own scripts an install runs.
+pub fn only_install(commands: &[String], package: &str) -> bool {
+    let each = commands.iter().flat_map(|command| shell::commands(command));
+    each.into_iter().all(|command| only_installs(&command)) && runs_no_script(package)
+}
+
+fn only_installs(command: &ShellCommand) -> bool {
+    let plain = |word: &ShellWord| word.literal && (!word.redirected || word.text.starts_with(".venv/"));
+    if !command.words.iter().all(|word| plain(word) || word.text == "*") {
+        return false;
+    }
+    let words: Vec<&str> =
+        command.program().iter().filter(|word| !word.redirected).map(|word| word.text.as_str()).collect();
+    let Some((program, rest)) = words.split_first() else { return true };
+    let program = program.strip_prefix(".venv/bin/").unwrap_or(program);
+    let rest = rest.join(" ");
+    let fits = |(name, starts): &(&str, &[&str])| {
+        *name == program && starts.iter().any(|start| rest.starts_with(start))
+    };
+    INSTALLERS.contains(&program)
+        && (WITH_WORDS.iter().all(|(name, _)| *name != program) || WITH_WORDS.iter().any(fits))
+}
+
+/// Scripts that package managers run when they install a project itself.
+const LIFECYCLE: &[&str] =
+    &["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare"];
+
+/// Programs in such scripts that leave what is installed as it is.
+const HARMLESS: &[&str] = &["husky", "lefthook", "simple-git-hooks", "is-ci", "is-ci-cli", "true", "echo"];
+
+fn runs_no_script(package: &str) -> bool {
+    let manifest: serde_json::Value = serde_json::from_str(package).unwrap_or_default();
+    let script = |name: &&str| manifest.get("scripts")?.get(*name)?.as_str().map(str::to_owned);
+    let programs = LIFECYCLE.iter().filter_map(|name| script(name)).collect::<Vec<String>>();
+    let programs = programs.iter().flat_map(|line| shell::commands(line));
+    programs.into_iter().all(|command| {
+        command.program().first().is_none_or(|program| HARMLESS.contains(&program.text.as_str()))
+    })
+}
+
+/// Whether a layer has nothing in it but packages, and no copy of the project: then it stands for every tree with
+/// the same manifests. What was built from sources stands for these sources only.
+pub fn holds_only_packages(layer: &Path) -> io::Result<bool> {
+    let mut pending = vec![PathBuf::new()];
+    while let Some(dir) = pending.pop() {
+        for entry in fs::read_dir(layer.join(&dir))? {
+            let entry = entry?;
+            let path = dir.join(entry.file_name());
+            let bytes = path.as_os_str().as_bytes();
+            if is_environment(&layer.join(&path)) {
+                if has_copy_of_project(&layer.join(&path))? {
+                    return Ok(false);
+                }
+            } else if installed_dir(bytes).is_some() {
+                continue;
+            } else if entry.file_type()?.is_dir() {
+                pending.push(path);
+            } else if !is_manifest(bytes, &[]) && !is_version_file(bytes) {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// A virtual environment of Python.
+fn is_environment(dir: &Path) -> bool {
+    dir.join("pyvenv.cfg").is_file()
+}
+
+/// Written by build backends that ask git for the version.
+fn is_version_file(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    matches!(name, b"_version.py" | b"version.py" | b"_version.pyi")
+}
+
+/// Whether a directory of sources was installed otherwise than by a reference to it: pip and uv note where a package
+/// came from.
+fn has_copy_of_project(environment: &Path) -> io::Result<bool> {
+    let lib = environment.join("lib");
+    for version in fs::read_dir(&lib).into_iter().flatten() {
+        let packages = version?.path().join("site-packages");
+        for package in fs::read_dir(packages).into_iter().flatten() {
+            let note = package?.path().join("direct_url.json");
+            let Ok(text) = fs::read_to_string(&note) else { continue };
+            let plain: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+            if plain.contains("\"file://") && !plain.contains("\"editable\":true") {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// What installers put into a home and nobody misses: everything else there is needed by what comes after.
+const CACHES_IN_HOME: &[&str] = &[
+    ".cache/pip",
+    ".cache/uv",
+    ".cache/yarn",
+    ".cache/pnpm",
+    ".cache/node",
+    ".cache/node-gyp",
+    ".cache/pypoetry",
+    ".cache/go-build",
+    ".npm",
+    ".node-gyp",
+    ".yarn",
+    ".local/share/pnpm",
+    ".local/state/pnpm",
+    ".config/configstore",
+];
+
+/// Whether a set-up left something in its home that later commands may need.
+pub fn home_is_needed(home: &Path) -> io::Result<bool> {
+    let mut pending = vec![PathBuf::new()];
+    while let Some(dir) = pending.pop() {
+        for entry in fs::read_dir(home.join(&dir))? {
+            let entry = entry?;
+            let path = dir.join(entry.file_name());
+            if CACHES_IN_HOME.iter().any(|cache| Path::new(cache) == path) {
+                continue;
+            }
+            if !entry.file_type()?.is_dir() {
+                return Ok(true);
+            }
+            pending.push(path);
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_installers_are_trusted_to_read_nothing_but_manifests() {
+        for command in [
+            "npm ci",
+            "npm install --no-package-lock",
+            "npx -y -p pnpm@9 -c 'pnpm install --frozen-lockfile'",
+            "python3 -m venv .venv && echo '*' >.venv/.gitignore",
+            "SETUPTOOLS_SCM_PRETEND_VERSION=1.2 .venv/bin/python -m pip install -q -e '.[test]'",
+            "cargo fetch --locked",
+            "uv sync --frozen",
+        ] {
+            assert!(only_install(&[command.to_owned()], ""), "{command}");
+        }
+        for command in [
+            "make deps",
+            "npm run build",
+            "npm ci; make",
+            "sh setup.sh",
+            "python3 setup.py",
+            "cat x | sh",
+            "cargo build",
+        ] {
+            assert!(!only_install(&[command.to_owned()], ""), "{command}");
+        }
+        let npm = ["npm ci".to_owned()];
+        assert!(only_install(&npm, r#"{"scripts":{"prepare":"husky","test":"x"}}"#));
+        assert!(!only_install(&npm, r#"{"scripts":{"postinstall":"node scripts/patch.js"}}"#));
+    }
+
+    #[test]
+    fn what_decides_about_an_install_is_known_by_its_name() {
+        let named = ["deps.txt".to_owned()];
+        for path in
+            ["package.json", "a/Cargo.toml", "requirements/test.txt", "deps.txt", "node_modules/a/b.js"]
+        {
+            assert!(is_manifest(path.as_bytes(), &named), "{path}");
+        }
+        assert!(!is_manifest(b"src/package.js", &named) && !is_manifest(b"docs/a.txt", &named));
+    }
+
+    #[test]
+    fn packages_stand_for_other_trees_and_what_was_built_does_not() {
+        let holds = |files: &[(&str, &str)]| {
+            let dir = tempfile::tempdir().unwrap();
+            for (name, text) in files {
+                let path = dir.path().join(name);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            holds_only_packages(dir.path()).unwrap()
+        };
+        let note = ".venv/lib/python3.12/site-packages/x-1.dist-info/direct_url.json";
+        let environment = (".venv/pyvenv.cfg", "");
+        assert!(holds(&[
+            ("node_modules/a/index.js", ""),
+            ("package-lock.json", ""),
+            ("src/x.egg-info/a", "")
+        ]));
+        assert!(holds(&[environment, (".venv/bin/python", "")]));
+        assert!(holds(&[environment, (note, r#"{"url":"file:///t","dir_info": {"editable": true}}"#)]));
+        assert!(!holds(&[environment, (note, r#"{"url": "file:///t", "dir_info": {}}"#)]));
+        assert!(!holds(&[("node_modules/a/index.js", ""), ("dist/index.js", "")]));
+    }
+
+    #[test]
+    fn a_home_with_more_than_caches_is_needed() {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir_all(home.path().join(".cache/pip/http")).unwrap();
+        fs::write(home.path().join(".cache/pip/http/a"), "").unwrap();
+        assert!(!home_is_needed(home.path()).unwrap());
+        fs::create_dir_all(home.path().join(".local/lib")).unwrap();
+        fs::write(home.path().join(".local/lib/x.py"), "").unwrap();
+        assert!(home_is_needed(home.path()).unwrap());
+    }
+}
