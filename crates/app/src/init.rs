@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use windlass_config::{PROJECT_FILE, detect, project_file};
+use windlass_config::{ChosenChecks, PROJECT_FILE, Proposal, detect, project_file};
 use windlass_driver::agents::{self, AgentStatus, Login};
-use windlass_driver::{project, setup};
+use windlass_driver::{Interrupts, project, setup};
 
 use crate::error::Classify as _;
-use crate::{AppError, Caller};
+use crate::try_ways::{StackReport, TryObserver, try_ways};
+use crate::{AppError, Caller, OpenProject};
 
 const FIRST_TASK: &str = "tasks/001-first.md";
 
@@ -19,6 +20,13 @@ pub struct InitRequest<'a> {
     pub make_repository: bool,
     /// Asked before a windlass.toml that is there is replaced.
     pub may_overwrite: &'a dyn Fn(&Path) -> bool,
+    /// Whether the proposed checks are tried before they are written.
+    pub tries: Option<CheckTries<'a>>,
+}
+
+pub struct CheckTries<'a> {
+    pub interrupts: &'a Interrupts,
+    pub observer: &'a mut dyn TryObserver,
 }
 
 /// What was made.
@@ -28,13 +36,17 @@ pub struct InitReport {
     pub written: Vec<PathBuf>,
     /// The agent that windlass.toml names.
     pub agent: Option<AgentStatus>,
+    /// What was recognised; empty where nothing was.
+    pub recognised: Vec<&'static str>,
+    /// What came of trying the checks; none where they were not tried.
+    pub stacks: Option<Vec<StackReport>>,
 }
 
 /// Nothing is changed if it is refused. Agents say their versions below `scratch`.
 pub fn init(
     directory: &Path,
     caller: &Caller,
-    request: &InitRequest<'_>,
+    request: InitRequest<'_>,
     scratch: &Path,
 ) -> Result<InitReport, AppError> {
     let (top, new_repository) = match project::locate(directory) {
@@ -54,14 +66,30 @@ pub fn init(
     }
     let proposal = detect(&top).or_broken()?;
     let agent = best(agents::installed_agents(&caller.surroundings(&top), scratch));
-    write(&file, &project_file(&proposal, agent.as_ref().map(|agent| agent.name)))?;
+    let (chosen, stacks) = choose(directory, caller, &proposal, request.tries)?;
+    write(&file, &project_file(&proposal, &chosen, agent.as_ref().map(|agent| agent.name)))?;
     let mut written = vec![file];
     if !top.join("tasks").exists() {
         let task = top.join(FIRST_TASK);
         write(&task, &first_task(request.prompt.as_deref()))?;
         written.push(task);
     }
-    Ok(InitReport { new_repository, written, agent })
+    let recognised = proposal.stacks.iter().map(|stack| stack.name).collect();
+    Ok(InitReport { new_repository, written, agent, recognised, stacks })
+}
+
+fn choose(
+    directory: &Path,
+    caller: &Caller,
+    proposal: &Proposal,
+    tries: Option<CheckTries<'_>>,
+) -> Result<(ChosenChecks, Option<Vec<StackReport>>), AppError> {
+    let Some(tries) = tries.filter(|_| !proposal.stacks.is_empty()) else {
+        return Ok((proposal.likeliest(), None));
+    };
+    let place = OpenProject::open(directory, caller.clone())?;
+    let report = try_ways(&place, proposal, tries.interrupts, tries.observer)?;
+    Ok((report.chosen, Some(report.stacks)))
 }
 
 /// Makes a repository with a first commit of whatever is there.
@@ -106,8 +134,9 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let file = temp.path().join(PROJECT_FILE);
         std::fs::write(&file, "# mine\n").unwrap();
-        let request = InitRequest { prompt: None, make_repository: true, may_overwrite: &|_| false };
-        let refused = init(temp.path(), &Caller::default(), &request, temp.path()).err().unwrap();
+        let request =
+            InitRequest { prompt: None, make_repository: true, may_overwrite: &|_| false, tries: None };
+        let refused = init(temp.path(), &Caller::default(), request, temp.path()).err().unwrap();
         assert_eq!(refused.kind, ErrorKind::Refused);
         assert!(refused.message.ends_with("is there already; nothing was changed"), "{refused}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "# mine\n");

@@ -25,6 +25,7 @@ mod project;
 mod result;
 mod revise;
 mod run;
+mod try_ways;
 
 pub use agents::{agents, probe};
 pub use caller::Caller;
@@ -35,12 +36,14 @@ pub use doctor::{DoctorReport, doctor};
 pub use error::{AppError, ErrorKind};
 pub use hidden::hidden_mode;
 pub use history::LoggedEvent;
-pub use init::{InitReport, InitRequest, init, make_repository};
+pub use init::{CheckTries, InitReport, InitRequest, init, make_repository};
 pub use policy::{PolicyArguments, policy_format};
 pub use project::{OpenProject, StoredLoop};
 pub use revise::{PolicyBelow, ReviseReport, ReviseRequest, ReviseResult};
 pub use run::RunStart;
+pub use try_ways::{StackReport, TriedWay, TryObserver};
 
+pub use windlass_config::TestWay;
 /// What the use cases take and give, and the process's own clock.
 pub use windlass_driver::agents::{AgentStatus, Login};
 pub use windlass_driver::clock;

@@ -115,6 +115,9 @@ pub struct InitArgs {
     /// Overwrite an existing windlass.toml
     #[arg(long)]
     pub force: bool,
+    /// Write the likeliest set-up and checks without trying them
+    #[arg(long)]
+    pub no_try: bool,
 }
 
 #[derive(Debug, ClapArgs)]

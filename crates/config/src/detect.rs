@@ -1,9 +1,15 @@
-//! What a project is built with, from the names of its files: a first proposal
-//! for its checks and for what no agent may touch.
+//! What a project is built and tested with, from its files: ways to set it up and test it, the likeliest first,
+//! and what no agent may touch.
 
 mod makefile;
+mod native;
+mod node;
+mod program;
 mod project_files;
+mod python;
+mod stacks;
 mod test_names;
+mod workflow;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,20 +19,81 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use project_files::ProjectFiles;
 
+pub use program::install_command;
+
 /// What `init` proposes; the person edits it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proposal {
-    /// What was recognised, in words.
-    pub stacks: Vec<&'static str>,
-    /// Name and command.
-    pub checks: Vec<(String, String)>,
+    pub stacks: Vec<StackProposal>,
     pub protect: Vec<String>,
     pub product: Vec<String>,
+}
+
+/// What was recognised, and how it may be tested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackProposal {
+    pub name: &'static str,
+    /// The name of its check.
+    pub check: String,
+    /// The likeliest first; never empty.
+    pub ways: Vec<TestWay>,
+}
+
+/// Commands by which a project may be tested.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TestWay {
+    /// Brings what the tests need, in order.
+    pub setup: Vec<String>,
+    pub run: String,
+    /// Programs without which it cannot work.
+    pub needs: Vec<&'static str>,
+}
+
+impl TestWay {
+    fn new(run: impl Into<String>) -> Self {
+        Self { run: run.into(), ..Self::default() }
+    }
+
+    fn setup(mut self, command: impl Into<String>) -> Self {
+        self.setup.push(command.into());
+        self
+    }
+
+    fn needs(mut self, program: &'static str) -> Self {
+        self.needs.push(program);
+        self
+    }
+}
+
+/// What goes into windlass.toml.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChosenChecks {
+    /// Name and command.
+    pub checks: Vec<(String, String)>,
     pub setup: Vec<String>,
 }
 
-/// Looks at a project. Only names of files matter, and the content of
-/// `package.json` and of the makefile.
+impl Proposal {
+    /// The likeliest way of each stack.
+    pub fn likeliest(&self) -> ChosenChecks {
+        ChosenChecks::of(self.stacks.iter().filter_map(|stack| Some((stack, stack.ways.first()?))))
+    }
+}
+
+impl ChosenChecks {
+    pub fn of<'p>(chosen: impl IntoIterator<Item = (&'p StackProposal, &'p TestWay)>) -> Self {
+        let mut all = Self::default();
+        for (stack, way) in chosen {
+            all.checks.push((stack.check.clone(), way.run.clone()));
+            all.setup.extend(
+                way.setup.iter().filter(|step| !all.setup.contains(step)).cloned().collect::<Vec<_>>(),
+            );
+        }
+        all
+    }
+}
+
+/// Looks at a project: at names of files, and at what manifests, makefiles and CI workflows say.
 pub fn detect(root: &Path) -> io::Result<Proposal> {
     let project = ProjectFiles::list(root)?;
     let mut found: Vec<Stack> = LANGUAGES.iter().filter_map(|language| language(&project)).collect();
@@ -35,11 +102,10 @@ pub fn detect(root: &Path) -> io::Result<Proposal> {
     }
     let mut proposal = Proposal::default();
     let several = found.len() > 1;
-    for stack in found {
-        let name = if several { format!("{}-test", stack.word) } else { "test".to_owned() };
-        proposal.checks.push((name, stack.run));
-        proposal.stacks.push(stack.name);
-        proposal.setup.extend(stack.setup.map(str::to_owned));
+    for mut stack in found {
+        let check = if several { format!("{}-test", stack.word) } else { "test".to_owned() };
+        workflow::add_ways(&project, &mut stack);
+        proposal.stacks.push(StackProposal { name: stack.name, check, ways: stack.ways });
         proposal.protect.extend(stack.protect);
         proposal.product.extend(stack.product.iter().map(|glob| (*glob).to_owned()));
     }
@@ -88,16 +154,15 @@ struct Stack {
     name: &'static str,
     /// Begins the name of its check where there are several.
     word: &'static str,
-    run: String,
-    setup: Option<&'static str>,
+    ways: Vec<TestWay>,
     protect: Vec<String>,
     /// Its sources. Empty where they cannot be told from what builds and tests.
     product: &'static [&'static str],
 }
 
 impl Stack {
-    fn new(name: &'static str, word: &'static str, run: &str) -> Self {
-        Self { name, word, run: run.to_owned(), setup: None, protect: Vec::new(), product: &[] }
+    fn new(name: &'static str, word: &'static str, ways: Vec<TestWay>) -> Self {
+        Self { name, word, ways, protect: Vec::new(), product: &[] }
     }
 
     fn protect(mut self, globs: &[&str]) -> Self {
@@ -112,154 +177,31 @@ impl Stack {
 
 type Recognise = fn(&ProjectFiles<'_>) -> Option<Stack>;
 
-const LANGUAGES: &[Recognise] =
-    &[rust, node, python, go, maven, gradle, cmake, ruby, elixir, dotnet, php, swift, zig];
+const LANGUAGES: &[Recognise] = &[
+    stacks::rust,
+    node::node,
+    python::python,
+    stacks::go,
+    stacks::maven,
+    stacks::gradle,
+    native::cmake,
+    stacks::ruby,
+    stacks::elixir,
+    stacks::dotnet,
+    stacks::php,
+    stacks::swift,
+    stacks::zig,
+];
 /// A makefile builds what a script beside it may only run.
-const RUNNERS: &[Recognise] = &[make, test_script];
-
-fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let run = if project.has("Cargo.lock") { "cargo test --locked" } else { "cargo test" };
-    let protect = ["**/tests/**", "**/{test,tests}.rs", "**/*_{test,tests}.rs"];
-    let stack = || Stack::new("Rust", "rust", run).protect(&protect).product(&["**/src/**"]);
-    project.has("Cargo.toml").then(stack)
-}
-
-/// What `node --test`, jest, vitest and mocha look for.
-const NODE_TESTS: [&str; 5] = [
-    "**/*{.,-,_}{test,spec}.*",
-    "**/test.{js,mjs,cjs,ts,mts,cts,jsx,tsx}",
-    "**/test{-,_}*.{js,mjs,cjs,ts,mts,cts,jsx,tsx}",
-    "**/{test,tests}/**",
-    "**/__tests__/**",
-];
-
-fn node(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let manifest: serde_json::Value = serde_json::from_str(&project.text("package.json")).ok()?;
-    let script = manifest.get("scripts")?.get("test")?.as_str()?;
-    // What `npm init` writes: it can only fail.
-    if script.contains("no test specified") {
-        return None;
-    }
-    let (run, setup) = if project.has("pnpm-lock.yaml") {
-        ("pnpm test", Some("pnpm install --frozen-lockfile"))
-    } else if project.has("yarn.lock") {
-        ("yarn test", Some("yarn install --frozen-lockfile"))
-    } else if project.has_any(&["package-lock.json", "npm-shrinkwrap.json"]) {
-        ("npm test", Some("npm ci"))
-    } else {
-        ("npm test", None)
-    };
-    let product = &["**/*.{js,mjs,cjs,ts,jsx,tsx}", "src/**", "lib/**"];
-    let stack = Stack::new("Node.js", "node", run).protect(&NODE_TESTS).product(product);
-    Some(Stack { setup, ..stack })
-}
-
-fn python(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let is_test =
-        |name: &str| name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py"));
-    let found = project.has_any(&["pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"])
-        || ["", "tests", "test"].iter().any(|directory| project.names_in(directory).any(is_test));
-    let protect =
-        ["**/test_*.py", "**/*_test.py", "**/{test,tests}.py", "**/conftest.py", "**/{test,tests}/**"];
-    let stack = || Stack::new("Python", "python", "python3 -m pytest -q").protect(&protect);
-    found.then(|| stack().product(&["**/*.py", "src/**"]))
-}
-
-fn go(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let stack = || Stack::new("Go", "go", "go test ./...").protect(&["**/*_test.go"]).product(&["**/*.go"]);
-    project.has("go.mod").then(stack)
-}
-
-/// With the modules of a project of several.
-const JVM_TESTS: [&str; 1] = ["**/src/*{test,Test}*/**"];
-const JVM_SOURCES: &[&str] = &["**/src/main/**"];
-
-fn maven(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let run = if project.has("mvnw") { "./mvnw -q test" } else { "mvn -q test" };
-    let stack = || Stack::new("Maven", "maven", run).protect(&JVM_TESTS).product(JVM_SOURCES);
-    project.has("pom.xml").then(stack)
-}
-
-fn gradle(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let run = if project.has("gradlew") { "./gradlew test" } else { "gradle test" };
-    let found = project.has_any(&["build.gradle", "build.gradle.kts"]);
-    found.then(|| Stack::new("Gradle", "gradle", run).protect(&JVM_TESTS).product(JVM_SOURCES))
-}
-
-const C_SOURCES: &[&str] = &["**/*.{c,h,cc,cpp}", "src/**"];
-/// What GoogleTest, Check, Qt and plain programs are named by.
-const C_TESTS: [&str; 4] = [
-    "**/{test,tests,unittest}.{c,cc,cpp,cxx}",
-    "**/{test,tests,tst}{_,-}*.{c,h,cc,cpp,cxx,hh,hpp}",
-    "**/{*_,*-,*.}{test,tests,unittest}.{c,h,cc,cpp,cxx,hh,hpp}",
-    "**/{test,tests,unittest,unittests}/**",
-];
-
-fn cmake(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let run = "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure";
-    let stack = || Stack::new("CMake", "cmake", run).protect(&C_TESTS).product(C_SOURCES);
-    project.has("CMakeLists.txt").then(stack)
-}
-
-fn ruby(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let specs = project.has(".rspec") || project.has_directory("spec");
-    let run = if specs { "bundle exec rspec" } else { "bundle exec rake test" };
-    let protect = ["**/*_{spec,test}.rb", "**/test_*.rb", "**/{spec,test}/**"];
-    project.has("Gemfile").then(|| Stack::new("Ruby", "ruby", run).protect(&protect))
-}
-
-fn elixir(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let stack = || Stack::new("Elixir", "elixir", "mix test").protect(&["**/*_test.exs", "**/test/**"]);
-    project.has("mix.exs").then(stack)
-}
-
-fn dotnet(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let suffixes = [".sln", ".slnx", ".csproj", ".fsproj"];
-    let found = project.names_in("").any(|name| suffixes.iter().any(|suffix| name.ends_with(suffix)));
-    let protect = ["**/*{Test,Tests}.{cs,fs,vb}", "**/*.{Test,Tests,UnitTests,IntegrationTests}/**"];
-    found.then(|| Stack::new(".NET", "dotnet", "dotnet test").protect(&protect))
-}
-
-fn php(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let found = project.has("composer.json") && project.has_any(&["phpunit.xml", "phpunit.xml.dist"]);
-    let stack = || Stack::new("PHP", "php", "vendor/bin/phpunit").protect(&["**/*Test.php", "tests/**"]);
-    found.then(|| Stack { setup: Some("composer install"), ..stack() })
-}
-
-fn swift(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let stack = || Stack::new("Swift", "swift", "swift test").protect(&["Tests/**", "**/*Tests.swift"]);
-    project.has("Package.swift").then(stack)
-}
-
-fn zig(project: &ProjectFiles<'_>) -> Option<Stack> {
-    project.has("build.zig").then(|| Stack::new("Zig", "zig", "zig build test"))
-}
-
-const SCRIPT_TESTS: [&str; 2] = ["**/*.{t,bats}", "**/{test,tests}/**"];
-
-fn test_script(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let script = ["test.sh", "tests/run.sh"].into_iter().find(|script| project.has(script))?;
-    let stack = Stack::new("a test script", "script", &format!("sh ./{script}"));
-    Some(stack.protect(&[script]).protect(&SCRIPT_TESTS))
-}
-
-fn make(project: &ProjectFiles<'_>) -> Option<Stack> {
-    let names = ["GNUmakefile", "makefile", "Makefile"];
-    let file = names.into_iter().find(|name| project.has(name))?;
-    let target = makefile::test_target(&project.text(file))?;
-    let stack = Stack::new("make", "make", &format!("make {target}")).protect(&[file]);
-    let is_c = |name: &str| [".c", ".cc", ".cpp"].iter().any(|suffix| name.ends_with(suffix));
-    let has_c = ["", "src"].iter().any(|directory| project.names_in(directory).any(is_c));
-    Some(match has_c {
-        true => stack.protect(&C_TESTS).product(C_SOURCES),
-        false => stack.protect(&SCRIPT_TESTS),
-    })
-}
+const RUNNERS: &[Recognise] = &[native::make, stacks::test_script];
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use super::native::C_TESTS;
+    use super::node::NODE_TESTS;
+    use super::stacks::SCRIPT_TESTS;
     use super::*;
     use crate::layer::{Layer, LayerKind};
     use crate::project_file;
@@ -281,19 +223,20 @@ mod tests {
     fn proposed(files: &[&str]) -> String {
         let dir = project(files);
         let proposal = detect(dir.path()).unwrap();
-        let layer = Layer::new(LayerKind::Project, "windlass.toml", project_file(&proposal, None));
+        let chosen = proposal.likeliest();
+        let layer = Layer::new(LayerKind::Project, "windlass.toml", project_file(&proposal, &chosen, None));
         let policy = format().resolve(vec![layer]).unwrap_or_else(|error| panic!("{error}")).policy;
-        assert_eq!((&policy.gate.protect, &policy.workspace.setup), (&proposal.protect, &proposal.setup));
+        assert_eq!((&policy.gate.protect, &policy.workspace.setup), (&proposal.protect, &chosen.setup));
         assert_eq!(policy.gate.product, proposal.product);
         let checks: Vec<_> = policy.gate.checks.into_iter().map(|check| (check.name, check.run)).collect();
-        assert_eq!(checks, proposal.checks);
+        assert_eq!(checks, chosen.checks);
         let checks: Vec<String> = checks.iter().map(|(name, run)| format!("{name}: {run}")).collect();
         let mut shown = format!("{} | protect {}", checks.join("; "), proposal.protect.join(" "));
         if !proposal.product.is_empty() {
             shown += &format!(" | product {}", proposal.product.join(" "));
         }
-        if !proposal.setup.is_empty() {
-            shown += &format!(" | setup {}", proposal.setup.join("; "));
+        if !chosen.setup.is_empty() {
+            shown += &format!(" | setup {}", chosen.setup.join("; "));
         }
         shown
     }
@@ -305,19 +248,21 @@ mod tests {
         let rust = "**/tests/** **/{test,tests}.rs **/*_{test,tests}.rs";
         let scripts = SCRIPT_TESTS.join(" ");
         for (files, shown) in [
-            (&["Cargo.toml"][..], format!("test: cargo test | protect {rust} | product **/src/** **/*.md")),
+            (&["Cargo.toml"][..], format!("test: cargo test | protect {rust} | product **/src/** **/*.md | setup cargo fetch")),
             (
                 &["Cargo.toml", "Cargo.lock", "tests/a.rs"],
-                format!("test: cargo test --locked | protect {rust} | product **/src/** **/*.md"),
+                format!(
+                    "test: cargo test --locked | protect {rust} | product **/src/** **/*.md | setup cargo fetch --locked"
+                ),
             ),
             (
-                &["package.json={\"scripts\":{\"test\":\"vitest\"}}", "package-lock.json"],
+                &["package.json={\"scripts\":{\"test\":\"vitest\"},\"devDependencies\":{\"vitest\":\"1\"}}", "package-lock.json"],
                 format!(
                     "test: npm test | protect {node} | product **/*.{{js,mjs,cjs,ts,jsx,tsx}} src/** lib/** **/*.md | setup npm ci"
                 ),
             ),
             (
-                &["package.json={\"scripts\":{\"test\":\"jest\"}}", "pnpm-lock.yaml"],
+                &["package.json={\"scripts\":{\"test\":\"jest\"},\"dependencies\":{\"a\":\"1\"}}", "pnpm-lock.yaml"],
                 format!(
                     "test: pnpm test | protect {node} | product **/*.{{js,mjs,cjs,ts,jsx,tsx}} src/** lib/** **/*.md | setup pnpm install --frozen-lockfile"
                 ),
@@ -334,7 +279,8 @@ mod tests {
             ),
             (
                 &["Gemfile", "spec/a.rb"],
-                "test: bundle exec rspec | protect **/*_{spec,test}.rb **/test_*.rb **/{spec,test}/**"
+                "test: bundle exec rspec | protect **/*_{spec,test}.rb **/test_*.rb **/{spec,test}/** | setup \
+                 bundle config set --local path vendor/bundle; bundle install"
                     .to_owned(),
             ),
             (&["tests/run.sh"], format!("test: sh ./tests/run.sh | protect tests/run.sh {scripts}")),
@@ -427,8 +373,125 @@ mod tests {
     fn several_stacks_get_a_check_each() {
         assert_eq!(
             proposed(&["Cargo.toml", "go.mod", "test.sh"]),
-            "rust-test: cargo test; go-test: go test ./... | protect **/tests/** **/{test,tests}.rs **/*_{test,tests}.rs **/*_test.go **/test.sh | product **/src/** **/*.go **/*.md"
+            "rust-test: cargo test; go-test: go test ./... | protect **/tests/** **/{test,tests}.rs **/*_{test,tests}.rs **/*_test.go **/test.sh | product **/src/** **/*.go **/*.md | setup cargo fetch"
         );
+    }
+
+    /// Each way of the first stack: its set-up, then its check, then what it needs.
+    fn ways(files: &[&str]) -> Vec<String> {
+        let dir = project(files);
+        let proposal = detect(dir.path()).unwrap();
+        let shown = |way: &TestWay| {
+            let setup: String = way.setup.iter().map(|step| format!("{step} ; ")).collect();
+            format!("{setup}{} ({})", way.run, way.needs.join(" "))
+        };
+        proposal.stacks[0].ways.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn python_is_set_up_with_what_its_manifests_name() {
+        let venv = "python3 -m venv .venv && echo '*' >.venv/.gitignore ; .venv/bin/python -m pip install -q --upgrade pip";
+        let pip = ".venv/bin/python -m pip install -q";
+        let first = |files: &[&str]| ways(files).remove(0);
+        let check = "PATH=\"$PWD/.venv/bin:$PATH\" python -m pytest -q (python3)";
+        let manifest = "pyproject.toml=[build-system]\nrequires = [\"hatch-vcs\"]\n[project]\nname = \"x\"\n\
+                        [project.optional-dependencies]\ntests = [\"pytest\", \"freezegun\"]\ndocs = []\n";
+        assert_eq!(
+            first(&[manifest, ".git/refs/tags/v1.2.0", ".git/refs/tags/v1.10.1"]),
+            format!("{venv} ; SETUPTOOLS_SCM_PRETEND_VERSION=1.10.1 {pip} -e '.[tests]' ; {check}")
+        );
+        let groups = "pyproject.toml=[project]\nname = \"x\"\n[dependency-groups]\ntest = [\"pytest\"]\nlint = [\"ruff\"]\n";
+        assert_eq!(first(&[groups]), format!("{venv} ; {pip} -e '.' --group test ; {check}"));
+        let poetry = "pyproject.toml=[tool.poetry]\nname = \"x\"\n[tool.poetry.dev-dependencies]\npytest = \"^7.1\"\nattrs = \"*\"\n";
+        assert_eq!(first(&[poetry]), format!("{venv} ; {pip} -e '.' 'attrs' 'pytest>=7.1,<8' ; {check}"));
+        assert_eq!(
+            first(&["tests/test_a.py", "requirements-dev.txt=pytest"]),
+            format!("{venv} ; {pip} -r requirements-dev.txt ; {check}")
+        );
+        assert_eq!(
+            first(&["setup.py=setup()", "tox.ini=[testenv]\ndeps =\n  pytest\n  {posargs}\ncommands = x\n"]),
+            format!("{venv} ; {pip} -e '.' 'pytest' ; {check}")
+        );
+        assert_eq!(
+            first(&["uv.lock", manifest]),
+            "SETUPTOOLS_SCM_PRETEND_VERSION=0.1 uv sync --frozen --extra tests ; PATH=\"$PWD/.venv/bin:$PATH\" python -m pytest -q (uv)"
+        );
+        assert_eq!(
+            first(&["tests/test_a.py", ".venv/pyvenv.cfg"]),
+            format!("{venv} ; {pip} pytest ; {check}")
+        );
+        let unittest = ways(&["tests/test_a.py=import unittest"]);
+        assert_eq!(unittest[1], "python3 -m unittest discover -s tests -t . (python3)");
+    }
+
+    #[test]
+    fn a_package_manager_that_is_missing_can_be_fetched_by_npm() {
+        let package = "package.json={\"scripts\":{\"test\":\"vitest run\",\"test:unit\":\"x\"},\
+                       \"devDependencies\":{\"vitest\":\"1\"},\"packageManager\":\"pnpm@10.12.1+sha512.aa\"}";
+        let all = ways(&[package, "pnpm-lock.yaml"]);
+        assert_eq!(all[0], "pnpm install --frozen-lockfile ; pnpm test (pnpm)");
+        assert_eq!(all[1], "pnpm install --frozen-lockfile ; pnpm run test:unit (pnpm)");
+        assert_eq!(all[2], "pnpm install --frozen-lockfile ; pnpm exec vitest run (pnpm)");
+        let fetched = "npx -y -p pnpm@10.12.1 -c 'pnpm install --frozen-lockfile' ; npx -y -p pnpm@10.12.1 -c 'pnpm test' (npx)";
+        assert!(all.iter().any(|way| way == fetched), "{all:#?}");
+        let lock = "pnpm-lock.yaml=lockfileVersion: '6.0'\n";
+        let old = ways(&["package.json={\"scripts\":{\"test\":\"x\"},\"dependencies\":{\"a\":\"1\"}}", lock]);
+        assert!(old.iter().any(|way| way.starts_with("npx -y -p pnpm@8 ")), "{old:#?}");
+        let plain = ways(&["package.json={\"scripts\":{\"test\":\"node --test\"}}"]);
+        assert_eq!(plain, ["npm test (npm)"]);
+    }
+
+    #[test]
+    fn a_makefile_is_tried_where_cmake_is_missing() {
+        let all = ways(&["CMakeLists.txt", "Makefile=test:\n", "a.c"]);
+        assert!(all[0].starts_with("cmake -S . -B build ") && all[0].ends_with("(cmake)"), "{all:#?}");
+        assert_eq!(all[1], "make test (make)");
+        assert_eq!(
+            ways(&["configure", "Makefile.in=check:\n", "a.c"]),
+            ["./configure && make && make check (make)"]
+        );
+        assert_eq!(ways(&["Makefile=sds-test: a.c\n", "a.c"]), ["make sds-test && ./sds-test (make)"]);
+    }
+
+    #[test]
+    fn commands_of_workflows_are_tried_last() {
+        let workflow = ".github/workflows/ci.yml=steps:\n - run: cargo test --all-features\n";
+        let all = ways(&["Cargo.toml", workflow]);
+        assert_eq!(
+            all,
+            ["cargo fetch ; cargo test (cargo)", "cargo fetch ; cargo test --all-features (cargo)"]
+        );
+    }
+
+    #[test]
+    fn every_program_that_a_way_needs_has_an_install_command() {
+        let package = "package.json={\"scripts\":{\"test\":\"x\"},\"dependencies\":{\"a\":\"1\"}}";
+        for files in [
+            &["Cargo.toml"][..],
+            &[package, "pnpm-lock.yaml"],
+            &[package, "yarn.lock"],
+            &[package, "bun.lock"],
+            &["pyproject.toml", "uv.lock", "poetry.lock"],
+            &["go.mod"],
+            &["pom.xml"],
+            &["build.gradle"],
+            &["CMakeLists.txt", "Makefile.in=check:\n", "configure.ac"],
+            &["Gemfile"],
+            &["mix.exs"],
+            &["a.sln"],
+            &["composer.json", "phpunit.xml"],
+            &["Package.swift"],
+            &["build.zig"],
+            &["meson.build"],
+            &["test/a.bats"],
+        ] {
+            let dir = project(files);
+            let stacks = detect(dir.path()).unwrap().stacks;
+            assert!(!stacks.is_empty(), "{files:?}");
+            for program in stacks.iter().flat_map(|stack| &stack.ways).flat_map(|way| &way.needs) {
+                assert!(install_command(program).is_some(), "{program}");
+            }
+        }
     }
 
     #[test]
@@ -439,7 +502,7 @@ mod tests {
             &[][..],
             &[placeholder],
             &["package.json=not json"],
-            &["Makefile=test := 3\ntests:\n"],
+            &["Makefile=test := 3\nall:\n"],
             &["README.md"],
         ] {
             assert_eq!(proposed(files), " | protect ", "{files:?}");

@@ -79,7 +79,7 @@ fn budget_keys() -> Vec<PolicyKey<Policy>> {
 fn workspace_and_plan_keys() -> Vec<PolicyKey<Policy>> {
     vec![
         key("workspace.setup", COMMANDS, |p| &mut p.workspace.setup)
-            .doc("Commands run once in a fresh workspace, and for the gate."),
+            .doc("Commands run once in a fresh workspace, and for the gate: there, what they made on the base is kept."),
         key("workspace.copy", PATHS, |p| &mut p.workspace.copy)
             .doc("Files brought from your checkout that git does not have; never part of the work."),
         key("workspace.history", AT_LEAST_ONE, |p| &mut p.workspace.history)

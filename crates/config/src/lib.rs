@@ -26,7 +26,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use detect::{Proposal, detect};
+pub use detect::{ChosenChecks, Proposal, StackProposal, TestWay, detect, install_command};
 pub use explain::{Explanation, KeyDoc, UnknownKey};
 pub use format::{AgentNames, PolicyFormat};
 pub use layer::{Layer, LayerKind, PROJECT_FILE, Sources};

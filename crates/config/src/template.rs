@@ -1,7 +1,7 @@
 //! The two policy files windlass writes: the short one of `init`, and the
 //! example with every key.
 
-use super::detect::Proposal;
+use super::detect::{ChosenChecks, Proposal};
 use super::explain::KeyDoc;
 use super::format::{PolicyFormat, TABLES};
 use super::kind::{quoted, quoted_list};
@@ -13,7 +13,7 @@ pub const PLACEHOLDER_AGENT: &str = "your-agent-here";
 /// The windlass.toml that `init` writes.
 ///
 /// `agent` is the best that was found on this machine.
-pub fn project_file(proposal: &Proposal, agent: Option<&str>) -> String {
+pub fn project_file(proposal: &Proposal, chosen: &ChosenChecks, agent: Option<&str>) -> String {
     let mut text = String::from(OPENING);
     match agent {
         Some(agent) => {
@@ -26,9 +26,10 @@ pub fn project_file(proposal: &Proposal, agent: Option<&str>) -> String {
         }
     }
     text.push_str(AFTER_AGENT);
-    if !proposal.setup.is_empty() {
+    if !chosen.setup.is_empty() {
         text.push_str("\n[workspace]\n# Run once in a fresh workspace, and for the gate.\n");
-        text.push_str(&format!("setup = {}\n", quoted_list(&proposal.setup)));
+        let steps: Vec<String> = chosen.setup.iter().map(|step| format!("    {},\n", quoted(step))).collect();
+        text.push_str(&format!("setup = [\n{}]\n", steps.concat()));
     }
     text.push_str(
         "\n[gate]\n# Your tests, and what runs them. Tasks may add tests, and lines to tests. To change\n# a test, or to change or add to what a check runs (a makefile, a script), a task file\n# must say `allow`.\n",
@@ -41,10 +42,10 @@ pub fn project_file(proposal: &Proposal, agent: Option<&str>) -> String {
     if !proposal.product.is_empty() {
         text.push_str(&format!("product = {}\n", quoted_list(&proposal.product)));
     }
-    if proposal.checks.is_empty() {
+    if chosen.checks.is_empty() {
         text.push_str(NO_CHECKS);
     }
-    for (name, run) in &proposal.checks {
+    for (name, run) in &chosen.checks {
         text.push_str("\n# One command that must exit 0 on a clean checkout of the work.\n[[gate.check]]\n");
         text.push_str(&format!("name = {}\nrun = {}\n", quoted(name), quoted(run)));
     }

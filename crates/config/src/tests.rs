@@ -383,7 +383,9 @@ fn a_run_needs_its_agents() {
         "no agent is set for the reviewer"
     );
 
-    let fresh = resolved(&project_file(&Proposal::default(), None)).require_agents().unwrap_err();
+    let fresh = resolved(&project_file(&Proposal::default(), &ChosenChecks::default(), None))
+        .require_agents()
+        .unwrap_err();
     assert_eq!(fresh.problems.len(), 1);
     assert_eq!(
         fresh.to_string(),

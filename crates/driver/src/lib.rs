@@ -34,6 +34,7 @@ pub mod setup;
 pub mod surroundings;
 pub mod terms;
 pub mod trail;
+pub mod try_checks;
 pub mod weaken;
 pub mod world;
 

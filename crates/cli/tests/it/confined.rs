@@ -10,6 +10,22 @@ use crate::case::{LOOP, Setup};
 
 const HONEST: &str = "echo 42 >answer.txt\ncomplete";
 
+/// Whether what a program writes can go to a layer of its own; said where it cannot.
+pub fn has_layers() -> bool {
+    let case = Setup::new(HONEST).ready();
+    let found = case.windlass(&["doctor", "--json"]).json();
+    let holds = |what: &str| {
+        found["checks"]
+            .as_array()
+            .is_some_and(|rows| rows.iter().any(|row| row["what"] == what && row["ok"] == true))
+    };
+    let has = holds("sandbox namespaces") && holds("overlay");
+    if !has {
+        not_run("a layer over a directory needs namespaces and overlays");
+    }
+    has
+}
+
 /// The levels that hold here; one that does not is told.
 pub fn levels() -> Vec<&'static str> {
     let case = Setup::new(HONEST).ready();

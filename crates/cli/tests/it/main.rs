@@ -61,6 +61,7 @@ mod revised;
 mod scenarios;
 mod secrets;
 mod set;
+mod set_up;
 mod signals;
 mod take;
 mod terminal;

@@ -47,7 +47,7 @@ fn init_proposes_what_it_sees_and_run_names_what_is_missing() {
         ("Makefile", "test:\n\ttrue\n", "make test"),
     ] {
         let project = Repo::with(&[(file, text)]);
-        home.run(project.path(), ["init"]).expect_code(0);
+        home.run(project.path(), ["init", "--no-try"]).expect_code(0);
         let policy = fs::read_to_string(project.path().join("windlass.toml")).unwrap();
         assert!(policy.contains(check), "{file}: {policy}");
         let refused = home.run(project.path(), ["run"]).expect_code(2);

@@ -81,6 +81,32 @@ impl<'a> ProjectFiles<'a> {
         fs::read_to_string(self.root.join(file)).unwrap_or_default()
     }
 
+    /// The texts of the project's CI workflows.
+    pub fn workflows(&self) -> Vec<String> {
+        let directory = self.root.join(".github/workflows");
+        let mut files: Vec<_> =
+            fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok).collect();
+        files.sort_by_key(fs::DirEntry::file_name);
+        files.iter().filter_map(|file| fs::read_to_string(file.path()).ok()).collect()
+    }
+
+    /// Whether the checkout has a virtual environment of Python.
+    pub fn has_environment(&self) -> bool {
+        [".venv", "venv", "env"].iter().any(|name| self.root.join(name).join("pyvenv.cfg").exists())
+    }
+
+    /// The highest version among git's tags, for tools that would ask git.
+    pub fn last_version(&self) -> String {
+        let packed = fs::read_to_string(self.root.join(".git/packed-refs")).unwrap_or_default();
+        let loose =
+            fs::read_dir(self.root.join(".git/refs/tags")).into_iter().flatten().filter_map(Result::ok);
+        let loose = loose.filter_map(|entry| entry.file_name().into_string().ok());
+        let packed = packed.lines().filter_map(|line| Some(line.split_once("refs/tags/")?.1.to_owned()));
+        let versions = packed.chain(loose).filter_map(|tag| numbers(&tag));
+        let highest = versions.max().unwrap_or_else(|| vec![0, 1]);
+        highest.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
+    }
+
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(String::as_str)
     }
@@ -97,4 +123,11 @@ impl<'a> ProjectFiles<'a> {
         };
         self.files.iter().filter(move |path| inside(path)).map(|path| super::base_name(path))
     }
+}
+
+/// The numbers of a tag such as `v1.2.3`; none if it is anything else.
+fn numbers(tag: &str) -> Option<Vec<u64>> {
+    let tag = tag.trim_start_matches(|letter: char| !letter.is_ascii_digit());
+    let parts: Option<Vec<u64>> = tag.split('.').map(|part| part.parse().ok()).collect();
+    parts.filter(|parts| parts.len() > 1)
 }

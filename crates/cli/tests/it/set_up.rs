@@ -1,0 +1,176 @@
+//! How a project comes to what its tests need: what `init` tries, and what set-up commands made that is kept.
+
+use std::fs;
+use std::path::PathBuf;
+
+use windlass_testkit::{Repo, Scratch};
+
+use crate::case::{Case, LOOP, RUN, Setup};
+use crate::confined::has_layers;
+
+/// Stands in for npm: an install leaves a stamp that no other install has, and tests tell which they found. Where
+/// the project has sources, it builds from them.
+const NPM: &str = r#"#!/bin/sh
+case "$1 $2" in
+"ci "*|"install "*)
+    mkdir -p node_modules
+    head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >node_modules/stamp
+    if [ -f source.txt ]; then mkdir -p dist && cp source.txt dist/built.txt; fi ;;
+"test "*) echo "the runner is not there" >&2; exit 1 ;;
+"run test:unit") cat node_modules/stamp ;;
+*) echo "what: $*" >&2; exit 2 ;;
+esac
+"#;
+
+/// A directory of programs, before those of the machine.
+fn with_npm(home: &Scratch) -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = home.path().join("programs");
+    fs::create_dir_all(&dir).unwrap();
+    let npm = dir.join("npm");
+    // Another program would mean another set-up.
+    if !npm.exists() {
+        fs::write(&npm, NPM).unwrap();
+        fs::set_permissions(&npm, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    format!("{}:/usr/local/bin:/usr/bin:/bin", dir.display())
+}
+
+const PACKAGE: &str = r#"{"scripts": {"test": "x", "test:unit": "y"}, "devDependencies": {"z": "1"}}"#;
+
+#[test]
+fn init_goes_on_until_a_way_is_green_and_writes_that_one() {
+    let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+    let project = Repo::with(&[
+        ("package.json", PACKAGE),
+        ("package-lock.json", "{}"),
+        (".gitignore", "node_modules\n"),
+    ]);
+    let mut command = home.command(project.path(), ["init"]);
+    command.env("PATH", with_npm(&home));
+    let ran = home.start(command).finish(RUN).expect_code(0);
+    let policy = fs::read_to_string(project.path().join("windlass.toml")).unwrap();
+    assert!(policy.contains("run = \"npm run test:unit\""), "{policy}");
+    assert!(policy.contains("setup = [\n    \"npm ci\",\n]"), "{policy}");
+    for words in
+        ["check   npm test\n  red: exit 1\n    the runner is not there", "check   npm run test:unit\n  green"]
+    {
+        assert!(ran.stdout.contains(words), "{words}: {ran}");
+    }
+    assert!(!project.path().join("node_modules").exists(), "nothing is installed into the checkout");
+}
+
+#[test]
+fn init_says_what_is_red_and_what_is_missing_and_leaves_a_second_stack_out() {
+    let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+    let green = ("Makefile", "test:\n\ttrue\n");
+    let red = ("package.json", r#"{"scripts": {"test": "x"}, "packageManager": "pnpm@9.1.0"}"#);
+    let started = |project: &Repo| {
+        let mut command = home.command(project.path(), ["init"]);
+        command.env("PATH", with_npm(&home));
+        home.start(command).finish(RUN).expect_code(0)
+    };
+    let project = Repo::with(&[red]);
+    let ran = started(&project);
+    let missing = "missing on this machine: pnpm (npm install -g pnpm)";
+    assert!(ran.stdout.contains("no way to test it was green") && ran.stdout.contains(missing), "{ran}");
+    let both = Repo::with(&[red, ("CMakeLists.txt", ""), green]);
+    let ran = started(&both);
+    let policy = fs::read_to_string(both.path().join("windlass.toml")).unwrap();
+    assert!(policy.contains("make test") && !policy.contains("pnpm"), "{policy}\n{ran}");
+    assert!(ran.stdout.contains("Node.js: no way to test it was green; it is left out."), "{ran}");
+}
+
+/// The stamps that checks saw, each once.
+fn stamps(case: &Case) -> Vec<String> {
+    let mut stamps: Vec<String> = case.left("stamps").lines().map(str::to_owned).collect();
+    stamps.sort();
+    stamps.dedup();
+    stamps
+}
+
+fn stamped(agent: &str) -> Case {
+    let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+    let setup = Setup::new(agent)
+        .level("namespaces")
+        .more("[workspace]\nsetup = [\"npm ci\"]\n")
+        .file(".gitignore", "node_modules\ndist\n")
+        .file("package.json", PACKAGE)
+        .home(home);
+    let case = setup.uncommitted();
+    let side = case.side().display().to_string();
+    let check = format!(
+        "[[gate.check]]\nname = \"test\"\nrun = \"(cat node_modules/stamp; echo) >>{side}/stamps; if [ -f source.txt ]; then cmp source.txt dist/built.txt || exit 9; fi; sh ./test.sh\"\n"
+    );
+    let policy = fs::read_to_string(case.repo.path().join("windlass.toml")).unwrap();
+    let usual = "[[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\n";
+    case.repo.file("windlass.toml", policy.replace(usual, &check));
+    case.repo.commit("first");
+    case.looked_at()
+}
+
+fn run(case: &Case, name: &str) {
+    let mut command = case.command(&["run", "--name", name]);
+    command.env("PATH", with_npm(&case.home));
+    case.home.start(command).finish(RUN).expect_code(0);
+}
+
+#[test]
+fn a_set_up_is_done_once_for_all_loops_with_the_same_manifests() {
+    if !has_layers() {
+        return;
+    }
+    let case = stamped("echo 42 >answer.txt\ncomplete");
+    run(&case, LOOP);
+    assert_eq!(stamps(&case).len(), 1, "baseline, task and last gate: {}", case.left("stamps"));
+    run(&case, "second");
+    assert_eq!(stamps(&case).len(), 1, "a second baseline: {}", case.left("stamps"));
+}
+
+#[test]
+fn another_manifest_means_another_set_up() {
+    if !has_layers() {
+        return;
+    }
+    let agent = "echo 42 >answer.txt; echo ' ' >>package.json\ncomplete";
+    let case = stamped(agent);
+    run(&case, LOOP);
+    assert!(stamps(&case).len() > 1, "{}", case.left("stamps"));
+}
+
+#[test]
+fn what_a_set_up_built_from_sources_stands_for_these_sources_only() {
+    if !has_layers() {
+        return;
+    }
+    let case = stamped("echo 42 >answer.txt; echo changed >source.txt\ncomplete");
+    case.repo.file("source.txt", "first\n");
+    case.repo.commit("with sources");
+    run(&case, LOOP);
+    assert_eq!(case.landed("source.txt"), "changed");
+}
+
+#[test]
+fn what_package_managers_fill_is_the_operators_and_never_written() {
+    if !has_layers() {
+        return;
+    }
+    let use_it = "cat \"$CARGO_HOME/registry/there\" && echo x >\"$CARGO_HOME/registry/mine\" && test ! -e \"$CARGO_HOME/credentials.toml\" -o ! -s \"$CARGO_HOME/credentials.toml\"";
+    let check = format!(
+        "[[gate.check]]\nname = \"test\"\nrun = '''{use_it} && test ! -e \"$CARGO_HOME/registry/of-agent\" && sh ./test.sh'''\n"
+    );
+    let agent = format!(
+        "{use_it} || exit 1\necho x >\"$CARGO_HOME/registry/of-agent\"\necho 42 >answer.txt\ncomplete"
+    );
+    let case = Setup::new(&agent).level("namespaces").checks(&check).ready();
+    let cargo: PathBuf = case.home.path().join("cargo");
+    fs::create_dir_all(cargo.join("registry")).unwrap();
+    fs::write(cargo.join("registry/there"), "there\n").unwrap();
+    fs::write(cargo.join("credentials.toml"), "token\n").unwrap();
+    let mut command = case.command(&["run", "--name", LOOP]);
+    command.env("CARGO_HOME", &cargo);
+    case.home.start(command).finish(RUN).expect_code(0);
+    let names: Vec<_> =
+        fs::read_dir(cargo.join("registry")).unwrap().flatten().map(|file| file.file_name()).collect();
+    assert_eq!(names, ["there"]);
+}

@@ -1,0 +1,81 @@
+//! C and C++, and whatever a makefile builds.
+
+use super::project_files::ProjectFiles;
+use super::stacks::SCRIPT_TESTS;
+use super::{Stack, TestWay, makefile};
+
+const C_SOURCES: &[&str] = &["**/*.{c,h,cc,cpp}", "src/**"];
+/// What GoogleTest, Check, Qt and plain programs are named by.
+pub const C_TESTS: [&str; 4] = [
+    "**/{test,tests,unittest}.{c,cc,cpp,cxx}",
+    "**/{test,tests,tst}{_,-}*.{c,h,cc,cpp,cxx,hh,hpp}",
+    "**/{*_,*-,*.}{test,tests,unittest}.{c,h,cc,cpp,cxx,hh,hpp}",
+    "**/{test,tests,unittest,unittests}/**",
+];
+
+const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+
+/// A project with CMake; a makefile beside it is another way.
+pub fn cmake(project: &ProjectFiles<'_>) -> Option<Stack> {
+    if !project.has("CMakeLists.txt") {
+        return None;
+    }
+    let build = if project.has_directory("build") { "_build" } else { "build" };
+    let run = format!(
+        "cmake -S . -B {build} -DBUILD_TESTING=ON && cmake --build {build} --parallel && \
+         ctest --test-dir {build} --output-on-failure --no-tests=error"
+    );
+    let mut ways = vec![TestWay::new(run).needs("cmake")];
+    let file = MAKEFILES.into_iter().find(|name| project.has(name));
+    ways.extend(make_ways(project, file));
+    let stack = Stack::new("CMake", "cmake", ways).protect(&C_TESTS).product(C_SOURCES);
+    Some(file.into_iter().fold(stack, |stack, file| stack.protect(&[file])))
+}
+
+/// `configure`, meson, or a makefile with a target for tests.
+pub fn make(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let file = MAKEFILES.into_iter().find(|name| project.has(name));
+    let mut ways = Vec::new();
+    if project.has("meson.build") {
+        let run = "meson setup _build && meson test -C _build --print-errorlogs";
+        ways.push(TestWay::new(run).needs("meson").needs("ninja"));
+    }
+    ways.extend(make_ways(project, file));
+    let name = if file.is_some() { "make" } else { "C" };
+    let stack = Stack::new(name, "make", (!ways.is_empty()).then_some(ways)?);
+    let stack = file.into_iter().fold(stack, |stack, file| stack.protect(&[file]));
+    let is_c = |name: &str| [".c", ".cc", ".cpp"].iter().any(|suffix| name.ends_with(suffix));
+    let has_c = ["", "src", "lib"].iter().any(|directory| project.names_in(directory).any(is_c));
+    Some(match has_c {
+        true => stack.protect(&C_TESTS).product(C_SOURCES),
+        false => stack.protect(&SCRIPT_TESTS),
+    })
+}
+
+fn make_ways(project: &ProjectFiles<'_>, file: Option<&str>) -> Vec<TestWay> {
+    let mut ways = Vec::new();
+    if let Some(target) = file.and_then(|file| makefile::test_target(&project.text(file))) {
+        ways.push(TestWay::new(format!("make {target}")).needs("make"));
+    }
+    if ways.is_empty()
+        && let Some(file) = file
+    {
+        let text = project.text(file);
+        let programs = makefile::test_programs(&text);
+        let run = |program: &&str| TestWay::new(format!("make {program} && ./{program}")).needs("make");
+        ways.extend(programs.iter().map(run));
+    }
+    let template = ["Makefile.in", "makefile.in"].into_iter().find(|name| project.has(name));
+    let target = template.and_then(|file| makefile::test_target(&project.text(file)));
+    // Automake gives every project a target `check`.
+    let target = target.or(project.has("Makefile.am").then_some("check"));
+    if let Some(target) = target {
+        let run = format!("./configure && make && make {target}");
+        if project.has("configure") {
+            ways.push(TestWay::new(run).needs("make"));
+        } else if project.has_any(&["configure.ac", "configure.in"]) {
+            ways.push(TestWay::new(format!("autoreconf -fi && {run}")).needs("autoreconf").needs("make"));
+        }
+    }
+    ways
+}

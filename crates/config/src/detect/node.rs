@@ -1,0 +1,210 @@
+//! Node.js: the package manager that the lock file names, and the scripts and runners of package.json.
+
+use serde_json::Value;
+
+use super::project_files::ProjectFiles;
+use super::{Stack, TestWay};
+
+/// What `node --test`, jest, vitest and mocha look for.
+pub const NODE_TESTS: [&str; 5] = [
+    "**/*{.,-,_}{test,spec}.*",
+    "**/test.{js,mjs,cjs,ts,mts,cts,jsx,tsx}",
+    "**/test{-,_}*.{js,mjs,cjs,ts,mts,cts,jsx,tsx}",
+    "**/{test,tests}/**",
+    "**/__tests__/**",
+];
+
+/// Scripts that often run the tests alone, where `test` does more.
+const SCRIPTS: [&str; 9] =
+    ["test:unit", "test-unit", "unit", "test:src", "test:node", "test:ci", "test-ci", "tests", "test:vitest"];
+
+/// A runner's package, and how it is called once.
+const RUNNERS: [(&str, &str); 6] = [
+    ("vitest", "vitest run"),
+    ("jest", "jest"),
+    ("ava", "ava"),
+    ("mocha", "mocha"),
+    ("tap", "tap"),
+    ("uvu", "uvu"),
+];
+
+pub fn node(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let manifest: Value = serde_json::from_str(&project.text("package.json")).ok()?;
+    let runs = runs(project, &manifest);
+    if runs.is_empty() {
+        return None;
+    }
+    let manager = Manager::of(project, &manifest);
+    let mut ways = Vec::new();
+    for by in manager.callers() {
+        for install in manager.installs(project, &manifest) {
+            for run in &runs {
+                let mut way = TestWay::new(by.call(&run.words(manager.name))).needs(by.needs());
+                way.setup.extend(install.iter().map(|install| by.call(install)));
+                ways.push(way);
+            }
+        }
+    }
+    let product = &["**/*.{js,mjs,cjs,ts,jsx,tsx}", "src/**", "lib/**"];
+    Some(Stack::new("Node.js", "node", ways).protect(&NODE_TESTS).product(product))
+}
+
+/// One way to run the tests, whichever the package manager.
+enum Run {
+    Script(String),
+    BuildThenTest,
+    Runner(&'static str),
+}
+
+impl Run {
+    fn words(&self, manager: &str) -> String {
+        match self {
+            Self::Script(script) if script == "test" && manager != "bun" => format!("{manager} test"),
+            Self::Script(script) => format!("{manager} run {script}"),
+            Self::BuildThenTest => format!("{manager} run build && {manager} run test"),
+            Self::Runner(call) if manager == "npm" => format!("npx --no-install {call}"),
+            Self::Runner(call) => format!("{manager} exec {call}"),
+        }
+    }
+}
+
+fn runs(project: &ProjectFiles<'_>, manifest: &Value) -> Vec<Run> {
+    let script = |name: &str| {
+        let text = manifest.get("scripts")?.get(name)?.as_str()?;
+        // What `npm init` writes can only fail.
+        (!text.contains("no test specified")).then_some(text)
+    };
+    let depends = |name: &str| {
+        ["devDependencies", "dependencies"]
+            .iter()
+            .any(|key| manifest.get(*key).is_some_and(|all| all.get(name).is_some()))
+    };
+    let mut runs = Vec::new();
+    if script("test").is_some() {
+        runs.push(Run::Script("test".to_owned()));
+        runs.extend(script("build").map(|_| Run::BuildThenTest));
+    }
+    runs.extend(
+        SCRIPTS.iter().filter(|name| script(name).is_some()).map(|name| Run::Script((*name).to_owned())),
+    );
+    runs.extend(RUNNERS.iter().filter(|(name, _)| depends(name)).map(|(_, call)| Run::Runner(call)));
+    if runs.is_empty() && project.files().any(is_test_of_node) {
+        runs.push(Run::Runner("node --test"));
+    }
+    runs
+}
+
+/// What `node --test` finds by itself.
+fn is_test_of_node(path: &str) -> bool {
+    let name = super::base_name(path);
+    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    let named = stem == "test"
+        || stem.starts_with("test-")
+        || [".test", "-test", "_test"].iter().any(|end| stem.ends_with(end));
+    let inside = path.starts_with("test/") || path.contains("/test/");
+    matches!(extension, "js" | "mjs" | "cjs") && (named || inside)
+}
+
+struct Manager {
+    name: &'static str,
+    /// The version that the project asks for, as npm names it; empty for any.
+    version: String,
+}
+
+impl Manager {
+    fn of(project: &ProjectFiles<'_>, manifest: &Value) -> Self {
+        let asked = manifest.get("packageManager").and_then(Value::as_str).unwrap_or_default();
+        let (asked, version) = asked.split_once('@').unwrap_or((asked, ""));
+        let version = version.split('+').next().unwrap_or_default().to_owned();
+        if let Some(name) = ["pnpm", "yarn", "bun", "npm"].into_iter().find(|name| *name == asked) {
+            return Self { name, version };
+        }
+        let named = |name, version: &str| Self { name, version: version.to_owned() };
+        if project.has("pnpm-lock.yaml") {
+            return named("pnpm", pnpm_version(&project.text("pnpm-lock.yaml")));
+        }
+        if project.has("yarn.lock") {
+            let berry = project.text("yarn.lock").contains("__metadata:");
+            return named("yarn", if berry { "berry" } else { "1" });
+        }
+        match project.has_any(&["bun.lock", "bun.lockb"]) {
+            true => named("bun", ""),
+            false => named("npm", ""),
+        }
+    }
+
+    /// The program itself, else npm's own fetching of it.
+    fn callers(&self) -> Vec<Caller> {
+        let itself = Caller::Itself(self.name);
+        if self.name == "npm" {
+            return vec![itself];
+        }
+        // Yarn from 2 on is another package by another name.
+        let package = match (self.name, self.version.as_str()) {
+            ("yarn", version) if version == "berry" || !version.starts_with(['0', '1']) => {
+                "@yarnpkg/cli-dist"
+            }
+            (name, _) => name,
+        };
+        let version =
+            if self.version.is_empty() || self.version == "berry" { "latest" } else { &self.version };
+        vec![itself, Caller::Fetched(format!("{package}@{version}"))]
+    }
+
+    /// The exact install first.
+    fn installs(&self, project: &ProjectFiles<'_>, manifest: &Value) -> Vec<Option<String>> {
+        let has_dependencies =
+            ["dependencies", "devDependencies", "optionalDependencies", "workspaces"].iter().any(|key| {
+                manifest.get(*key).is_some_and(|all| all.as_object().is_none_or(|all| !all.is_empty()))
+            });
+        if !has_dependencies {
+            return vec![None];
+        }
+        let npm_lock = project.has_any(&["package-lock.json", "npm-shrinkwrap.json"]);
+        let all: &[&str] = match self.name {
+            "pnpm" => {
+                &["pnpm install --frozen-lockfile", "pnpm install --no-frozen-lockfile --ignore-scripts"]
+            }
+            "yarn" if self.version.starts_with(['0', '1']) => {
+                &["yarn install --frozen-lockfile", "yarn install --frozen-lockfile --ignore-scripts"]
+            }
+            "yarn" => &["yarn install --immutable", "yarn install --mode=skip-build"],
+            "bun" => &["bun install --frozen-lockfile", "bun install --ignore-scripts"],
+            _ if npm_lock => &["npm ci", "npm ci --ignore-scripts", "npm install --no-save --ignore-scripts"],
+            _ => &["npm install --no-package-lock", "npm install --no-package-lock --ignore-scripts"],
+        };
+        all.iter().map(|install| Some((*install).to_owned())).collect()
+    }
+}
+
+/// The lock file says which versions can read it.
+fn pnpm_version(lock: &str) -> &'static str {
+    let version = lock.lines().find_map(|line| line.strip_prefix("lockfileVersion:")).unwrap_or_default();
+    match version.trim().trim_matches(['\'', '"']) {
+        version if version.starts_with('5') => "7",
+        version if version.starts_with('6') => "8",
+        _ => "9",
+    }
+}
+
+enum Caller {
+    Itself(&'static str),
+    /// A package that npm runs without installing it for all.
+    Fetched(String),
+}
+
+impl Caller {
+    fn call(&self, words: &str) -> String {
+        match self {
+            Self::Itself(_) => words.to_owned(),
+            Self::Fetched(package) => format!("npx -y -p {package} -c '{words}'"),
+        }
+    }
+
+    fn needs(&self) -> &'static str {
+        match self {
+            Self::Itself(name) => name,
+            Self::Fetched(_) => "npx",
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Stacks with one usual way to test each.
+
+use super::project_files::ProjectFiles;
+use super::{Stack, TestWay};
+
+pub fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let protect = ["**/tests/**", "**/{test,tests}.rs", "**/*_{test,tests}.rs"];
+    let way = |fetch: &str, test: &str| TestWay::new(test).setup(fetch).needs("cargo");
+    let mut ways = vec![way("cargo fetch", "cargo test")];
+    if project.has("Cargo.lock") {
+        ways.insert(0, way("cargo fetch --locked", "cargo test --locked"));
+    }
+    project
+        .has("Cargo.toml")
+        .then(|| Stack::new("Rust", "rust", ways).protect(&protect).product(&["**/src/**"]))
+}
+
+pub fn go(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let way = TestWay::new("go test ./...").needs("go");
+    // Without a requirement there is nothing to download, and no file that says so.
+    let way = if project.has("go.sum") { way.setup("go mod download") } else { way };
+    project
+        .has("go.mod")
+        .then(|| Stack::new("Go", "go", vec![way]).protect(&["**/*_test.go"]).product(&["**/*.go"]))
+}
+
+/// With the modules of a project of several.
+const JVM_TESTS: [&str; 1] = ["**/src/*{test,Test}*/**"];
+const JVM_SOURCES: &[&str] = &["**/src/main/**"];
+
+pub fn maven(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let way = match project.has("mvnw") {
+        true => TestWay::new("./mvnw -q test").setup("./mvnw -q test-compile").needs("java"),
+        false => TestWay::new("mvn -q test").setup("mvn -q test-compile").needs("mvn"),
+    };
+    project
+        .has("pom.xml")
+        .then(|| Stack::new("Maven", "maven", vec![way]).protect(&JVM_TESTS).product(JVM_SOURCES))
+}
+
+pub fn gradle(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let way = match project.has("gradlew") {
+        true => TestWay::new("./gradlew test").needs("java"),
+        false => TestWay::new("gradle test").needs("gradle"),
+    };
+    let found = project.has_any(&["build.gradle", "build.gradle.kts"]);
+    found.then(|| Stack::new("Gradle", "gradle", vec![way]).protect(&JVM_TESTS).product(JVM_SOURCES))
+}
+
+pub fn ruby(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let specs = project.has(".rspec") || project.has_directory("spec");
+    let way = |run: &str| {
+        TestWay::new(run)
+            .setup("bundle config set --local path vendor/bundle")
+            .setup("bundle install")
+            .needs("bundle")
+    };
+    let (spec, test) = (way("bundle exec rspec"), way("bundle exec rake test"));
+    let ways = if specs { vec![spec, test] } else { vec![test, spec] };
+    let protect = ["**/*_{spec,test}.rb", "**/test_*.rb", "**/{spec,test}/**"];
+    project.has("Gemfile").then(|| Stack::new("Ruby", "ruby", ways).protect(&protect))
+}
+
+pub fn elixir(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let way = TestWay::new("mix test").setup("mix deps.get").needs("mix");
+    let protect = ["**/*_test.exs", "**/test/**"];
+    project.has("mix.exs").then(|| Stack::new("Elixir", "elixir", vec![way]).protect(&protect))
+}
+
+pub fn dotnet(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let suffixes = [".sln", ".slnx", ".csproj", ".fsproj"];
+    let found = project.names_in("").any(|name| suffixes.iter().any(|suffix| name.ends_with(suffix)));
+    let way = TestWay::new("dotnet test").setup("dotnet restore").needs("dotnet");
+    let protect = ["**/*{Test,Tests}.{cs,fs,vb}", "**/*.{Test,Tests,UnitTests,IntegrationTests}/**"];
+    found.then(|| Stack::new(".NET", "dotnet", vec![way]).protect(&protect))
+}
+
+pub fn php(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let found = project.has("composer.json") && project.has_any(&["phpunit.xml", "phpunit.xml.dist"]);
+    let way = TestWay::new("vendor/bin/phpunit").setup("composer install").needs("php").needs("composer");
+    found.then(|| Stack::new("PHP", "php", vec![way]).protect(&["**/*Test.php", "tests/**"]))
+}
+
+pub fn swift(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let way = TestWay::new("swift test").needs("swift");
+    let protect = ["Tests/**", "**/*Tests.swift"];
+    project.has("Package.swift").then(|| Stack::new("Swift", "swift", vec![way]).protect(&protect))
+}
+
+pub fn zig(project: &ProjectFiles<'_>) -> Option<Stack> {
+    let way = TestWay::new("zig build test").needs("zig");
+    project.has("build.zig").then(|| Stack::new("Zig", "zig", vec![way]))
+}
+
+pub const SCRIPT_TESTS: [&str; 2] = ["**/*.{t,bats}", "**/{test,tests}/**"];
+
+pub fn test_script(project: &ProjectFiles<'_>) -> Option<Stack> {
+    if let Some(script) = ["test.sh", "tests/run.sh"].into_iter().find(|script| project.has(script)) {
+        let way = TestWay::new(format!("sh ./{script}"));
+        let stack = Stack::new("a test script", "script", vec![way]);
+        return Some(stack.protect(&[script]).protect(&SCRIPT_TESTS));
+    }
+    let directory = ["test", "tests"]
+        .into_iter()
+        .find(|directory| project.names_in(directory).any(|name| name.ends_with(".bats")))?;
+    let way = TestWay::new(format!("bats {directory}")).needs("bats");
+    Some(Stack::new("Bats", "bats", vec![way]).protect(&SCRIPT_TESTS))
+}

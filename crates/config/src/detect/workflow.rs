@@ -1,0 +1,94 @@
+//! Further ways to test, from what a project's CI workflows and its guide for contributors run.
+
+use super::project_files::ProjectFiles;
+use super::{Stack, TestWay};
+
+/// By the word of a stack, how its tests are called.
+const TESTS: &[(&str, &[&str])] = &[
+    ("rust", &["cargo test"]),
+    ("go", &["go test"]),
+    ("node", &["npm test", "npm run test", "yarn test", "pnpm test", "node --test"]),
+    ("maven", &["mvn test", "mvn verify"]),
+    ("gradle", &["gradlew test", "gradlew check"]),
+    ("cmake", &["make test", "make check"]),
+    ("make", &["make test", "make check"]),
+    ("ruby", &["rake", "rspec"]),
+];
+
+/// How many are worth a try.
+const MOST: usize = 3;
+
+/// Lines by which the stack's tests are run there. The set-up is that of the likeliest way.
+pub fn add_ways(project: &ProjectFiles<'_>, stack: &mut Stack) {
+    let Some((_, calls)) = TESTS.iter().find(|(word, _)| *word == stack.word) else { return };
+    let Some(first) = stack.ways.first().cloned() else { return };
+    let mut texts: Vec<String> = project.workflows().iter().flat_map(|text| run_lines(text)).collect();
+    for guide in ["CONTRIBUTING.md", "contributing.md", ".github/CONTRIBUTING.md"] {
+        texts.extend(fenced_lines(&project.text(guide)));
+    }
+    let mut added = 0;
+    for line in texts {
+        let is_test = calls.iter().any(|call| line.contains(call));
+        let known = stack.ways.iter().any(|way| way.run == line);
+        if is_test && !known && added < MOST {
+            stack.ways.push(TestWay { run: line, ..first.clone() });
+            added += 1;
+        }
+    }
+}
+
+/// The commands of `run:` entries, without those that only a workflow can fill in.
+fn run_lines(workflow: &str) -> Vec<String> {
+    let mut commands = Vec::new();
+    let mut lines = workflow.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some(value) = line.trim_start().trim_start_matches("- ").strip_prefix("run:") else { continue };
+        let indent = line.len() - line.trim_start().len();
+        let value = value.trim();
+        if !value.starts_with(['|', '>']) {
+            commands.push(value.trim_matches(['"', '\'']).to_owned());
+            continue;
+        }
+        while let Some(next) =
+            lines.next_if(|next| next.trim().is_empty() || next.len() - next.trim_start().len() > indent)
+        {
+            commands.push(next.trim().to_owned());
+        }
+    }
+    commands.retain(|command| is_plain(command));
+    commands
+}
+
+/// The lines of a page's blocks of code.
+fn fenced_lines(page: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut commands = Vec::new();
+    for line in page.lines() {
+        let line = line.trim();
+        if line.starts_with("```") {
+            inside = !inside;
+        } else if inside {
+            commands.push(line.trim_start_matches("$ ").to_owned());
+        }
+    }
+    commands.retain(|command| is_plain(command));
+    commands
+}
+
+/// One whole command that means the same everywhere.
+fn is_plain(command: &str) -> bool {
+    !command.is_empty() && !command.starts_with('#') && !command.contains("${{") && !command.ends_with('\\')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_read_from_workflows_and_pages() {
+        let workflow = "jobs:\n  a:\n    steps:\n      - run: cargo test --all\n      - name: x\n        run: |\n          make\n          make ${{ matrix.x }}\n\n          make check\n      - uses: y\n";
+        assert_eq!(run_lines(workflow), ["cargo test --all", "make", "make check"]);
+        let page = "Run\n```sh\n$ npm test\n# so\n```\nnpm run x\n";
+        assert_eq!(fenced_lines(page), ["npm test"]);
+    }
+}
