@@ -123,7 +123,7 @@ const HARMLESS: &[&str] = &["husky", "lefthook", "simple-git-hooks", "is-ci", "i
 fn runs_no_script(package: &str) -> bool {
     let manifest: serde_json::Value = serde_json::from_str(package).unwrap_or_default();
     let script = |name: &&str| manifest.get("scripts")?.get(*name)?.as_str().map(str::to_owned);
-    let programs = LIFECYCLE.iter().filter_map(|name| script(name)).collect::<Vec<String>>();
+    let programs = LIFECYCLE.iter().filter_map(script).collect::<Vec<String>>();
     let programs = programs.iter().flat_map(|line| shell::commands(line));
     programs.into_iter().all(|command| {
         command.program().first().is_none_or(|program| HARMLESS.contains(&program.text.as_str()))

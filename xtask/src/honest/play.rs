@@ -92,7 +92,7 @@ impl<'p> Place<'p> {
         for number in 1..=case.tasks {
             repo.file(format!("tasks/{number}-work.md"), task(case.work, &granted.allow));
         }
-        let mut init = home.command(repo.path(), ["init"]);
+        let mut init = home.command(repo.path(), ["init", "--no-try"]);
         init.envs(self.environment.iter().cloned());
         home.start(init).finish(RUN).expect_code(0);
         let file = repo.path().join("windlass.toml");

@@ -34,12 +34,12 @@ pub fn node(project: &ProjectFiles<'_>) -> Option<Stack> {
     if runs.is_empty() {
         return None;
     }
-    let manager = Manager::of(project, &manifest);
+    let tool = PackageTool::of(project, &manifest);
     let mut ways = Vec::new();
-    for by in manager.callers() {
-        for install in manager.installs(project, &manifest) {
+    for by in tool.callers() {
+        for install in tool.installs(project, &manifest) {
             for run in &runs {
-                let mut way = TestWay::new(by.call(&run.words(manager.name))).needs(by.needs());
+                let mut way = TestWay::new(by.call(&run.words(tool.name))).needs(by.needs());
                 way.setup.extend(install.iter().map(|install| by.call(install)));
                 ways.push(way);
             }
@@ -57,13 +57,13 @@ enum Run {
 }
 
 impl Run {
-    fn words(&self, manager: &str) -> String {
+    fn words(&self, tool: &str) -> String {
         match self {
-            Self::Script(script) if script == "test" && manager != "bun" => format!("{manager} test"),
-            Self::Script(script) => format!("{manager} run {script}"),
-            Self::BuildThenTest => format!("{manager} run build && {manager} run test"),
-            Self::Runner(call) if manager == "npm" => format!("npx --no-install {call}"),
-            Self::Runner(call) => format!("{manager} exec {call}"),
+            Self::Script(script) if script == "test" && tool != "bun" => format!("{tool} test"),
+            Self::Script(script) => format!("{tool} run {script}"),
+            Self::BuildThenTest => format!("{tool} run build && {tool} run test"),
+            Self::Runner(call) if tool == "npm" => format!("npx --no-install {call}"),
+            Self::Runner(call) => format!("{tool} exec {call}"),
         }
     }
 }
@@ -105,13 +105,13 @@ fn is_test_of_node(path: &str) -> bool {
     matches!(extension, "js" | "mjs" | "cjs") && (named || inside)
 }
 
-struct Manager {
+struct PackageTool {
     name: &'static str,
     /// The version that the project asks for, as npm names it; empty for any.
     version: String,
 }
 
-impl Manager {
+impl PackageTool {
     fn of(project: &ProjectFiles<'_>, manifest: &Value) -> Self {
         let asked = manifest.get("packageManager").and_then(Value::as_str).unwrap_or_default();
         let (asked, version) = asked.split_once('@').unwrap_or((asked, ""));

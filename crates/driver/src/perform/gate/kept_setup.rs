@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use windlass_core::id::TreeId;
 use windlass_core::outcome::Fault;
@@ -17,7 +16,7 @@ use crate::clock;
 use crate::perform::{EffectRequest, EffectResources, fault, file_fault};
 
 /// One that nobody used for so long is removed.
-const UNUSED: Duration = Duration::from_secs(14 * 24 * 3600);
+const UNUSED_MS: i64 = 14 * 24 * 3600 * 1000;
 
 /// Names the only tree that a set-up stands for, where it does not stand for all with its manifests.
 const ONLY_FOR: &str = "only-for";
@@ -152,11 +151,10 @@ fn toolchain(resources: &EffectResources, words: &[String]) -> String {
 
 /// What cannot be removed takes room, and is looked at again by the next baseline.
 fn remove_unused(setups: &Path) {
-    let now = SystemTime::now();
+    let now = clock::wall().0;
     for entry in fs::read_dir(setups).into_iter().flatten().filter_map(Result::ok) {
         let used = fs::metadata(entry.path().join(USED)).or_else(|_| entry.metadata());
-        let used = used.and_then(|meta| meta.modified());
-        let is_old = used.is_ok_and(|used| now.duration_since(used).is_ok_and(|age| age > UNUSED));
+        let is_old = used.is_ok_and(|meta| now - meta.mtime() * 1000 > UNUSED_MS);
         if is_old && let Err(error) = remove_tree(&entry.path()) {
             tracing::debug!(%error, "an unused set-up is not removed");
         }

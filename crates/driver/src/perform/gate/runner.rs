@@ -69,6 +69,19 @@ pub struct RanBroken {
     pub failed: Vec<FailedCase>,
 }
 
+impl SetupUse {
+    /// Where the set-up is to be kept; asked once.
+    fn take_place(&mut self) -> Option<SetupPlace> {
+        match std::mem::replace(self, Self::Inline) {
+            Self::ToBeKept(place) => Some(place),
+            kept @ (Self::Kept | Self::Inline) => {
+                *self = kept;
+                None
+            }
+        }
+    }
+}
+
 struct EndedCommand {
     checked: Checked,
     output: BlobId,
@@ -153,13 +166,7 @@ impl<'a> GateRunner<'a> {
     /// Runs the set-up once, for all commands on this tree. One that fails is left to the command itself, which
     /// shows it. False: it was cancelled.
     fn set_up(&mut self, check: &CheckPolicy) -> Result<bool, Fault> {
-        let place = match std::mem::replace(&mut self.setup, SetupUse::Inline) {
-            SetupUse::ToBeKept(place) => place,
-            other => {
-                self.setup = other;
-                return Ok(true);
-            }
-        };
+        let Some(place) = self.setup.take_place() else { return Ok(true) };
         self.bring()?;
         self.dirs.discard()?;
         let run = self.after_setup("true", None);
@@ -167,9 +174,8 @@ impl<'a> GateRunner<'a> {
         if ended.checked.exit_code == Some(0) {
             place.keep(self.resources, &self.dirs)?;
             self.use_kept_setup(place);
-            if matches!(self.setup, SetupUse::ToBeKept(_)) {
-                self.setup = SetupUse::Inline;
-            }
+            // Where it could not be kept, it runs each time.
+            drop(self.setup.take_place());
         }
         self.dirs.clear(self.resources, self.number)?;
         Ok(true)
