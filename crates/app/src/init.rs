@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use windlass_config::{ChosenChecks, PROJECT_FILE, Proposal, detect, project_file};
+use windlass_config::{PROJECT_FILE, detect, project_file};
+use windlass_core::policy::{AgentPolicy, Policy};
 use windlass_driver::agents::{self, AgentStatus, Login};
 use windlass_driver::{Interrupts, project, setup};
 
 use crate::error::Classify as _;
-use crate::try_ways::{StackReport, TryObserver, try_ways};
-use crate::{AppError, Caller, OpenProject};
+use crate::try_ways::{AskedAgent, StackReport, TryObserver, try_ways};
+use crate::{AppError, Caller, OpenProject, PolicyArguments};
 
 const FIRST_TASK: &str = "tasks/001-first.md";
 
@@ -22,6 +23,8 @@ pub struct InitRequest<'a> {
     pub may_overwrite: &'a dyn Fn(&Path) -> bool,
     /// Whether the proposed checks are tried before they are written.
     pub tries: Option<CheckTries<'a>>,
+    /// Where none of them is green, an agent is asked for others.
+    pub ask_agent: bool,
 }
 
 pub struct CheckTries<'a> {
@@ -66,7 +69,16 @@ pub fn init(
     }
     let proposal = detect(&top).or_broken()?;
     let agent = best(agents::installed_agents(&caller.surroundings(&top), scratch));
-    let (chosen, stacks) = choose(directory, caller, &proposal, request.tries)?;
+    let asked = request.ask_agent.then(|| asked_policy(caller, &top, agent.as_ref())).transpose()?;
+    let asked = asked.as_ref().map(|policy| AskedAgent { policy, scratch });
+    let (chosen, stacks) = match request.tries.filter(|_| asked.is_some() || !proposal.stacks.is_empty()) {
+        Some(tries) => {
+            let place = OpenProject::open(directory, caller.clone())?;
+            let report = try_ways(&place, &proposal, tries, asked.as_ref())?;
+            (report.chosen, Some(report.stacks))
+        }
+        None => (proposal.likeliest(), None),
+    };
     write(&file, &project_file(&proposal, &chosen, agent.as_ref().map(|agent| agent.name)))?;
     let mut written = vec![file];
     if !top.join("tasks").exists() {
@@ -78,18 +90,17 @@ pub fn init(
     Ok(InitReport { new_repository, written, agent, recognised, stacks })
 }
 
-fn choose(
-    directory: &Path,
-    caller: &Caller,
-    proposal: &Proposal,
-    tries: Option<CheckTries<'_>>,
-) -> Result<(ChosenChecks, Option<Vec<StackReport>>), AppError> {
-    let Some(tries) = tries.filter(|_| !proposal.stacks.is_empty()) else {
-        return Ok((proposal.likeliest(), None));
-    };
-    let place = OpenProject::open(directory, caller.clone())?;
-    let report = try_ways(&place, proposal, tries.interrupts, tries.observer)?;
-    Ok((report.chosen, Some(report.stacks)))
+/// The agent of a policy that is there, else the best that is installed.
+fn asked_policy(caller: &Caller, top: &Path, best: Option<&AgentStatus>) -> Result<Policy, AppError> {
+    if top.join(PROJECT_FILE).exists() {
+        return Ok(caller.policy(top, &PolicyArguments::default())?.policy);
+    }
+    let best = best.ok_or_else(|| {
+        AppError::refused("there is no agent to ask; nothing was written")
+            .hint("`windlass agents` lists those that windlass knows")
+    })?;
+    let agent = AgentPolicy { adapter: best.name.to_owned(), ..AgentPolicy::default() };
+    Ok(Policy { agent, ..Policy::default() })
 }
 
 /// Makes a repository with a first commit of whatever is there.
@@ -134,8 +145,13 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let file = temp.path().join(PROJECT_FILE);
         std::fs::write(&file, "# mine\n").unwrap();
-        let request =
-            InitRequest { prompt: None, make_repository: true, may_overwrite: &|_| false, tries: None };
+        let request = InitRequest {
+            prompt: None,
+            make_repository: true,
+            may_overwrite: &|_| false,
+            tries: None,
+            ask_agent: false,
+        };
         let refused = init(temp.path(), &Caller::default(), request, temp.path()).err().unwrap();
         assert_eq!(refused.kind, ErrorKind::Refused);
         assert!(refused.message.ends_with("is there already; nothing was changed"), "{refused}");

@@ -2,18 +2,21 @@
 //! until one is green.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use windlass_config::{ChosenChecks, Proposal, StackProposal, TestWay, install_command};
 use windlass_core::gate::CheckResult;
 use windlass_core::policy::Policy;
 use windlass_core::time::Millis;
-use windlass_driver::Interrupts;
+use windlass_driver::agents::Probe;
+use windlass_driver::ask_for_checks::ask_for_checks;
 use windlass_driver::try_checks::{TriedCommands, TryError, TryPlace, try_checks};
 
-use crate::{AppError, OpenProject};
+use crate::{AppError, CheckTries, OpenProject};
 
 /// Who is told how it goes.
 pub trait TryObserver {
+    fn asking(&mut self, agent: &str);
     fn trying(&mut self, stack: &str, way: &TestWay);
     fn tried(&mut self, result: &TriedWay);
 }
@@ -56,21 +59,31 @@ pub struct TryReport {
 /// More ways than these are not tried: each may take minutes.
 const MOST_TRIED: usize = 8;
 
+/// How often an agent is asked.
+const MOST_ASKED: usize = 3;
+
+/// An agent that may propose, where no way of windlass's own is green.
+pub struct AskedAgent<'a> {
+    pub policy: &'a Policy,
+    pub scratch: &'a Path,
+}
+
 /// Tries until each stack has a green way. One that has none keeps its likeliest that can be run.
 pub fn try_ways(
     place: &OpenProject,
     proposal: &Proposal,
-    interrupts: &Interrupts,
-    observer: &mut dyn TryObserver,
+    tries: CheckTries<'_>,
+    asked: Option<&AskedAgent<'_>>,
 ) -> Result<TryReport, AppError> {
     place.state.create_checked().map_err(AppError::refused)?;
     let surroundings = place.surroundings();
+    let CheckTries { interrupts, observer } = tries;
     let place =
         TryPlace { project: &place.project, vault: &place.vault, surroundings: &surroundings, interrupts };
     let mut report = TryReport { stacks: Vec::new(), chosen: ChosenChecks::default() };
     let mut chosen: Vec<(&StackProposal, &TestWay)> = Vec::new();
     for stack in &proposal.stacks {
-        let (way, green) = Trial { place: &place, proposal, stack }.choose(observer)?;
+        let (way, green) = Trial { place: &place, proposal }.choose(stack, observer)?;
         let missing: BTreeSet<&str> = stack.ways.iter().flat_map(|way| way.needs.iter().copied()).collect();
         let missing = missing.into_iter().filter(|program| !surroundings.finds(program));
         let missing = missing.map(|program| match install_command(program) {
@@ -89,27 +102,40 @@ pub fn try_ways(
     let any_green = report.stacks.iter().any(|stack| stack.green);
     let kept = chosen.into_iter().zip(&report.stacks).filter(|(_, stack)| stack.green || !any_green);
     report.chosen = ChosenChecks::of(kept.map(|(chosen, _)| chosen));
+    if let Some(asked) = asked.filter(|_| !any_green)
+        && let Some(way) = (Trial { place: &place, proposal }.ask(asked, observer)?)
+    {
+        let check = "test".to_owned();
+        report.chosen = ChosenChecks { checks: vec![(check.clone(), way.run)], setup: way.setup };
+        report.stacks = vec![StackReport { name: ASKED, check, green: true, missing: Vec::new() }];
+    }
     Ok(report)
 }
+
+/// Stands for a stack where an agent proposes.
+const ASKED: &str = "the agent's proposal";
 
 struct Trial<'a> {
     place: &'a TryPlace<'a>,
     proposal: &'a Proposal,
-    stack: &'a StackProposal,
 }
 
-impl<'a> Trial<'a> {
+impl Trial<'_> {
     /// The first way that is green, or the likeliest; and whether it is green.
-    fn choose(&self, observer: &mut dyn TryObserver) -> Result<(&'a TestWay, bool), AppError> {
+    fn choose<'s>(
+        &self,
+        stack: &'s StackProposal,
+        observer: &mut dyn TryObserver,
+    ) -> Result<(&'s TestWay, bool), AppError> {
         let can_run = |way: &&TestWay| way.needs.iter().all(|program| self.place.surroundings.finds(program));
         let mut failed: BTreeSet<&[String]> = BTreeSet::new();
         let mut tried = 0;
-        for way in self.stack.ways.iter().filter(can_run) {
+        for way in stack.ways.iter().filter(can_run) {
             if failed.contains(way.setup.as_slice()) || tried == MOST_TRIED {
                 continue;
             }
             tried += 1;
-            observer.trying(self.stack.name, way);
+            observer.trying(stack.name, way);
             let result = self.run(way)?;
             observer.tried(&result);
             match result {
@@ -118,8 +144,42 @@ impl<'a> Trial<'a> {
                 TriedWay::Red { .. } | TriedWay::NotRun { .. } => {}
             }
         }
-        let likeliest = self.stack.ways.iter().find(can_run).or(self.stack.ways.first());
+        let likeliest = stack.ways.iter().find(can_run).or(stack.ways.first());
         Ok((likeliest.expect("a stack has a way"), false))
+    }
+
+    /// A way that an agent proposed and that is green; each time it is told what came of its last one.
+    fn ask(
+        &self,
+        asked: &AskedAgent<'_>,
+        observer: &mut dyn TryObserver,
+    ) -> Result<Option<TestWay>, AppError> {
+        let AskedAgent { policy, scratch } = *asked;
+        let surroundings = self.place.surroundings;
+        let probe = Probe { agent: &policy.agent, policy, surroundings, scratch };
+        let mut before = String::new();
+        for _ in 0..MOST_ASKED {
+            observer.asking(&policy.agent.adapter);
+            let way = match ask_for_checks(self.place, &probe, &before) {
+                Ok(proposed) => TestWay { setup: proposed.setup, run: proposed.run, needs: Vec::new() },
+                Err(why) => {
+                    before = format!("{before}- {why}\n");
+                    observer.tried(&TriedWay::NotRun { why });
+                    continue;
+                }
+            };
+            observer.trying(ASKED, &way);
+            let result = self.run(&way)?;
+            observer.tried(&result);
+            let failed = match result {
+                TriedWay::Green { .. } => return Ok(Some(way)),
+                TriedWay::Red { ending, excerpt } => format!("`run` failed: {ending}\n{excerpt}"),
+                TriedWay::NotSetUp { ending, excerpt } => format!("`setup` failed: {ending}\n{excerpt}"),
+                TriedWay::NotRun { why } => why,
+            };
+            before = format!("{before}- setup {:?}, run {:?}: {failed}\n", way.setup, way.run);
+        }
+        Ok(None)
     }
 
     fn run(&self, way: &TestWay) -> Result<TriedWay, AppError> {

@@ -118,6 +118,9 @@ pub struct InitArgs {
     /// Write the likeliest set-up and checks without trying them
     #[arg(long)]
     pub no_try: bool,
+    /// Where no way to test is green, ask an agent for one, and try it
+    #[arg(long, conflicts_with = "no_try")]
+    pub ask_agent: bool,
 }
 
 #[derive(Debug, ClapArgs)]

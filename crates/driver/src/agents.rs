@@ -92,6 +92,15 @@ pub struct Probe<'a> {
 /// Calls the agent once, in an empty directory below `scratch`, confined as the
 /// policy asks.
 pub fn probe(probe: &Probe<'_>, live: &(dyn Fn(Live) + Sync)) -> Result<AttemptResult, String> {
+    ask(probe, BRIEF, live)
+}
+
+/// Calls the agent once with this brief, whose nonce is `probe`, in the directory `space` below `scratch` as it is.
+pub(crate) fn ask(
+    probe: &Probe<'_>,
+    brief: &str,
+    live: &(dyn Fn(Live) + Sync),
+) -> Result<AttemptResult, String> {
     let Probe { agent, policy, surroundings, scratch } = *probe;
     let spawner = Spawner::new();
     let choice = prove(&policy.sandbox, &spawner, surroundings, &scratch.join("proofs"))
@@ -101,6 +110,8 @@ pub fn probe(probe: &Probe<'_>, live: &(dyn Fn(Live) + Sync)) -> Result<AttemptR
     called.check(agent, &surroundings.project, &confine.path).map_err(|error| error.to_string())?;
     let failed = |error: std::io::Error| format!("{}: {error}", scratch.display());
     let (space, dir) = (scratch.join("space"), scratch.join("attempt"));
+    // What an earlier call of the same caller left.
+    windlass_process::remove_tree(&dir).map_err(failed)?;
     for made in [&space, &dir] {
         std::fs::create_dir_all(made).map_err(failed)?;
     }
@@ -117,7 +128,7 @@ pub fn probe(probe: &Probe<'_>, live: &(dyn Fn(Live) + Sync)) -> Result<AttemptR
         &TurnRequest {
             role: Role::Author,
             nonce: &Nonce::new(NONCE),
-            brief: BRIEF,
+            brief,
             policy: agent,
             names: AttemptNames {
                 name: &LoopName::new("probe").map_err(|e| e.to_string())?,

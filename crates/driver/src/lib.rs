@@ -10,6 +10,7 @@
 //! under `perform/`, `cli` starts a drive and shows what it publishes.
 
 pub mod agents;
+pub mod ask_for_checks;
 mod briefs;
 pub mod clock;
 pub mod confine;

@@ -22,6 +22,7 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
         make_repository: asked.git,
         may_overwrite: &|file| asked.force || may_replace(file),
         tries: (!asked.no_try).then_some(tries),
+        ask_agent: asked.ask_agent,
     };
     let made = windlass_app::init(&locations.directory()?, &locations.caller()?, request, scratch.path())?;
     conclude(&made);
@@ -39,6 +40,10 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
 struct TryPrinter;
 
 impl TryObserver for TryPrinter {
+    fn asking(&mut self, agent: &str) {
+        say!("asking {agent} how this project is set up and tested");
+    }
+
     fn trying(&mut self, stack: &str, way: &TestWay) {
         say!("{stack}: trying in the sandbox");
         for step in &way.setup {
@@ -69,12 +74,12 @@ fn last_lines(excerpt: &str) -> String {
 
 /// What is to be known of the checks before the next step.
 fn conclude(made: &InitReport) {
-    if made.recognised.is_empty() {
-        say!("No way to test this project was recognised: write a check into windlass.toml.");
-    }
     let stacks = made.stacks.iter().flatten();
     let green = |stack: &&StackReport| stack.green;
     let any_green = stacks.clone().any(|stack| stack.green);
+    if made.recognised.is_empty() && !any_green {
+        say!("No way to test this project was recognised: write a check into windlass.toml.");
+    }
     for stack in stacks.clone().filter(|stack| !green(stack)) {
         let kept = if any_green { "it is left out" } else { "it is written all the same: mend it first" };
         say!("{}: no way to test it was green; {kept}.", stack.name);

@@ -81,6 +81,25 @@ fn init_says_what_is_red_and_what_is_missing_and_leaves_a_second_stack_out() {
     assert!(ran.stdout.contains("Node.js: no way to test it was green; it is left out."), "{ran}");
 }
 
+#[test]
+fn an_agent_may_propose_and_windlass_believes_only_what_is_green() {
+    let agent = r#"if grep -q "What did not work" "$side/author-$n.brief"
+then echo '{"setup": ["echo made >made.txt"], "run": "grep made made.txt && sh ./verify"}' >windlass-proposal.json
+else echo '{"run": "sh ./nothing-like-it"}' >windlass-proposal.json
+fi
+echo 'STATUS: complete'"#;
+    let case = Setup::new(agent).file("verify", "exit 0\n").checks("").uncommitted();
+    fs::remove_file(case.repo.path().join("test.sh")).unwrap();
+    case.repo.commit("first");
+    let ran = case.windlass(&["init", "--force", "--ask-agent"]).expect_code(0);
+    let policy = fs::read_to_string(case.repo.path().join("windlass.toml")).unwrap();
+    assert!(policy.contains("run = \"grep made made.txt && sh ./verify\""), "{policy}\n{ran}");
+    assert!(policy.contains("\"echo made >made.txt\""), "{policy}");
+    assert_eq!(ran.stdout.matches("asking command").count(), 2, "{ran}");
+    assert!(case.left("author-2.brief").contains("nothing-like-it"), "it is told what did not work");
+    assert!(!case.repo.path().join("windlass-proposal.json").exists());
+}
+
 /// The stamps that checks saw, each once.
 fn stamps(case: &Case) -> Vec<String> {
     let mut stamps: Vec<String> = case.left("stamps").lines().map(str::to_owned).collect();
