@@ -1,5 +1,6 @@
 //! SIGINT and SIGTERM: everything dead, everything saved, and on from there.
 
+use std::os::unix::process::CommandExt as _;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -48,6 +49,31 @@ fn sigint_saves_and_ends() {
 #[test]
 fn sigterm_saves_and_ends() {
     interrupts(Signal::TERM);
+}
+
+#[test]
+fn sighup_saves_and_ends() {
+    interrupts(Signal::HUP);
+}
+
+/// The terminal goes away: everything of the run is told.
+#[test]
+fn a_run_under_nohup_survives_the_hangup() {
+    let case = Setup::new("hold\necho 42 >answer.txt\ncomplete").ready();
+    let mut nohup = std::process::Command::new("nohup");
+    let binary = case.home.binary().to_owned();
+    case.home.isolate(nohup.arg(binary).args(["run", "--name", LOOP]).current_dir(case.repo.path()));
+    nohup.process_group(0);
+    let running = case.home.start(nohup);
+    assert!(poll::until(LONG, || case.turns("author") == 1), "{}", running.stderr());
+    let group = i32::try_from(running.id()).ok().and_then(rustix::process::Pid::from_raw);
+    rustix::process::kill_process_group(group.expect("an id"), Signal::HUP).expect("its group is there");
+    running.signal(Signal::HUP);
+    case.leave("go");
+    let seen = case.look(running.finish(LONG));
+    seen.completed();
+    assert_eq!(seen.log.count("interrupted"), 0, "{}", seen.log);
+    assert_eq!(case.turns("author"), 1, "the attempt was not disturbed");
 }
 
 #[test]
