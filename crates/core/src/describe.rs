@@ -209,6 +209,8 @@ fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> f
         write!(f, ", claims {status}")?;
     }
     match finished.result.strays {
+        // What an operator ends is ended with all that belongs to it.
+        _ if finished.result.end == AttemptEnd::Interrupted => Ok(()),
         0 => Ok(()),
         1 => write!(f, ", left a process behind (ended)"),
         strays => write!(f, ", left {strays} processes behind (ended)"),

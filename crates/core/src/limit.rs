@@ -125,7 +125,7 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::NoProgress,
         counter: Counter::Task(|task| task.no_progress),
         bound: |limits| limits.max_no_progress,
-        words: |_, count| format!("{count} iterations without progress"),
+        words: |_, count| several(count, "1 iteration without progress", "iterations without progress"),
     },
     LimitRow {
         limit: Limit::TaskFailures,
@@ -135,7 +135,7 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::Failing,
         counter: Counter::Task(|task| task.failures),
         bound: |limits| limits.max_task_failures,
-        words: |_, count| format!("{count} failed iterations in a row"),
+        words: |_, count| several(count, "1 failed iteration", "failed iterations in a row"),
     },
     LimitRow {
         limit: Limit::Rejections,
@@ -145,7 +145,7 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::Rejected,
         counter: Counter::Task(|task| task.rejections),
         bound: |limits| limits.max_rejections,
-        words: |_, count| format!("{count} rejected reviews"),
+        words: |_, count| several(count, "1 rejected review", "rejected reviews"),
     },
     LimitRow {
         limit: Limit::ReviewFailures,
@@ -155,7 +155,7 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::ReviewFailed,
         counter: Counter::Run(|state| state.run.review_failures),
         bound: |limits| limits.max_review_failures,
-        words: |_, count| format!("{count} unusable reviews in a row"),
+        words: |_, count| several(count, "1 unusable review", "unusable reviews in a row"),
     },
     LimitRow {
         limit: Limit::AgentFailures,
@@ -175,7 +175,7 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::GateFailed,
         counter: Counter::Run(|state| state.run.gate_failures),
         bound: |limits| limits.max_gate_failures,
-        words: |_, count| format!("{count} red gates in a row"),
+        words: |_, count| several(count, "1 red gate", "red gates in a row"),
     },
     LimitRow {
         limit: Limit::FinalFixes,
@@ -185,7 +185,9 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::FinalFixes,
         counter: Counter::Run(|state| state.run.final_fixes),
         bound: |limits| limits.max_final_fixes,
-        words: |_, count| format!("{count} fixes, and the whole does not hold"),
+        words: |_, count| {
+            several(count, "1 fix, and the whole does not hold", "fixes, and the whole does not hold")
+        },
     },
     LimitRow {
         limit: Limit::Stalls,
@@ -195,7 +197,7 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::Stalled,
         counter: Counter::Run(|state| state.run.stalls),
         bound: |limits| limits.max_stalls,
-        words: |_, count| format!("{count} attempts in a row hung"),
+        words: |_, count| several(count, "1 attempt hung", "attempts in a row hung"),
     },
     LimitRow {
         limit: Limit::Transient,
@@ -205,7 +207,13 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::Transient,
         counter: Counter::Run(|state| state.run.transient),
         bound: |limits| limits.max_transient,
-        words: |_, count| format!("{count} attempts in a row failed for temporary reasons"),
+        words: |_, count| {
+            several(
+                count,
+                "1 attempt failed for a temporary reason",
+                "attempts in a row failed for temporary reasons",
+            )
+        },
     },
 ];
 
@@ -254,10 +262,14 @@ pub fn is_reached(count: u32, bound: u32) -> bool {
     bound != 0 && count >= bound
 }
 
+fn several(count: u32, one: &str, many: &str) -> String {
+    if count == 1 { one.to_owned() } else { format!("{count} {many}") }
+}
+
 fn failed_attempts(state: &State, count: u32) -> String {
     let end = state.attempt.as_ref().and_then(|attempt| attempt.end.as_ref());
     let how = end.map_or_else(|| "unknown".to_owned(), AttemptEnd::to_string);
-    format!("{count} attempts in a row failed; the last: {how}")
+    several(count, &format!("1 attempt failed: {how}"), &format!("attempts in a row failed; the last: {how}"))
 }
 
 #[cfg(test)]

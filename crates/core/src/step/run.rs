@@ -240,7 +240,8 @@ fn fulfilled(state: &State) -> Option<String> {
 /// Whether this drive has made as many iterations as it was asked for.
 pub(super) fn enough(state: &State) -> Option<String> {
     let max = state.run.asked.max;
-    is_reached(state.run.drive_iterations, max).then(|| format!("{max} iterations, as asked"))
+    let iterations = if max == 1 { "iteration" } else { "iterations" };
+    is_reached(state.run.drive_iterations, max).then(|| format!("{max} {iterations}, as asked"))
 }
 
 /// Whether this drive was asked for another task than the open iteration's.
