@@ -26,6 +26,7 @@ compile_error!(
 
 mod activity;
 mod container;
+mod detached;
 mod finished;
 mod orphans;
 mod procfs;
@@ -47,6 +48,7 @@ pub use container::{
     Client, ClientError, CommandLine, Container, ContainerError, Engine, Image,
     command_line as container_command_line,
 };
+pub use detached::{DetachedProgram, start_detached};
 pub use finished::{Capture, Containment, Finished, ProgramExit};
 pub use program::{LayeredDir, Program, ProgramLimits, ThrowawayTree, remove_tree};
 pub use record::{ATTEMPT_VARIABLE, clear_attempt, last_activity};

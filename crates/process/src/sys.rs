@@ -318,3 +318,13 @@ fn signal_set(signals: &[c_int]) -> libc::sigset_t {
 fn check(returned: c_int) -> io::Result<c_int> {
     if returned == -1 { Err(io::Error::last_os_error()) } else { Ok(returned) }
 }
+
+/// From here on the process belongs to no terminal, and a hangup does nothing to it.
+pub fn leave_session() -> io::Result<()> {
+    rustix::process::setsid()?;
+    // SAFETY: it only sets how one signal is handled.
+    match unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) } {
+        libc::SIG_ERR => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
