@@ -16,7 +16,7 @@ use crate::agent::{TurnRequest, TurnResult};
 use crate::report::{self, ParsedReport};
 use windlass_core::plain;
 
-use crate::{bound, failure};
+use crate::{bound, failure, relay};
 
 /// Set in every attempt, so that `windlass run` inside one can refuse.
 pub const INSIDE_VARIABLE: &str = "WINDLASS_INSIDE";
@@ -44,7 +44,7 @@ pub fn run(call: &TurnRequest<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(
         Err(what) => return not_started(call.role, what),
     };
     started(running.canceller());
-    let finished = running.wait();
+    let finished = relay::relay(call, running);
     if let Err(what) = clean(call, &finished) {
         return not_started(call.role, what);
     }

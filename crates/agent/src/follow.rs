@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use windlass_process::Capture;
 
-/// A longer line is passed over: no program that is listened to writes one.
+/// A longer line is passed over: no program whose lines are read writes one.
 const LONGEST_LINE: usize = 8 * 1024 * 1024;
 
 pub struct Follower {
@@ -15,23 +17,48 @@ pub struct Follower {
     file: Option<File>,
     heard: u64,
     partial: Vec<u8>,
+    longest: usize,
     /// The line in hand is too long, and the rest of it is passed over.
     skipping: bool,
 }
 
 impl Follower {
     pub fn of(path: &Path) -> Self {
-        Self { path: path.to_owned(), file: None, heard: 0, partial: Vec::new(), skipping: false }
+        Self {
+            path: path.to_owned(),
+            file: None,
+            heard: 0,
+            partial: Vec::new(),
+            longest: LONGEST_LINE,
+            skipping: false,
+        }
+    }
+
+    /// One that passes over lines that are longer than this.
+    pub fn of_short_lines(path: &Path, longest: usize) -> Self {
+        Self { longest, ..Self::of(path) }
     }
 
     /// What came since the last call, as whole lines without their line feeds.
     pub fn lines(&mut self) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
+        self.each_line(&mut |line| lines.push(line.to_owned()));
+        lines
+    }
+
+    /// The same, one at a time: nothing is held but the line in hand.
+    pub fn each_line(&mut self, tell: &mut dyn FnMut(&[u8])) {
         let mut buffer = vec![0; 64 * 1024];
+        let mut lines = Vec::new();
         while let Ok(size @ 1..) = self.read(&mut buffer) {
             self.take(&buffer[..size], &mut lines);
+            lines.drain(..).for_each(|line| tell(&line));
         }
-        lines
+    }
+
+    /// The last line of a program that is dead, where it has no end.
+    pub fn unended_line(&mut self) -> Option<Vec<u8>> {
+        (!self.partial.is_empty() && !self.skipping).then(|| std::mem::take(&mut self.partial))
     }
 
     /// The program is dead: what is left of its stream, the last line also where it has no end.
@@ -42,9 +69,7 @@ impl Follower {
             // What cannot be read is as good as left out.
             true => drop(self.around_the_gap(capture, &mut lines)),
         }
-        if !self.partial.is_empty() && !self.skipping {
-            lines.push(std::mem::take(&mut self.partial));
-        }
+        lines.extend(self.unended_line());
         lines
     }
 
@@ -88,7 +113,7 @@ impl Follower {
             if !self.skipping {
                 self.partial.extend_from_slice(part.strip_suffix(b"\n").unwrap_or(part));
             }
-            self.skipping |= self.partial.len() > LONGEST_LINE;
+            self.skipping |= self.partial.len() > self.longest;
             if ended {
                 let line = std::mem::take(&mut self.partial);
                 if !std::mem::take(&mut self.skipping) {
@@ -98,6 +123,26 @@ impl Follower {
                 self.partial.clear();
             }
         }
+    }
+}
+
+/// Set when what is followed has ended.
+#[derive(Default)]
+pub struct StopFlag {
+    is_set: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl StopFlag {
+    pub fn set(&self) {
+        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.changed.notify_all();
+    }
+
+    pub fn is_set_within(&self, span: Duration) -> bool {
+        let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(is_set, span, |is_set| !*is_set);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 

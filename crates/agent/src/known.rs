@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,7 +17,7 @@ use crate::cli::{
     CliInvocation, Confined, FileAccess, InvocationSpec, OutputReader, OwnConfig, ProgramEnd, ReaderSetup,
     SessionStart, TurnEnding,
 };
-use crate::follow::Follower;
+use crate::follow::{Follower, StopFlag};
 use crate::registry::{self, KnownAgent};
 use crate::reset::Zone;
 use crate::version::VersionRequest;
@@ -314,25 +313,6 @@ fn listen<'a>(
     })
 }
 
-#[derive(Default)]
-struct StopFlag {
-    is_set: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl StopFlag {
-    fn set(&self) {
-        *self.is_set.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.changed.notify_all();
-    }
-
-    fn is_set_within(&self, span: Duration) -> bool {
-        let is_set = self.is_set.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_timeout_while(is_set, span, |is_set| !*is_set);
-        *waited.unwrap_or_else(PoisonError::into_inner).0
-    }
-}
-
 struct Listener<'a> {
     call: &'a TurnRequest<'a>,
     canceller: Canceller,
@@ -402,6 +382,12 @@ fn tells(event: &Live, nonce: &str) -> bool {
     match event {
         Live::Text { text } => text.contains(nonce),
         Live::ToolStarted(tool) | Live::ToolFinished { tool, .. } => tool.what.contains(nonce),
-        Live::Touched(_) | Live::Tokens(_) | Live::Retry(_) | Live::RefusedCall(_) => false,
+        Live::Touched(_)
+        | Live::Tokens(_)
+        | Live::Retry(_)
+        | Live::RefusedCall(_)
+        | Live::StepStarted(_)
+        | Live::CheckFinished(_)
+        | Live::Held => false,
     }
 }

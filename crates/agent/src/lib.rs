@@ -22,6 +22,7 @@ pub mod failure;
 mod follow;
 mod known;
 pub mod registry;
+mod relay;
 pub mod report;
 pub mod reset;
 pub mod schema;

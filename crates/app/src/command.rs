@@ -53,6 +53,7 @@ impl OpenProject {
                     (Command::Cancel, Some(_)) if owned => CommandResult::Done(cancel_goes_on(name)),
                     (Command::Cancel, Some(_)) if interrupts.is_raised() => CommandResult::Interrupted,
                     (Command::Cancel, Some(view)) => CommandResult::Done(cancel_waits(name, &view)),
+                    (Command::Resume, _) if owned => CommandResult::Done(goes_on(name)),
                     (command, _) => CommandResult::Done(command.done_words(name)),
                 }
             }
@@ -61,6 +62,14 @@ impl OpenProject {
             Answer::Refused { why } => CommandResult::Refused { why },
         };
         Ok(CommandReport { result, warning: refreshed.err().map(|error| error.message) })
+    }
+}
+
+/// The process that drives it has waited.
+fn goes_on(name: &LoopName) -> DoneWords {
+    DoneWords {
+        said: format!("{name} goes on; it is still running."),
+        next: Some(NextStep { verb: "status", when: None }),
     }
 }
 

@@ -10,10 +10,12 @@
 //! `plan` read what the operator wrote.
 
 mod agents;
+mod attach;
 mod caller;
 mod command;
 mod create;
 mod debug_log;
+mod detach;
 mod doctor;
 mod error;
 mod gate;
@@ -28,10 +30,12 @@ mod run;
 mod try_ways;
 
 pub use agents::{agents, probe};
+pub use attach::FollowEnd;
 pub use caller::Caller;
 pub use command::{CommandReport, CommandResult};
 pub use create::{RunProposal, RunRequest, RunTarget};
 pub use debug_log::{DebugLog, open_debug_log};
+pub use detach::{DetachRequest, Detached};
 pub use doctor::{DoctorReport, doctor};
 pub use error::{AppError, ErrorKind};
 pub use hidden::hidden_mode;

@@ -34,6 +34,8 @@ pub enum Verb {
     Init(InitArgs),
     /// Run a loop until it ends, creating it if there is none
     Run(RunArgs),
+    /// Watch a running loop until it ends; Ctrl-C leaves it running
+    Attach(AttachArgs),
     /// List this repository's loops
     List(JsonArgs),
     /// Show a loop's status
@@ -87,6 +89,7 @@ impl Verb {
             Self::Demo(_)
             | Self::Init(_)
             | Self::Run(_)
+            | Self::Attach(_)
             | Self::Operate(_)
             | Self::Set(_)
             | Self::Take(_)
@@ -158,9 +161,19 @@ pub struct RunArgs {
     /// Check everything and show what would be done; change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Go on in the background, also after you log out; `windlass attach` shows it
+    #[arg(long, conflicts_with = "dry_run")]
+    pub detach: bool,
     /// Print the loop's View as JSON at the end
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct AttachArgs {
+    /// Loop name, or any unique part of it
+    #[arg(value_name = "LOOP")]
+    pub name: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

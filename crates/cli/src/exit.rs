@@ -39,6 +39,21 @@ impl Exit {
         }
     }
 
+    /// What a process of windlass's own ended with.
+    pub fn of_code(code: u8) -> Option<Self> {
+        let all = [
+            Self::Done,
+            Self::Error,
+            Self::Usage,
+            Self::Blocked,
+            Self::Limit,
+            Self::Cancelled,
+            Self::Paused,
+            Self::Interrupted,
+        ];
+        all.into_iter().find(|exit| exit.code() == code)
+    }
+
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,

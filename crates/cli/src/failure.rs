@@ -1,13 +1,13 @@
 //! What goes wrong at the edge: what happened, where, and what to do next.
 
 use std::fmt;
-use std::io::IsTerminal;
 
 use windlass_app::{AppError, ErrorKind};
 use windlass_config::Styling;
 
 use crate::exit::Exit;
 use crate::show::out::coloured;
+use crate::show::terminal::takes_colours;
 
 #[derive(Debug)]
 pub struct Failure {
@@ -38,7 +38,7 @@ impl From<AppError> for Failure {
             ErrorKind::Refused => Exit::Usage,
             ErrorKind::NeedsOperator => Exit::Paused,
         };
-        let styling = if std::io::stderr().is_terminal() { Styling::Ansi } else { Styling::Plain };
+        let styling = if takes_colours(&std::io::stderr()) { Styling::Ansi } else { Styling::Plain };
         let message = match &error.config {
             Some(config) => coloured(&config.render(styling)),
             None => error.message,

@@ -1,9 +1,12 @@
-//! What is heard of an attempt while it runs, in one shape for all agents and for every surface. It is shown
-//! and summed up, and decides nothing. Adapters bound every text and make it safe to show.
+//! What is heard while a step runs: of an attempt, in one shape for all agents, and of the checks. It is for
+//! every surface, is shown and summed up, and decides nothing. Whoever tells it bounds every text and makes it
+//! safe to show.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::gate::Purpose;
+use crate::time::Millis;
 use crate::usage::Usage;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +27,39 @@ pub enum Live {
     Tokens(Usage),
     Retry(Retry),
     RefusedCall(RefusedCall),
+    /// A step of windlass's own begins.
+    StepStarted(LiveStep),
+    CheckFinished(CheckEnd),
+    /// Nothing runs: the operator's pause holds back what is next.
+    Held,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum LiveStep {
+    Check {
+        check: String,
+        purpose: Purpose,
+    },
+    /// It is shown that the check can fail.
+    BrokenTests {
+        check: String,
+    },
+    SetUp {
+        command: String,
+    },
+}
+
+/// One run of a check, as it ended. The gate decides later what it is worth.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckEnd {
+    pub check: String,
+    /// None when it did not exit by itself.
+    pub exit_code: Option<i32>,
+    pub timed_out: bool,
+    pub duration_ms: Millis,
+    /// The last useful lines of one that failed.
+    pub excerpt: String,
 }
 
 /// `what` is its command, its file or its arguments.
@@ -72,6 +108,13 @@ mod tests {
     #[test]
     fn every_kind_is_written_and_read_back() {
         let tool = ToolCall { id: "1".into(), name: "shell".into(), what: "ls".into() };
+        let check = CheckEnd {
+            check: "test".into(),
+            exit_code: Some(1),
+            timed_out: false,
+            duration_ms: Millis(7),
+            excerpt: "red".into(),
+        };
         let usage = Usage { input_tokens: 7, ..Usage::default() };
         for (live, kind) in [
             (Live::Text { text: "so".into() }, "text"),
@@ -81,6 +124,9 @@ mod tests {
             (Live::Tokens(usage), "tokens"),
             (Live::Retry(Retry { attempt: Some(1), of: None, delay_ms: None, why: "x".into() }), "retry"),
             (Live::RefusedCall(RefusedCall { what: "rm".into(), why: "no".into() }), "refused_call"),
+            (Live::StepStarted(LiveStep::SetUp { command: "npm ci".into() }), "step_started"),
+            (Live::CheckFinished(check), "check_finished"),
+            (Live::Held, "held"),
         ] {
             let written = serde_json::to_value(&live).unwrap();
             assert_eq!(written["kind"], kind);

@@ -26,7 +26,7 @@ pub use limit::{LimitUnit, LimitView};
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 4;
+pub const FOLD_VERSION: u32 = 5;
 
 /// How many open findings a View lists.
 pub const LISTED_FINDINGS: usize = 50;
@@ -74,6 +74,12 @@ pub struct View {
     /// The last gate of the whole.
     pub final_gate: Option<GateView>,
     pub tasks: Vec<TaskView>,
+    /// Finished tasks are reviewed in this run.
+    #[serde(default)]
+    pub reviews_tasks: bool,
+    /// The whole is reviewed at the end of this run.
+    #[serde(default)]
+    pub reviews_whole: bool,
     /// How many reviews were recorded.
     pub reviews: u32,
     pub last_review: Option<ReviewView>,
@@ -300,6 +306,8 @@ impl View {
             baseline: state.baseline.as_deref().map(|gate| gate_view(Purpose::Baseline, gate)),
             final_gate: state.whole.gate.as_deref().map(|gate| gate_view(Purpose::Final, gate)),
             tasks: state.tasks.iter().map(task_view).collect(),
+            reviews_tasks: policy.review.tasks && !state.run.asked.no_review,
+            reviews_whole: policy.review.whole && !state.run.asked.no_review,
             reviews: state.reviews,
             last_review: state.last_review.as_deref().map(review_view),
             branch: creation.branch.clone(),

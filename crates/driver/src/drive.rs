@@ -3,7 +3,7 @@
 use windlass_core::event::Decision;
 use windlass_core::id::EffectId;
 use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Input};
-use windlass_core::outcome::Outcome;
+use windlass_core::outcome::{Outcome, Reason};
 use windlass_core::state::{Duty, Lifecycle, Pause};
 
 use crate::journal::{Journal, JournalError};
@@ -33,6 +33,8 @@ pub struct Drive<'w> {
     /// The last decision, until it is shown: that happens while its effect is
     /// being performed, and before anything else is decided.
     unpublished: Option<Decision>,
+    /// The loop took up the request to run. One that was paused before has not.
+    under_way: bool,
 }
 
 struct Running {
@@ -41,7 +43,7 @@ struct Running {
 
 impl<'w> Drive<'w> {
     pub fn new(journal: Journal, world: &'w mut dyn World) -> Self {
-        Self { journal, world, running: None, unpublished: None }
+        Self { journal, world, running: None, unpublished: None, under_way: false }
     }
 
     /// Drives the loop until it rests. Nothing of an earlier drive may be
@@ -65,6 +67,7 @@ impl<'w> Drive<'w> {
         self.take_commands()?;
         self.take(None, Input::RunAsked(asked))?;
         self.close_lost()?;
+        self.under_way = self.journal.state().paused.is_none();
         loop {
             if let Some(ended) = self.at_rest() {
                 return Ok(ended);
@@ -90,6 +93,9 @@ impl<'w> Drive<'w> {
 
     fn wait(&mut self) -> Result<(), DriveError> {
         self.publish();
+        if let Some(pause) = self.journal.state().paused.as_ref().filter(|_| self.running.is_none()) {
+            self.world.held(pause);
+        }
         let deadline = self.journal.state().next_deadline().filter(|_| self.running.is_none());
         match self.world.wait(deadline) {
             Happening::Closed(closed) => self.closed(closed),
@@ -123,8 +129,16 @@ impl<'w> Drive<'w> {
         match &state.lifecycle {
             Lifecycle::Ended(outcome) => Some(Ended::Outcome(outcome.clone())),
             Lifecycle::Interrupted => Some(Ended::Interrupted),
-            Lifecycle::Idle | Lifecycle::Driving => state.paused.clone().map(Ended::Paused),
+            Lifecycle::Idle | Lifecycle::Driving => {
+                state.paused.clone().filter(|pause| !self.waits_through(pause)).map(Ended::Paused)
+            }
         }
+    }
+
+    /// Whoever paused a loop that is driven resumes it, and nothing else is to be
+    /// mended: the drive stays. Any other pause ends it.
+    fn waits_through(&self, pause: &Pause) -> bool {
+        self.under_way && pause.why == Reason::Operator && pause.undone.is_none()
     }
 
     fn begin_or_end_effects(&mut self) -> Result<(), DriveError> {
@@ -214,7 +228,7 @@ mod tests {
     use windlass_core::effect::Effect;
     use windlass_core::id::{BlobId, CommitId, LoopName, Nonce, TaskId, TreeId};
     use windlass_core::input::Creation;
-    use windlass_core::outcome::{Fault, Reason};
+    use windlass_core::outcome::Fault;
     use windlass_core::policy::{Policy, ProvenSandbox, SandboxLevel};
     use windlass_core::state::{Deadline, State};
     use windlass_core::step;

@@ -23,6 +23,7 @@ use crate::confine::{RecordsExposed, SandboxUnavailable};
 use crate::drive::{Drive, DriveError, Ended};
 use crate::interrupt::Interrupts;
 use crate::journal::{Journal, JournalError};
+use crate::live_ring::LiveRing;
 use crate::local_world::{LocalWorld, Observer};
 use crate::perform::{BackgroundRemoval, BlobStage, EffectResources, Stop, WorkspaceState};
 use crate::project::Project;
@@ -136,10 +137,12 @@ pub struct SiteWorlds<'o> {
 }
 
 impl<'o> SiteWorlds<'o> {
-    /// What is decided is shown to `observer` and written to the trail.
+    /// What is decided is shown to `observer` and written to the trail; what is
+    /// heard is shown to it and kept for others.
     pub fn new(site: LoopSite, interrupts: Interrupts, observer: &'o mut dyn Observer) -> Self {
         let writer = TrailWriter::open(&site.project.top, &site.name);
-        Self { site, interrupts, observer: WithTrail { writer, observer }, clock: Clock::new() }
+        let observer = WithTrail { writer, ring: None, observer };
+        Self { site, interrupts, observer, clock: Clock::new() }
     }
 }
 
@@ -157,6 +160,7 @@ impl Worlds for SiteWorlds<'_> {
         let site = &self.site;
         windlass_process::end_leftovers(&site.vault.attempts(&site.name), LEFTOVERS_PATIENCE)?;
         self.observer.writer.catch_up(&**store, &site.name);
+        self.observer.ring = Some(LiveRing::open(&site.vault, &site.name));
         // More than anybody can read between two looks; what does not fit is in the transcript.
         let (to, live) = std::sync::mpsc::sync_channel(1000);
         let outputs = DriveOutputs { trail: self.observer.writer.directory(), live: to };
@@ -222,15 +226,20 @@ pub(crate) fn effect_resources(
     })
 }
 
-/// What is decided goes to the trail and to whoever watches.
+/// What is decided goes to the trail and to whoever watches, what is heard to the ring.
 struct WithTrail<'o> {
     writer: TrailWriter,
+    /// None until the loop's lease is held.
+    ring: Option<LiveRing>,
     observer: &'o mut dyn Observer,
 }
 
 impl Observer for WithTrail<'_> {
     fn decided(&mut self, view: &View, decision: &Decision) {
         self.writer.write(view, decision);
+        if let Some(ring) = &mut self.ring {
+            ring.decided(view.events);
+        }
         if let Some(warning) = self.writer.warning() {
             self.observer.warned(&warning);
         }
@@ -243,6 +252,9 @@ impl Observer for WithTrail<'_> {
     }
 
     fn heard(&mut self, live: &Live) {
+        if let Some(ring) = &mut self.ring {
+            ring.keep(live);
+        }
         self.observer.heard(live);
     }
 }

@@ -13,7 +13,7 @@ use windlass_core::input::Input;
 use windlass_core::live::Live;
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{Policy, ProvenSandbox};
-use windlass_core::state::{Deadline, State};
+use windlass_core::state::{Deadline, Pause, State};
 use windlass_core::view::View;
 use windlass_store::{Followed, StoreError, Subscription};
 
@@ -221,6 +221,10 @@ impl World for LocalWorld<'_> {
             }
             return happening;
         }
+    }
+
+    fn held(&mut self, _: &Pause) {
+        self.observer.heard(&Live::Held);
     }
 
     fn publish(&mut self, view: &View, decision: &Decision) {

@@ -63,7 +63,7 @@ pub struct EffectResources {
     pub rules: Mutex<Option<CachedRules>>,
     pub stop: Mutex<Stop>,
     pub removal: BackgroundRemoval,
-    /// Where what is heard of an attempt goes, while it runs.
+    /// Where what is heard of a step goes, while it runs.
     pub live: SyncSender<Live>,
 }
 
@@ -290,6 +290,11 @@ impl EffectResources {
 
     fn was_stopped(&self) -> bool {
         lock(&self.stop).asked
+    }
+
+    /// What nobody takes in time is in the record or in a transcript all the same.
+    fn tell(&self, live: Live) {
+        drop(self.live.try_send(live));
     }
 
     /// A process has started: from here on a stop reaches it.

@@ -8,7 +8,7 @@ use windlass_core::id::{EffectId, Nonce};
 use windlass_core::input::Input;
 use windlass_core::outcome::Fault;
 use windlass_core::policy::{Policy, ProvenSandbox};
-use windlass_core::state::{Deadline, State};
+use windlass_core::state::{Deadline, Pause, State};
 use windlass_core::time::{Millis, Timestamp};
 use windlass_core::view::View;
 use windlass_store::Store;
@@ -37,6 +37,9 @@ pub trait World {
 
     /// The next thing that happens, no later than `deadline`.
     fn wait(&mut self, deadline: Option<Deadline>) -> Happening;
+
+    /// Nothing is performed, and a pause holds back what is next: say so.
+    fn held(&mut self, _pause: &Pause) {}
 
     /// A decision is durable and folded: show it.
     fn publish(&mut self, view: &View, decision: &Decision);

@@ -42,6 +42,18 @@ impl Books {
         self.chance.one_in(90).then_some(Act::Signalled)
     }
 
+    /// The operator comes back to a drive that waits for him.
+    pub(crate) fn operator_ends_pause(&mut self) -> Act {
+        let command = match self.chance.below(4) {
+            0 => return Act::Signalled,
+            1 => Command::Cancel,
+            _ => Command::Resume,
+        };
+        let new = NewCommand { loop_name: loop_name(), at: self.facts.now, command };
+        self.inbox.send(new).expect("the loop is there");
+        Act::Sent
+    }
+
     /// Nobody drives the loop: a command is taken at once, and a cancel ends the
     /// run, unless a fault keeps it from recording what was left.
     fn answered(&mut self, answer: &Answer, cancels: bool) {

@@ -144,6 +144,13 @@ impl World for SimulatedWorld {
         }
         let Some(performing) = self.performing.take() else {
             return match deadline {
+                None if books.state.paused.is_some() => match books.operator_ends_pause() {
+                    Act::Sent => {
+                        self.woken.store(false, Ordering::Relaxed);
+                        Happening::Woken
+                    }
+                    Act::Signalled => Happening::Signalled { signal: "SIGTERM".to_owned() },
+                },
                 Some(deadline) => {
                     books.sleep(deadline);
                     Happening::DeadlinePassed

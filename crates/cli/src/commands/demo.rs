@@ -67,6 +67,7 @@ fn order() -> RunArgs {
         max: None,
         no_review: false,
         dry_run: false,
+        detach: false,
         json: false,
     }
 }

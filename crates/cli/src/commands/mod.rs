@@ -1,9 +1,11 @@
 //! One file per verb.
 
 mod agents;
+mod attach;
 mod completions;
 mod configure;
 mod demo;
+mod detach;
 mod doctor;
 mod export;
 mod gate;
@@ -32,6 +34,7 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
         Verb::Demo(demo) => demo::demo(&demo),
         Verb::Init(init) => init::init(&locations, &init),
         Verb::Run(run) => run::run(&locations, &run),
+        Verb::Attach(asked) => attach::attach(&locations, &asked),
         Verb::List(list) => list::list(&locations, &list),
         Verb::Status(status) => status::status(&locations, &status),
         Verb::Log(log) => log::log(&locations, &log),

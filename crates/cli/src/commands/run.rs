@@ -7,13 +7,14 @@ use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
 use windlass_core::view::{Status, View};
 
+use super::detach;
 use super::status::behind;
 use crate::args::RunArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::out::{complain, say, say_part};
-use crate::show::progress::ProgressPrinter;
+use crate::show::progress::{ProgressPrinter, ProgressStyle};
 use crate::show::{json, text, view};
 use crate::signals;
 
@@ -33,7 +34,11 @@ pub enum Closing {
 pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
     let request = request(asked);
-    let mut progress = ProgressPrinter::new(asked.json);
+    let mut progress = ProgressPrinter::new(match (asked.json, closing) {
+        (true, _) | (_, Closing::Json) => ProgressStyle::Quiet,
+        (false, Closing::WithNext) => ProgressStyle::WithBanner,
+        (false, Closing::Plain) => ProgressStyle::Plain,
+    });
     let name = match place.propose(&request)? {
         RunProposal::Resting(view) | RunProposal::Existing(view) if asked.dry_run => {
             say!("{} exists.\n{}", view.name, view::next(&view));
@@ -62,6 +67,9 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<Ex
             created.name
         }
     };
+    if asked.detach {
+        return detach::detach(&place, locations, &name, asked);
+    }
     let interrupts = signals::interrupts()?;
     let ended = place.run(&name, RunStart { asked: request.asked, observer: &mut progress, interrupts });
     progress.erase();
@@ -86,7 +94,7 @@ fn request(asked: &RunArgs) -> RunRequest {
 }
 
 /// Shows why a loop is not driven.
-fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
+pub fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
     if as_json {
         json::print(view);
     } else {

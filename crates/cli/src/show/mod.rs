@@ -1,8 +1,14 @@
 //! Views and events as words on a terminal, lines in a pipe, or JSON.
 
+pub mod banner;
 pub mod json;
+mod live_line;
+mod next;
 pub mod out;
 pub mod progress;
 pub mod proof;
+pub mod terminal;
 pub mod text;
+mod times;
+mod told;
 pub mod view;

@@ -3,10 +3,12 @@
 //! newline, tab and the colours that [`paint`](super::text::paint) put there. A
 //! test of the house keeps every other way of printing out of this crate.
 
-use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{BufWriter, StdoutLock, Write};
 use std::sync::OnceLock;
 
 use windlass_core::plain::plain;
+
+use super::terminal::takes_colours;
 
 /// A colour is written as its number between these two, which `clean` takes out
 /// of the words of others.
@@ -53,17 +55,17 @@ fn written(result: std::io::Result<()>) -> bool {
 }
 
 pub fn line(text: &str) {
-    written(writeln!(std::io::stdout(), "{}", passed(text, std::io::stdout().is_terminal())));
+    written(writeln!(std::io::stdout(), "{}", passed(text, takes_colours(&std::io::stdout()))));
 }
 
 pub fn part(text: &str) {
-    write(&passed(text, std::io::stdout().is_terminal()));
+    write(&passed(text, takes_colours(&std::io::stdout())));
 }
 
 pub fn error_line(text: &str) {
     let text = text.trim_end_matches('\n');
     // There is no other place to say that it failed.
-    let _ = writeln!(std::io::stderr(), "{}", passed(text, std::io::stderr().is_terminal()));
+    let _ = writeln!(std::io::stderr(), "{}", passed(text, takes_colours(&std::io::stderr())));
 }
 
 /// JSON, or a script for a shell: text that its reader takes byte by byte.
@@ -71,9 +73,10 @@ pub fn machine(text: &str) {
     write(text);
 }
 
-/// Puts a text in the place of the line the cursor is in.
-pub fn redraw(text: &str) {
-    write(&format!("\r\u{1b}[K{}", passed(text, std::io::stdout().is_terminal())));
+/// Puts lines in the place of the last `drawn` ones, the cursor's among them.
+pub fn redraw(drawn: usize, lines: &[String]) {
+    let up = "\u{1b}[A\r\u{1b}[K".repeat(drawn.saturating_sub(1));
+    write(&format!("\r\u{1b}[K{up}{}", passed(&lines.join("\n"), takes_colours(&std::io::stdout()))));
 }
 
 fn write(text: &str) {
@@ -89,7 +92,7 @@ pub struct PagedOutput {
 
 impl PagedOutput {
     pub fn new() -> Self {
-        let coloured = std::io::stdout().is_terminal();
+        let coloured = takes_colours(&std::io::stdout());
         Self { to: BufWriter::new(std::io::stdout().lock()), coloured }
     }
 

@@ -1,43 +1,68 @@
-//! A drive as it happens: lines for what matters, a live line on a terminal, a
-//! heartbeat in a pipe.
+//! A drive as it happens, whoever drives it: lines for what matters, a live line on a
+//! terminal, a heartbeat in a pipe.
 
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use windlass_app::{Observer, clock};
-use windlass_core::event::{
-    AttemptEvent, Decision, Event, FindingEvent, GateEvent, IterationEvent, IterationResult, LandingEvent,
-    Novelty, OperatorEvent, PauseEvent, RunEvent, TaskEvent,
-};
-use windlass_core::live::Live;
+use windlass_core::event::{Decision, Event, GateEvent};
+use windlass_core::gate::CheckRun;
+use windlass_core::live::{CheckEnd, Live};
 use windlass_core::view::View;
 
+use super::banner::banner;
+use super::live_line::{Activity, standing};
 use super::out::{self, say};
-use super::text::{self, Colour, fit, paint, width};
+use super::terminal;
+use super::text::{self, Colour, fit, paint, width, wrap};
+use super::told::{told, warnings};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
+/// Before what belongs to the line above.
+const MARGIN: &str = "            ";
+/// Shown of what a red check printed.
+const EXCERPT_LINES: usize = 8;
+/// Shown of one message.
+const MESSAGE_LINES: usize = 6;
+
+/// What is printed beside the events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProgressStyle {
+    /// With a banner before the first of them.
+    WithBanner,
+    Plain,
+    /// Nothing at all: the caller prints JSON.
+    Quiet,
+}
 
 pub struct ProgressPrinter {
-    live: bool,
-    drawn: bool,
-    quiet: bool,
-    since: Instant,
+    style: ProgressStyle,
+    redraws: bool,
+    /// How many lines are drawn that may be drawn again.
+    drawn: usize,
     last_line: Instant,
-    doing: String,
-    /// Of the attempt that runs, as far as it says.
-    tokens: u64,
+    view: Option<Box<View>>,
+    activity: Activity,
+    /// Checks that were told when they ended, before the gate's record came.
+    told_checks: Vec<CheckEnd>,
+    has_banner: bool,
 }
 
 impl ProgressPrinter {
-    /// `quiet` says nothing at all: the caller prints JSON.
-    pub fn new(quiet: bool) -> Self {
-        let now = clock::now();
-        let live = std::io::stdout().is_terminal() && !quiet;
-        Self { live, drawn: false, quiet, since: now, last_line: now, doing: String::new(), tokens: 0 }
+    pub fn new(style: ProgressStyle) -> Self {
+        Self {
+            style,
+            redraws: terminal::redraws() && style != ProgressStyle::Quiet,
+            drawn: 0,
+            last_line: clock::now(),
+            view: None,
+            activity: Activity::new(),
+            told_checks: Vec::new(),
+            has_banner: style == ProgressStyle::WithBanner,
+        }
     }
 
     pub fn line(&mut self, line: &str) {
-        if self.quiet {
+        if self.style == ProgressStyle::Quiet {
             return;
         }
         self.erase();
@@ -46,41 +71,136 @@ impl ProgressPrinter {
     }
 
     pub fn erase(&mut self) {
-        if self.drawn {
-            out::redraw("");
-            self.drawn = false;
+        if self.drawn > 0 {
+            out::redraw(self.drawn, &[]);
+            self.drawn = 0;
         }
     }
 
+    /// All of its words, broken where the screen ends.
+    fn wrapped_line(&mut self, text: &str, colour: Colour) {
+        self.line(&paint(&wrap(text, MARGIN), colour));
+    }
+
     fn draw(&mut self) {
-        let elapsed = self.since.elapsed().as_secs();
-        let tokens = if self.tokens == 0 { String::new() } else { format!(" + {}", self.tokens) };
-        let text = format!("{}{tokens}  {}:{:02}", self.doing, elapsed / 60, elapsed % 60);
-        out::redraw(&paint(&fit(&text, width().saturating_sub(1)), Colour::Faint));
-        self.drawn = true;
+        let Some(view) = self.view.as_deref().filter(|_| self.redraws) else { return };
+        let room = width().saturating_sub(1);
+        let first = standing(view, &self.activity);
+        let second = format!("  {}", self.activity.words(view));
+        let lines = [first, second].map(|line| paint(&fit(&line, room), Colour::Faint));
+        out::redraw(self.drawn, &lines);
+        self.drawn = lines.len();
+    }
+
+    fn check_ended(&mut self, end: &CheckEnd) {
+        let colour = if end.exit_code == Some(0) { Colour::Good } else { Colour::Bad };
+        let at = text::clock(clock::wall());
+        self.wrapped_line(&format!("{at}    {}", words_of(end)), colour);
+        self.excerpt(&end.excerpt);
+        self.told_checks.push(end.clone());
+    }
+
+    /// What the record says of a check beyond what was told when it ended.
+    fn check_recorded(&mut self, at: &str, run: &CheckRun, event: &Event) {
+        let colour = if run.result.exited_well() { Colour::Good } else { Colour::Bad };
+        let is_same = |end: &CheckEnd| {
+            (&end.check, end.exit_code, end.duration_ms)
+                == (&run.result.check, run.result.exit_code, run.result.duration_ms)
+        };
+        let event = event.to_string();
+        match self.told_checks.iter().position(is_same) {
+            Some(place) => {
+                let end = self.told_checks.remove(place);
+                let more = event.strip_prefix(&words_of(&end)).map(|more| more.trim_start_matches(", "));
+                if let Some(more) = more.filter(|more| !more.is_empty()) {
+                    self.wrapped_line(&format!("{at}    check {}: {more}", end.check), colour);
+                }
+            }
+            None => {
+                self.wrapped_line(&format!("{at}    {event}"), colour);
+                if !run.result.exited_well() {
+                    self.excerpt(&run.result.excerpt);
+                }
+            }
+        }
+    }
+
+    /// The last useful lines of a red check.
+    fn excerpt(&mut self, excerpt: &str) {
+        let lines: Vec<&str> = excerpt.lines().filter(|line| !line.trim().is_empty()).collect();
+        for line in &lines[lines.len().saturating_sub(EXCERPT_LINES)..] {
+            self.wrapped_line(&format!("{MARGIN}  {line}"), Colour::Faint);
+        }
+    }
+
+    fn message(&mut self, said: &str) {
+        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        for line in lines.iter().take(MESSAGE_LINES) {
+            self.wrapped_line(&format!("{MARGIN}{}", line.trim_end()), Colour::Faint);
+        }
+        if let Some(more) = lines.len().checked_sub(MESSAGE_LINES).filter(|more| *more > 0) {
+            self.wrapped_line(&format!("{MARGIN}… {more} more lines"), Colour::Faint);
+        }
+    }
+
+    fn relay(&mut self, live: &Live) {
+        match live {
+            Live::Text { text: said } => self.message(said),
+            Live::ToolFinished { tool, exit, ok } => {
+                let ending = match exit {
+                    Some(code) => format!("exit {code}"),
+                    None if *ok => "done".to_owned(),
+                    None => "failed".to_owned(),
+                };
+                let line = format!("{MARGIN}{}: {}  ({ending})", tool.name, tool.what);
+                self.wrapped_line(&line, Colour::Faint);
+            }
+            Live::Retry(retry) => {
+                self.wrapped_line(&format!("{MARGIN}it tries again: {}", retry.why), Colour::Busy);
+            }
+            Live::RefusedCall(call) => {
+                self.wrapped_line(&format!("{MARGIN}refused: {}: {}", call.what, call.why), Colour::Busy);
+            }
+            Live::CheckFinished(end) => self.check_ended(end),
+            Live::Held if !self.activity.is_held => self.held(),
+            Live::Held | Live::ToolStarted(_) | Live::Touched(_) | Live::Tokens(_) | Live::StepStarted(_) => {
+            }
+        }
+    }
+
+    fn held(&mut self) {
+        let Some(name) = self.view.as_ref().map(|view| view.name.clone()) else { return };
+        let at = text::clock(clock::wall());
+        let line = format!("{at}  paused by the operator; windlass resume {name} goes on");
+        self.wrapped_line(&line, Colour::Busy);
     }
 }
 
 impl Observer for ProgressPrinter {
     fn decided(&mut self, view: &View, decision: &Decision) {
+        if self.has_banner && view.started_at.is_some() {
+            self.has_banner = false;
+            banner(view).iter().for_each(|line| self.line(line));
+        }
+        let at = text::clock(decision.at);
         for event in &decision.events {
             for warning in warnings(event) {
                 self.warned(&warning);
             }
-            if let Some((told, colour)) = told(event) {
-                let line = format!("{}  {told}", text::clock(decision.at));
-                let line = if self.live { fit(&line, width()) } else { text::clean(&line) };
-                self.line(&paint(&line, colour));
+            if let Event::Gate(GateEvent::CheckFinished(run)) = event {
+                self.check_recorded(&at, run, event);
+            } else if let Some((words, colour)) = told(view, event) {
+                self.wrapped_line(&format!("{at}  {words}"), colour);
             }
         }
-        let before = std::mem::replace(&mut self.doing, doing(view));
-        if before != self.doing {
-            self.since = clock::now();
-            self.tokens = 0;
+        if decision.closes.is_some() {
+            self.told_checks.clear();
         }
-        if self.live {
-            self.draw();
+        if decision.closes.is_some() || !decision.effects.is_empty() || view.paused.is_none() {
+            self.activity.turn();
         }
+        self.view = Some(Box::new(view.clone()));
+        self.draw();
     }
 
     fn warned(&mut self, text: &str) {
@@ -88,124 +208,27 @@ impl Observer for ProgressPrinter {
     }
 
     fn heard(&mut self, live: &Live) {
-        if let Live::Tokens(used) = live {
-            self.tokens = used.tokens();
-        }
-        if let Some((told, colour)) = relayed(live) {
-            let line = format!("            {told}");
-            let line = if self.live { fit(&line, width()) } else { text::clean(&line) };
-            self.line(&paint(&line, colour));
-        }
+        self.relay(live);
+        self.activity.heard(live);
     }
 
     fn ticked(&mut self) {
-        if self.live {
+        if self.redraws {
             self.draw();
-        } else if !self.quiet && self.last_line.elapsed() >= HEARTBEAT {
-            let line = format!("… {} for {} s", self.doing, self.since.elapsed().as_secs());
-            self.line(&line);
+        } else if self.style != ProgressStyle::Quiet && self.last_line.elapsed() >= HEARTBEAT {
+            let Some(view) = &self.view else { return };
+            let line = format!("… {}; {}", standing(view, &self.activity), self.activity.words(view));
+            self.line(&text::clean(&line));
         }
     }
 }
 
-/// What an agent says and does, a line each. Files and starts of tools are in the transcript.
-fn relayed(live: &Live) -> Option<(String, Colour)> {
-    match live {
-        Live::Text { text: said } => {
-            let first = said.lines().map(str::trim).find(|line| !line.is_empty())?;
-            Some((first.to_owned(), Colour::Faint))
-        }
-        Live::ToolFinished { tool, exit, ok } => {
-            let ending = match exit {
-                Some(code) => format!("exit {code}"),
-                None if *ok => "done".to_owned(),
-                None => "failed".to_owned(),
-            };
-            Some((format!("{}: {}  ({ending})", tool.name, tool.what), Colour::Faint))
-        }
-        Live::Retry(retry) => Some((format!("it tries again: {}", retry.why), Colour::Busy)),
-        Live::RefusedCall(call) => Some((format!("refused: {}: {}", call.what, call.why), Colour::Busy)),
-        Live::ToolStarted(_) | Live::Touched(_) | Live::Tokens(_) => None,
-    }
-}
-
-/// What is happening right now, in a few words.
-fn doing(view: &View) -> String {
-    let phase = view.phase.map_or("starting", |phase| phase.name());
-    let max = view.max_iterations;
-    let of = if max == 0 { String::new() } else { format!(" of {max}") };
-    let task = view.active_task.as_ref().map_or_else(String::new, |task| format!("  {task}"));
-    let tokens = view.usage.tokens();
-    let tokens = if tokens == 0 { String::new() } else { format!("  {tokens} tokens") };
-    format!("{phase}{task}  iteration {}{of}{tokens}", view.iteration)
-}
-
-/// What a drive found out about its machine when it began.
-#[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
-fn warnings(event: &Event) -> Vec<String> {
-    match event {
-        Event::Run(RunEvent::Started { asked, .. }) | Event::Run(RunEvent::Resumed { asked, .. }) => {
-            asked.sandbox.warnings()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The events a person follows a drive by; `windlass log` has all of them.
-#[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
-fn told(event: &Event) -> Option<(String, Colour)> {
-    let told = match event {
-        Event::Iteration(IterationEvent::Opened { .. }) => (event.to_string(), Colour::Bold),
-        Event::Attempt(AttemptEvent::Finished(_)) => (format!("  {event}"), Colour::Faint),
-        Event::Attempt(AttemptEvent::TreeRecorded(recorded)) => match recorded.novelty {
-            Some(Novelty::New) | None => return None,
-            Some(Novelty::Unchanged | Novelty::Seen) => (format!("  {event}"), Colour::Busy),
-        },
-        Event::Gate(GateEvent::CheckFinished(run)) => {
-            (format!("  {event}"), if run.result.exited_well() { Colour::Good } else { Colour::Bad })
-        }
-        Event::Gate(GateEvent::Failed { failing, .. }) => {
-            let odd = failing.iter().filter(|failing| failing.reason.is_despite_exit_code());
-            let lines: Vec<String> =
-                odd.map(|failing| format!("  check {}: {}", failing.check, failing.reason.words())).collect();
-            if lines.is_empty() {
-                return None;
-            }
-            (lines.join("; "), Colour::Bad)
-        }
-        Event::Gate(GateEvent::Reused { .. }) => (format!("  {event}"), Colour::Faint),
-        Event::Attempt(AttemptEvent::ReviewRecorded(review)) => {
-            let good = review.verdict == windlass_core::verdict::Verdict::Accept;
-            (format!("  {event}"), if good { Colour::Good } else { Colour::Bad })
-        }
-        Event::Finding(FindingEvent::Opened(_)) => (format!("  {event}"), Colour::Bad),
-        Event::Finding(FindingEvent::Resolved { .. }) => (format!("  {event}"), Colour::Good),
-        Event::Landing(LandingEvent::Landed { .. }) | Event::Task(TaskEvent::Done { .. }) => {
-            (format!("  {event}"), Colour::Good)
-        }
-        Event::Task(TaskEvent::Blocked { .. }) => (format!("  {event}"), Colour::Bad),
-        Event::Iteration(IterationEvent::Closed { result, .. }) if *result != IterationResult::Done => {
-            (format!("  {event}"), Colour::Busy)
-        }
-        Event::Iteration(IterationEvent::PhaseEntered { phase }) if is_final(*phase) => {
-            (event.to_string(), Colour::Bold)
-        }
-        Event::Pause(PauseEvent::WaitStarted { .. })
-        | Event::Attempt(AttemptEvent::AgentReplaced { .. })
-        | Event::Pause(PauseEvent::Paused { .. })
-        | Event::Run(RunEvent::Interrupted { .. })
-        | Event::Landing(LandingEvent::FinishDropped { .. })
-        | Event::Operator(OperatorEvent::CommandTaken { .. }) => (event.to_string(), Colour::Busy),
-        Event::Run(RunEvent::Resumed { .. }) => (event.to_string(), Colour::Faint),
-        _ => return None,
+/// As the record begins to tell it.
+fn words_of(end: &CheckEnd) -> String {
+    let how = match (end.timed_out, end.exit_code) {
+        (true, _) => "timed out".to_owned(),
+        (false, Some(code)) => format!("exit {code}"),
+        (false, None) => "no exit code".to_owned(),
     };
-    Some(told)
-}
-
-fn is_final(phase: windlass_core::event::Phase) -> bool {
-    use windlass_core::event::Phase;
-    match phase {
-        Phase::FinalVerify | Phase::FinalReview | Phase::Fix | Phase::Finish => true,
-        Phase::Execute | Phase::Verify | Phase::Review | Phase::Land => false,
-    }
+    format!("check {}: {how}, {}", end.check, end.duration_ms)
 }

@@ -37,7 +37,7 @@ pub fn page(proof: &Proof) -> String {
     }
     page.push('\n');
     for step in &proof.steps {
-        page.push_str(&step_lines(step));
+        page.push_str(&step_lines(step, width()));
     }
     page
 }
@@ -246,14 +246,14 @@ fn review(review: &ReviewProof) -> String {
 }
 
 /// What holds is one line; what does not is told in full, below its name.
-fn step_lines(step: &Step) -> String {
+fn step_lines(step: &Step, width: usize) -> String {
     let name = step.step.name();
     if step.holds {
-        let room = width().saturating_sub(INDENT + 8);
+        let room = width.saturating_sub(INDENT + 8);
         return format!("  {}  {name:<10}{}\n", paint("holds ", Colour::Good), fit(&step.detail, room));
     }
     let mut text = format!("  {}  {name}\n", paint("BROKEN", Colour::Bad));
-    for line in wrapped(&clean(&step.detail), width().saturating_sub(INDENT)) {
+    for line in wrapped(&clean(&step.detail), width.saturating_sub(INDENT)) {
         let _ = writeln!(text, "{:INDENT$}{line}", "");
     }
     text
@@ -292,7 +292,7 @@ mod tests {
             "the output of check test (event 12): blob {hash} is not in the vault, and more is wrong"
         );
         let step = Step { step: StepName::Branch, holds: false, detail: detail.clone() };
-        let text = step_lines(&step).replace("\u{f8f0}31\u{f8f1}", "").replace("\u{f8f0}0\u{f8f1}", "");
+        let text = step_lines(&step, 80).replace("\u{f8f0}31\u{f8f1}", "").replace("\u{f8f0}0\u{f8f1}", "");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let words: Vec<&str> = text.split_whitespace().skip(2).collect();
         assert_eq!(words.join(" "), detail);

@@ -5,6 +5,10 @@ use windlass_core::plain::plain;
 use windlass_core::time::Timestamp;
 
 use super::out::{CLOSE, OPEN};
+use super::{terminal, times};
+
+/// Wider than anything that is shown.
+const NO_END: usize = 1 << 20;
 
 /// One line of somebody else's words, safe to print: nothing in it moves the
 /// cursor, recolours the screen or turns the order of text around.
@@ -44,14 +48,44 @@ pub fn columns(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
 
-/// The time of day, in UTC, for lists of events.
+/// The local time, for lists of events.
 pub fn clock(at: Timestamp) -> String {
-    at.to_string().get(11..19).unwrap_or_default().to_owned()
+    times::local(at)
 }
 
+/// How many columns a line may take. A pipe has no end.
 pub fn width() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout());
-    size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns >= 40).unwrap_or(80)
+    terminal::columns().unwrap_or(NO_END)
+}
+
+/// All of one line's words: broken between words where it is wider than the screen, with `margin` before
+/// each further line. A word that is wider than the screen stays whole, so that it can be copied.
+pub fn wrap(text: &str, margin: &str) -> String {
+    wrap_at(&clean(text), margin, width())
+}
+
+fn wrap_at(text: &str, margin: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let start = text.len() - text.trim_start().len();
+    let (mut out, mut used) = (text[..start].to_owned(), start);
+    let mut first = true;
+    for word in text[start..].split(' ') {
+        let room = columns(word) + usize::from(!first);
+        if !first && used + room > width {
+            out.push('\n');
+            out.push_str(margin);
+            used = columns(margin);
+        } else if !first {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += columns(word);
+        first = false;
+    }
+    out
 }
 
 /// Coloured when it reaches a terminal.
@@ -87,6 +121,13 @@ mod tests {
     #[test]
     fn lines_to_be_copied_stay_whole_and_safe() {
         assert_eq!(clean_lines("do\n  a\u{1b}[2J\n", "> "), "do\n>   a");
+    }
+
+    #[test]
+    fn a_wide_line_is_broken_between_words() {
+        assert_eq!(wrap_at("  one two three four", "    ", 12), "  one two\n    three\n    four");
+        assert_eq!(wrap_at("short", "    ", 12), "short");
+        assert_eq!(wrap_at("a /a/path/that/is/wide b", "> ", 10), "a\n> /a/path/that/is/wide\n> b");
     }
 
     #[test]

@@ -9,21 +9,27 @@ use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::{GateView, Status, TaskView, UsageView, View};
 
-use super::text::{Colour, clean_lines, clock, columns, fit, paint, width};
+pub use super::next::next;
+use super::text::{Colour, clean_lines, clock, columns, fit, paint, width, wrap};
+use super::times;
+
+/// Before the further lines of a row.
+const MARGIN: &str = "            ";
 
 /// Everything a person asks about one loop, and what to type next.
 pub fn status(view: &View, behind: &str) -> String {
-    format!("{}\n{}\n", page(view, behind), next(view))
+    let next = next(view);
+    let lines: Vec<String> = next.lines().map(|line| wrap(line, "        ")).collect();
+    format!("{}\n{}\n", page(view, behind), lines.join("\n"))
 }
 
 /// How one loop stands, in a screenful. `behind` is what stands behind its completion, if it is completed.
 pub fn page(view: &View, behind: &str) -> String {
     let mut page = String::new();
-    let width = width();
     let _ = writeln!(page, "{}  {}", paint(view.name.as_str(), Colour::Bold), headline(view));
-    let _ = writeln!(page, "  goal      {}", fit(&view.goal, width.saturating_sub(12)));
-    let _ = writeln!(page, "  {:<10}{}", "iteration", iterations(view));
-    let _ = writeln!(page, "  {:<10}{}", "branch", branch(view));
+    let _ = writeln!(page, "{}", wrap(&format!("  goal      {}", view.goal), MARGIN));
+    let _ = writeln!(page, "{}", wrap(&format!("  {:<10}{}", "iteration", iterations(view)), MARGIN));
+    let _ = writeln!(page, "{}", wrap(&format!("  {:<10}{}", "branch", branch(view)), MARGIN));
     if view.started_at.is_some() {
         let _ = writeln!(page, "  {:<10}{}", "sandbox", view.sandbox.name());
         for MissedLevel { level, why, remedy } in &view.sandbox_missed {
@@ -32,14 +38,14 @@ pub fn page(view: &View, behind: &str) -> String {
         }
     }
     if !behind.is_empty() {
-        let _ = writeln!(page, "  {}", fit(behind, width.saturating_sub(2)));
+        let _ = writeln!(page, "{}", wrap(&format!("  {behind}"), MARGIN));
     }
     for line in notes(view) {
-        let _ = writeln!(page, "  {}", fit(&line, width.saturating_sub(2)));
+        let _ = writeln!(page, "{}", wrap(&format!("  {line}"), MARGIN));
     }
     page.push('\n');
     for task in &view.tasks {
-        page.push_str(&task_lines(task, width));
+        page.push_str(&task_lines(task));
     }
     page.push('\n');
     let _ = writeln!(
@@ -47,9 +53,9 @@ pub fn page(view: &View, behind: &str) -> String {
         "  findings  {} open bugs, {} open warnings",
         view.findings.open_bugs, view.findings.open_warnings
     );
-    let _ = writeln!(page, "  usage     {}", usage(&view.usage));
+    let _ = writeln!(page, "{}", wrap(&format!("  usage     {}", usage(&view.usage)), MARGIN));
     if let Some(summary) = &view.completion_summary {
-        let _ = writeln!(page, "  summary   {}", fit(summary, width.saturating_sub(12)));
+        let _ = writeln!(page, "{}", wrap(&format!("  summary   {summary}"), MARGIN));
     }
     page
 }
@@ -71,36 +77,6 @@ pub fn list(views: &[View]) -> String {
         let _ = writeln!(page, "{}", fit(line.trim_end(), width()));
     }
     page
-}
-
-/// What to type next, which depends on how the loop stands.
-pub fn next(view: &View) -> String {
-    let name = &view.name;
-    let blocked: Vec<&str> =
-        view.tasks.iter().filter(|t| t.status == TaskStatus::Blocked).map(|t| t.id.as_str()).collect();
-    match (view.status, view.outcome.as_ref().map(|outcome| outcome.kind)) {
-        (Status::Ended, Some(OutcomeKind::Completed)) => {
-            format!("next: windlass take {name}   (brings {} into your checkout)", view.branch)
-        }
-        (Status::Ended, Some(OutcomeKind::Stopped)) => {
-            format!("next: windlass run {name}   (goes on with the rest)")
-        }
-        (Status::Ended, _) if !blocked.is_empty() => format!(
-            "next: windlass log {name} -n 20           (what happened)\n      \
-             windlass unblock {name} {}   (try the task again)\n      \
-             windlass waive {name} {}     (do without it)\n      \
-             then windlass restart {name} and windlass run {name}",
-            blocked[0], blocked[0]
-        ),
-        (Status::Ended, _) => format!("next: windlass restart {name}, then windlass run {name}"),
-        (Status::Paused, _) => format!("next: windlass resume {name}, then windlass run {name}"),
-        (Status::Idle | Status::Interrupted, _) => {
-            format!("next: windlass run {name}   (goes on where it was)")
-        }
-        (Status::Running | Status::Waiting, _) => {
-            format!("next: windlass log {name}   windlass pause {name}")
-        }
-    }
 }
 
 pub fn usage(usage: &UsageView) -> String {
@@ -190,7 +166,8 @@ fn notes(view: &View) -> Vec<String> {
         notes.push(format!("{:<10}{}: {}", "paused", paused.why.name(), paused.detail));
     }
     if let Some(waiting) = &view.waiting {
-        notes.push(format!("{:<10}until {} ({})", "waiting", waiting.until, waiting.why.name()));
+        let (until, left) = (times::local(waiting.until), times::left(waiting.until));
+        notes.push(format!("{:<10}until {until}, {left} left ({})", "waiting", waiting.why.name()));
     }
     let red = |gate: &&GateView| !gate.passed && gate.purpose != Purpose::Baseline;
     notes.extend(view.gate.as_ref().filter(red).map(red_gate));
@@ -231,7 +208,7 @@ fn unchecked(view: &View) -> String {
     }
 }
 
-fn task_lines(task: &TaskView, width: usize) -> String {
+fn task_lines(task: &TaskView) -> String {
     let (mark, colour) = match task.status {
         TaskStatus::Pending => ("pending", Colour::Faint),
         TaskStatus::Active => ("active", Colour::Busy),
@@ -246,7 +223,8 @@ fn task_lines(task: &TaskView, width: usize) -> String {
     };
     let title = format!("{}  {}{attempts}", task.id, task.title);
     let padded = format!("{mark:<8}");
-    let mut text = format!("  {}  {}\n", paint(&padded, colour), fit(&title, width.saturating_sub(12)));
+    let title = wrap(&format!("{MARGIN}{title}"), MARGIN);
+    let mut text = format!("  {}  {}\n", paint(&padded, colour), title.trim_start());
     let why = match task.reason {
         Some(reason) => format!("{}: {}", reason.name(), task.detail),
         None => task.detail.clone(),
@@ -255,7 +233,7 @@ fn task_lines(task: &TaskView, width: usize) -> String {
         text.push_str("            before windlass came, not proven\n");
     }
     if !why.is_empty() {
-        let _ = writeln!(text, "            {}", fit(&why, width.saturating_sub(12)));
+        let _ = writeln!(text, "{}", wrap(&format!("{MARGIN}{why}"), MARGIN));
     }
     text
 }

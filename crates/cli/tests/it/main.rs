@@ -59,6 +59,7 @@ mod repositories_refused;
 mod reviews;
 mod revised;
 mod scenarios;
+mod screen;
 mod secrets;
 mod set;
 mod set_up;

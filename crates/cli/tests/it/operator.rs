@@ -3,34 +3,60 @@
 use std::time::{Duration, Instant};
 
 use windlass_testkit::poll;
+use windlass_testkit::scratch::Running;
 
-use crate::case::{LONG, LOOP, RUN, Setup};
+use crate::case::{Case, LONG, LOOP, RUN, Setup};
 
 /// Waits in its first turn until it is let go; honest from the second on.
 const HELD: &str = "if [ $n -eq 1 ]; then hold; exit 0; fi\necho 42 >answer.txt\ncomplete";
 
-#[test]
-fn pause_lets_the_attempt_finish_and_nothing_start() {
+/// Starts the held loop, pauses it, and lets its first attempt end: the drive waits.
+fn waiting_in_a_pause() -> (Case, Running) {
     let case = Setup::new(HELD).ready();
-    let running = case.start_until("author", 1);
+    let mut running = case.start_until("author", 1);
     assert_eq!(case.status()["status"], "running");
     case.windlass(&["pause", LOOP]).expect_code(0);
     case.leave("go");
-    let seen = case.look(running.finish(RUN));
-    assert_eq!(seen.ran.code(), 6, "{}", seen.ran);
-    assert_eq!(seen.view["status"], "paused");
-    assert_eq!(case.turns("author"), 1);
-    assert!(seen.ran.stdout.contains("resume"), "what to do next: {}", seen.ran);
+    let said = "paused by the operator; windlass resume demo1 goes on";
+    let waits = poll::until(LONG, || running.has_ended() || running.stdout().contains(said));
+    assert!(waits && !running.has_ended(), "{}", running.stdout());
+    assert_eq!((case.status()["status"].as_str(), case.turns("author")), (Some("paused"), 1));
+    (case, running)
+}
 
+#[test]
+fn pause_lets_the_attempt_finish_and_resume_alone_goes_on() {
+    let (case, running) = waiting_in_a_pause();
     let again = case.windlass(&["run", "--name", LOOP]).expect_code(6);
     assert!(again.stdout.contains("paused"), "it says why: {again}");
     assert_eq!(case.turns("author"), 1);
 
-    case.windlass(&["resume", LOOP]).expect_code(0);
-    let seen = case.run();
+    let told = case.windlass(&["resume", LOOP]).expect_code(0);
+    assert!(told.stdout.contains("demo1 goes on; it is still running."), "{told}");
+    let seen = case.look(running.finish(RUN));
     seen.completed();
-    assert_eq!(seen.log.count("resumed"), 1);
+    assert_eq!((seen.log.count("resumed"), seen.log.count("run_started")), (1, 1));
     assert_eq!(seen.task("answer")["failures"], 0);
+    assert_eq!(case.turns("author"), 2);
+}
+
+#[test]
+fn an_interrupted_pause_stays_paused() {
+    let (case, running) = waiting_in_a_pause();
+    running.signal(rustix::process::Signal::INT);
+    let seen = case.look(running.finish(RUN));
+    assert_eq!((seen.ran.code(), seen.view["status"].as_str()), (130, Some("paused")), "{}", seen.ran);
+    assert!(seen.ran.stdout.contains("next: windlass resume demo1"), "{}", seen.ran);
+    case.windlass(&["run", "--name", LOOP]).expect_code(6);
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    case.run().completed();
+}
+
+#[test]
+fn a_cancel_ends_a_drive_that_waits_in_a_pause() {
+    let (case, running) = waiting_in_a_pause();
+    case.windlass(&["cancel", LOOP]).expect_code(0);
+    case.look(running.finish(RUN)).ended(5, "cancelled", "operator");
 }
 
 #[test]

@@ -167,8 +167,7 @@ fn run(
         resume: request.resume.as_ref(),
         clock: clock::wall,
         is_spent: &|used| is_spent(request, used),
-        // What nobody takes in time is in the transcript all the same.
-        live: &|live| drop(resources.live.try_send(live)),
+        live: &|live| resources.tell(live),
     };
     Ok(agent.call(&call, &mut |canceller| resources.started(canceller)))
 }

@@ -7,10 +7,11 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use windlass_core::live::{Live, LiveStep};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, WorkspacePolicy};
 use windlass_gate::{Checked, GateRun};
-use windlass_process::Inspection;
+use windlass_process::{Canceller, Inspection};
 
 use super::{EffectRequest, EffectResources, WorkspaceState, fault, file_fault, inject};
 use crate::confine::{PrivateDirs, ProgramAccess};
@@ -150,7 +151,15 @@ fn set_up(
         redactor: &resources.safeguards.redactor,
         shell: &resources.shell,
     };
-    let Some(done) = windlass_gate::run(&run, &mut |canceller| resources.started(canceller)) else {
+    let mut commands = steps.iter().map(|step| step.run.clone());
+    let begun = &mut |canceller: Canceller| {
+        if let Some(mut command) = commands.next() {
+            resources.hide(&mut command);
+            resources.tell(Live::StepStarted(LiveStep::SetUp { command }));
+        }
+        resources.started(canceller);
+    };
+    let Some(done) = windlass_gate::run(&run, begun) else {
         return Ok(Populated::Cancelled);
     };
     if done.iter().any(Checked::never_ran) {

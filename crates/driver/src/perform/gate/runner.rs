@@ -7,6 +7,7 @@ use std::rc::Rc;
 use windlass_control::FailedCase;
 use windlass_core::gate::{CheckResult, CheckStart, Control, Purpose};
 use windlass_core::id::BlobId;
+use windlass_core::live::{CheckEnd, Live, LiveStep};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::CheckPolicy;
 use windlass_core::writes::ObservedWrites;
@@ -195,6 +196,8 @@ impl<'a> GateRunner<'a> {
         if !self.set_up(check)? {
             return Ok(None);
         }
+        let step = LiveStep::Check { check: check.name.clone(), purpose: self.target.purpose };
+        self.resources.tell(Live::StepStarted(step));
         self.start(start)?;
         let counter = TestCounter::begin(check, &self.dirs.written())?;
         let (run, watch) = (self.command(check, start), self.watch.clone());
@@ -213,7 +216,29 @@ impl<'a> GateRunner<'a> {
             let earlier = earlier_tests(self.resources, self.request, self.target.trial, &check.name)?;
             result.tally = Some(counter.tally(self.resources, &self.dirs.written(), earlier.as_ref())?);
         }
+        self.tell_end(&result);
         Ok(Some(result))
+    }
+
+    /// What a hidden test printed may be withheld: then the record tells it, without that.
+    fn tell_end(&self, result: &CheckResult) {
+        let is_red = !result.exited_well();
+        if is_red && !self.request.policy.gate.hidden.is_off() {
+            return;
+        }
+        let mut excerpt = if is_red { result.excerpt.clone() } else { String::new() };
+        self.resources.hide(&mut excerpt);
+        self.resources.tell(Live::CheckFinished(CheckEnd {
+            check: result.check.clone(),
+            exit_code: result.exit_code,
+            timed_out: result.timed_out,
+            duration_ms: result.duration_ms,
+            excerpt,
+        }));
+    }
+
+    fn tell_broken(&self, check: &CheckPolicy) {
+        self.resources.tell(Live::StepStarted(LiveStep::BrokenTests { check: check.name.clone() }));
     }
 
     /// What this check shows to be no product, beside its writes; it ran on the base. None: it was cancelled.
@@ -241,6 +266,7 @@ impl<'a> GateRunner<'a> {
 
     /// Runs a check once on a tree with broken tests. `None`: it was cancelled.
     pub fn broken(&mut self, check: &CheckPolicy, start: CheckStart) -> Result<Option<RanBroken>, Fault> {
+        self.tell_broken(check);
         self.start(start)?;
         let counter = TestCounter::begin(check, &self.dirs.written())?;
         // As closed to it as the honest tree was: it must not tell one run from the other.
@@ -261,6 +287,7 @@ impl<'a> GateRunner<'a> {
     /// Runs the control of a green check, on a tree of its own. `None`: it was
     /// cancelled.
     pub fn control(&mut self, check: &CheckPolicy) -> Result<Option<Control>, Fault> {
+        self.tell_broken(check);
         self.start(CheckStart::Clean)?;
         let run = self.after_setup(&check.control, Some(NOT_STARTED));
         let Some((checked, output)) = self.run(check, &run)? else { return Ok(None) };

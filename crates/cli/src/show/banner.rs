@@ -1,0 +1,64 @@
+//! What a drive begins with: which loop, who works on it, within which limits, and
+//! how it is stopped and watched.
+
+use windlass_core::policy::Role;
+use windlass_core::time::Millis;
+use windlass_core::view::{LimitUnit, LimitView, View};
+
+use super::live_line::{agent, is_done};
+use super::text::{Colour, paint, wrap};
+
+const MARGIN: &str = "            ";
+
+/// Lines to print before the first event.
+pub fn banner(view: &View) -> Vec<String> {
+    let name = &view.name;
+    let done = view.tasks.iter().filter(|task| is_done(task.status)).count();
+    let all = view.tasks.len();
+    let tasks = if all == 1 { "task" } else { "tasks" };
+    let head = format!("loop {name}: {done} of {all} {tasks} done");
+    let rows = [
+        ("agent", format!("{}; {}", agent(view, Role::Author), reviews(view))),
+        ("limits", limits(view)),
+        ("sandbox", view.sandbox.name().to_owned()),
+        ("stop", format!("Ctrl-C (everything is saved), or windlass pause {name}")),
+        ("watch", format!("windlass attach {name}, from another terminal")),
+    ];
+    let rows = rows.into_iter().map(|(what, words)| wrap(&format!("  {what:<10}{words}"), MARGIN));
+    std::iter::once(paint(&wrap(&head, MARGIN), Colour::Bold)).chain(rows).collect()
+}
+
+fn reviews(view: &View) -> String {
+    let reviewer = agent(view, Role::Reviewer);
+    match (view.reviews_tasks, view.reviews_whole) {
+        (true, true) => format!("{reviewer} reviews every task and the whole"),
+        (true, false) => format!("{reviewer} reviews every task"),
+        (false, true) => format!("{reviewer} reviews the whole at the end"),
+        (false, false) => "no reviews".to_owned(),
+    }
+}
+
+/// Iterations and budgets, as far as they are limited.
+fn limits(view: &View) -> String {
+    let iterations = match view.max_iterations {
+        0 => None,
+        max => Some(format!("{} of {max} iterations left", max.saturating_sub(view.iteration))),
+    };
+    let budgets = view.limits.iter().filter_map(budget);
+    let all: Vec<String> = iterations.into_iter().chain(budgets).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+}
+
+fn budget(limit: &LimitView) -> Option<String> {
+    let (left, max) = (limit.left?, limit.max?);
+    match limit.unit {
+        LimitUnit::Count => None,
+        LimitUnit::Milliseconds => Some(format!("{} of {} left", Millis(left), Millis(max))),
+        LimitUnit::Tokens => Some(format!("{left} of {max} tokens left")),
+        LimitUnit::MicroUsd => Some(format!("{:.2} of {:.2} USD left", usd(left), usd(max))),
+    }
+}
+
+fn usd(micro: u64) -> f64 {
+    micro as f64 / 1_000_000.0
+}

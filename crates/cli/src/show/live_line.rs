@@ -1,0 +1,172 @@
+//! How a drive stands in one line, and what is happening at this moment.
+
+use std::time::{Duration, Instant};
+
+use windlass_app::clock;
+use windlass_core::gate::Purpose;
+use windlass_core::live::{Live, LiveStep};
+use windlass_core::policy::Role;
+use windlass_core::state::TaskStatus;
+use windlass_core::time::Millis;
+use windlass_core::view::{LimitUnit, Status, View};
+
+use super::times;
+
+/// What is heard of the step that runs.
+pub struct Activity {
+    what: Option<Doing>,
+    since: Instant,
+    /// Of the attempt that runs, as far as it says.
+    tokens: u64,
+    /// A pause holds back what is next.
+    pub is_held: bool,
+}
+
+enum Doing {
+    Step(LiveStep),
+    Tool(String),
+    Words(String),
+}
+
+impl Activity {
+    pub fn new() -> Self {
+        Self { what: None, since: clock::now(), tokens: 0, is_held: false }
+    }
+
+    /// A step ended, or another begins.
+    pub fn turn(&mut self) {
+        *self = Self::new();
+    }
+
+    pub fn heard(&mut self, live: &Live) {
+        match live {
+            Live::Tokens(used) => self.tokens = used.tokens(),
+            Live::StepStarted(step) => self.begin(Doing::Step(step.clone())),
+            Live::ToolStarted(tool) => self.begin(Doing::Tool(format!("{}: {}", tool.name, tool.what))),
+            Live::Text { text } => {
+                if let Some(last) = text.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+                    self.begin(Doing::Words(last.to_owned()));
+                }
+            }
+            Live::ToolFinished { .. } | Live::CheckFinished(_) => self.what = None,
+            Live::Held => self.is_held = true,
+            Live::Touched(_) | Live::Retry(_) | Live::RefusedCall(_) => {}
+        }
+    }
+
+    fn begin(&mut self, what: Doing) {
+        self.what = Some(what);
+        self.since = clock::now();
+    }
+
+    /// What is happening, in a few words.
+    pub fn words(&self, view: &View) -> String {
+        let pause = || format!("paused by the operator; windlass resume {} goes on", view.name);
+        if view.paused.is_some() && self.is_held {
+            return pause();
+        }
+        if let Some(waiting) = &view.waiting {
+            let (left, until) = (times::left(waiting.until), times::local(waiting.until));
+            return format!("waiting, {left} left (until {until}): {}", waiting.why.words());
+        }
+        let for_so_long = times::counted(millis(self.since.elapsed()));
+        match &self.what {
+            Some(Doing::Step(LiveStep::Check { check, purpose: Purpose::Baseline })) => {
+                format!("checking the base: {check}  {for_so_long}")
+            }
+            Some(Doing::Step(LiveStep::Check { check, .. })) => format!("check {check}  {for_so_long}"),
+            Some(Doing::Step(LiveStep::BrokenTests { check })) => {
+                format!("check {check}: is it red when its tests are broken?  {for_so_long}")
+            }
+            Some(Doing::Step(LiveStep::SetUp { command })) => format!("set-up: {command}  {for_so_long}"),
+            Some(Doing::Tool(tool)) => format!("{tool}  {for_so_long}"),
+            Some(Doing::Words(words)) => words.clone(),
+            None if view.attempt.is_some() => format!("the agent works  {for_so_long}"),
+            None if view.phase.is_none() => format!("checking the base  {for_so_long}"),
+            None => format!("getting the next step ready  {for_so_long}"),
+        }
+    }
+}
+
+/// Which task, which phase, who works, and what is used.
+pub fn standing(view: &View, activity: &Activity) -> String {
+    let done = view.tasks.iter().filter(|task| is_done(task.status)).count();
+    let all = view.tasks.len();
+    let task = match &view.active_task {
+        Some(task) => format!("{task} (task {} of {all})", (done + 1).min(all)),
+        None => format!("{done} of {all} {} done", if all == 1 { "task" } else { "tasks" }),
+    };
+    let phase = match (view.status, view.phase) {
+        (Status::Waiting | Status::Paused, _) => view.status.name(),
+        (_, Some(phase)) => phase.name(),
+        (_, None) => "starting",
+    };
+    let attempt = view.attempt.as_ref().map(|attempt| format!("attempt {}", attempt.id));
+    let role = view.attempt.as_ref().map_or(Role::Author, |attempt| attempt.role);
+    let parts = [
+        Some(task),
+        Some(phase.to_owned()),
+        attempt,
+        Some(agent(view, role)),
+        view.started_at.map(times::since),
+        used(view, activity),
+        left(view),
+    ];
+    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+}
+
+/// With its model, where one is named.
+pub fn agent(view: &View, role: Role) -> String {
+    let Some(agent) = view.agents.get(&role) else { return String::new() };
+    format!("{} {}", agent.adapter, agent.model).trim_end().to_owned()
+}
+
+fn used(view: &View, activity: &Activity) -> Option<String> {
+    let tokens = view.usage.tokens() + activity.tokens;
+    let cost = view.usage.cost_usd;
+    let cost = if cost > 0.0 { format!("  ${cost:.2}") } else { String::new() };
+    (tokens > 0).then(|| format!("{} tokens{cost}", short_count(tokens)))
+}
+
+/// Of each budget that is set.
+fn left(view: &View) -> Option<String> {
+    let of = |unit: LimitUnit, left: u64| match unit {
+        LimitUnit::Count => None,
+        LimitUnit::Milliseconds => Some(format!("{} left", times::counted(Millis(left)))),
+        LimitUnit::Tokens => Some(format!("{} tokens left", short_count(left))),
+        LimitUnit::MicroUsd => Some(format!("${}.{:02} left", left / 1_000_000, left % 1_000_000 / 10_000)),
+    };
+    let parts: Vec<String> = view.limits.iter().filter_map(|limit| of(limit.unit, limit.left?)).collect();
+    (!parts.is_empty()).then(|| parts.join("  "))
+}
+
+fn short_count(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..1_000_000 => format!("{}k", count / 1000),
+        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}
+
+fn millis(span: Duration) -> Millis {
+    Millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+}
+
+pub fn is_done(status: TaskStatus) -> bool {
+    match status {
+        TaskStatus::Done | TaskStatus::Waived => true,
+        TaskStatus::Pending | TaskStatus::Active | TaskStatus::Blocked => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_counts_are_short() {
+        assert_eq!(short_count(9_999), "9999");
+        assert_eq!(short_count(81_234), "81k");
+        assert_eq!(short_count(1_250_000), "1.2M");
+    }
+}

@@ -1,0 +1,102 @@
+//! The events a person follows a drive by, as lines; `windlass log` has all of them.
+
+use windlass_core::event::{
+    AttemptEvent, Event, FindingEvent, GateEvent, IterationEvent, IterationResult, LandingEvent, Novelty,
+    OperatorEvent, PauseEvent, Phase, RunEvent, TaskEvent,
+};
+use windlass_core::gate::{FailingCheck, Purpose};
+use windlass_core::outcome::Reason;
+use windlass_core::view::View;
+
+use super::text::Colour;
+use super::times;
+
+/// What a drive found out about its machine when it began.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
+pub fn warnings(event: &Event) -> Vec<String> {
+    match event {
+        Event::Run(RunEvent::Started { asked, .. }) | Event::Run(RunEvent::Resumed { asked, .. }) => {
+            asked.sandbox.warnings()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What is said of an event, if anything is. Checks are told by whoever knows what was told of them.
+#[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
+pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
+    let told = match event {
+        Event::Iteration(IterationEvent::Opened { .. }) => (event.to_string(), Colour::Bold),
+        Event::Attempt(AttemptEvent::Finished(_)) => (format!("  {event}"), Colour::Faint),
+        Event::Attempt(AttemptEvent::TreeRecorded(recorded)) => match recorded.novelty {
+            Some(Novelty::New) | None => return None,
+            Some(Novelty::Unchanged | Novelty::Seen) => (format!("  {event}"), Colour::Busy),
+        },
+        Event::Gate(GateEvent::Failed { purpose: Purpose::Baseline, failing, .. }) => {
+            (red_base(failing), Colour::Bad)
+        }
+        Event::Gate(GateEvent::Failed { failing, .. }) => (odd_reasons(failing)?, Colour::Bad),
+        Event::Gate(GateEvent::Reused { .. }) => (format!("  {event}"), Colour::Faint),
+        Event::Attempt(AttemptEvent::ReviewRecorded(review)) => {
+            let good = review.verdict == windlass_core::verdict::Verdict::Accept;
+            (format!("  {event}"), if good { Colour::Good } else { Colour::Bad })
+        }
+        Event::Finding(FindingEvent::Opened(_)) => (format!("  {event}"), Colour::Bad),
+        Event::Finding(FindingEvent::Resolved { .. }) => (format!("  {event}"), Colour::Good),
+        Event::Landing(LandingEvent::Landed { .. }) | Event::Task(TaskEvent::Done { .. }) => {
+            (format!("  {event}"), Colour::Good)
+        }
+        Event::Task(TaskEvent::Blocked { .. }) => (format!("  {event}"), Colour::Bad),
+        Event::Iteration(IterationEvent::Closed { result, .. }) if *result != IterationResult::Done => {
+            (format!("  {event}"), Colour::Busy)
+        }
+        Event::Iteration(IterationEvent::PhaseEntered { phase }) if is_final(*phase) => {
+            (event.to_string(), Colour::Bold)
+        }
+        Event::Pause(PauseEvent::WaitStarted { until, why }) => {
+            let (until, left) = (times::local(*until), times::left(*until));
+            (format!("waiting until {until} ({left} from now): {}", why.words()), Colour::Busy)
+        }
+        Event::Pause(PauseEvent::WaitEnded) => ("the wait is over; going on".to_owned(), Colour::Busy),
+        Event::Pause(PauseEvent::Paused { why: Reason::Operator, .. }) => {
+            ("pausing: what runs finishes first".to_owned(), Colour::Busy)
+        }
+        Event::Pause(PauseEvent::Resumed) => (format!("{} goes on", view.name), Colour::Busy),
+        Event::Attempt(AttemptEvent::AgentReplaced { .. })
+        | Event::Pause(PauseEvent::Paused { .. })
+        | Event::Run(RunEvent::Interrupted { .. })
+        | Event::Landing(LandingEvent::FinishDropped { .. })
+        | Event::Operator(OperatorEvent::CommandTaken { .. }) => (event.to_string(), Colour::Busy),
+        Event::Run(RunEvent::Resumed { .. }) => (event.to_string(), Colour::Faint),
+        _ => return None,
+    };
+    Some(told)
+}
+
+/// It is recorded and not judged: what it means is for whoever watches.
+fn red_base(failing: &[FailingCheck]) -> String {
+    let names: Vec<&str> = failing.iter().map(|failing| failing.check.as_str()).collect();
+    let fails = match names.as_slice() {
+        [one] => format!("check {one} fails"),
+        several => format!("checks {} fail", several.join(", ")),
+    };
+    format!(
+        "the base is red: {fails} before any work. windlass goes on: a task is done only when its checks \
+         are green, so the first one has to mend this"
+    )
+}
+
+/// Why a check is red that exited well.
+fn odd_reasons(failing: &[FailingCheck]) -> Option<String> {
+    let odd = failing.iter().filter(|failing| failing.reason.is_despite_exit_code());
+    let lines: Vec<String> =
+        odd.map(|failing| format!("  check {}: {}", failing.check, failing.reason.words())).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
+}
+
+fn is_final(phase: Phase) -> bool {
+    match phase {
+        Phase::FinalVerify | Phase::FinalReview | Phase::Fix | Phase::Finish => true,
+        Phase::Execute | Phase::Verify | Phase::Review | Phase::Land => false,
+    }
+}
