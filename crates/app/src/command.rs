@@ -69,7 +69,7 @@ impl OpenProject {
 fn goes_on(name: &LoopName) -> DoneWords {
     DoneWords {
         said: format!("{name} goes on; it is still running."),
-        next: Some(NextStep { verb: "status", when: None }),
+        next: Some(NextStep { verb: "attach", when: Some("watch it") }),
     }
 }
 

@@ -79,8 +79,8 @@ impl DriveLoopError {
     #[expect(clippy::wildcard_enum_match_arm, reason = "most errors say it all")]
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Lease(LeaseError::Held { .. }) => {
-                vec!["`windlass status` shows what it does".to_owned()]
+            Self::Lease(LeaseError::Held { name, .. }) => {
+                vec![format!("`windlass attach {name}` shows what it does")]
             }
             Self::Exposed(exposed) => exposed.hints(),
             Self::Sandbox(unavailable) => unavailable.hints(),

@@ -161,7 +161,47 @@ pub fn is_done(status: TaskStatus) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::event::Phase;
+    use windlass_core::live::ToolCall;
+    use windlass_core::outcome::Reason;
+    use windlass_core::view::WaitView;
+
+    use super::super::sample::view;
     use super::*;
+
+    #[test]
+    fn what_happens_is_told_by_what_was_heard_last() {
+        let mut activity = Activity::new();
+        let at_work = |activity: &Activity, view: &View| activity.words(view);
+        assert_eq!(at_work(&activity, &view()), "checking the base  0:00");
+        let check = LiveStep::Check { check: "test".to_owned(), purpose: Purpose::Baseline };
+        activity.heard(&Live::StepStarted(check));
+        assert_eq!(at_work(&activity, &view()), "checking the base: test  0:00");
+        activity.turn();
+        activity.heard(&Live::StepStarted(LiveStep::SetUp { command: "npm ci".to_owned() }));
+        assert_eq!(at_work(&activity, &view()), "set-up: npm ci  0:00");
+        let tool = ToolCall { id: "1".to_owned(), name: "shell".to_owned(), what: "cargo test".to_owned() };
+        activity.heard(&Live::ToolStarted(tool.clone()));
+        assert_eq!(at_work(&activity, &view()), "shell: cargo test  0:00");
+        activity.heard(&Live::ToolFinished { tool, exit: Some(0), ok: true });
+        activity.heard(&Live::Text { text: "first\n\nlast words\n".to_owned() });
+        assert_eq!(at_work(&activity, &view()), "last words");
+    }
+
+    #[test]
+    fn a_wait_has_its_reason_its_end_and_a_countdown() {
+        let until = clock::wall().plus(Millis::minutes(5));
+        let waiting = Some(WaitView { until, why: Reason::UsageLimit });
+        let view = View { status: Status::Waiting, waiting, phase: Some(Phase::Execute), ..view() };
+        let words = Activity::new().words(&view);
+        assert!(
+            words.starts_with("waiting, 5:00 left (until ") || words.starts_with("waiting, 4:59 left"),
+            "{words}"
+        );
+        assert!(words.ends_with("): the agent's usage limit is reached"), "{words}");
+        let standing = standing(&view, &Activity::new());
+        assert!(standing.contains("  waiting  ") && !standing.contains("execute"), "{standing}");
+    }
 
     #[test]
     fn large_counts_are_short() {

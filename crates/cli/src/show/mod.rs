@@ -7,6 +7,8 @@ mod next;
 pub mod out;
 pub mod progress;
 pub mod proof;
+#[cfg(test)]
+mod sample;
 pub mod terminal;
 pub mod text;
 mod times;

@@ -1,9 +1,13 @@
 //! What to type next: for each way in which a loop can stand, the commands that
 //! really lead on.
 
+use windlass_core::event::Phase;
 use windlass_core::outcome::{OutcomeKind, Reason};
+use windlass_core::policy::Role;
 use windlass_core::state::TaskStatus;
-use windlass_core::view::{Status, View};
+use windlass_core::view::{PauseView, Status, View};
+
+use super::text::clean;
 
 /// Lines that begin with `next:`.
 pub fn next(view: &View) -> String {
@@ -29,7 +33,7 @@ pub fn next(view: &View) -> String {
         ),
         (Status::Ended, _) => format!("next: windlass restart {name}, then windlass run {name}"),
         (Status::Paused, _) => {
-            view.paused.as_ref().map_or_else(String::new, |paused| paused_by(view, paused.why))
+            view.paused.as_ref().map_or_else(String::new, |paused| paused_by(view, paused))
         }
         (Status::Idle | Status::Interrupted, _) => {
             format!("next: windlass run {name}   (goes on where it was)")
@@ -58,24 +62,87 @@ fn after_limit(view: &View, reason: Reason) -> String {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "most reasons have the same way out")]
-fn paused_by(view: &View, why: Reason) -> String {
+fn paused_by(view: &View, paused: &PauseView) -> String {
     let name = &view.name;
-    let on = format!("windlass resume {name} && windlass run {name}");
-    let first = match why {
+    let named = named_command(&paused.detail);
+    let first = match paused.why {
         Reason::Operator => {
             return format!(
                 "next: windlass resume {name}   (then windlass run {name}, if it is not running)"
             );
         }
-        Reason::Auth => "windlass agents   (says how to sign in)".to_owned(),
+        Reason::Auth => named.unwrap_or_else(|| "windlass agents   (says how to sign in)".to_owned()),
         Reason::ModelNotFound => {
-            format!("windlass set {name} agent.model=MODEL   (one that the agent knows)")
+            format!("windlass set {name} {}=MODEL   (one that the agent knows)", model_key(view))
         }
-        Reason::BranchMoved => format!("git log --oneline -3 {}   (mend it as the pause says)", view.branch),
-        Reason::DiskFull => "df -h   (free some space)".to_owned(),
+        Reason::BranchMoved => named.unwrap_or_else(|| format!("mend {} as the pause says", view.branch)),
+        Reason::DiskFull => "free some space".to_owned(),
         Reason::SandboxUnavailable => "windlass doctor   (what this machine lacks)".to_owned(),
-        Reason::Transient => "windlass agents   (is the agent's service there again?)".to_owned(),
-        _ => format!("windlass log {name} -n 20   (mend what it names)"),
+        Reason::Transient => "wait until the agent's service works again".to_owned(),
+        Reason::InternalError => "report the defect that the pause names".to_owned(),
+        _ => "mend what the pause names".to_owned(),
     };
-    format!("next: {first}\n      then {on}")
+    format!("next: {first}\n      then windlass resume {name} && windlass run {name}")
+}
+
+/// The command that a pause names itself.
+fn named_command(detail: &str) -> Option<String> {
+    let command = detail.split('`').nth(1).filter(|command| command.contains(' '))?;
+    Some(format!("{}   (as the pause says)", clean(command)))
+}
+
+/// Where the model of the agent is set that was called last.
+fn model_key(view: &View) -> &'static str {
+    let reviews = matches!(view.phase, Some(Phase::Review | Phase::FinalReview));
+    let has_own = view.agents.get(&Role::Reviewer) != view.agents.get(&Role::Author);
+    if reviews && has_own { "role.reviewer.model" } else { "agent.model" }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::outcome::Outcome;
+
+    use super::super::sample::view;
+    use super::*;
+
+    fn paused(why: Reason, detail: &str) -> String {
+        let paused = Some(PauseView { why, detail: detail.to_owned() });
+        next(&View { status: Status::Paused, paused, ..view() })
+    }
+
+    #[test]
+    fn each_pause_has_its_own_way_out() {
+        let on = "\n      then windlass resume demo && windlass run demo";
+        for (why, detail, first) in [
+            (
+                Reason::ModelNotFound,
+                "no such model",
+                "windlass set demo agent.model=MODEL   (one that the agent knows)",
+            ),
+            (Reason::Auth, "not signed in; run `codex login`", "codex login   (as the pause says)"),
+            (Reason::Auth, "not signed in", "windlass agents   (says how to sign in)"),
+            (
+                Reason::BranchMoved,
+                "windlass/demo moved; `git branch -f windlass/demo 123` puts it back",
+                "git branch -f windlass/demo 123   (as the pause says)",
+            ),
+            (Reason::BranchMoved, "it is locked", "mend windlass/demo as the pause says"),
+            (Reason::EffectFailed, "no room", "mend what the pause names"),
+        ] {
+            assert_eq!(paused(why, detail), format!("next: {first}{on}"));
+        }
+        let own = "next: windlass resume demo   (then windlass run demo, if it is not running)";
+        assert_eq!(paused(Reason::Operator, "the operator paused it"), own);
+    }
+
+    #[test]
+    fn a_spent_budget_is_raised_first() {
+        for (reason, key) in
+            [(Reason::Cost, "budget.cost_usd"), (Reason::MaxIterations, "loop.max_iterations")]
+        {
+            let outcome = Some(Outcome { kind: OutcomeKind::Limit, reason, detail: String::new() });
+            let next = next(&View { status: Status::Ended, outcome, ..view() });
+            assert!(next.starts_with(&format!("next: windlass set demo {key}=VALUE ")), "{next}");
+        }
+    }
 }

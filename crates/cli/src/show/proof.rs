@@ -10,10 +10,16 @@ use windlass_core::state::TaskStatus;
 use windlass_core::tally::{Comparison, Counts, Earlier, Tally};
 use windlass_core::verdict::Verdict;
 
-use super::text::{Colour, clean, fit, paint, width};
+use super::terminal;
+use super::text::{Colour, clean, fit, paint, wrap_at};
 
 /// Where the values of the page begin.
 const INDENT: usize = 12;
+
+/// In a pipe the page is as wide as most screens; nothing of it is cut.
+fn width() -> usize {
+    terminal::columns().unwrap_or(80)
+}
 
 pub fn page(proof: &Proof) -> String {
     let mut page = String::new();
@@ -25,13 +31,15 @@ pub fn page(proof: &Proof) -> String {
     if !proof.grades.is_empty() {
         page.push_str("\n  what stands behind it\n");
         for grade in &proof.grades {
-            let _ = writeln!(page, "    {}", fit(&graded(grade), width().saturating_sub(4)));
+            let _ =
+                writeln!(page, "{}", wrap_at(&format!("    {}", clean(&graded(grade))), "      ", width()));
         }
     }
     if let Some(record) = &proof.record {
         page.push('\n');
         for (name, value) in facts(record) {
-            let _ = writeln!(page, "  {name:<10}{}", fit(&value, width().saturating_sub(INDENT)));
+            let row = format!("  {name:<10}{}", clean(&value));
+            let _ = writeln!(page, "{}", wrap_at(&row, &" ".repeat(INDENT), width()));
         }
         evidence(&mut page, record);
     }
@@ -94,7 +102,7 @@ fn evidence(page: &mut String, record: &CompletionRecord) {
             let _ = writeln!(page, "\n  {title}");
         }
         for line in lines {
-            let _ = writeln!(page, "    {}", fit(&line, width.saturating_sub(4)));
+            let _ = writeln!(page, "{}", wrap_at(&format!("    {}", clean(&line)), "      ", width));
         }
     };
     section("checks on the landed tree", record.checks.iter().flat_map(check).collect());
@@ -249,8 +257,9 @@ fn review(review: &ReviewProof) -> String {
 fn step_lines(step: &Step, width: usize) -> String {
     let name = step.step.name();
     if step.holds {
-        let room = width.saturating_sub(INDENT + 8);
-        return format!("  {}  {name:<10}{}\n", paint("holds ", Colour::Good), fit(&step.detail, room));
+        let margin = " ".repeat(INDENT + 8);
+        let detail = wrap_at(&format!("{margin}{}", clean(&step.detail)), &margin, width);
+        return format!("  {}  {name:<10}{}\n", paint("holds ", Colour::Good), detail.trim_start());
     }
     let mut text = format!("  {}  {name}\n", paint("BROKEN", Colour::Bad));
     for line in wrapped(&clean(&step.detail), width.saturating_sub(INDENT)) {

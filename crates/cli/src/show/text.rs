@@ -64,7 +64,8 @@ pub fn wrap(text: &str, margin: &str) -> String {
     wrap_at(&clean(text), margin, width())
 }
 
-fn wrap_at(text: &str, margin: &str, width: usize) -> String {
+/// The same for a line that is clean, on a page of this width.
+pub fn wrap_at(text: &str, margin: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
     }

@@ -62,6 +62,10 @@ pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
             ("pausing: what runs finishes first".to_owned(), Colour::Busy)
         }
         Event::Pause(PauseEvent::Resumed) => (format!("{} goes on", view.name), Colour::Busy),
+        // What follows from these two is told.
+        Event::Operator(OperatorEvent::CommandTaken { name, .. }) if name == "pause" || name == "resume" => {
+            return None;
+        }
         Event::Attempt(AttemptEvent::AgentReplaced { .. })
         | Event::Pause(PauseEvent::Paused { .. })
         | Event::Run(RunEvent::Interrupted { .. })
