@@ -240,6 +240,7 @@ fn show_live(live: &Live) -> String {
             format!("retry {:?} of {:?} in {:?}: {}", retry.attempt, retry.of, retry.delay_ms, retry.why)
         }
         Live::RefusedCall(call) => format!("refused {}: {}", call.what, call.why),
+        Live::StepStarted(_) | Live::CheckFinished(_) | Live::Held => panic!("no agent says {live:?}"),
     }
 }
 

@@ -13,7 +13,7 @@ use windlass_core::view::{LimitUnit, Status, View};
 use super::times;
 
 /// What is heard of the step that runs.
-pub struct Activity {
+pub struct CurrentStep {
     what: Option<Doing>,
     since: Instant,
     /// Of the attempt that runs, as far as it says.
@@ -28,7 +28,7 @@ enum Doing {
     Words(String),
 }
 
-impl Activity {
+impl CurrentStep {
     pub fn new() -> Self {
         Self { what: None, since: clock::now(), tokens: 0, is_held: false }
     }
@@ -89,7 +89,7 @@ impl Activity {
 }
 
 /// Which task, which phase, who works, and what is used.
-pub fn standing(view: &View, activity: &Activity) -> String {
+pub fn standing(view: &View, activity: &CurrentStep) -> String {
     let done = view.tasks.iter().filter(|task| is_done(task.status)).count();
     let all = view.tasks.len();
     let task = match &view.active_task {
@@ -121,7 +121,7 @@ pub fn agent(view: &View, role: Role) -> String {
     format!("{} {}", agent.adapter, agent.model).trim_end().to_owned()
 }
 
-fn used(view: &View, activity: &Activity) -> Option<String> {
+fn used(view: &View, activity: &CurrentStep) -> Option<String> {
     let tokens = view.usage.tokens() + activity.tokens;
     let cost = view.usage.cost_usd;
     let cost = if cost > 0.0 { format!("  ${cost:.2}") } else { String::new() };
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn what_happens_is_told_by_what_was_heard_last() {
-        let mut activity = Activity::new();
-        let at_work = |activity: &Activity, view: &View| activity.words(view);
+        let mut activity = CurrentStep::new();
+        let at_work = |activity: &CurrentStep, view: &View| activity.words(view);
         assert_eq!(at_work(&activity, &view()), "checking the base  0:00");
         let check = LiveStep::Check { check: "test".to_owned(), purpose: Purpose::Baseline };
         activity.heard(&Live::StepStarted(check));
@@ -193,13 +193,13 @@ mod tests {
         let until = clock::wall().plus(Millis::minutes(5));
         let waiting = Some(WaitView { until, why: Reason::UsageLimit });
         let view = View { status: Status::Waiting, waiting, phase: Some(Phase::Execute), ..view() };
-        let words = Activity::new().words(&view);
+        let words = CurrentStep::new().words(&view);
         assert!(
             words.starts_with("waiting, 5:00 left (until ") || words.starts_with("waiting, 4:59 left"),
             "{words}"
         );
         assert!(words.ends_with("): the agent's usage limit is reached"), "{words}");
-        let standing = standing(&view, &Activity::new());
+        let standing = standing(&view, &CurrentStep::new());
         assert!(standing.contains("  waiting  ") && !standing.contains("execute"), "{standing}");
     }
 

@@ -10,7 +10,7 @@ use windlass_core::live::{CheckEnd, Live};
 use windlass_core::view::View;
 
 use super::banner::banner;
-use super::live_line::{Activity, standing};
+use super::live_line::{CurrentStep, standing};
 use super::out::{self, say};
 use super::terminal;
 use super::text::{self, Colour, fit, paint, width, wrap};
@@ -41,7 +41,7 @@ pub struct ProgressPrinter {
     drawn: usize,
     last_line: Instant,
     view: Option<Box<View>>,
-    activity: Activity,
+    step: CurrentStep,
     /// Checks that were told when they ended, before the gate's record came.
     told_checks: Vec<CheckEnd>,
     has_banner: bool,
@@ -55,7 +55,7 @@ impl ProgressPrinter {
             drawn: 0,
             last_line: clock::now(),
             view: None,
-            activity: Activity::new(),
+            step: CurrentStep::new(),
             told_checks: Vec::new(),
             has_banner: style == ProgressStyle::WithBanner,
         }
@@ -85,8 +85,8 @@ impl ProgressPrinter {
     fn draw(&mut self) {
         let Some(view) = self.view.as_deref().filter(|_| self.redraws) else { return };
         let room = width().saturating_sub(1);
-        let first = standing(view, &self.activity);
-        let second = format!("  {}", self.activity.words(view));
+        let first = standing(view, &self.step);
+        let second = format!("  {}", self.step.words(view));
         let lines = [first, second].map(|line| paint(&fit(&line, room), Colour::Faint));
         out::redraw(self.drawn, &lines);
         self.drawn = lines.len();
@@ -162,7 +162,7 @@ impl ProgressPrinter {
                 self.wrapped_line(&format!("{MARGIN}refused: {}: {}", call.what, call.why), Colour::Busy);
             }
             Live::CheckFinished(end) => self.check_ended(end),
-            Live::Held if !self.activity.is_held => self.held(),
+            Live::Held if !self.step.is_held => self.held(),
             Live::Held | Live::ToolStarted(_) | Live::Touched(_) | Live::Tokens(_) | Live::StepStarted(_) => {
             }
         }
@@ -197,7 +197,7 @@ impl Observer for ProgressPrinter {
             self.told_checks.clear();
         }
         if decision.closes.is_some() || !decision.effects.is_empty() || view.paused.is_none() {
-            self.activity.turn();
+            self.step.turn();
         }
         self.view = Some(Box::new(view.clone()));
         self.draw();
@@ -209,7 +209,7 @@ impl Observer for ProgressPrinter {
 
     fn heard(&mut self, live: &Live) {
         self.relay(live);
-        self.activity.heard(live);
+        self.step.heard(live);
     }
 
     fn ticked(&mut self) {
@@ -217,7 +217,7 @@ impl Observer for ProgressPrinter {
             self.draw();
         } else if self.style != ProgressStyle::Quiet && self.last_line.elapsed() >= HEARTBEAT {
             let Some(view) = &self.view else { return };
-            let line = format!("… {}; {}", standing(view, &self.activity), self.activity.words(view));
+            let line = format!("… {}; {}", standing(view, &self.step), self.step.words(view));
             self.line(&text::clean(&line));
         }
     }

@@ -140,6 +140,28 @@ fn a_second_run_of_the_loop_refuses_and_harms_nothing() {
 }
 
 #[test]
+fn of_four_starts_at_once_one_drives_and_the_others_are_told_who() {
+    let case = Setup::new("hold\necho 42 >answer.txt\ncomplete").ready();
+    let mut started: Vec<Running> = (0..4).map(|_| case.start()).collect();
+    let mut ended = || started.iter_mut().map(Running::has_ended).filter(|ended| *ended).count() == 3;
+    assert!(poll::until(RUN, &mut ended) && poll::until(LONG, || case.turns("author") == 1), "one drives");
+    let driver = started.iter_mut().position(|run| !run.has_ended()).expect("one drives");
+    let driver = started.remove(driver);
+    for other in started {
+        let told = other.finish(LONG);
+        assert_ne!(told.status.code(), Some(0), "{told}");
+        let who = format!("process {}", driver.id());
+        assert!(told.stderr.contains(&who) || told.stderr.contains("has just created demo1"), "{told}");
+        assert!(
+            told.stderr.contains("windlass attach demo1") || told.stderr.contains("windlass status demo1"),
+            "{told}"
+        );
+    }
+    case.leave("go");
+    case.look(driver.finish(RUN)).completed();
+}
+
+#[test]
 fn two_loops_of_one_repository_run_side_by_side() {
     let case = Setup::new("echo 42 >answer.txt\ncomplete").ready();
     let other = case.home.start(case.command(&["run", "--name", "demo2"]));
