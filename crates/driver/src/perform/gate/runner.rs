@@ -168,6 +168,8 @@ impl<'a> GateRunner<'a> {
     /// shows it. False: it was cancelled.
     fn set_up(&mut self, check: &CheckPolicy) -> Result<bool, Fault> {
         let Some(place) = self.setup.take_place() else { return Ok(true) };
+        let command = self.request.policy.workspace.setup.join("; ");
+        self.resources.tell(Live::StepStarted(LiveStep::SetUp { command }));
         self.bring()?;
         self.dirs.discard()?;
         let run = self.after_setup("true", None);
