@@ -81,8 +81,14 @@ fn conclude(made: &InitReport) {
         say!("No way to test this project was recognised: write a check into windlass.toml.");
     }
     for stack in stacks.clone().filter(|stack| !green(stack)) {
-        let kept = if any_green { "it is left out" } else { "it is written all the same: mend it first" };
-        say!("{}: no way to test it was green; {kept}.", stack.name);
+        say!(
+            "{}: no way to test it was green; {}.",
+            stack.name,
+            if any_green { "it is left out" } else { "the likeliest is written" }
+        );
+        if !any_green {
+            say!("  If your tests should be green now, mend it in windlass.toml before you run.");
+        }
         for missing in &stack.missing {
             say!("  missing on this machine: {missing}");
         }
