@@ -13,13 +13,13 @@ use windlass_core::brief::{BriefSpec, Mode};
 use windlass_core::finding::Finding;
 use windlass_core::gate::FailingCheck;
 use windlass_core::id::Nonce;
-use windlass_core::input::Change;
+use windlass_core::input::{Change, UnmergedWork};
 use windlass_core::policy::{BriefPart, BriefPolicy, OwnText, Role};
 use windlass_core::summary::Ran;
 
 use crate::bound;
 use crate::report::reject_nonce;
-use windlass_core::plain::{is_deceptive, plain};
+use windlass_core::plain::{plain, visible};
 
 pub use own::{BadTemplate, MAX_TEMPLATE_BYTES, NAMES, check};
 
@@ -35,6 +35,10 @@ pub struct BriefTexts<'a> {
     pub task: &'a str,
     /// What a reviewer is to judge; empty for others.
     pub diff: &'a str,
+    /// Earlier work that is not in the workspace, and the file with all of it; empty where
+    /// there is none.
+    pub unmerged: &'a str,
+    pub unmerged_file: &'a str,
     /// Whether the report is the agent's last message; otherwise it is a file.
     pub answers: bool,
     /// The operator's own templates, each of which [`check`] found good.
@@ -124,8 +128,9 @@ struct Page {
     iteration: String,
     role: &'static str,
     reviewer: bool,
-    /// Whether something of the task happened before this attempt.
+    /// Whether the workspace has what earlier attempts left.
     carries_on: bool,
+    unmerged: Option<Unmerged>,
     goal: String,
     mode: String,
     rules: String,
@@ -164,6 +169,14 @@ struct Files {
 }
 
 #[derive(Serialize)]
+struct Unmerged {
+    why: String,
+    files: u64,
+    diff: String,
+    file: String,
+}
+
+#[derive(Serialize)]
 struct Failing {
     name: String,
     ending: String,
@@ -187,6 +200,7 @@ impl Page {
             role: spec.role.name(),
             reviewer,
             carries_on: carries_on(spec),
+            unmerged: spec.unmerged.as_ref().map(|work| unmerged(work, texts, size)),
             goal: size.line(&indented(&plain(&spec.goal)), 2),
             mode: String::new(),
             rules: String::new(),
@@ -275,12 +289,14 @@ fn iteration(spec: &BriefSpec) -> String {
 }
 
 fn carries_on(spec: &BriefSpec) -> bool {
-    spec.change.files > 0
+    let is_elsewhere = spec.unmerged.is_some() && spec.change.files == 0;
+    let before = spec.change.files > 0
         || !spec.failing.is_empty()
         || !spec.findings.is_empty()
         || !spec.pending.is_empty()
         || !spec.last_review.is_empty()
-        || !spec.last_end.is_empty()
+        || !spec.last_end.is_empty();
+    before && !is_elsewhere
 }
 
 fn command(ran: &Ran) -> String {
@@ -336,8 +352,39 @@ fn finding(finding: &Finding, size: Size) -> String {
     }
 }
 
+fn unmerged(work: &UnmergedWork, texts: &BriefTexts<'_>, size: Size) -> Unmerged {
+    let cut = Cut { kib: 24, rest: "Read the rest in that file." };
+    Unmerged {
+        why: size.line(&why_unmerged(work), 2),
+        files: work.files,
+        diff: bounded_diff(texts.unmerged, size, cut),
+        file: code(texts.unmerged_file),
+    }
+}
+
+fn why_unmerged(work: &UnmergedWork) -> String {
+    const NAMED: usize = 20;
+    if !work.failure.is_empty() {
+        return plain(&work.failure).replace('\n', " ");
+    }
+    let named: Vec<String> = work.conflicts.paths.iter().take(NAMED).map(|path| code(path)).collect();
+    let more = work.conflicts.count.saturating_sub(named.len() as u64);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    format!("there are conflicts in {}{more}", named.join(", "))
+}
+
 fn change(diff: &str, size: Size) -> String {
-    let max = size.bytes(48);
+    bounded_diff(diff, size, Cut { kib: 48, rest: "Read the rest in the workspace." })
+}
+
+/// How much of a diff is shown, and where the rest is.
+struct Cut {
+    kib: usize,
+    rest: &'static str,
+}
+
+fn bounded_diff(diff: &str, size: Size, cut: Cut) -> String {
+    let max = size.bytes(cut.kib);
     let shown = visible(bound::head(diff, max));
     let kept = bound::head(&shown, max);
     if kept.is_empty() {
@@ -345,8 +392,9 @@ fn change(diff: &str, size: Size) -> String {
     }
     let note = match diff.len() > max || kept.len() < shown.len() {
         true => format!(
-            "\n\nThe change is {} bytes long; only its beginning is shown here. Read the rest in the workspace.",
-            diff.len()
+            "\n\nThe change is {} bytes long; only its beginning is shown here. {}",
+            diff.len(),
+            cut.rest
         ),
         false => String::new(),
     };
@@ -373,19 +421,6 @@ fn code(text: &str) -> String {
 
 fn longest_backticks(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
-}
-
-/// Nothing is taken out, but what could not be seen is spelled.
-fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() || is_deceptive(c) => out.extend(c.escape_unicode()),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// Several lines inside one item of a list.

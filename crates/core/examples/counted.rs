@@ -12,7 +12,7 @@ use windlass_core::event::Decision;
 use windlass_core::gate::CheckResult;
 use windlass_core::id::{BlobId, CommitId, LoopName, Nonce, Seq, TaskId, TreeId};
 use windlass_core::input::{
-    AgentFinished, Asked, AttemptEnd, AttemptResult, Change, Creation, Input, Snapshotted, Stamped,
+    AgentFinished, Asked, AttemptEnd, AttemptResult, Change, Creation, Input, Snapshotted, Stamped, WorkMerge,
 };
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy};
 use windlass_core::state::State;
@@ -78,6 +78,9 @@ impl Played {
 fn answer(effect: &Effect, n: usize) -> Input {
     let id = |letter: char| format!("{letter}{n:039x}");
     match effect {
+        Effect::MergeWork { head, .. } => {
+            Input::WorkMerged(Box::new(WorkMerge::Clean { tree: head.clone(), change: Change::default() }))
+        }
         Effect::PrepareWorkspace { .. } => Input::WorkspaceReady,
         Effect::CallAgent { .. } => Input::AgentFinished(Box::new(AgentFinished {
             result: AttemptResult {

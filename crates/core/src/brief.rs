@@ -7,7 +7,7 @@ use crate::event::Phase;
 use crate::finding::Finding;
 use crate::gate::FailingCheck;
 use crate::id::{BlobId, LoopName, TaskId, TreeId};
-use crate::input::{AttemptEnd, Change, PathList};
+use crate::input::{AttemptEnd, Change, PathList, UnmergedWork};
 use crate::policy::Role;
 use crate::state::State;
 use crate::summary::Summary;
@@ -36,6 +36,8 @@ pub struct BriefSpec {
     /// Whether the checks are green only with them.
     pub needs_terms: bool,
     pub change: Change,
+    /// For an author: earlier work that is not in the workspace.
+    pub unmerged: Option<UnmergedWork>,
     pub failing: Vec<FailingCheck>,
     pub findings: Vec<Finding>,
     pub pending: Vec<String>,
@@ -104,6 +106,7 @@ impl BriefSpec {
             changed_terms: changed_terms(state, role),
             needs_terms: work.gate.as_ref().is_some_and(|gate| gate.needs_terms),
             change: work.change.clone(),
+            unmerged: work.unmerged.as_deref().filter(|_| role == Role::Author).cloned(),
             failing: work.gate.as_ref().map_or_else(Vec::new, |gate| gate.failing.clone()),
             findings: first(open_findings(state, task).cloned()),
             pending: first(work.pending.iter().cloned()),

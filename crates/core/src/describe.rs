@@ -76,6 +76,16 @@ impl fmt::Display for PauseEvent {
 impl fmt::Display for IterationEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::WorkMerged { task, .. } => {
+                write!(f, "{}: its earlier work is merged onto what landed since", name(task.as_ref()))
+            }
+            Self::WorkNotMerged { task, work, .. } => write!(
+                f,
+                "{}: its earlier work does not fit what landed since ({}); it starts from what landed, \
+                 with that work as a patch in its brief",
+                name(task.as_ref()),
+                work.words()
+            ),
             Self::Opened { iteration, task, .. } => {
                 write!(f, "iteration {iteration} opened: {}", name(task.as_ref()))
             }

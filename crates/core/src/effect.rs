@@ -18,6 +18,9 @@ pub struct Issued {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Effect {
+    /// Put what changed from `base` to `work` on top of `head`, for the next
+    /// iteration of this task, or of the whole.
+    MergeWork { task: Option<TaskId>, base: TreeId, work: TreeId, head: TreeId },
     /// Bring the author's workspace to exactly this tree.
     PrepareWorkspace { tree: TreeId },
     /// Run one attempt. The brief is drawn from the state when it starts.
@@ -59,6 +62,7 @@ pub struct Snapshot {
 impl Effect {
     pub fn name(&self) -> &'static str {
         match self {
+            Self::MergeWork { .. } => "merge_work",
             Self::PrepareWorkspace { .. } => "prepare_workspace",
             Self::CallAgent { .. } => "call_agent",
             Self::Snapshot(_) => "snapshot",
@@ -71,7 +75,10 @@ impl Effect {
     /// left must be recorded, and a landing that may have happened must be known.
     pub fn may_be_dropped(&self) -> bool {
         match self {
-            Self::PrepareWorkspace { .. } | Self::CallAgent { .. } | Self::RunGate { .. } => true,
+            Self::MergeWork { .. }
+            | Self::PrepareWorkspace { .. }
+            | Self::CallAgent { .. }
+            | Self::RunGate { .. } => true,
             Self::Snapshot(_) | Self::Land { .. } => false,
         }
     }
@@ -81,9 +88,11 @@ impl Effect {
     pub fn dies_with_its_driver(&self) -> bool {
         match self {
             Self::CallAgent { .. } => true,
-            Self::PrepareWorkspace { .. } | Self::Snapshot(_) | Self::RunGate { .. } | Self::Land { .. } => {
-                false
-            }
+            Self::MergeWork { .. }
+            | Self::PrepareWorkspace { .. }
+            | Self::Snapshot(_)
+            | Self::RunGate { .. }
+            | Self::Land { .. } => false,
         }
     }
 }

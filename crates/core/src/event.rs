@@ -7,7 +7,7 @@ use crate::effect::Issued;
 use crate::finding::Finding;
 use crate::gate::{CheckRun, FailingCheck, Purpose};
 use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, TaskId, TreeId};
-use crate::input::{Asked, AttemptResult, Change, Creation, PathList};
+use crate::input::{Asked, AttemptResult, Change, Creation, PathList, UnmergedWork};
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
@@ -212,6 +212,13 @@ pub enum PauseEvent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event")]
 pub enum IterationEvent {
+    /// The next iteration of this work starts from the work of earlier ones, on
+    /// top of what landed since.
+    #[serde(rename = "work_merged")]
+    WorkMerged { task: Option<TaskId>, head: TreeId, tree: TreeId, change: Change },
+    /// It starts from the head, and its author is shown the earlier work.
+    #[serde(rename = "work_not_merged")]
+    WorkNotMerged { task: Option<TaskId>, head: TreeId, work: Box<UnmergedWork> },
     #[serde(rename = "iteration_opened")]
     Opened { iteration: u32, task: Option<TaskId>, tree: TreeId },
     #[serde(rename = "phase_entered")]

@@ -32,6 +32,7 @@ pub struct Stamped<T> {
 pub enum Input {
     /// The operator drives the loop: a first time, again, or after a crash.
     RunAsked(Asked),
+    WorkMerged(Box<WorkMerge>),
     WorkspaceReady,
     AgentFinished(Box<AgentFinished>),
     Snapshotted(Box<Snapshotted>),
@@ -256,6 +257,41 @@ impl Snapshotted {
     }
 }
 
+/// What became of earlier work that was to come onto another head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkMerge {
+    Clean {
+        tree: TreeId,
+        /// Against that head.
+        change: Change,
+    },
+    NotMerged(UnmergedWork),
+}
+
+/// Earlier work that does not go together with what landed since.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnmergedWork {
+    /// What it changed is all that is between these two.
+    pub base: TreeId,
+    pub work: TreeId,
+    /// The files in conflict; none where git could not merge at all.
+    pub conflicts: PathList,
+    /// Why git could not merge at all; empty otherwise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub failure: String,
+    /// How many files the work changes.
+    pub files: u64,
+}
+
+impl UnmergedWork {
+    pub fn words(&self) -> String {
+        match self.failure.is_empty() {
+            true => format!("conflicts in {}", self.conflicts.words()),
+            false => self.failure.clone(),
+        }
+    }
+}
+
 /// What a task changed so far, bounded lists with the true counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
@@ -292,6 +328,7 @@ impl Input {
     pub fn name(&self) -> &'static str {
         match self {
             Self::RunAsked(_) => "run_asked",
+            Self::WorkMerged(_) => "work_merged",
             Self::WorkspaceReady => "workspace_ready",
             Self::AgentFinished(_) => "agent_finished",
             Self::Snapshotted(_) => "snapshotted",

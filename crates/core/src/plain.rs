@@ -31,6 +31,20 @@ pub fn plain_line(text: &str) -> String {
     plain(text).replace(['\n', '\t'], " ")
 }
 
+/// Nothing is taken out: what could not be seen, or would make a line read differently, is spelled. Newline and
+/// tab stay.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() || is_deceptive(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// A text of JSON that shows on a terminal what it holds: what `plain` would take out stands there as `\u…`,
 /// so that its reader gets it unchanged.
 pub fn escaped(json: &str) -> Cow<'_, str> {

@@ -9,7 +9,7 @@ use crate::event::{Decision, Event, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::{Finding, Life, Origin};
 use crate::gate::{FailingCheck, GateKey, GateSummary, LastGate, Trials};
 use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
-use crate::input::{Asked, AttemptEnd, Change, Creation, PathList};
+use crate::input::{Asked, AttemptEnd, Change, Creation, PathList, UnmergedWork};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{AgentPolicy, Policy, ProvenSandbox, Role};
 use crate::revision::Revision;
@@ -174,6 +174,8 @@ pub struct Work {
     /// Why its last review was a reject; empty after an accept.
     pub objection: String,
     pub change: Change,
+    /// Its latest work that could not be merged onto what landed since.
+    pub unmerged: Option<Arc<UnmergedWork>>,
     /// What the last attempt at it did.
     pub summary: Arc<Summary>,
 }

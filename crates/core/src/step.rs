@@ -42,7 +42,8 @@ pub fn step(state: &State, input: &Stamped<Input>) -> Decision {
         Input::DeadlinePassed => run::deadline_passed(&mut draft),
         Input::Interrupted { signal } => run::interrupted(&mut draft, signal),
         Input::StoreFull { detail } => fault::store_full(&mut draft, detail),
-        Input::WorkspaceReady
+        Input::WorkMerged(_)
+        | Input::WorkspaceReady
         | Input::AgentFinished(_)
         | Input::Snapshotted(_)
         | Input::GateReported(_)
@@ -61,6 +62,9 @@ fn closed(draft: &mut Draft, input: &Stamped<Input>) {
     };
     draft.closes = input.closes;
     match (effect, &input.what) {
+        (Effect::MergeWork { task, head, .. }, Input::WorkMerged(merge)) => {
+            run::work_merged(draft, task, head, merge)
+        }
         (Effect::PrepareWorkspace { .. }, Input::WorkspaceReady) => execute::workspace_ready(draft),
         (Effect::CallAgent { attempt, role, .. }, Input::AgentFinished(finished)) => {
             attempt::finished(draft, attempt, role, finished)

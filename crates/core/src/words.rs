@@ -5,7 +5,10 @@
 use crate::broken_tests::{Breakings, BrokenTests};
 use crate::finding::Evidence;
 use crate::gate::{CheckResult, Control, GateReport};
-use crate::input::{AgentFinished, AttemptEnd, AttemptResult, Change, Input, PathList, Report, Snapshotted};
+use crate::input::{
+    AgentFinished, AttemptEnd, AttemptResult, Change, Input, PathList, Report, Snapshotted, UnmergedWork,
+    WorkMerge,
+};
 use crate::outcome::Fault;
 use crate::summary::{Ran, Summary};
 use crate::tally::{Comparison, Counts, Tally};
@@ -18,6 +21,7 @@ impl Input {
         match self {
             Self::AgentFinished(finished) => finished.visit(visit),
             Self::Snapshotted(taken) => taken.visit(visit),
+            Self::WorkMerged(merge) => visit_merge(merge, visit),
             Self::GateReported(GateReport { landing, trusted }) => {
                 landing.iter_mut().chain(trusted).for_each(|result| check(result, visit));
             }
@@ -96,10 +100,24 @@ impl Snapshotted {
         for PathList { count: _, paths } in [changed_terms, added_tests] {
             paths.iter_mut().for_each(&mut *visit);
         }
-        let Change { files: _, created, edited, deleted } = change;
-        created.iter_mut().chain(edited).chain(deleted).for_each(&mut *visit);
+        visit_change(change, visit);
         evidence.iter_mut().for_each(|seen| visit_evidence(seen, visit));
     }
+}
+
+fn visit_merge(merge: &mut WorkMerge, visit: &mut dyn FnMut(&mut String)) {
+    match merge {
+        WorkMerge::Clean { tree: _, change } => visit_change(change, visit),
+        WorkMerge::NotMerged(UnmergedWork { base: _, work: _, conflicts, failure, files: _ }) => {
+            conflicts.paths.iter_mut().for_each(&mut *visit);
+            visit(failure);
+        }
+    }
+}
+
+fn visit_change(change: &mut Change, visit: &mut dyn FnMut(&mut String)) {
+    let Change { files: _, created, edited, deleted } = change;
+    created.iter_mut().chain(edited).chain(deleted).for_each(visit);
 }
 
 fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {

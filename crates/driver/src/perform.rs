@@ -6,6 +6,7 @@ mod call;
 mod gate;
 mod inject;
 mod land;
+mod merge;
 mod populate;
 mod prepare;
 mod snapshot;
@@ -155,7 +156,8 @@ impl EffectRequest {
     pub fn new(effect: &Effect, state: &State) -> Self {
         let role = match effect {
             Effect::CallAgent { role, .. } => Some(*role),
-            Effect::PrepareWorkspace { .. }
+            Effect::MergeWork { .. }
+            | Effect::PrepareWorkspace { .. }
             | Effect::Snapshot(_)
             | Effect::RunGate { .. }
             | Effect::Land { .. } => None,
@@ -180,6 +182,7 @@ impl EffectRequest {
                 Effect::RunGate { purpose: Purpose::Final, .. } => allowed_to_any(state),
                 Effect::RunGate { .. }
                 | Effect::CallAgent { .. }
+                | Effect::MergeWork { .. }
                 | Effect::PrepareWorkspace { .. }
                 | Effect::Snapshot(_)
                 | Effect::Land { .. } => task.map_or_else(Vec::new, |task| task.task.allow.clone()),
@@ -258,6 +261,9 @@ impl EffectResources {
     pub fn perform(&self, request: EffectRequest) -> Input {
         test_point(request.effect.name());
         let performed = match &request.effect {
+            Effect::MergeWork { task: _, base, work, head } => {
+                merge::merge(self, merge::EarlierWork { base, work, head })
+            }
             Effect::PrepareWorkspace { tree } => prepare::prepare(self, &request, tree),
             Effect::CallAgent { attempt, role, nonce } => {
                 call::call(self, &request, call::Attempt { id: *attempt, role: *role, nonce })

@@ -13,7 +13,7 @@ use windlass_core::id::{AttemptId, EffectId, FindingId, TaskId, TreeId};
 use windlass_core::input::{Asked, AttemptEnd, Creation};
 use windlass_core::limit::Limit;
 use windlass_core::outcome::{Outcome, OutcomeKind, Reason};
-use windlass_core::policy::{CheckWhen, Policy, Role};
+use windlass_core::policy::{CheckWhen, Policy, Rejected, Role};
 use windlass_core::revision::PlanRevision;
 use windlass_core::state::{Lifecycle, State, TaskStatus};
 use windlass_core::time::Timestamp;
@@ -30,6 +30,8 @@ pub struct Audit {
     /// The latest attempt of an author that ended.
     last_end: Option<(AttemptId, AttemptEnd)>,
     open_iteration: Option<u32>,
+    /// Of the iteration that is open or was open last; none for the whole.
+    open_task: Option<TaskId>,
     iterations: u32,
     run_iterations: u32,
     outstanding: BTreeSet<EffectId>,
@@ -56,8 +58,15 @@ pub struct Audit {
     head: TreeId,
     /// The head before Finish changed it.
     before_finish: Option<TreeId>,
+    /// What each work is to go on from: the head it stands on, and its tree.
+    kept: BTreeMap<Option<TaskId>, KeptWork>,
     used: Usage,
     unknown: u64,
+}
+
+struct KeptWork {
+    head: TreeId,
+    tree: TreeId,
 }
 
 type Kept = Result<(), String>;
@@ -81,6 +90,7 @@ impl Audit {
             attempts: 0,
             last_end: None,
             open_iteration: None,
+            open_task: None,
             iterations: 0,
             run_iterations: 0,
             outstanding: BTreeSet::new(),
@@ -101,6 +111,7 @@ impl Audit {
             phase: None,
             head: creation.base_tree.clone(),
             before_finish: None,
+            kept: BTreeMap::new(),
             used: Usage::default(),
             unknown: 0,
             creation: creation.clone(),
@@ -172,7 +183,10 @@ impl Audit {
             Event::Run(RunEvent::Started { run, asked }) => self.run_started(*run, asked),
             Event::Run(RunEvent::Resumed { asked, .. }) => self.ask(asked),
             Event::Run(RunEvent::Restarted { run }) => self.run_restarted(*run),
-            Event::Iteration(IterationEvent::Opened { iteration, task, .. }) => {
+            Event::Iteration(IterationEvent::WorkMerged { task, tree, .. }) => self.keep(task, tree),
+            Event::Iteration(IterationEvent::WorkNotMerged { task, head, .. }) => self.keep(task, head),
+            Event::Iteration(IterationEvent::Opened { iteration, task, tree }) => {
+                self.starts_from_its_work(task, tree)?;
                 self.iteration_opened(*iteration, task.as_ref())
             }
             Event::Iteration(IterationEvent::Closed { iteration, task, result }) => {
@@ -185,6 +199,7 @@ impl Audit {
             Event::Attempt(AttemptEvent::FailureCounted { limit: Limit::AgentFailures, attempt }) => {
                 self.failure_counted(*attempt)
             }
+            Event::Attempt(AttemptEvent::TreeRecorded(recorded)) => self.tree_recorded(&recorded.gate_tree),
             Event::Gate(event) => self.gate_event(event),
             Event::Attempt(AttemptEvent::ReviewRecorded(review)) => self.reviewed(review),
             Event::Finding(FindingEvent::Opened(finding)) => self.finding_opened(finding),
@@ -201,7 +216,6 @@ impl Audit {
             Event::Loop(LoopEvent::PolicyChanged(revision)) => self.policy_changed(&revision.policy),
             Event::Loop(LoopEvent::Created(_))
             | Event::Loop(LoopEvent::RevisionKept(_))
-            | Event::Attempt(AttemptEvent::TreeRecorded(_))
             | Event::Finding(FindingEvent::Carried { .. })
             | Event::Finding(FindingEvent::Remeasured { .. })
             | Event::Attempt(AttemptEvent::FailureCounted { .. })
@@ -231,6 +245,7 @@ impl Audit {
                 return Err(format!("{id} is done, and is taken out of the plan"));
             }
             self.tasks.remove(id);
+            self.kept.remove(&Some(id.clone()));
         }
         for task in &revision.added {
             self.tasks.insert(task.id.clone(), TaskStatus::Pending);
@@ -259,6 +274,31 @@ impl Audit {
         }
         self.creation.policy = policy.clone();
         Ok(())
+    }
+
+    fn tree_recorded(&mut self, tree: &TreeId) -> Kept {
+        match self.open_iteration {
+            Some(_) => self.keep(&self.open_task.clone(), tree),
+            None => Ok(()),
+        }
+    }
+
+    fn keep(&mut self, task: &Option<TaskId>, tree: &TreeId) -> Kept {
+        let kept = KeptWork { head: self.head.clone(), tree: tree.clone() };
+        self.kept.insert(task.clone(), kept);
+        Ok(())
+    }
+
+    /// No work is dropped in silence: an iteration starts from its task's last tree, or
+    /// from what became of that on another head.
+    fn starts_from_its_work(&self, task: &Option<TaskId>, start: &TreeId) -> Kept {
+        let Some(kept) = self.kept.get(task).filter(|kept| kept.tree != kept.head) else { return Ok(()) };
+        let rejected = self.verdicts.get(&kept.tree) == Some(&Verdict::Reject);
+        let reset = rejected && self.policy().review.rejected == Rejected::Reset;
+        if reset && *start == self.head {
+            return Ok(());
+        }
+        same("the tree it starts from", start, &kept.tree)
     }
 
     fn ask(&mut self, asked: &Asked) -> Kept {
@@ -305,6 +345,7 @@ impl Audit {
         self.run_iterations += 1;
         self.lenient = self.asked.no_review;
         self.open_iteration = Some(iteration);
+        self.open_task = task.cloned();
         same("the iteration", &iteration, &self.iterations)?;
         let limit = self.policy().limits.max_iterations;
         if limit != 0 && self.run_iterations > limit {
@@ -434,6 +475,9 @@ impl Audit {
 
     fn landed(&mut self, tree: &TreeId) -> Kept {
         let before = std::mem::replace(&mut self.head, tree.clone());
+        if self.open_iteration.is_some() {
+            self.kept.remove(&self.open_task);
+        }
         self.before_finish = (self.phase == Some(Phase::Finish)).then_some(before);
         Ok(())
     }

@@ -9,7 +9,7 @@ use windlass_core::effect::Snapshot;
 use windlass_core::finding::{Evidence, Rule};
 use windlass_core::gate::{CheckResult, GateReport, Trials};
 use windlass_core::id::{BlobId, CommitId, TreeId};
-use windlass_core::input::{Input, PathList, Snapshotted};
+use windlass_core::input::{Change, Input, PathList, Snapshotted, UnmergedWork, WorkMerge};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::time::{Millis, Timestamp};
 
@@ -60,6 +60,24 @@ impl Facts {
         }
         self.workspace = self.tree(tree)?;
         Ok(Input::WorkspaceReady)
+    }
+
+    pub(crate) fn merge(&mut self, base: &TreeId, work: &TreeId, head: &TreeId) -> Result<Input, String> {
+        let [from, theirs, ours] = [self.tree(base)?, self.tree(work)?, self.tree(head)?];
+        let merged = match theirs.merged(from, ours) {
+            Some(tree) => {
+                self.vault.insert(tree.id(), tree);
+                WorkMerge::Clean { tree: tree.id(), change: Change::default() }
+            }
+            None => WorkMerge::NotMerged(UnmergedWork {
+                base: base.clone(),
+                work: work.clone(),
+                conflicts: PathList { count: 1, paths: vec!["a.rs".to_owned()] },
+                failure: String::new(),
+                files: 1,
+            }),
+        };
+        Ok(Input::WorkMerged(Box::new(merged)))
     }
 
     pub(crate) fn snapshot(&mut self, asked: &Snapshot) -> Result<Input, String> {

@@ -340,7 +340,10 @@ impl Books {
         let odds = match effect {
             _ if self.failing.is_some() => 2,
             Effect::Snapshot(_) | Effect::Land { .. } => 30,
-            Effect::PrepareWorkspace { .. } | Effect::CallAgent { .. } | Effect::RunGate { .. } => 80,
+            Effect::MergeWork { .. }
+            | Effect::PrepareWorkspace { .. }
+            | Effect::CallAgent { .. }
+            | Effect::RunGate { .. } => 80,
         };
         if self.options.agents == Agents::Honest || !self.chance.one_in(odds) {
             self.failing = None;
@@ -413,7 +416,10 @@ impl Books {
             Effect::Land { .. } => {
                 self.reached.insert(Situation::LandingGivenUp);
             }
-            Effect::PrepareWorkspace { .. } | Effect::CallAgent { .. } | Effect::RunGate { .. } => {}
+            Effect::MergeWork { .. }
+            | Effect::PrepareWorkspace { .. }
+            | Effect::CallAgent { .. }
+            | Effect::RunGate { .. } => {}
         }
     }
 

@@ -35,6 +35,23 @@ impl Tree {
         self != other && Self { spaces: 0, ..self } == Self { spaces: 0, ..other }
     }
 
+    /// What it changed of `base`, on top of `ours`; none where both changed the same.
+    pub fn merged(self, base: Self, ours: Self) -> Option<Self> {
+        let mut work = ours.work;
+        for (at, merged) in work.iter_mut().enumerate() {
+            *merged = one_of(base.work[at], ours.work[at], self.work[at])?;
+        }
+        Some(Self {
+            work,
+            whole: one_of(base.whole, ours.whole, self.whole)?,
+            tampered: one_of(base.tampered, ours.tampered, self.tampered)?,
+            weakened: one_of(base.weakened, ours.weakened, self.weakened)?,
+            spaces: one_of(base.spaces, ours.spaces, self.spaces)?,
+            junk: one_of(base.junk, ours.junk, self.junk)?,
+            notes: one_of(base.notes, ours.notes, self.notes)?,
+        })
+    }
+
     pub fn id(self) -> TreeId {
         let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
         let parts = self.work.into_iter().chain([self.whole, self.spaces, self.junk, self.notes]);
@@ -42,6 +59,13 @@ impl Tree {
         let marks = [if self.tampered { 'x' } else { '-' }, if self.weakened { 'w' } else { '-' }];
         TreeId::new(hex.chain(marks).collect::<String>())
     }
+}
+
+fn one_of<T: PartialEq>(base: T, ours: T, theirs: T) -> Option<T> {
+    if theirs == base || theirs == ours {
+        return Some(ours);
+    }
+    (ours == base).then_some(theirs)
 }
 
 /// The same commit comes out of the same parts, however often it is made.

@@ -97,7 +97,8 @@ impl World for SimulatedWorld {
                 }
                 Some(books.begin_turn(state, *role))
             }
-            Effect::PrepareWorkspace { .. }
+            Effect::MergeWork { .. }
+            | Effect::PrepareWorkspace { .. }
             | Effect::Snapshot(_)
             | Effect::RunGate { .. }
             | Effect::Land { .. } => None,
@@ -209,6 +210,7 @@ fn perform(books: &mut Books, performing: &Performing) -> Input {
             Ok(Input::AgentFinished(Box::new(told)))
         }
         (Effect::CallAgent { .. }, None) => Err("an attempt without a turn".to_owned()),
+        (Effect::MergeWork { base, work, head, .. }, _) => books.facts.merge(base, work, head),
         (Effect::PrepareWorkspace { tree }, _) => books.facts.prepare(tree),
         (Effect::Snapshot(snapshot), _) => books.facts.snapshot(snapshot),
         (Effect::RunGate { .. }, _) if cut_short => Ok(Input::EffectDropped),

@@ -17,7 +17,8 @@ use windlass_core::id::{
     BlobId, CommandId, CommitId, EffectId, FindingId, LoopName, Nonce, Seq, TaskId, TreeId,
 };
 use windlass_core::input::{
-    AgentFinished, Asked, AttemptEnd, AttemptResult, Creation, Input, PathList, Report, Snapshotted, Stamped,
+    AgentFinished, Asked, AttemptEnd, AttemptResult, Change, Creation, Input, PathList, Report, Snapshotted,
+    Stamped, UnmergedWork, WorkMerge,
 };
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, Rejected, Role};
@@ -148,6 +149,7 @@ fn answer(effect: &Effect, state: &State, (a, b, c): (u8, u8, u8)) -> Input {
         return Input::EffectFailed(Fault { reason, detail: "why".to_owned() });
     }
     match effect {
+        Effect::MergeWork { base, work, .. } => merged(base, work, b),
         Effect::PrepareWorkspace { .. } => Input::WorkspaceReady,
         Effect::CallAgent { role, .. } => Input::AgentFinished(Box::new(finished(state, *role, (b, c)))),
         Effect::Snapshot(_) => snapshotted(b, c),
@@ -157,6 +159,20 @@ fn answer(effect: &Effect, state: &State, (a, b, c): (u8, u8, u8)) -> Input {
         }
         Effect::Land { .. } => Input::Landed,
     }
+}
+
+fn merged(base: &TreeId, work: &TreeId, b: u8) -> Input {
+    let merge = match b.is_multiple_of(2) {
+        true => WorkMerge::Clean { tree: TreeId::new(format!("M{}", b % 8)), change: Change::default() },
+        false => WorkMerge::NotMerged(UnmergedWork {
+            base: base.clone(),
+            work: work.clone(),
+            conflicts: PathList { count: 1, paths: vec!["p".to_owned()] },
+            failure: String::new(),
+            files: 1,
+        }),
+    };
+    Input::WorkMerged(Box::new(merge))
 }
 
 fn finished(state: &State, role: Role, (b, c): (u8, u8)) -> AgentFinished {

@@ -60,6 +60,17 @@ impl Vault {
         Ok(DiffText { bytes: printed.stdout, truncated: printed.truncated })
     }
 
+    /// The same as a patch that git can apply, binary files included.
+    pub fn patch(&self, old: &TreeId, new: &TreeId, max_bytes: usize) -> Result<DiffText, VaultError> {
+        let printed = self
+            .git_here()
+            .args(["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames"])
+            .args(["--binary", "--full-index", "--end-of-options", old.as_str(), new.as_str()])
+            .keep_first(max_bytes)
+            .run()?;
+        Ok(DiffText { bytes: printed.stdout, truncated: printed.truncated })
+    }
+
     /// The same of one path, which may be any bytes.
     pub fn diff_text_of(
         &self,

@@ -118,12 +118,16 @@ pub(crate) struct Invocation {
     output: usize,
     stdin: Vec<u8>,
     truncate: bool,
+    /// An exit code that is an answer and no failure.
+    answer: Option<i32>,
 }
 
 /// What a run printed; `truncated` only where the caller asked for a cut.
 pub(crate) struct Printed {
     pub stdout: Vec<u8>,
     pub truncated: bool,
+    /// It ended with the exit code that the caller took for an answer.
+    pub answered: bool,
 }
 
 impl Invocation {
@@ -148,6 +152,7 @@ impl Invocation {
             output: DEFAULT_OUTPUT,
             stdin: Vec::new(),
             truncate: false,
+            answer: None,
         };
         run.config("core.hooksPath=/dev/null")
             .config("core.fsmonitor=false")
@@ -198,6 +203,12 @@ impl Invocation {
         self
     }
 
+    /// This exit code is an answer, like 0.
+    pub(crate) fn or_answer(mut self, code: i32) -> Self {
+        self.answer = Some(code);
+        self
+    }
+
     pub(crate) fn text(self) -> Result<String, GitError> {
         let bytes = self.run()?.stdout;
         Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
@@ -226,7 +237,12 @@ impl Invocation {
         tracing::debug!(argv, code = status.and_then(|status| status.code()), took = ?began.elapsed(), "git ended");
         match ended {
             Ok(Followed { stdout, status: Some(status), .. }) if status.success() => {
-                Ok(Printed { stdout, truncated: false })
+                Ok(Printed { stdout, truncated: false, answered: false })
+            }
+            Ok(Followed { stdout, status: Some(status), .. })
+                if self.answer.is_some() && status.code() == self.answer =>
+            {
+                Ok(Printed { stdout, truncated: false, answered: true })
             }
             Ok(Followed { stderr, status: Some(status), .. }) => {
                 let stderr = String::from_utf8_lossy(&stderr).trim_end().to_owned();
@@ -238,7 +254,7 @@ impl Invocation {
             Ok(Followed { stdout, status: None, .. }) => {
                 end(&mut child);
                 if self.truncate {
-                    return Ok(Printed { stdout, truncated: true });
+                    return Ok(Printed { stdout, truncated: true, answered: false });
                 }
                 Err(GitError::TooMuchOutput { argv, limit: self.output })
             }

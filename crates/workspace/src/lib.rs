@@ -3,7 +3,7 @@
 //!
 //! - [`Git`]: the git program, found and checked once.
 //! - [`Repository`]: the operator's project, read only.
-//! - [`Vault`]: vault.git; imports, refs, diffs, grafts, upkeep.
+//! - [`Vault`]: vault.git; imports, refs, diffs, merges, grafts, upkeep.
 //! - [`Space`]: an author's workspace; create, repair, snapshot, reset.
 //! - [`Checkout`]: the gate's clean tree.
 //! - [`land`], [`take`]: the two ways anything reaches the operator's
@@ -33,6 +33,7 @@ mod id;
 mod land;
 mod loose;
 mod materialise;
+mod merge;
 mod model;
 mod objects;
 mod pack;
@@ -60,6 +61,7 @@ pub use fault::FileFault;
 pub use git::{Git, GitError, OperatorEnv};
 pub use id::BadId;
 pub use land::{LandError, LandRequest, Landed, land};
+pub use merge::TreeMerge;
 pub use objects::ObjectError;
 pub use repository::{DiscoverError, Identity, IdentitySource, Repository, make_repository};
 pub use snapshot::{SnapshotRequest, StoredSnapshot};

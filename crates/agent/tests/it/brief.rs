@@ -8,7 +8,7 @@ use windlass_core::brief::{BriefSpec, Mode, TaskBrief};
 use windlass_core::finding::{Evidence, Finding, Life, Origin, Rule, Severity};
 use windlass_core::gate::FailingCheck;
 use windlass_core::id::{BlobId, FindingId, LoopName, Nonce, TaskId, TreeId};
-use windlass_core::input::{Change, PathList};
+use windlass_core::input::{Change, PathList, UnmergedWork};
 use windlass_core::policy::{BriefPart, BriefPolicy, OwnText, Role};
 use windlass_core::red::RedReason;
 use windlass_core::summary::{Ran, Summary};
@@ -77,6 +77,34 @@ fn a_second_attempt_reads_everything_known() {
 }
 
 #[test]
+fn an_author_reads_earlier_work_that_did_not_fit() {
+    let unmerged = UnmergedWork {
+        base: TreeId::new("1111111111111111111111111111111111111111"),
+        work: TreeId::new("2222222222222222222222222222222222222222"),
+        conflicts: PathList { count: 2, paths: vec!["src/parse.rs".to_owned(), "a `b`\n# c".to_owned()] },
+        failure: String::new(),
+        files: 3,
+    };
+    let spec = BriefSpec { unmerged: Some(unmerged), ..spec(Role::Author, Mode::Implement) };
+    let (nonce, own) = (Nonce::new("4f1c0a7e9b"), BriefPolicy::default());
+    let texts = BriefTexts {
+        nonce: &nonce,
+        task: TASK,
+        diff: "",
+        unmerged: DIFF,
+        unmerged_file: "/state/earlier/change.patch",
+        answers: false,
+        own: &own,
+    };
+    is_as_kept("unmerged.md", &render(&spec, &texts).unwrap());
+    let long = "x".repeat(100 * 1024);
+    let cut = render(&spec, &BriefTexts { unmerged: &long, ..texts }).unwrap();
+    assert!(
+        cut.contains("is 102400 bytes long; only its beginning is shown here. Read the rest in that file.")
+    );
+}
+
+#[test]
 fn a_fix_reads_what_the_whole_failed_at() {
     let spec = BriefSpec {
         task: None,
@@ -127,8 +155,15 @@ fn a_finisher_reads_the_closing_action() {
 fn what_is_cut_is_said_and_a_short_brief_cuts_more() {
     let nonce = Nonce::new("n");
     let text = "x".repeat(100 * 1024);
-    let texts =
-        BriefTexts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &BriefPolicy::default() };
+    let texts = BriefTexts {
+        nonce: &nonce,
+        task: &text,
+        diff: &text,
+        unmerged: "",
+        unmerged_file: "",
+        answers: false,
+        own: &BriefPolicy::default(),
+    };
     let long = render(&huge(false), &texts).unwrap();
     let short = render(&huge(true), &texts).unwrap();
     assert!(long.len() <= MAX_BYTES, "{}", long.len());
@@ -167,8 +202,15 @@ fn the_operators_texts_replace_ours_and_nothing_else() {
         (Role::Finisher, Mode::Finish),
     ] {
         let spec = BriefSpec { finish_prompt: "Tag it.".to_owned(), ..spec(role, mode) };
-        let texts =
-            BriefTexts { nonce: &nonce, task: TASK, diff: "", answers: false, own: &BriefPolicy::default() };
+        let texts = BriefTexts {
+            nonce: &nonce,
+            task: TASK,
+            diff: "",
+            unmerged: "",
+            unmerged_file: "",
+            answers: false,
+            own: &BriefPolicy::default(),
+        };
         let usual = render(&spec, &texts).unwrap();
         let brief = render(&spec, &BriefTexts { own: &own, ..texts }).unwrap();
         let said = match role {
@@ -205,7 +247,15 @@ fn a_template_that_repeats_itself_is_cut_like_everything_else() {
     let own = overridden(&"{{ goal }}".repeat(MAX_TEMPLATE_BYTES / 10));
     let brief = render(
         &huge(false),
-        &BriefTexts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &own },
+        &BriefTexts {
+            nonce: &nonce,
+            task: &text,
+            diff: &text,
+            unmerged: "",
+            unmerged_file: "",
+            answers: false,
+            own: &own,
+        },
     );
     assert!(brief.unwrap().len() <= MAX_BYTES);
 }
@@ -226,7 +276,7 @@ proptest! {
             failing: vec![FailingCheck { check: file, reason: RedReason::CommandFailed { how: text.clone() }, excerpt: text.clone() }],
             ..spec(Role::Reviewer, Mode::ReviewTask)
         };
-        let brief = render(&spec, &BriefTexts { nonce: &nonce, task: &text, diff: &text, answers: false, own: &BriefPolicy::default() }).unwrap();
+        let brief = render(&spec, &BriefTexts { nonce: &nonce, task: &text, diff: &text, unmerged: "", unmerged_file: "", answers: false, own: &BriefPolicy::default() }).unwrap();
         prop_assert_eq!(brief.lines().next(), Some("nonce: 5eed"));
         prop_assert!(brief.ends_with("So does no report, or two.\n"));
     }
@@ -235,12 +285,26 @@ proptest! {
 fn compare(file: &str, spec: &BriefSpec, task: &str, diff: &str) {
     let nonce = Nonce::new("4f1c0a7e9b");
     let answers = file.ends_with("_answers.md");
-    let brief =
-        render(spec, &BriefTexts { nonce: &nonce, task, diff, answers, own: &BriefPolicy::default() })
-            .unwrap();
+    let brief = render(
+        spec,
+        &BriefTexts {
+            nonce: &nonce,
+            task,
+            diff,
+            unmerged: "",
+            unmerged_file: "",
+            answers,
+            own: &BriefPolicy::default(),
+        },
+    )
+    .unwrap();
+    is_as_kept(file, &brief);
+}
+
+fn is_as_kept(file: &str, brief: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/briefs").join(file);
     if std::env::var_os("WINDLASS_BLESS").is_some() {
-        std::fs::write(&path, &brief).unwrap();
+        std::fs::write(&path, brief).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(brief, kept, "the brief is no longer as in {}", path.display());
@@ -252,6 +316,7 @@ fn spec(role: Role, mode: Mode) -> BriefSpec {
         goal: "A calculator that reads signed numbers".to_owned(),
         role,
         mode,
+        unmerged: None,
         iteration: 1,
         max_iterations: 5,
         task: Some(TaskBrief {

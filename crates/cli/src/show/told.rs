@@ -27,6 +27,8 @@ pub fn warnings(event: &Event) -> Vec<String> {
 pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
     let told = match event {
         Event::Iteration(IterationEvent::Opened { .. }) => (event.to_string(), Colour::Bold),
+        Event::Iteration(IterationEvent::WorkMerged { .. }) => (event.to_string(), Colour::Good),
+        Event::Iteration(IterationEvent::WorkNotMerged { .. }) => (event.to_string(), Colour::Bad),
         Event::Attempt(AttemptEvent::Finished(_)) => (format!("  {event}"), Colour::Faint),
         Event::Attempt(AttemptEvent::TreeRecorded(recorded)) => match recorded.novelty {
             Some(Novelty::New) | None => return None,

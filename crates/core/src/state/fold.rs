@@ -11,7 +11,7 @@ use crate::event::{
 use crate::finding::Life;
 use crate::gate::{CheckRun, FailingCheck, GateKey, GateSummary, LastGate, Purpose, Trial, Trials};
 use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
-use crate::input::{AttemptEnd, Creation};
+use crate::input::{AttemptEnd, Change, Creation};
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
@@ -97,6 +97,13 @@ fn pause_event(state: &mut State, at: Timestamp, event: &PauseEvent) {
 
 fn iteration_event(state: &mut State, event: &IterationEvent) {
     match event {
+        IterationEvent::WorkMerged { task, tree, change, .. } => {
+            work_rebased(state, task.as_ref(), tree, change);
+        }
+        IterationEvent::WorkNotMerged { task, head, work } => {
+            work_rebased(state, task.as_ref(), head, &Change::default());
+            state.work_mut(task.as_ref()).unmerged = Some(Arc::new((**work).clone()));
+        }
         IterationEvent::Opened { iteration, task, tree } => {
             iteration_opened(state, *iteration, task.as_ref(), tree)
         }
@@ -411,6 +418,14 @@ fn iteration_opened(state: &mut State, iteration: u32, task: Option<&TaskId>, tr
     state.recorded = None;
 }
 
+fn work_rebased(state: &mut State, task: Option<&TaskId>, tree: &TreeId, change: &Change) {
+    let head = state.head.clone();
+    let work = state.work_mut(task);
+    *work = rebased(std::mem::take(work), head, task);
+    work.tree = Some(tree.clone());
+    work.change = change.clone();
+}
+
 /// Verifying begins anew, by the rules in force.
 fn phase_entered(state: &mut State, phase: Phase) {
     state.phase = Some(phase);
@@ -423,8 +438,8 @@ fn phase_entered(state: &mut State, phase: Phase) {
 /// What was said of the work outlives the head it stood on. What the gate and
 /// the final review said of the whole is about the head itself.
 fn rebased(work: Work, head: Head, task: Option<&TaskId>) -> Work {
-    let Work { pending, objection, gate, rejected, insensitive, .. } = work;
-    let said = Work { base: Some(head), pending, objection, ..Work::default() };
+    let Work { pending, objection, gate, rejected, insensitive, unmerged, .. } = work;
+    let said = Work { base: Some(head), pending, objection, unmerged, ..Work::default() };
     match task {
         Some(_) => said,
         None => Work { gate, rejected, insensitive, ..said },
@@ -521,8 +536,12 @@ fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
         state.judged_by = None;
     }
     let task = state.current_task().cloned();
+    let of_iteration = state.current.is_some();
     let work = state.work_mut(task.as_ref());
-    work.tree = Some(recorded.gate_tree.clone());
+    // What a finisher leaves is no work to go on with.
+    if of_iteration {
+        work.tree = Some(recorded.gate_tree.clone());
+    }
     work.change = recorded.change.clone();
     if recorded.novelty.is_some() {
         work.seen.insert(recorded.tree.clone());
@@ -548,6 +567,10 @@ fn check_finished(state: &mut State, run: &CheckRun) {
 
 fn landed(state: &mut State, commit: &CommitId, tree: &TreeId) {
     state.head = Head { commit: commit.clone(), tree: tree.clone(), landed: true };
+    if state.current.as_ref().is_some_and(|current| current.task.is_none()) {
+        let whole = Arc::make_mut(&mut state.whole);
+        (whole.tree, whole.unmerged) = (None, None);
+    }
     if let Some(judged) = state.tallies.judged.get(tree).cloned() {
         Arc::make_mut(&mut state.tallies).accepted.extend(judged);
         // Other trees were compared with what was accepted before this one.

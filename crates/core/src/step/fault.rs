@@ -36,7 +36,10 @@ fn undone(effect: &Effect, fault: &Fault) -> Option<String> {
             Some(format!("what attempt {} left could not be recorded: {}", snapshot.attempt, fault.detail))
         }
         Effect::Land { commit, .. } => Some(format!("commit {commit} could not be landed: {}", fault.detail)),
-        Effect::PrepareWorkspace { .. } | Effect::CallAgent { .. } | Effect::RunGate { .. } => None,
+        Effect::MergeWork { .. }
+        | Effect::PrepareWorkspace { .. }
+        | Effect::CallAgent { .. }
+        | Effect::RunGate { .. } => None,
     }
 }
 

@@ -7,11 +7,11 @@ use crate::event::{
 };
 use crate::gate::{Purpose, Trials};
 use crate::id::{CommitId, TaskId, TreeId};
-use crate::input::{Asked, Input};
+use crate::input::{Asked, Input, WorkMerge};
 use crate::limit::{LimitCheck, is_reached};
 use crate::outcome::{OutcomeKind, Reason};
 use crate::policy::Rejected;
-use crate::state::{Deadline, Lifecycle, State, TaskState, TaskStatus};
+use crate::state::{Deadline, Lifecycle, State, TaskState, TaskStatus, Work};
 
 /// The operator drives the loop. What is outstanding goes on; an idle loop
 /// begins, and one that did as it was asked goes on as a further run with the
@@ -98,6 +98,9 @@ pub(super) fn open_iteration(draft: &mut Draft, task: Option<TaskId>) {
     if let Some((reason, detail)) = limit::budget_spent(&draft.state) {
         return draft.end(OutcomeKind::Limit, reason, detail);
     }
+    if let Some(merge) = merge_due(&draft.state, task.as_ref()) {
+        return draft.perform(merge);
+    }
     let tree = start_tree(&draft.state, task.as_ref());
     let iteration = draft.state.iterations + 1;
     draft.emit(IterationEvent::Opened { iteration, task, tree: tree.clone() });
@@ -111,11 +114,46 @@ pub(super) fn open_iteration(draft: &mut Draft, task: Option<TaskId>) {
 /// From the last tree of its task, protected paths restored; from the head
 /// when the task has none on it, or was rejected and the policy says so.
 pub(super) fn start_tree(state: &State, task: Option<&TaskId>) -> TreeId {
-    let work = task.and_then(|id| state.task(id)).map_or(&state.whole, |task| &task.work);
+    let work = work_of(state, task);
+    let on_head = work.base.as_ref() == Some(&state.head);
+    let kept = kept_tree(state, work).filter(|_| on_head);
+    kept.unwrap_or(&state.head.tree).clone()
+}
+
+/// Something landed since the task was last worked on: its work is brought onto
+/// that first.
+fn merge_due(state: &State, task: Option<&TaskId>) -> Option<Effect> {
+    let work = work_of(state, task);
+    let base = work.base.as_ref().filter(|base| **base != state.head)?;
+    let tree = kept_tree(state, work).filter(|tree| **tree != base.tree)?;
+    Some(Effect::MergeWork {
+        task: task.cloned(),
+        base: base.tree.clone(),
+        work: tree.clone(),
+        head: state.head.tree.clone(),
+    })
+}
+
+pub(super) fn work_merged(draft: &mut Draft, task: Option<TaskId>, head: TreeId, merge: &WorkMerge) {
+    let whole = task.is_none();
+    draft.emit(match merge.clone() {
+        WorkMerge::Clean { tree, change } => IterationEvent::WorkMerged { task, head, tree, change },
+        WorkMerge::NotMerged(work) => IterationEvent::WorkNotMerged { task, head, work: Box::new(work) },
+    });
+    match whole && !draft.state.cancelling {
+        true => last::fix(draft),
+        false => choose(draft),
+    }
+}
+
+fn work_of<'a>(state: &'a State, task: Option<&TaskId>) -> &'a Work {
+    task.and_then(|id| state.task(id)).map_or(&state.whole, |task| &task.work)
+}
+
+/// What the policy lets a task go on from, whatever landed since.
+fn kept_tree<'a>(state: &State, work: &'a Work) -> Option<&'a TreeId> {
     let reset = state.policy().review.rejected == Rejected::Reset;
-    let usable =
-        |tree: &TreeId| work.base.as_ref() == Some(&state.head) && !(reset && work.rejected.contains(tree));
-    work.tree.clone().filter(usable).unwrap_or_else(|| state.head.tree.clone())
+    work.tree.as_ref().filter(|tree| !(reset && work.rejected.contains(*tree)))
 }
 
 pub(super) fn close_iteration(draft: &mut Draft, result: IterationResult) {

@@ -5,7 +5,9 @@ use windlass_core::command::Command;
 use windlass_core::finding::{Evidence, Rule, Severity, Touch};
 use windlass_core::gate::{CheckResult, Control, GateReport, Trials};
 use windlass_core::id::{BlobId, CommitId, FindingId, TaskId, TreeId};
-use windlass_core::input::{AgentFinished, Asked, AttemptEnd, Input, Report, Snapshotted};
+use windlass_core::input::{
+    AgentFinished, Asked, AttemptEnd, Change, Input, PathList, Report, Snapshotted, UnmergedWork, WorkMerge,
+};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::tally::{Comparison, Counts, Earlier, Names, Tally};
 use windlass_core::time::{Millis, Timestamp};
@@ -40,6 +42,28 @@ pub fn asked(mut words: &[&str]) -> Input {
             other => panic!("run does not know {other:?}"),
         };
     }
+}
+
+/// `merged M1`, `merged conflict a.rs`, `merged failed "git hung"`.
+pub fn merge(words: &[&str], base: &TreeId, work: &TreeId) -> Input {
+    let not_merged = |paths: Vec<String>, failure: &str| {
+        WorkMerge::NotMerged(UnmergedWork {
+            base: base.clone(),
+            work: work.clone(),
+            conflicts: PathList { count: paths.len() as u64, paths },
+            failure: failure.to_owned(),
+            files: 1,
+        })
+    };
+    Input::WorkMerged(Box::new(match words {
+        ["conflict", path] => not_merged(vec![(*path).to_owned()], ""),
+        ["failed", why] => not_merged(Vec::new(), why),
+        [tree] => WorkMerge::Clean {
+            tree: TreeId::new(*tree),
+            change: Change { files: 1, edited: vec!["a.rs".to_owned()], ..Change::default() },
+        },
+        other => panic!("a merge is not understood: {other:?}"),
+    }))
 }
 
 /// `agent complete tokens 70`: how an author's or finisher's attempt ended.

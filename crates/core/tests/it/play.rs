@@ -112,6 +112,10 @@ impl Play {
     /// Inputs that answer the outstanding effect.
     fn closing(&mut self, words: &[&str]) -> Input {
         match words {
+            ["merged", rest @ ..] => match self.state.outstanding().next() {
+                Some((_, Effect::MergeWork { base, work, .. })) => input::merge(rest, base, work),
+                Some(_) | None => input::merge(rest, &TreeId::new("none"), &TreeId::new("none")),
+            },
             ["ready"] => Input::WorkspaceReady,
             ["agent", rest @ ..] => input::agent(rest, self.now),
             ["tree", "new", rest @ ..] => {

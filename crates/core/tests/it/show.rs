@@ -11,6 +11,9 @@ use windlass_core::view::{TaskView, View};
 
 pub fn effect(state: &State, effect: &Effect) -> String {
     match effect {
+        Effect::MergeWork { base, work, head, .. } => {
+            format!("    => merge {base}..{work} onto {head}\n")
+        }
         Effect::PrepareWorkspace { tree } => format!("    => prepare {tree}\n"),
         Effect::CallAgent { attempt, role, .. } => {
             let brief = BriefSpec::of(state, *role);
@@ -43,6 +46,9 @@ fn told(brief: &BriefSpec) -> String {
     };
     if let Some(tree) = &brief.tree_under_review {
         add("compare", &format!("{} with {tree}", brief.base_tree));
+    }
+    if let Some(work) = &brief.unmerged {
+        add("earlier work", &format!("{}..{}, {}", work.base, work.work, work.words()));
     }
     for failing in &brief.failing {
         add("failing", &format!("{}, {}: {}", failing.check, failing.reason.words(), failing.excerpt));

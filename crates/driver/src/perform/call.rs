@@ -21,6 +21,7 @@ use windlass_store::VaultDir;
 use windlass_workspace::{CommitText, ReadFiles, SnapshotRequest};
 
 use super::inject;
+use super::merge::{UnmergedText, patch_dir, unmerged_text};
 use super::prepare::{rules, visible};
 use super::snapshot::{excerpt, shown, touch};
 use super::{EffectRequest, EffectResources, Performed, fault, file_fault, lock};
@@ -43,10 +44,10 @@ pub(super) struct Attempt<'a> {
 
 pub(super) fn call(resources: &EffectResources, request: &EffectRequest, attempt: Attempt<'_>) -> Performed {
     let spec = request.brief.as_ref().ok_or_else(|| broken("an attempt without a brief"))?;
-    let mut brief = brief(resources, request, &attempt, spec)?;
-    resources.hide(&mut brief);
     let dir = attempt_dir(resources, request, &attempt);
     clear(&dir)?;
+    let mut brief = brief(resources, request, &attempt, spec)?;
+    resources.hide(&mut brief);
     lock(&resources.workspace).touched = true;
     let space = resources.dirs.space(&request.creation.name);
     let injected = &agent_of(request)?.extra.inject;
@@ -92,9 +93,21 @@ fn brief(
         }
         None => String::new(),
     };
+    let unmerged = match &spec.unmerged {
+        Some(work) => unmerged_text(resources, request, work, &attempt_dir(resources, request, attempt))?,
+        None => UnmergedText::default(),
+    };
     let own = &request.policy.brief;
     let task = task.as_deref().unwrap_or("");
-    let texts = BriefTexts { nonce: attempt.nonce, task, diff: &diff, answers, own };
+    let texts = BriefTexts {
+        nonce: attempt.nonce,
+        task,
+        diff: &diff,
+        unmerged: &unmerged.diff,
+        unmerged_file: &unmerged.file,
+        answers,
+        own,
+    };
     render(spec, &texts).map_err(|error| broken(&error.to_string()))
 }
 
@@ -205,6 +218,9 @@ fn private_dirs(
     let files = agent.files(policy, &resources.surroundings.project, &resources.safeguards.confine.path);
     private.read = resources.surroundings.beside_a_program(files);
     private.read.push(resources.trail.clone());
+    if request.brief.as_ref().is_some_and(|spec| spec.unmerged.is_some()) {
+        private.read.push(patch_dir(&attempt_dir(resources, request, attempt)));
+    }
     private
         .write
         .extend(attempt_dir(resources, request, attempt).join(REPORT_PATH).parent().map(Path::to_path_buf));

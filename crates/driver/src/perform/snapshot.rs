@@ -20,7 +20,7 @@ use crate::terms::{self, BASE_TERMS_LIMIT, TermsRequest, TreeDiff, forbidden, gr
 use crate::weaken::Defence;
 
 /// How many paths of a kind are told, and findings opened, at once.
-const LISTED: usize = 100;
+pub(super) const LISTED: usize = 100;
 const FINDINGS: usize = 25;
 /// How much of a diff a finding carries.
 const DIFF_BYTES: usize = 2 << 10;
@@ -235,7 +235,7 @@ pub(super) fn touch(change: &TreeChange) -> Touch {
     }
 }
 
-fn summary(changes: &[TreeChange]) -> Change {
+pub(super) fn summary(changes: &[TreeChange]) -> Change {
     let of = |kinds: &[ChangeKind]| {
         let listed = changes.iter().filter(|change| kinds.contains(&change.kind));
         listed.take(LISTED).map(|change| shown(&change.path)).collect()

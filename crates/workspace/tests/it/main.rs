@@ -9,6 +9,7 @@ mod hostile;
 mod kit;
 mod land;
 mod large;
+mod merge;
 mod snapshot;
 mod space;
 mod trees;
