@@ -43,6 +43,7 @@ pub use history::LoggedEvent;
 pub use init::{CheckTries, InitReport, InitRequest, init, make_repository};
 pub use policy::{PolicyArguments, policy_format};
 pub use project::{OpenProject, StoredLoop};
+pub use result::AttemptBranch;
 pub use revise::{PolicyBelow, ReviseReport, ReviseRequest, ReviseResult};
 pub use run::RunStart;
 pub use try_ways::{StackReport, TriedWay, TryObserver};
@@ -51,6 +52,7 @@ pub use windlass_config::TestWay;
 /// What the use cases take and give, and the process's own clock.
 pub use windlass_driver::agents::{AgentStatus, Login};
 pub use windlass_driver::clock;
+pub use windlass_driver::kept_trees::PrintedDiff;
 pub use windlass_driver::local_world::Observer;
 pub use windlass_driver::prove;
 pub use windlass_driver::setup::{DoctorRow, FilterRule, FilterUse, Proposed, TakeOutcome};

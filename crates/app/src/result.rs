@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_core::history::AttemptRecord;
+use windlass_core::id::{CommitId, TreeId};
 use windlass_core::view::View;
+use windlass_driver::kept_trees::{KeptTrees, PrintedDiff};
 use windlass_driver::prove::{self, Grade, Proof, ProofRequest, Rerun};
 use windlass_driver::setup::{self, FilterRule, TakeOutcome};
 use windlass_driver::trail;
@@ -12,7 +15,32 @@ use windlass_store::Store;
 use crate::error::Classify as _;
 use crate::{AppError, OpenProject, StoredLoop};
 
+/// What an attempt left, as a branch of the operator's repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttemptBranch {
+    pub branch: String,
+    pub commit: CommitId,
+}
+
 impl OpenProject {
+    /// How two trees of a loop differ.
+    pub fn diff(&self, old: &TreeId, new: &TreeId) -> Result<PrintedDiff, AppError> {
+        self.kept_trees()?.diff(old, new).or_broken()
+    }
+
+    /// Makes a branch of what an attempt left. The checkout stays as it is.
+    pub fn take_attempt(&self, stored: &StoredLoop, number: &str) -> Result<AttemptBranch, AppError> {
+        let found = stored.attempt(number)?;
+        let commit = found.commit.clone().ok_or_else(|| stored.left_nothing(&found))?;
+        let branch = format!("windlass/{}-attempt-{}", stored.name, found.attempt);
+        self.kept_trees()?.bring_out(&branch, &commit).or_refused()?;
+        Ok(AttemptBranch { branch, commit })
+    }
+
+    fn kept_trees(&self) -> Result<KeptTrees, AppError> {
+        KeptTrees::open(&self.surroundings(), &self.project, &self.vault).or_broken()
+    }
+
     /// Brings a loop's branch into the operator's checkout, if that is plain.
     pub fn take(&self, view: &View, filters: FilterRule) -> Result<TakeOutcome, AppError> {
         let name = &view.name;
@@ -58,5 +86,29 @@ impl OpenProject {
                 .hint("choose another directory with --to")
         })?;
         trail::rebuild(&*stored.reader, &stored.name, below).or_broken()
+    }
+}
+
+impl StoredLoop {
+    /// An attempt that has ended, by its number in the log.
+    pub fn attempt(&self, number: &str) -> Result<AttemptRecord, AppError> {
+        let is_it = |of: &AttemptRecord| of.attempt.to_string() == number;
+        let found = self.attempts().find(|read| read.as_ref().map_or(true, is_it)).transpose()?;
+        found.ok_or_else(|| {
+            AppError::refused(format!("{} has no finished attempt {number}", self.name))
+                .hint(format!("`windlass log {}` has the numbers of its attempts", self.name))
+        })
+    }
+
+    /// What it began with, and what it left.
+    pub fn trees_of(&self, attempt: &AttemptRecord) -> Result<(TreeId, TreeId), AppError> {
+        let trees = attempt.began_with.clone().zip(attempt.tree.clone());
+        trees.ok_or_else(|| self.left_nothing(attempt))
+    }
+
+    fn left_nothing(&self, attempt: &AttemptRecord) -> AppError {
+        let (number, role) = (attempt.attempt, attempt.role);
+        AppError::refused(format!("no tree of attempt {number} ({role}) is on record"))
+            .hint(format!("authors and finishers leave one; `windlass log {}` names the attempts", self.name))
     }
 }

@@ -246,6 +246,9 @@ pub struct ShowArgs {
     /// A task, a finding, `attempt:N` or `check:N`; the loop itself otherwise
     #[arg(value_name = "ITEM")]
     pub item: Option<String>,
+    /// Show what an attempt changed; of a loop, what would land or has landed
+    #[arg(long)]
+    pub diff: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -294,6 +297,9 @@ pub struct TakeArgs {
     /// Run your git filters on the files that the work changed
     #[arg(long)]
     pub run_filters: bool,
+    /// Make a branch of what this attempt left, landed or not
+    #[arg(long, value_name = "N", conflicts_with = "run_filters")]
+    pub attempt: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -142,6 +142,10 @@ pub struct History {
     open: Option<(u32, Option<TaskId>)>,
     /// What the attempts that have not ended are about.
     running: BTreeMap<AttemptId, Option<TaskId>>,
+    /// What landed last, or the base.
+    head: Option<TreeId>,
+    /// What the next attempt of the open iteration begins with.
+    start: Option<TreeId>,
 }
 
 /// A policy, and the event from which on it was in force.
@@ -200,8 +204,14 @@ pub struct AttemptRecord {
     pub notes: Vec<String>,
     pub brief: Option<BlobId>,
     pub transcript: Option<BlobId>,
+    /// The tree it began with.
+    #[serde(default)]
+    pub began_with: Option<TreeId>,
     /// What it left, where that was recorded.
     pub tree: Option<TreeId>,
+    /// The same as a commit on what had landed.
+    #[serde(default)]
+    pub commit: Option<CommitId>,
 }
 
 /// One run of the gate, as it is on record.
@@ -338,6 +348,8 @@ impl History {
             finishing: false,
             open: None,
             running: BTreeMap::new(),
+            head: None,
+            start: None,
         }
     }
 
@@ -384,7 +396,8 @@ impl History {
             Event::Loop(event) => self.loop_event(moment, event),
             Event::Run(event) => self.run_event(moment, event),
             Event::Landing(event) => self.landing_event(moment, event),
-            Event::Iteration(IterationEvent::Opened { iteration, task, .. }) => {
+            Event::Iteration(IterationEvent::Opened { iteration, task, tree }) => {
+                self.start = Some(tree.clone());
                 self.iteration_opened(moment, *iteration, task.as_ref());
             }
             Event::Iteration(IterationEvent::Closed { iteration, result, .. }) => {
@@ -392,13 +405,18 @@ impl History {
             }
             Event::Attempt(AttemptEvent::Started { attempt, role, iteration, task }) => {
                 self.running.insert(*attempt, task.clone());
-                self.attempts
-                    .push(AttemptRecord::begin(moment, *attempt, *role).about(*iteration, task.as_ref()));
+                let began = AttemptRecord::begin(moment, *attempt, *role).about(*iteration, task.as_ref());
+                let began_with = self.start.as_ref().or(self.head.as_ref()).cloned();
+                self.attempts.push(AttemptRecord { began_with, ..began });
             }
             Event::Attempt(AttemptEvent::Finished(finished)) => self.attempt_finished(moment, finished),
             Event::Attempt(AttemptEvent::TreeRecorded(recorded)) => {
                 if let Some(of) = self.attempts.find_last(|of| of.attempt == recorded.attempt) {
                     of.tree = Some(recorded.tree.clone());
+                    of.commit = Some(recorded.commit.clone());
+                }
+                if self.open.is_some() {
+                    self.start = Some(recorded.gate_tree.clone());
                 }
             }
             Event::Gate(GateEvent::CheckFinished(_)) if self.gates.keep != Keep::NOTHING => {
@@ -434,6 +452,7 @@ impl History {
     fn loop_event(&mut self, moment: Moment, event: &LoopEvent) {
         match event {
             LoopEvent::Created(creation) => {
+                self.head = Some(creation.base_tree.clone());
                 self.policy_changed(moment, &[], &creation.policy);
                 let Plan { tasks } = &creation.plan;
                 let order = tasks.iter().map(|task| task.id.clone()).collect();
@@ -472,7 +491,7 @@ impl History {
                 self.runs.push(RunRecord { event: number, at, run: *run, resumed, asked: asked.clone() });
             }
             RunEvent::Restarted { .. } => {
-                self.open = None;
+                (self.open, self.start) = (None, None);
                 self.finishing = false;
                 self.running.clear();
             }
@@ -484,6 +503,7 @@ impl History {
     fn landing_event(&mut self, moment: Moment, event: &LandingEvent) {
         match event {
             LandingEvent::Landed { commit, tree, trusted } => {
+                self.head = Some(tree.clone());
                 let task = self.open.as_ref().and_then(|(_, task)| self.plan.get(task.as_ref()?));
                 self.landings.push(LandingRecord {
                     event: moment.event,
@@ -515,7 +535,7 @@ impl History {
     }
 
     fn iteration_closed(&mut self, moment: Moment, iteration: u32, result: IterationResult) {
-        self.open = None;
+        (self.open, self.start) = (None, None);
         if let Some(of) = self.iterations.find_last(|of| of.iteration == iteration) {
             of.closed_at = Some(moment.at);
             of.result = Some(result);
@@ -577,7 +597,9 @@ impl AttemptRecord {
             notes: Vec::new(),
             brief: None,
             transcript: None,
+            began_with: None,
             tree: None,
+            commit: None,
         }
     }
 

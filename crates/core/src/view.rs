@@ -85,6 +85,7 @@ pub struct View {
     pub last_review: Option<ReviewView>,
     pub branch: String,
     pub base: CommitId,
+    pub base_tree: TreeId,
     /// The branch's head; none until something landed.
     pub commit: Option<CommitId>,
     pub tree: Option<TreeId>,
@@ -312,6 +313,7 @@ impl View {
             last_review: state.last_review.as_deref().map(review_view),
             branch: creation.branch.clone(),
             base: creation.base.clone(),
+            base_tree: creation.base_tree.clone(),
             commit: state.head.landed.then(|| state.head.commit.clone()),
             tree: state.head.landed.then(|| state.head.tree.clone()),
             terms: terms_view(state),

@@ -22,6 +22,7 @@ mod home;
 pub mod interrupt;
 pub mod journal;
 pub mod live_ring;
+pub mod kept_trees;
 pub mod local_world;
 pub mod operate;
 pub mod orphaned_data;

@@ -6,6 +6,7 @@ mod completions;
 mod configure;
 mod demo;
 mod detach;
+mod diff;
 mod doctor;
 mod export;
 mod gate;

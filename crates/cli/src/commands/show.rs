@@ -7,6 +7,7 @@ use windlass_core::history::{AttemptRecord, HistoryLimits, Keep};
 use windlass_core::id::{BlobId, FindingId};
 use windlass_core::summary::Summary;
 
+use super::diff;
 use super::status::behind;
 use crate::args::{FindingsArgs, ShowArgs};
 use crate::exit::Exit;
@@ -18,6 +19,9 @@ use crate::show::{json as print_json, text, view};
 pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
     let row = place.find(asked.name.as_deref())?;
+    if asked.diff {
+        return diff::show(&place, &row, asked);
+    }
     let Some(item) = &asked.item else {
         let seen = row.view()?;
         if asked.json {
@@ -76,9 +80,7 @@ pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Fai
 }
 
 fn attempt(row: &StoredLoop, number: &str, as_json: bool) -> Result<Exit, Failure> {
-    let is_it = |of: &AttemptRecord| of.attempt.to_string() == number;
-    let found = row.attempts().find(|read| read.as_ref().map_or(true, is_it)).transpose()?;
-    let found = found.ok_or_else(|| Failure::usage(format!("there is no finished attempt {number}")))?;
+    let found = row.attempt(number)?;
     let read = |id: &Option<BlobId>| id.as_ref().map(|id| row.text(id)).transpose();
     let (brief, transcript) = (read(&found.brief)?, read(&found.transcript)?);
     if as_json {

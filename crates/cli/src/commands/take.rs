@@ -1,7 +1,7 @@
 //! `windlass take`: the loop's branch into the operator's checkout.
 
 use serde_json::json;
-use windlass_app::{FilterRule, FilterUse, TakeOutcome};
+use windlass_app::{AttemptBranch, FilterRule, FilterUse, OpenProject, StoredLoop, TakeOutcome};
 
 use crate::args::TakeArgs;
 use crate::exit::Exit;
@@ -16,6 +16,9 @@ const LISTED: usize = 5;
 pub fn take(locations: &Locations, asked: &TakeArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
     let row = place.exact(asked.of.name.as_deref())?;
+    if let Some(number) = &asked.attempt {
+        return attempt(&place, &row, number, asked.of.json);
+    }
     let (name, view) = (&row.name, row.view()?);
     let filters = if asked.run_filters { FilterRule::Run } else { FilterRule::Tell };
     let taken = place.take(&view, filters)?;
@@ -46,6 +49,19 @@ pub fn take(locations: &Locations, asked: &TakeArgs) -> Result<Exit, Failure> {
             Err(Failure::error(why).hint(format!("{allowing}   (if it may)")))
         }
     }
+}
+
+fn attempt(place: &OpenProject, row: &StoredLoop, number: &str, as_json: bool) -> Result<Exit, Failure> {
+    let AttemptBranch { branch, commit } = place.take_attempt(row, number)?;
+    let command = format!("git merge {branch}");
+    if as_json {
+        let taken = json!({ "loop": row.name, "branch": branch, "commit": commit, "command": command });
+        json::print(&taken);
+        return Ok(Exit::Done);
+    }
+    say!("branch {branch} has what attempt {number} left; your checkout is as it was.");
+    say!("next: {command}   (brings it into your checkout)");
+    Ok(Exit::Done)
 }
 
 fn words(FilterUse { name, command, paths }: &FilterUse) -> String {

@@ -1,7 +1,7 @@
 //! Text that is safe to print and fits the width.
 
 use unicode_width::UnicodeWidthChar;
-use windlass_core::plain::plain;
+use windlass_core::plain::{plain, visible};
 use windlass_core::time::Timestamp;
 
 use super::out::{CLOSE, OPEN};
@@ -14,6 +14,11 @@ const NO_END: usize = 1 << 20;
 /// cursor, recolours the screen or turns the order of text around.
 pub fn clean(text: &str) -> String {
     plain(text).replace(['\n', '\t'], " ").replace([OPEN, CLOSE], "")
+}
+
+/// One line of a diff, with all that is in it: what could not be seen is spelled.
+pub fn spelled(line: &str) -> String {
+    visible(line).replace(OPEN, "\\u{f8f0}").replace(CLOSE, "\\u{f8f1}")
 }
 
 /// The same for lines to be copied by hand: each stays whole, and all but the first begin with `margin`.

@@ -44,6 +44,7 @@ mod gate_cache;
 mod gate_hardened;
 mod goals;
 mod inject;
+mod kept_trees;
 mod kept_work;
 mod lost_history;
 mod operator;
