@@ -39,6 +39,7 @@ impl OpenProject {
         command: &Command,
         interrupts: Interrupts,
     ) -> Result<CommandReport, AppError> {
+        let command = &self.about_what_waits(name, command)?;
         let store = self.store()?;
         let mut unwatched = Unwatched;
         let mut worlds = SiteWorlds::new(self.site(name), interrupts.clone(), &mut unwatched);
@@ -70,6 +71,31 @@ fn goes_on(name: &LoopName) -> DoneWords {
     DoneWords {
         said: format!("{name} goes on; it is still running."),
         next: Some(NextStep { verb: "attach", when: Some("watch it") }),
+    }
+}
+
+impl OpenProject {
+    /// Who approves without naming a tree means the one that waits at this moment.
+    fn about_what_waits(&self, name: &LoopName, command: &Command) -> Result<Command, AppError> {
+        match command {
+            Command::Approve { tree } if tree.as_str().is_empty() => {
+                let waits = self.view(name)?.and_then(|view| view.approval);
+                Ok(Command::Approve { tree: waits.map_or_else(|| tree.clone(), |asked| asked.tree) })
+            }
+            Command::Approve { .. }
+            | Command::Reject { .. }
+            | Command::Pause
+            | Command::Resume
+            | Command::Cancel
+            | Command::Restart
+            | Command::Unblock { .. }
+            | Command::WaiveTask { .. }
+            | Command::WaiveFinding { .. }
+            | Command::Steer { .. }
+            | Command::Note { .. }
+            | Command::Trust
+            | Command::Revise(_) => Ok(command.clone()),
+        }
     }
 }
 

@@ -35,15 +35,14 @@ impl FromArgMatches for OperatorArgs {
         let (spec, typed) = typed.ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
         let words: Vec<&String> = typed.get_many(WORDS).into_iter().flatten().collect();
         let mut arguments = BTreeMap::new();
-        let (loop_name, about) = match (spec.arguments.first(), words.as_slice()) {
+        let (loop_name, about) = match (word_of(spec), words.as_slice()) {
             (Some(_), [name, about, ..]) => (Some(*name), Some(*about)),
             (Some(_), [about]) => (None, Some(*about)),
             (None, [name, ..]) => (Some(*name), None),
             (_, []) => (None, None),
         };
-        let options = spec.arguments.iter().skip(1).map(|option| (option, typed.get_one(option.name)));
-        for (argument, value) in spec.arguments.first().map(|first| (first, about)).into_iter().chain(options)
-        {
+        let options = options_of(spec).map(|option| (option, typed.get_one(option.name)));
+        for (argument, value) in word_of(spec).map(|word| (word, about)).into_iter().chain(options) {
             arguments.extend(value.map(|value: &String| (argument.name.to_owned(), value.clone())));
         }
         Ok(Self {
@@ -67,10 +66,19 @@ fn spec(name: &str) -> Option<&'static CommandSpec> {
     Command::SPECS.iter().find(|spec| spec.name == name)
 }
 
-/// The first argument is a word, after the loop's name if that is given; the
-/// others are options.
+/// The first argument is a word, unless it may be left out.
+fn word_of(spec: &CommandSpec) -> Option<&'static ArgumentSpec> {
+    spec.arguments.first().filter(|first| first.kind != ArgumentKind::OptionalText)
+}
+
+fn options_of(spec: &CommandSpec) -> impl Iterator<Item = &'static ArgumentSpec> {
+    spec.arguments.iter().skip(usize::from(word_of(spec).is_some()))
+}
+
+/// The word comes after the loop's name, if that is given; the other arguments
+/// are options.
 fn subcommand(spec: &CommandSpec) -> clap::Command {
-    let words = match spec.arguments.first() {
+    let words = match word_of(spec) {
         Some(first) => Arg::new(WORDS)
             .value_name(words_name(first.kind))
             .num_args(1..=2)
@@ -81,7 +89,7 @@ fn subcommand(spec: &CommandSpec) -> clap::Command {
         }
     };
     let json = Arg::new(JSON).long(JSON).action(ArgAction::SetTrue).help("Print JSON");
-    let options = spec.arguments.iter().skip(1).map(option);
+    let options = options_of(spec).map(option);
     clap::Command::new(spec.name).about(spec.effect).arg(words).args(options).arg(json)
 }
 
@@ -119,6 +127,8 @@ fn sentence(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::id::TreeId;
+
     use super::*;
 
     fn typed(words: &str) -> Result<(Option<String>, Command), Error> {
@@ -138,6 +148,11 @@ mod tests {
         assert_eq!(typed("pause demo").unwrap(), (demo.clone(), Command::Pause));
         assert_eq!(typed("note x").unwrap(), (None, note()));
         assert_eq!(typed("note demo x").unwrap(), (demo.clone(), note()));
+        let approve = |tree: &str| Command::Approve { tree: TreeId::new(tree) };
+        assert_eq!(typed("approve demo").unwrap(), (demo.clone(), approve("")));
+        assert_eq!(typed("approve --tree abc").unwrap(), (None, approve("abc")));
+        let reject = Command::Reject { why: "slow".to_owned() };
+        assert_eq!(typed("reject demo slow").unwrap(), (demo.clone(), reject));
         let waived = typed("waive demo F1 --why w").unwrap();
         assert_eq!(waived.0, demo);
         assert!(matches!(waived.1, Command::WaiveFinding { why, .. } if why == "w"));

@@ -185,6 +185,8 @@ fn land_and_price_keys() -> Vec<PolicyKey<Policy>> {
     vec![
         key("land.rule", land_rule(), |p| &mut p.land.rule)
             .doc("Where accepted work goes: the branch windlass/<loop>."),
+        key("land.approve", FLAG, |p| &mut p.land.approve)
+            .doc("Before anything lands, pause until you say `windlass approve` or `windlass reject`; `windlass show LOOP --diff` shows what would land."),
         key("price", Prices, |p| &mut p.prices)
             .doc("What models cost whose agents do not say: by model, dollars for a million tokens of `input`, `output`, `cache_read` and `cache_write`. A later layer replaces the whole table."),
     ]

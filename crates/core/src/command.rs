@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{FindingId, LoopName, TaskId};
+use crate::id::{FindingId, LoopName, TaskId, TreeId};
 use crate::revision::Revision;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,14 @@ pub enum Command {
     },
     /// Later loops may be judged by what this one changed of its terms.
     Trust,
+    /// Let this tree land, which waits for it.
+    Approve {
+        tree: TreeId,
+    },
+    /// Send the work that waits to land back to its author.
+    Reject {
+        why: String,
+    },
     /// Another plan or policy from here on.
     Revise(Box<Revision>),
 }
@@ -159,11 +167,28 @@ const TRUST: CommandSpec = CommandSpec {
     build: |_| Ok(Command::Trust),
 };
 
+const APPROVE: CommandSpec = CommandSpec {
+    name: "approve",
+    effect: "Let the work that waits for your approval land",
+    arguments: &[ArgumentSpec {
+        name: "tree",
+        kind: ArgumentKind::OptionalText,
+        doc: "the tree that you looked at, or the beginning of its name",
+    }],
+    build: |given| Ok(Command::Approve { tree: TreeId::new(given.text_or_empty("tree")) }),
+};
+const REJECT: CommandSpec = CommandSpec {
+    name: "reject",
+    effect: "Send the work that waits for your approval back to its author",
+    arguments: &[ArgumentSpec { name: "why", kind: ArgumentKind::Text, doc: "what is wrong with it" }],
+    build: |given| Ok(Command::Reject { why: given.text("why")?.to_owned() }),
+};
+
 impl Command {
     /// Every command that is made of words. A revision is not: the application
     /// reads it from keys and files, and checks it as a new loop's is checked.
     pub const SPECS: &'static [CommandSpec] =
-        &[PAUSE, RESUME, CANCEL, RESTART, UNBLOCK, WAIVE, STEER, NOTE, TRUST];
+        &[PAUSE, RESUME, CANCEL, RESTART, UNBLOCK, WAIVE, STEER, NOTE, TRUST, APPROVE, REJECT];
 
     pub fn name(&self) -> &'static str {
         match self {
@@ -176,6 +201,8 @@ impl Command {
             Self::Steer { .. } => STEER.name,
             Self::Note { .. } => NOTE.name,
             Self::Trust => TRUST.name,
+            Self::Approve { .. } => APPROVE.name,
+            Self::Reject { .. } => REJECT.name,
             Self::Revise(_) => "revise",
         }
     }
@@ -211,6 +238,13 @@ impl Command {
             Self::Steer { .. } => (format!("the next brief of {name} carries it."), None),
             Self::Note { .. } => (format!("noted in {name}."), None),
             Self::Trust => (format!("later loops may be judged by the terms that {name} changed."), None),
+            Self::Approve { .. } => {
+                (format!("the work of {name} may land."), next_if("run", "unless it is running"))
+            }
+            Self::Reject { .. } => (
+                format!("the author of {name} is told what is wrong."),
+                next_if("run", "unless it is running"),
+            ),
             Self::Revise(_) => (
                 format!("{name} has another plan or policy from here on."),
                 next_if("run", "unless it is running"),

@@ -77,15 +77,12 @@ impl fmt::Display for IterationEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WorkMerged { task, .. } => {
-                write!(f, "{}: its earlier work is merged onto what landed since", name(task.as_ref()))
+                write!(f, "{}: earlier work merged onto what landed since", name(task.as_ref()))
             }
-            Self::WorkNotMerged { task, work, .. } => write!(
-                f,
-                "{}: its earlier work does not fit what landed since ({}); it starts from what landed, \
-                 with that work as a patch in its brief",
-                name(task.as_ref()),
-                work.words()
-            ),
+            Self::WorkNotMerged { task, work, .. } => {
+                let (name, why) = (name(task.as_ref()), work.words());
+                write!(f, "{name}: earlier work {why}; it starts from what landed, with that work as a patch")
+            }
             Self::Opened { iteration, task, .. } => {
                 write!(f, "iteration {iteration} opened: {}", name(task.as_ref()))
             }
@@ -162,6 +159,11 @@ impl fmt::Display for TaskEvent {
 impl fmt::Display for LandingEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::ApprovalAsked { tree, .. } => {
+                write!(f, "tree {} waits for approval", short(tree.as_str()))
+            }
+            Self::Approved { tree } => write!(f, "tree {} approved", short(tree.as_str())),
+            Self::Rejected { tree, why } => write!(f, "tree {} rejected: {why}", short(tree.as_str())),
             Self::Landed { commit, .. } => write!(f, "landed {}", short(commit.as_str())),
             Self::TermsAccepted { .. } => write!(f, "the changed terms are accepted"),
             Self::FinishRecorded { .. } => write!(f, "finish recorded"),
@@ -289,7 +291,8 @@ fn review_recorded(f: &mut fmt::Formatter<'_>, review: &ReviewRecorded) -> fmt::
 
 fn finding_opened(f: &mut fmt::Formatter<'_>, finding: &Finding) -> fmt::Result {
     let severity = finding.severity.name();
-    write!(f, "finding {} ({severity}) {}: {}", finding.id, finding.file, finding.description)
+    let place = if finding.file.is_empty() { String::new() } else { format!(" {}", finding.file) };
+    write!(f, "finding {} ({severity}){place}: {}", finding.id, finding.description)
 }
 
 fn resumed(f: &mut fmt::Formatter<'_>, run: u32, proven: &ProvenSandbox) -> fmt::Result {

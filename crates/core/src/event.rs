@@ -103,6 +103,7 @@ pub enum IterationResult {
     AgentBlocked,
     Unproven,
     Waived,
+    OperatorRejected,
     Ended,
 }
 
@@ -118,6 +119,7 @@ impl IterationResult {
             Self::AgentBlocked => "the agent says it is blocked",
             Self::Unproven => "nothing to prove it with",
             Self::Waived => "waived by the operator",
+            Self::OperatorRejected => "rejected by the operator",
             Self::Ended => "cut short",
         }
     }
@@ -334,6 +336,13 @@ pub enum TaskEvent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event")]
 pub enum LandingEvent {
+    /// This tree would land on this base, and waits for the operator's word.
+    #[serde(rename = "approval_asked")]
+    ApprovalAsked { commit: CommitId, tree: TreeId, base: TreeId },
+    #[serde(rename = "landing_approved")]
+    Approved { tree: TreeId },
+    #[serde(rename = "landing_rejected")]
+    Rejected { tree: TreeId, why: String },
     #[serde(rename = "landed")]
     Landed {
         commit: CommitId,

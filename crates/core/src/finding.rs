@@ -92,6 +92,8 @@ impl Life {
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     Reviewer,
+    /// The operator rejected the work with these words.
+    Operator,
     Evidence(Rule),
 }
 

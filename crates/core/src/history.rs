@@ -515,7 +515,10 @@ impl History {
                     by_finisher: std::mem::take(&mut self.finishing),
                 });
             }
-            LandingEvent::TermsAccepted { .. } => {}
+            LandingEvent::TermsAccepted { .. }
+            | LandingEvent::ApprovalAsked { .. }
+            | LandingEvent::Approved { .. }
+            | LandingEvent::Rejected { .. } => {}
             LandingEvent::FinishRecorded { .. } => self.finishing = true,
             LandingEvent::FinishDropped { .. } => self.finishing = false,
         }

@@ -287,7 +287,7 @@ impl UnmergedWork {
     pub fn words(&self) -> String {
         match self.failure.is_empty() {
             true => format!("conflicts in {}", self.conflicts.words()),
-            false => self.failure.clone(),
+            false => format!("cannot be merged: {}", self.failure),
         }
     }
 }

@@ -94,6 +94,7 @@ reasons! {
     Tokens => "tokens", "the token budget is spent";
     Cost => "cost", "the cost budget is spent";
     Operator => "operator", "the operator asked for it";
+    Approval => "approval", "work waits for your approval before it lands";
     Transient => "transient", "the agent's provider keeps failing";
     Auth => "auth", "the agent is not signed in";
     ModelNotFound => "model_not_found", "the agent does not know this model";

@@ -77,6 +77,8 @@ pub struct State {
     pub ledger: Ledger,
     pub waiting: Option<Wait>,
     pub paused: Option<Pause>,
+    /// What would land, if the operator approves it.
+    pub approval: Option<Arc<AwaitedApproval>>,
     pub cancelling: bool,
     /// The last command that was taken: those up to it are answered.
     pub last_command: CommandId,
@@ -255,6 +257,21 @@ pub struct Pause {
     pub detail: String,
     /// The step that failed, may not be left out, and is still to do, in words.
     pub undone: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AwaitedApproval {
+    pub commit: CommitId,
+    pub tree: TreeId,
+    /// The tree that it would land on.
+    pub base: TreeId,
+}
+
+impl AwaitedApproval {
+    /// Enough of its name for people.
+    pub fn short_tree(&self) -> &str {
+        self.tree.as_str().get(..10).unwrap_or(self.tree.as_str())
+    }
 }
 
 /// What is to become of an outstanding effect.

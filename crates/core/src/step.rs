@@ -14,6 +14,7 @@ use crate::policy::Role;
 use crate::state::State;
 use crate::time::{Millis, Timestamp};
 
+mod approval;
 mod attempt;
 mod command;
 mod execute;

@@ -13,7 +13,7 @@ use crate::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId
 use crate::input::PathList;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{MissedLevel, Role, SandboxLevel};
-use crate::state::{Lifecycle, State, TaskState, TaskStatus};
+use crate::state::{AwaitedApproval, Lifecycle, State, TaskState, TaskStatus};
 use crate::time::{Millis, Timestamp};
 use crate::usage::{Usage, UsageSum};
 use crate::verdict::Verdict;
@@ -105,6 +105,8 @@ pub struct View {
     pub completion_summary: Option<String>,
     pub waiting: Option<WaitView>,
     pub paused: Option<PauseView>,
+    /// What would land, if the operator approves it.
+    pub approval: Option<ApprovalView>,
     /// How many events the log holds.
     pub events: u64,
 }
@@ -268,6 +270,22 @@ pub struct PauseView {
     pub detail: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalView {
+    /// What `approve` must name.
+    pub tree: TreeId,
+    /// The tree that it would land on.
+    pub base: TreeId,
+    pub commit: CommitId,
+}
+
+impl ApprovalView {
+    fn of(asked: &AwaitedApproval) -> Self {
+        let AwaitedApproval { commit, tree, base } = asked;
+        Self { tree: tree.clone(), base: base.clone(), commit: commit.clone() }
+    }
+}
+
 impl View {
     /// As the log has it, for an owner that is alive.
     pub fn of(state: &State) -> Self {
@@ -340,6 +358,7 @@ impl View {
             completion_summary: state.completion_summary.clone(),
             waiting: state.waiting.as_ref().map(|w| WaitView { until: w.until, why: w.why }),
             paused: state.paused.as_ref().map(|p| PauseView { why: p.why, detail: p.detail.clone() }),
+            approval: state.approval.as_deref().map(ApprovalView::of),
             events: state.events,
         }
     }

@@ -58,6 +58,13 @@ pub struct Audit {
     head: TreeId,
     /// The head before Finish changed it.
     before_finish: Option<TreeId>,
+    /// The tree that waits for the operator's word.
+    waits: Option<TreeId>,
+    approved: Option<TreeId>,
+    /// Trees that the operator did not let land.
+    not_let_in: BTreeSet<TreeId>,
+    /// The policy wanted an approval all the time since the landing was decided.
+    must_approve: bool,
     /// What each work is to go on from: the head it stands on, and its tree.
     kept: BTreeMap<Option<TaskId>, KeptWork>,
     used: Usage,
@@ -111,6 +118,10 @@ impl Audit {
             phase: None,
             head: creation.base_tree.clone(),
             before_finish: None,
+            waits: None,
+            approved: None,
+            not_let_in: BTreeSet::new(),
+            must_approve: false,
             kept: BTreeMap::new(),
             used: Usage::default(),
             unknown: 0,
@@ -155,7 +166,16 @@ impl Audit {
     /// thing to do, one that is not has none.
     fn agrees(&self, state: &State) -> Kept {
         let outstanding: BTreeSet<EffectId> = state.outstanding().map(|(id, _)| id).collect();
+        same(
+            "what waits for approval",
+            &state.approval.as_ref().map(|asked| &asked.tree),
+            &self.waits.as_ref(),
+        )?;
+        if self.waits.is_some() && state.paused.is_none() {
+            return Err("a landing waits for approval, and the loop is not paused".to_owned());
+        }
         let due = match state.lifecycle {
+            _ if self.waits.is_some() => 0,
             Lifecycle::Driving | Lifecycle::Interrupted => 1,
             Lifecycle::Idle | Lifecycle::Ended(_) => 0,
         };
@@ -205,6 +225,9 @@ impl Audit {
             Event::Finding(FindingEvent::Opened(finding)) => self.finding_opened(finding),
             Event::Finding(FindingEvent::Resolved { finding }) => self.settle(finding),
             Event::Finding(FindingEvent::Waived { finding, .. }) => self.waived(finding),
+            Event::Landing(LandingEvent::ApprovalAsked { tree, base, .. }) => self.approval_asked(tree, base),
+            Event::Landing(LandingEvent::Approved { tree }) => self.approved(tree),
+            Event::Landing(LandingEvent::Rejected { tree, .. }) => self.landing_rejected(tree),
             Event::Landing(LandingEvent::Landed { tree, .. }) => self.landed(tree),
             Event::Task(TaskEvent::Done { task, .. }) => self.task_done(task),
             Event::Task(TaskEvent::Blocked { task, reason, .. }) => self.task_blocked(task, *reason),
@@ -272,6 +295,7 @@ impl Audit {
             self.trials.clear();
             self.whole.clear();
         }
+        self.must_approve = false;
         self.creation.policy = policy.clone();
         Ok(())
     }
@@ -293,7 +317,8 @@ impl Audit {
     /// from what became of that on another head.
     fn starts_from_its_work(&self, task: &Option<TaskId>, start: &TreeId) -> Kept {
         let Some(kept) = self.kept.get(task).filter(|kept| kept.tree != kept.head) else { return Ok(()) };
-        let rejected = self.verdicts.get(&kept.tree) == Some(&Verdict::Reject);
+        let by_reviewer = self.verdicts.get(&kept.tree) == Some(&Verdict::Reject);
+        let rejected = by_reviewer || self.not_let_in.contains(&kept.tree);
         let reset = rejected && self.policy().review.rejected == Rejected::Reset;
         if reset && *start == self.head {
             return Ok(());
@@ -309,6 +334,7 @@ impl Audit {
 
     fn enter(&mut self, phase: Phase) -> Kept {
         self.phase = Some(phase);
+        self.must_approve = self.policy().land.approve;
         Ok(())
     }
 
@@ -365,6 +391,7 @@ impl Audit {
     fn iteration_closed(&mut self, iteration: u32, task: Option<&TaskId>, result: IterationResult) -> Kept {
         same("the open iteration", &self.open_iteration.take(), &Some(iteration))?;
         self.landing = None;
+        self.waits = None;
         let judged = match result {
             IterationResult::NoProgress | IterationResult::Failed | IterationResult::Rejected => true,
             IterationResult::Done
@@ -373,6 +400,7 @@ impl Audit {
             | IterationResult::AgentBlocked
             | IterationResult::Unproven
             | IterationResult::Waived
+            | IterationResult::OperatorRejected
             | IterationResult::Ended => false,
         };
         let ended_itself = self.last_end.as_ref().is_some_and(|(_, end)| *end == AttemptEnd::Normal);
@@ -474,12 +502,41 @@ impl Audit {
     }
 
     fn landed(&mut self, tree: &TreeId) -> Kept {
+        if self.waits.is_some() {
+            return Err("it lands, and waits for approval".to_owned());
+        }
+        let decides = matches!(self.phase, Some(Phase::Land | Phase::Finish));
+        if self.approved.take().as_ref() != Some(tree) && self.must_approve && decides && *tree != self.head {
+            return Err("it lands, and nobody approved it".to_owned());
+        }
         let before = std::mem::replace(&mut self.head, tree.clone());
         if self.open_iteration.is_some() {
             self.kept.remove(&self.open_task);
         }
         self.before_finish = (self.phase == Some(Phase::Finish)).then_some(before);
         Ok(())
+    }
+
+    fn approval_asked(&mut self, tree: &TreeId, base: &TreeId) -> Kept {
+        same("the tree it would land on", base, &self.head)?;
+        match self.waits.replace(tree.clone()) {
+            Some(other) => Err(format!("{other} waits for approval already")),
+            None => Ok(()),
+        }
+    }
+
+    fn approved(&mut self, tree: &TreeId) -> Kept {
+        self.approved = Some(tree.clone());
+        self.decided(tree)
+    }
+
+    fn landing_rejected(&mut self, tree: &TreeId) -> Kept {
+        self.not_let_in.insert(tree.clone());
+        self.decided(tree)
+    }
+
+    fn decided(&mut self, tree: &TreeId) -> Kept {
+        same("the tree that is decided on", &self.waits.take().as_ref(), &Some(tree))
     }
 
     fn settle(&mut self, finding: &FindingId) -> Kept {
@@ -548,6 +605,7 @@ impl Audit {
 
     fn run_ended(&mut self, outcome: &Outcome) -> Kept {
         self.ended = Some(outcome.kind);
+        self.waits = None;
         if let Some(open) = self.open_iteration {
             return Err(format!("iteration {open} is still open"));
         }

@@ -110,6 +110,9 @@ fn at_rest(books: &mut Books) -> Option<Vec<Command>> {
 }
 
 fn paused(books: &mut Books) -> Option<Vec<Command>> {
+    if books.state.approval.is_some() && !books.chance.one_in(5) {
+        return Some(vec![decision(&mut books.chance, &books.state)]);
+    }
     match books.chance.below(5) {
         0 => None,
         1 | 2 => Some(vec![Command::Cancel]),
@@ -145,7 +148,8 @@ fn command(chance: &mut Chance, state: &State) -> Command {
     let task = state.tasks[at].task.id.clone();
     let why = "because".to_owned();
     let finding = state.findings.keys().next_back().cloned();
-    match chance.below(14) {
+    match chance.below(15) {
+        14 => decision(chance, state),
         12 => Command::Revise(Box::new(other_policy(chance, state))),
         13 => Command::Revise(Box::new(other_plan(chance, state))),
         0 | 1 => Command::Pause,
@@ -157,6 +161,16 @@ fn command(chance: &mut Chance, state: &State) -> Command {
         8 => finding.map_or(Command::Pause, |finding| Command::WaiveFinding { finding, why }),
         9 | 10 => Command::Steer { text: why },
         _ => Command::Note { text: why },
+    }
+}
+
+/// On a landing that waits; now and then about a tree that is not the one.
+fn decision(chance: &mut Chance, state: &State) -> Command {
+    let waits = state.approval.as_ref().filter(|_| !chance.one_in(8));
+    match (waits, chance.one_in(3)) {
+        (_, true) => Command::Reject { why: "not like this".to_owned() },
+        (Some(asked), false) => Command::Approve { tree: asked.tree.clone() },
+        (None, false) => Command::Approve { tree: state.creation.base_tree.clone() },
     }
 }
 

@@ -89,6 +89,7 @@ impl Terms {
         }
         if mixed {
             tighten(chance, &mut policy);
+            policy.land.approve = options.operator != Operator::Asleep && chance.one_in(4);
         }
         let mut needs = [0; TASKS];
         for need in needs.iter_mut().take(options.tasks) {

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use windlass_core::effect::Effect;
 use windlass_core::event::{
-    AttemptEvent, AttemptFinished, Decision, Event, OperatorEvent, RunEvent, TaskEvent,
+    AttemptEvent, AttemptFinished, Decision, Event, IterationEvent, LandingEvent, OperatorEvent, RunEvent,
+    TaskEvent,
 };
 use windlass_core::id::{AttemptId, LoopName, Seq, TreeId};
 use windlass_core::input::Asked;
@@ -61,10 +62,14 @@ pub enum Situation {
     LandingGivenUp,
     /// The wall clock was set during a backoff.
     ClockSet,
+    WorkMerged,
+    WorkNotMerged,
+    LandingApproved,
+    LandingRejected,
 }
 
 impl Situation {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::StoreFull,
         Self::StoreFails,
         Self::SecondOwner,
@@ -76,6 +81,10 @@ impl Situation {
         Self::TreeGivenUp,
         Self::LandingGivenUp,
         Self::ClockSet,
+        Self::WorkMerged,
+        Self::WorkNotMerged,
+        Self::LandingApproved,
+        Self::LandingRejected,
     ];
 }
 
@@ -380,6 +389,7 @@ impl Books {
         self.audit.check(decision, &self.state)?;
         self.backoffs.check(decision)?;
         for event in &decision.events {
+            self.reached.extend(situation(event));
             if let Event::Attempt(AttemptEvent::Finished(finished)) = event {
                 count(&mut self.reported, &mut self.unreported, finished);
             } else if let Event::Task(TaskEvent::Done { .. }) = event {
@@ -513,5 +523,16 @@ impl fmt::Display for Broken {
             }
         }
         Ok(())
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "a few events are rare situations")]
+fn situation(event: &Event) -> Option<Situation> {
+    match event {
+        Event::Iteration(IterationEvent::WorkMerged { .. }) => Some(Situation::WorkMerged),
+        Event::Iteration(IterationEvent::WorkNotMerged { .. }) => Some(Situation::WorkNotMerged),
+        Event::Landing(LandingEvent::Approved { .. }) => Some(Situation::LandingApproved),
+        Event::Landing(LandingEvent::Rejected { .. }) => Some(Situation::LandingRejected),
+        _ => None,
     }
 }

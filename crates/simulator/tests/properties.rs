@@ -320,7 +320,9 @@ fn command(b: u8, c: u8) -> Command {
     let task = TaskId::new(format!("t{}", c % 5));
     let finding = FindingId::new(format!("F{}", c % 4));
     let why = if c.is_multiple_of(2) { String::new() } else { "why".to_owned() };
-    match b % 12 {
+    match b % 14 {
+        12 => Command::Approve { tree: TreeId::new(format!("T{}", c % 8)) },
+        13 => Command::Reject { why },
         0 => Command::Pause,
         1 | 2 => Command::Resume,
         3 if c.is_multiple_of(3) => Command::Cancel,
@@ -351,6 +353,7 @@ fn creation((tasks, checks, limits, more): &Setup) -> Creation {
     if checks.is_multiple_of(5) {
         policy.gate.checks.push(named("fast", CheckWhen::Task));
     }
+    policy.land.approve = more % 9 == 4;
     policy.review.tasks = more.is_multiple_of(2);
     policy.review.whole = more % 4 < 2;
     policy.review.rejected = if more.is_multiple_of(3) { Rejected::Reset } else { Rejected::Continue };

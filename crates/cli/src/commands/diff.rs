@@ -1,4 +1,4 @@
-//! `windlass show --diff`: what an attempt changed, what has landed.
+//! `windlass show --diff`: what an attempt changed, what would land, what has landed.
 
 use serde_json::json;
 use windlass_app::{OpenProject, StoredLoop};
@@ -9,7 +9,7 @@ use crate::args::ShowArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::show::out::{PagedOutput, complain};
-use crate::show::{json as print_json, text};
+use crate::show::{json as print_json, text, view};
 
 /// Two trees of a loop, and what to say of them.
 struct Shown {
@@ -41,11 +41,10 @@ pub fn show(place: &OpenProject, row: &StoredLoop, asked: &ShowArgs) -> Result<E
     if body.is_empty() {
         page.line("nothing is changed.");
     }
-    let lines = body.split_terminator('\n').map(text::spelled);
-    let all = lines.map(|line| page.line(&line)).all(|written| written);
-    if all {
-        for line in &shown.next {
-            page.line(line);
+    if body.split_terminator('\n').all(|line| page.line(&text::spelled(line))) {
+        for (at, line) in shown.next.iter().enumerate() {
+            let margin = if at == 0 { "next: " } else { "      " };
+            page.line(&format!("{margin}{line}"));
         }
     }
     page.finish();
@@ -61,12 +60,17 @@ pub fn show(place: &OpenProject, row: &StoredLoop, asked: &ShowArgs) -> Result<E
 fn of_attempt(row: &StoredLoop, number: &str) -> Result<Shown, Failure> {
     let found = row.attempt(number)?;
     let (old, new) = row.trees_of(&found)?;
-    let take = format!("next: windlass take {} --attempt {number}   (makes a branch of it)", row.name);
+    let take = format!("windlass take {} --attempt {number}   (makes a branch of it)", row.name);
     let of = format!("attempt {number} of {} ({}, {})", row.name, found.role, found.end);
     Ok(Shown { of, old, new, next: vec![take] })
 }
 
 fn of_loop(row: &StoredLoop, seen: &View) -> Result<Shown, Failure> {
+    if let Some(asked) = &seen.approval {
+        let (of, old, new) =
+            (format!("what would land of {}", row.name), asked.base.clone(), asked.tree.clone());
+        return Ok(Shown { of, old, new, next: view::decide(seen).to_vec() });
+    }
     let Some(tree) = seen.tree.clone() else {
         return Err(Failure::usage(format!("{} has landed nothing yet", row.name))
             .hint(format!("windlass show {} attempt:1 --diff   (what an attempt changed)", row.name)));

@@ -1,7 +1,7 @@
 //! The operator's commands: what was typed becomes a command, its answer words.
 
 use windlass_app::CommandResult;
-use windlass_core::command::{Command, DoneWords};
+use windlass_core::command::{ArgumentKind, Command, DoneWords};
 use windlass_core::id::LoopName;
 
 use crate::exit::Exit;
@@ -16,6 +16,10 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
     let command = Command::from_arguments(&asked.command, &asked.arguments).or_usage()?;
     let place = locations.open_project()?;
     let name = place.exact(asked.loop_name.as_deref())?.name;
+    if asked.loop_name.is_none() && is_text(asked, name.as_str()) {
+        let why = format!("{} {name}: the text is missing", command.name());
+        return Err(Failure::usage(why).hint(format!("windlass {} {name} \"…\"", command.name())));
+    }
     let report = place.command(&name, &command, signals::interrupts()?)?;
     if let Some(warning) = &report.warning {
         complain!("windlass: {warning}");
@@ -47,6 +51,14 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
         CommandResult::Recorded => say!("recorded; the process that drives {name} will take it."),
     }
     Ok(Exit::Done)
+}
+
+/// Whether this is all that was said, where a sentence is due.
+fn is_text(asked: &OperatorArgs, word: &str) -> bool {
+    let spec = Command::SPECS.iter().find(|spec| spec.name == asked.command);
+    let first = spec.and_then(|spec| spec.arguments.first());
+    let text = first.filter(|first| first.kind == ArgumentKind::Text);
+    text.is_some_and(|text| asked.arguments.get(text.name).is_some_and(|said| said == word))
 }
 
 fn done(words: &DoneWords, name: &LoopName) -> String {

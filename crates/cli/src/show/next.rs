@@ -8,6 +8,7 @@ use windlass_core::state::TaskStatus;
 use windlass_core::view::{PauseView, Status, View};
 
 use super::text::clean;
+use super::view::decide;
 
 /// Lines that begin with `next:`.
 pub fn next(view: &View) -> String {
@@ -32,6 +33,11 @@ pub fn next(view: &View) -> String {
             blocked[0], blocked[0]
         ),
         (Status::Ended, _) => format!("next: windlass restart {name}, then windlass run {name}"),
+        (Status::Paused, _) if view.approval.is_some() => {
+            let look = format!("windlass show {name} --diff   (what would land)");
+            let lines: Vec<String> = [look].into_iter().chain(decide(view)).collect();
+            format!("next: {}", lines.join("\n      "))
+        }
         (Status::Paused, _) => {
             view.paused.as_ref().map_or_else(String::new, |paused| paused_by(view, paused))
         }

@@ -45,9 +45,9 @@ pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
         }
         Event::Finding(FindingEvent::Opened(_)) => (format!("  {event}"), Colour::Bad),
         Event::Finding(FindingEvent::Resolved { .. }) => (format!("  {event}"), Colour::Good),
-        Event::Landing(LandingEvent::Landed { .. }) | Event::Task(TaskEvent::Done { .. }) => {
-            (format!("  {event}"), Colour::Good)
-        }
+        Event::Landing(LandingEvent::Rejected { .. }) => (format!("  {event}"), Colour::Bad),
+        Event::Landing(LandingEvent::Approved { .. } | LandingEvent::Landed { .. })
+        | Event::Task(TaskEvent::Done { .. }) => (format!("  {event}"), Colour::Good),
         Event::Task(TaskEvent::Blocked { .. }) => (format!("  {event}"), Colour::Bad),
         Event::Iteration(IterationEvent::Closed { result, .. }) if *result != IterationResult::Done => {
             (format!("  {event}"), Colour::Busy)

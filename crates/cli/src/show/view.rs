@@ -79,6 +79,17 @@ pub fn list(views: &[View]) -> String {
     page
 }
 
+/// How to let work land that waits for it, or not: a command each.
+pub fn decide(view: &View) -> [String; 3] {
+    let (name, asked) = (&view.name, view.approval.as_ref());
+    let tree = asked.map_or("", |asked| asked.tree.as_str().get(..10).unwrap_or(asked.tree.as_str()));
+    [
+        format!("windlass approve {name} --tree {tree}   (land it)"),
+        format!("windlass reject {name} \"why\"   (send it back)"),
+        format!("then windlass run {name}"),
+    ]
+}
+
 pub fn usage(usage: &UsageView) -> String {
     let tokens = usage.input_tokens
         + usage.output_tokens

@@ -57,7 +57,7 @@ fn is_merged_onto_what_landed_since() {
     let seen = case.run();
     completed(&seen);
     has_the_draft_on_what_landed(&case);
-    let said = "001: its earlier work is merged onto what landed since";
+    let said = "001: earlier work merged onto what landed since";
     assert!(seen.ran.to_string().contains(said), "{}", seen.ran);
     let brief = case.left("author-3.brief");
     assert!(brief.contains("Files changed so far: 3") && brief.contains("`binary`"), "{brief}");
@@ -81,7 +81,7 @@ complete"#,
     let seen = case.run();
     completed(&seen);
     assert_eq!(case.left("given"), "42\n", "it starts from what landed");
-    let said = "does not fit what landed since (conflicts in answer.txt)";
+    let said = "001: earlier work conflicts in answer.txt; it starts from what landed";
     assert!(seen.ran.to_string().replace("\n  ", " ").contains(said), "{}", seen.ran);
     let brief = case.left("author-3.brief");
     assert!(brief.contains("-0\n+7\n") && brief.contains("Binary files"), "{brief}");

@@ -20,6 +20,7 @@ mod agents_output;
 mod agents_processes;
 mod agents_protected;
 mod agents_vandals;
+mod approval;
 mod bad_input;
 mod bad_surroundings;
 mod base_terms;

@@ -16,7 +16,9 @@ use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
 use crate::revision::{PlanRevision, PolicyRevision, Revision};
-use crate::state::{Attempt, Current, Head, Lifecycle, Pause, Run, State, TaskState, TaskStatus, Wait, Work};
+use crate::state::{
+    Attempt, AwaitedApproval, Current, Head, Lifecycle, Pause, Run, State, TaskState, TaskStatus, Wait, Work,
+};
 use crate::tally::Tally;
 use crate::task::Task;
 use crate::time::{Millis, Timestamp};
@@ -209,6 +211,12 @@ fn task_event(state: &mut State, event: &TaskEvent) {
 
 fn landing_event(state: &mut State, event: &LandingEvent) {
     match event {
+        LandingEvent::ApprovalAsked { commit, tree, base } => {
+            let (commit, tree, base) = (commit.clone(), tree.clone(), base.clone());
+            state.approval = Some(Arc::new(AwaitedApproval { commit, tree, base }));
+        }
+        LandingEvent::Approved { .. } => state.approval = None,
+        LandingEvent::Rejected { tree, .. } => landing_rejected(state, tree),
         LandingEvent::Landed { commit, tree, trusted } => {
             landed(state, commit, tree);
             trusted_from_here(state, trusted.as_ref().unwrap_or(tree));
@@ -262,6 +270,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         ledger: Ledger::default(),
         waiting: None,
         paused: None,
+        approval: None,
         cancelling: false,
         last_command: CommandId(0),
         completion_summary: None,
@@ -382,6 +391,7 @@ fn run_restarted(state: &mut State, run: u32) {
     state.phase = None;
     state.waiting = None;
     state.paused = None;
+    state.approval = None;
     state.cancelling = false;
     state.ended_at = None;
     state.outstanding.clear();
@@ -578,6 +588,15 @@ fn landed(state: &mut State, commit: &CommitId, tree: &TreeId) {
     }
 }
 
+/// Where rejected work is reset, a tree that the operator rejected is too.
+fn landing_rejected(state: &mut State, tree: &TreeId) {
+    state.approval = None;
+    let task = state.current_task().cloned();
+    if state.current.is_some() {
+        state.work_mut(task.as_ref()).rejected.insert(tree.clone());
+    }
+}
+
 fn trusted_from_here(state: &mut State, trusted: &TreeId) {
     state.trusted = trusted.clone();
     let recorded = state.recorded.as_ref().filter(|recorded| recorded.tree == state.head.tree);
@@ -653,6 +672,7 @@ fn review_recorded(state: &mut State, review: &ReviewRecorded) {
 fn iteration_closed(state: &mut State, task: Option<&TaskId>, result: IterationResult) {
     state.current = None;
     state.phase = None;
+    state.approval = None;
     let Some(task) = task.and_then(|id| state.task_mut(id)) else { return };
     match result {
         IterationResult::NoProgress => task.no_progress += 1,
@@ -661,7 +681,9 @@ fn iteration_closed(state: &mut State, task: Option<&TaskId>, result: IterationR
             task.failures = 0;
             task.rejections += 1;
         }
-        IterationResult::ReviewFailed | IterationResult::Done => task.failures = 0,
+        IterationResult::ReviewFailed | IterationResult::OperatorRejected | IterationResult::Done => {
+            task.failures = 0;
+        }
         IterationResult::AgentFailed
         | IterationResult::AgentBlocked
         | IterationResult::Unproven
@@ -691,6 +713,7 @@ fn run_ended(state: &mut State, at: Timestamp, outcome: &Outcome) {
     state.ended_at = Some(at);
     state.waiting = None;
     state.paused = None;
+    state.approval = None;
     state.cancelling = false;
 }
 

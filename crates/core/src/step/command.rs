@@ -1,7 +1,7 @@
 //! What the operator asks for. A command that makes no sense now is refused,
 //! on the record, with the reason.
 
-use super::{Draft, fault, revise, run};
+use super::{Draft, approval, execute, fault, revise, run};
 use crate::command::Command;
 use crate::event::{FindingEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent};
 use crate::finding::{Origin, Rule};
@@ -28,6 +28,8 @@ pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
             Ok(())
         }
         Command::Trust => trust(draft),
+        Command::Approve { tree } => approval::approve(draft, tree),
+        Command::Reject { why } => approval::reject(draft, why),
         Command::Revise(revision) => not_completed(draft).and_then(|()| revise::asked(draft, revision)),
     };
     if let Err(why) = refused {
@@ -70,10 +72,18 @@ fn pause(draft: &mut Draft) -> Refusal {
 }
 
 fn resume(draft: &mut Draft) -> Refusal {
-    if draft.state.paused.is_none() {
+    let Some(pause) = &draft.state.paused else {
         return Err("it is not paused".to_owned());
+    };
+    if pause.why == Reason::Approval {
+        let name = &draft.state.creation.name;
+        return Err(format!(
+            "it waits for your word: `windlass approve {name}` lands the work, `windlass reject {name} \"why\"` \
+             sends it back"
+        ));
     }
     draft.emit(PauseEvent::Resumed);
+    approval::hold(draft);
     Ok(())
 }
 
@@ -133,6 +143,9 @@ fn waive_task(draft: &mut Draft, id: &TaskId, why: &str) -> Refusal {
         .collect();
     for finding in open {
         draft.emit(FindingEvent::Waived { finding, why: format!("task {id} was waived") });
+    }
+    if draft.state.approval.is_some() && execute::waived(&draft.state) {
+        approval::give_up(draft);
     }
     Ok(())
 }

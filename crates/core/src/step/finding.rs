@@ -133,6 +133,20 @@ pub(super) fn reviewed(draft: &mut Draft, review: &Review) {
     }
 }
 
+/// The operator did not let the work land.
+pub(super) fn rejected_by_operator(draft: &mut Draft, why: &str) {
+    let found = Found {
+        origin: Origin::Operator,
+        severity: Severity::Bug,
+        file: String::new(),
+        line: 0,
+        description: why.to_owned(),
+        scenario: String::new(),
+        diff: String::new(),
+    };
+    open(draft, found);
+}
+
 struct Found {
     origin: Origin,
     severity: Severity,

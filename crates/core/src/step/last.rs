@@ -1,6 +1,6 @@
 //! After the tasks: FinalVerify, FinalReview, Fix, Finish, and completion.
 
-use super::{Draft, attempt, execute, limit, run, verify};
+use super::{Draft, approval, attempt, execute, limit, run, verify};
 use crate::effect::Effect;
 use crate::event::{FindingEvent, IterationResult, LandingEvent, Phase};
 use crate::finding::{Finding, Origin, Rule};
@@ -228,9 +228,7 @@ fn judge_finish(draft: &mut Draft, green: &Green) {
     if recorded.tree != recorded.gate_tree {
         return drop_finish(draft, "the gate judged another tree");
     }
-    let expected = Some(draft.state.head.commit.clone());
-    let title = execute::commit_title(&draft.state);
-    draft.perform(Effect::Land { commit: recorded.commit.clone(), expected, title });
+    approval::land(draft, recorded.commit.clone(), recorded.tree.clone());
 }
 
 pub(super) fn drop_finish(draft: &mut Draft, why: &str) {
@@ -283,7 +281,7 @@ fn measured_bugs(state: &State) -> impl Iterator<Item = &Finding> {
         finding.task.is_none()
             && match finding.origin {
                 Origin::Evidence(_) => true,
-                Origin::Reviewer => false,
+                Origin::Reviewer | Origin::Operator => false,
             }
     })
 }

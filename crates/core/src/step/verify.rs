@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Draft, execute, finding, last, review, run};
-use crate::effect::Effect;
+use super::{Draft, approval, execute, finding, last, review, run};
 use crate::event::{GateEvent, IterationResult, Novelty, Phase, TaskEvent, TreeRecorded};
 use crate::finding::{Finding, Origin};
 use crate::gate::{
@@ -187,10 +186,12 @@ pub(super) fn set_aside(draft: &mut Draft, reason: Reason, words: String, result
     run::choose(draft);
 }
 
-/// A bug that a reviewer found stays open until a review says otherwise.
+/// A bug that a reviewer found stays open until a review says otherwise. One of the
+/// operator's stays open until the landing is approved.
 fn unsettled(state: &State) -> Option<String> {
     let task = state.current_task();
-    let bug = state.open_bugs().find(|finding| finding.task.as_ref() == task)?;
+    let of_task = |finding: &&Finding| finding.task.as_ref() == task && finding.origin != Origin::Operator;
+    let bug = state.open_bugs().find(of_task)?;
     Some(bug.needs_review())
 }
 
@@ -199,12 +200,11 @@ pub(super) fn land(draft: &mut Draft) {
     if recorded.tree != recorded.gate_tree {
         return fall_short(draft, IterationResult::Failed);
     }
-    let head = draft.state.head.clone();
-    let title = execute::commit_title(&draft.state);
     draft.enter(Phase::Land);
-    let commit = if recorded.tree == head.tree { head.commit.clone() } else { recorded.commit.clone() };
-    let expected = head.landed.then_some(head.commit);
-    draft.perform(Effect::Land { commit, expected, title });
+    let head = &draft.state.head;
+    let commit = if recorded.tree == head.tree { &head.commit } else { &recorded.commit };
+    let commit = commit.clone();
+    approval::land(draft, commit, recorded.tree.clone());
 }
 
 /// Closes the iteration, and the task with it when a limit of its own trips.
@@ -224,7 +224,11 @@ fn spent(state: &State, task: &crate::state::TaskState) -> Option<(Reason, Strin
     let red =
         failing.map(|failing| format!("; {}: {}", failing.check, failing.reason.words())).unwrap_or_default();
     let bug = state.open_bugs().find(|finding| finding.task.as_ref() == Some(&task.task.id));
-    let bug = bug.map(|bug| format!("; {}: {}", bug.file, bug.description)).unwrap_or_default();
+    let named = |bug: &Finding| match bug.file.as_str() {
+        "" => format!("; {}", bug.description),
+        file => format!("; {file}: {}", bug.description),
+    };
+    let bug = bug.map(named).unwrap_or_default();
     Some((reason, words + &red + &bug))
 }
 
@@ -250,6 +254,6 @@ fn previous_gate(state: &State) -> Option<Arc<GateSummary>> {
 fn measured(finding: &Finding) -> bool {
     match finding.origin {
         Origin::Evidence(_) => true,
-        Origin::Reviewer => false,
+        Origin::Reviewer | Origin::Operator => false,
     }
 }

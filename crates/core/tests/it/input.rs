@@ -410,6 +410,8 @@ pub fn command(words: &[&str]) -> Command {
             Command::WaiveFinding { finding: FindingId::new(*id), why: (*why).to_owned() }
         }
         ["steer", text] => Command::Steer { text: (*text).to_owned() },
+        ["approve", tree] => Command::Approve { tree: TreeId::new(*tree) },
+        ["reject", why] => Command::Reject { why: (*why).to_owned() },
         ["note", text] => Command::Note { text: (*text).to_owned() },
         other => panic!("an operator cannot ask {other:?}"),
     }

@@ -38,6 +38,7 @@ pub fn creation(setup: &[Vec<String>]) -> Creation {
             ["fallback", agents @ ..] => {
                 policy.agent.extra.fallback = agents.iter().map(|name| (*name).to_owned()).collect();
             }
+            ["approve"] => policy.land.approve = true,
             ["finish", prompt] => policy.finish.prompt = (*prompt).to_owned(),
             other => panic!("a setup line is not understood: {other:?}"),
         }

@@ -41,13 +41,13 @@ fn what_two_sides_did_apart_comes_together() {
     let sides = sides(
         &mut bench,
         &|root| {
-            write(root, "text", &LINES.replace("one", "ONE"));
+            write(root, "text", LINES.replace("one", "ONE"));
             write(root, "sibling", "s");
             std::fs::rename(root.join("old"), root.join("moved")).unwrap();
         },
         &|root| {
-            write(root, "text", &LINES.replace("seven", "SEVEN"));
-            write(root, "old/name", &LINES.replace("four", "FOUR"));
+            write(root, "text", LINES.replace("seven", "SEVEN"));
+            write(root, "old/name", LINES.replace("four", "FOUR"));
             std::fs::remove_file(root.join("gone")).unwrap();
             std::fs::write(root.join(OsStr::from_bytes(strange)), b"\0binary\xff").unwrap();
             symlink("text", root.join("link")).unwrap();
@@ -80,14 +80,14 @@ fn what_does_not_go_together_is_named() {
     let sides = sides(
         &mut bench,
         &|root| {
-            write(root, "text", &LINES.replace("four", "ours"));
+            write(root, "text", LINES.replace("four", "ours"));
             write(root, "gone", "changed\n");
             write(root, "binary", "\0two");
             write(root, "same", "y\n");
             std::fs::write(root.join(OsStr::from_bytes(strange)), "ours").unwrap();
         },
         &|root| {
-            write(root, "text", &LINES.replace("four", "theirs"));
+            write(root, "text", LINES.replace("four", "theirs"));
             std::fs::remove_file(root.join("gone")).unwrap();
             write(root, "binary", "\0three");
             write(root, "same", "y\n");
@@ -113,8 +113,8 @@ fn neither_attributes_nor_configuration_have_a_say_in_a_merge() {
     let mut bench = lab.bench();
     let changed = |root: &Path, word: &str| {
         write(root, ".gitattributes", attributes);
-        write(root, "text", &LINES.replace("four", word));
-        write(root, "other", &LINES.replace("four", word));
+        write(root, "text", LINES.replace("four", word));
+        write(root, "other", LINES.replace("four", word));
     };
     let sides = sides(&mut bench, &|root| changed(root, "ours"), &|root| changed(root, "theirs"));
     let TreeMerge::Conflicts(paths) = merged(&bench, &sides) else { panic!("an attribute decided") };
