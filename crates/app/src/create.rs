@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use unicode_normalization::UnicodeNormalization as _;
 use windlass_core::event::{Event, LoopEvent};
-use windlass_core::id::{LoopName, Seq, TaskId};
+use windlass_core::id::{LoopName, Seq};
 use windlass_core::input::Asked;
 use windlass_core::nearest::nearest;
 use windlass_core::outcome::OutcomeKind;
@@ -18,7 +18,7 @@ use windlass_store::{Holder, ReadStore};
 use crate::error::Classify as _;
 use crate::project::loop_name;
 use crate::revise::of_setup;
-use crate::{AppError, ErrorKind, OpenProject, PolicyArguments, StoredLoop};
+use crate::{AppError, ErrorKind, OpenProject, PolicyArguments, StoredLoop, asked_tasks};
 
 /// The longest goal that is compared; arguments are shorter.
 const GOAL_LIMIT: u64 = 4 << 20;
@@ -90,14 +90,16 @@ impl OpenProject {
         self.state.check().or_refused()?;
         let name = self.name_of(request)?;
         match self.view(&name)? {
-            Some(view) if view.rests() => Ok(RunProposal::Resting(Box::new(view))),
             Some(view) => {
-                check_tasks(&request.asked, view.tasks.iter().map(|task| &task.id))?;
-                Ok(RunProposal::Existing(Box::new(view)))
+                asked_tasks::check_known(&request.asked, &view)?;
+                Ok(match view.rests() {
+                    true => RunProposal::Resting(Box::new(view)),
+                    false => RunProposal::Existing(Box::new(view)),
+                })
             }
             None => {
                 let proposed = self.propose_new(request, name)?;
-                check_tasks(&request.asked, proposed.planned.tasks.iter().map(|task| &task.id))?;
+                asked_tasks::check_planned(request, &proposed.planned)?;
                 Ok(RunProposal::New(Box::new(proposed)))
             }
         }
@@ -329,18 +331,6 @@ fn slug(text: &str) -> LoopName {
     let joined: String = words.join("-").chars().take(MOST).collect();
     let trimmed = joined.trim_matches('-');
     LoopName::new(trimmed).unwrap_or_else(|_| LoopName::new("loop").expect("a plain word is legal"))
-}
-
-fn check_tasks<'a>(asked: &Asked, known: impl Iterator<Item = &'a TaskId>) -> Result<(), AppError> {
-    let known: Vec<&TaskId> = known.collect();
-    for wanted in asked.task.iter().chain(&asked.until) {
-        if !known.contains(&wanted) {
-            let listed: Vec<&str> = known.iter().map(|id| id.as_str()).collect();
-            return Err(AppError::refused(format!("there is no task {wanted}"))
-                .hint(format!("the tasks are: {}", listed.join(", "))));
-        }
-    }
-    Ok(())
 }
 
 pub(crate) fn bad_plan(error: PlanError) -> AppError {

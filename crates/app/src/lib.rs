@@ -11,6 +11,7 @@
 
 mod agents;
 mod attach;
+mod asked_tasks;
 mod caller;
 mod command;
 mod create;

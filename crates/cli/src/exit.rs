@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use windlass_app::Ended;
-use windlass_core::outcome::{Outcome, OutcomeKind};
+use windlass_core::outcome::{Outcome, OutcomeKind, Reason};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -31,8 +31,10 @@ impl Exit {
 
     pub fn of_outcome(outcome: &Outcome) -> Self {
         match outcome.kind {
-            OutcomeKind::Completed | OutcomeKind::Stopped => Self::Done,
-            OutcomeKind::Blocked => Self::Blocked,
+            OutcomeKind::Completed => Self::Done,
+            OutcomeKind::Stopped if outcome.reason == Reason::Asked => Self::Done,
+            // The one task that was asked for cannot be done; `run` goes on with the others.
+            OutcomeKind::Stopped | OutcomeKind::Blocked => Self::Blocked,
             OutcomeKind::Limit => Self::Limit,
             OutcomeKind::Cancelled => Self::Cancelled,
             OutcomeKind::Failed => Self::Error,

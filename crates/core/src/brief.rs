@@ -90,8 +90,8 @@ impl BriefSpec {
             goal: creation.goal.clone(),
             role,
             mode: mode(state, role),
-            iteration: state.run.iterations,
-            max_iterations: policy.limits.max_iterations,
+            iteration: state.iterations,
+            max_iterations: state.last_iteration(),
             task: task.and_then(|id| state.task(id)).map(|task| TaskBrief {
                 id: task.task.id.clone(),
                 title: task.task.title.clone(),

@@ -13,8 +13,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether `run` goes on after it. Only where the operator asked for a stop:
-    /// any other end wants a restart, or is the end.
+    /// Whether `run` goes on after it. Only where the operator asked for a part of
+    /// the work, done or not: any other end wants a restart, or is the end.
     pub fn may_be_run_on(&self) -> bool {
         self.kind == OutcomeKind::Stopped
     }

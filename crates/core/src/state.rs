@@ -453,6 +453,16 @@ impl State {
         (wanted && of.as_ref() == task).then_some(session)
     }
 
+    /// The number of the last iteration that the open run may make; 0 without a limit.
+    /// Runs before it have used up numbers, and none of its limit.
+    pub fn last_iteration(&self) -> u32 {
+        let earlier = self.iterations.saturating_sub(self.run.iterations);
+        match self.policy().limits.max_iterations {
+            0 => 0,
+            max => max.saturating_add(earlier),
+        }
+    }
+
     /// How much of the wall budget is left; none when it is off.
     pub fn wall_left(&self) -> Option<Millis> {
         let wall = self.policy().budget.wall;

@@ -39,8 +39,9 @@ pub struct View {
     pub status: Status,
     pub outcome: Option<Outcome>,
     pub phase: Option<Phase>,
-    /// Of the open run, from 1; 0 before the first.
+    /// Counted over the whole life of the loop, from 1; 0 before the first.
     pub iteration: u32,
+    /// The last iteration that the open run may make, counted in the same way; 0 without a limit.
     pub max_iterations: u32,
     pub run: u32,
     pub goal: String,
@@ -299,8 +300,8 @@ impl View {
             status: status(state),
             outcome: state.outcome().cloned(),
             phase: state.phase,
-            iteration: state.run.iterations,
-            max_iterations: policy.limits.max_iterations,
+            iteration: state.iterations,
+            max_iterations: state.last_iteration(),
             run: state.run.number,
             goal: creation.goal.clone(),
             created_at: state.created_at,

@@ -20,7 +20,11 @@ pub fn next(view: &View) -> String {
             format!("next: windlass take {name}   (brings {} into your checkout)", view.branch)
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Stopped => {
-            format!("next: windlass run {name}   (goes on with the rest)")
+            let mut lines = format!("next: windlass run {name}   (goes on with the rest)");
+            if let Some(blocked) = blocked.first() {
+                lines += &format!("\n      windlass show {name} {blocked}   (why it is blocked)");
+            }
+            lines
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Limit => {
             after_limit(view, outcome.reason)

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use windlass_core::finding::Finding;
 use windlass_core::gate::Purpose;
-use windlass_core::outcome::OutcomeKind;
+use windlass_core::outcome::{OutcomeKind, Reason};
 use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::{GateView, Status, TaskView, UsageView, View};
@@ -134,10 +134,11 @@ pub fn finding(finding: &Finding) -> String {
 
 fn headline(view: &View) -> String {
     let words = outcome_words(view);
-    let colour = match (view.status, view.outcome.as_ref().map(|outcome| outcome.kind)) {
-        (_, Some(OutcomeKind::Completed | OutcomeKind::Stopped)) => Colour::Good,
-        (Status::Ended, _) => Colour::Bad,
-        _ => Colour::Busy,
+    let colour = match &view.outcome {
+        Some(outcome) if outcome.kind == OutcomeKind::Completed => Colour::Good,
+        Some(outcome) if outcome.reason == Reason::Asked => Colour::Good,
+        Some(_) => Colour::Bad,
+        None => Colour::Busy,
     };
     let mut line = paint(&words, colour);
     if let Some(phase) = view.phase.filter(|_| view.outcome.is_none()) {
@@ -155,7 +156,7 @@ fn outcome_words(view: &View) -> String {
 
 fn iterations(view: &View) -> String {
     let of = if view.max_iterations == 0 { "no limit".to_owned() } else { view.max_iterations.to_string() };
-    format!("{} of {of} in run {}, {} worked", view.iteration, view.run, view.worked_ms)
+    format!("{} of {of}, run {}, {} worked", view.iteration, view.run, view.worked_ms)
 }
 
 fn branch(view: &View) -> String {

@@ -21,6 +21,7 @@ mod agents_processes;
 mod agents_protected;
 mod agents_vandals;
 mod approval;
+mod asked_tasks;
 mod bad_input;
 mod bad_surroundings;
 mod base_terms;

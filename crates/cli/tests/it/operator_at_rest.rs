@@ -67,7 +67,7 @@ fn restart_and_unblock_try_again() {
     case.windlass(&["unblock", LOOP, "answer"]).expect_code(0);
     case.windlass(&["restart", LOOP]).expect_code(0);
     let status = case.status();
-    assert_eq!((status["status"].as_str(), status["iteration"].as_u64()), (Some("idle"), Some(0)));
+    assert_eq!((status["status"].as_str(), status["iteration"].as_u64()), (Some("idle"), Some(1)));
     let seen = case.run();
     seen.completed();
     assert_eq!(seen.log.count("run_ended"), 2);

@@ -88,6 +88,7 @@ pub(super) fn choose(draft: &mut Draft) {
         Next::Task(task) => open_iteration(draft, Some(task)),
         Next::AllDone => last::begin(draft),
         Next::Blocked(reason, detail) => draft.end(OutcomeKind::Blocked, reason, detail),
+        Next::NotAsked(reason, detail) => draft.end(OutcomeKind::Stopped, reason, detail),
     }
 }
 
@@ -292,16 +293,18 @@ enum Next {
     Task(TaskId),
     AllDone,
     Blocked(Reason, String),
+    /// The one task that was asked for cannot be done; others can.
+    NotAsked(Reason, String),
 }
 
 /// Lowest priority number first, then plan order, among the tasks whose
 /// dependencies are all done or waived.
 fn next_task(state: &State) -> Next {
-    let wanted = |task: &&TaskState| state.run.asked.task.as_ref().is_none_or(|id| *id == task.task.id);
     let ready = |task: &&TaskState| {
-        matches!(task.status, TaskStatus::Pending | TaskStatus::Active)
-            && task.task.depends_on.iter().all(|id| state.task(id).is_some_and(is_done))
+        matches!(task.status, TaskStatus::Pending | TaskStatus::Active) && waits_for(state, task).is_empty()
     };
+    let asked = state.run.asked.task.as_ref();
+    let wanted = |task: &&TaskState| asked.is_none_or(|id| *id == task.task.id);
     let next = state.tasks.iter().filter(wanted).filter(ready).min_by_key(|task| task.task.priority);
     if let Some(task) = next {
         return Next::Task(task.task.id.clone());
@@ -309,8 +312,37 @@ fn next_task(state: &State) -> Next {
     if state.tasks.iter().all(is_done) {
         return Next::AllDone;
     }
+    if let Some(task) = asked.and_then(|id| state.task(id)).filter(|_| state.tasks.iter().any(|t| ready(&t)))
+    {
+        let (reason, detail) = why_not(state, task);
+        return Next::NotAsked(reason, detail);
+    }
     let (reason, detail) = blocked_by(state);
     Next::Blocked(reason, detail)
+}
+
+/// Why the task that was asked for is not worked on.
+fn why_not(state: &State, task: &TaskState) -> (Reason, String) {
+    let id = &task.task.id;
+    match task.status {
+        TaskStatus::Blocked => {
+            let reason = task.reason.unwrap_or(Reason::Several);
+            (reason, format!("task {id}, the only one asked for, is blocked: {}", task.words))
+        }
+        TaskStatus::Pending | TaskStatus::Active | TaskStatus::Done | TaskStatus::Waived => {
+            let needed: Vec<&str> = waits_for(state, task).into_iter().map(TaskId::as_str).collect();
+            (
+                Reason::Dependency,
+                format!("task {id}, the only one asked for, waits for {}", needed.join(", ")),
+            )
+        }
+    }
+}
+
+/// What a task depends on and is neither done nor waived.
+fn waits_for<'a>(state: &State, task: &'a TaskState) -> Vec<&'a TaskId> {
+    let undone = |id: &&TaskId| !state.task(id).is_some_and(is_done);
+    task.task.depends_on.iter().filter(undone).collect()
 }
 
 fn is_done(task: &TaskState) -> bool {

@@ -30,7 +30,9 @@ pub fn agrees(log: &[Decision], state: &State) {
     }
     let iterations = view.limits.iter().find(|limit| limit.key == "loop.max_iterations");
     let iterations = iterations.expect("every limit is listed");
-    assert_eq!(iterations.used, u64::from(view.iteration));
+    assert_eq!(iterations.used, u64::from(state.run.iterations));
+    let left = iterations.left.map(|left| left + u64::from(view.iteration));
+    assert_eq!(left, Some(u64::from(view.max_iterations)).filter(|last| *last != 0), "one way to count");
     assert!(view.limits.iter().all(|limit| limit.max.is_some() == limit.left.is_some()));
     for row in &LIMITS {
         let shown = view.limits.iter().filter(|of| of.key == format!("loop.{}", row.key));
