@@ -27,6 +27,7 @@ pub mod report;
 pub mod reset;
 pub mod schema;
 mod scripted;
+mod transcript;
 mod usage;
 mod version;
 
@@ -37,3 +38,4 @@ pub use agent::{
 pub use attempt::{INSIDE_VARIABLE, REPORT_PATH};
 pub use known::{InstallLookup, Installed, installed};
 pub use scripted::{SCRIPTED_ARG, ScriptError, scripted_main};
+pub use transcript::{STDERR_MARK, retell};

@@ -1,8 +1,10 @@
 //! What a loop's records tell.
 
-use windlass_core::event::Event;
+use std::fmt;
+
+use windlass_core::event::{AttemptEvent, Event, FindingEvent, GateEvent, IterationEvent, TaskEvent};
 use windlass_core::history::{AttemptRecord, CheckRecord, History, HistoryLimits, Keep, TimelineEntry};
-use windlass_core::id::{AttemptId, BlobId, Seq};
+use windlass_core::id::{AttemptId, BlobId, FindingId, Seq, TaskId};
 use windlass_core::time::Timestamp;
 use windlass_driver::trail::event_line;
 use windlass_store::decisions;
@@ -31,6 +33,66 @@ impl LoggedEvent {
     pub fn json(&self) -> String {
         event_line(self.number, self.at, &self.event)
     }
+}
+
+/// What an event can be looked at in full by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoggedItem {
+    Attempt(AttemptId),
+    /// Counted from 1.
+    Check(u64),
+    Finding(FindingId),
+    Task(TaskId),
+}
+
+impl LoggedItem {
+    /// `checks` is how many checks ended up to this event, itself included.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are told whole by their line")]
+    pub fn of(event: &Event, checks: u64) -> Option<Self> {
+        Some(match event {
+            Event::Attempt(
+                AttemptEvent::Started { attempt, .. } | AttemptEvent::FailureCounted { attempt, .. },
+            ) => Self::Attempt(*attempt),
+            Event::Attempt(AttemptEvent::Finished(finished)) => Self::Attempt(finished.attempt),
+            Event::Attempt(AttemptEvent::TreeRecorded(recorded)) => Self::Attempt(recorded.attempt),
+            Event::Attempt(AttemptEvent::ReviewRecorded(review)) => Self::Attempt(review.attempt),
+            Event::Gate(GateEvent::CheckFinished(_)) => Self::Check(checks),
+            Event::Finding(FindingEvent::Opened(finding)) => Self::Finding(finding.id.clone()),
+            Event::Finding(
+                FindingEvent::Carried { finding }
+                | FindingEvent::Remeasured { finding, .. }
+                | FindingEvent::Resolved { finding }
+                | FindingEvent::Waived { finding, .. },
+            ) => Self::Finding(finding.clone()),
+            Event::Task(
+                TaskEvent::Done { task, .. }
+                | TaskEvent::Blocked { task, .. }
+                | TaskEvent::Unblocked { task }
+                | TaskEvent::Waived { task, .. },
+            ) => Self::Task(task.clone()),
+            Event::Iteration(
+                IterationEvent::Opened { task: Some(task), .. }
+                | IterationEvent::Closed { task: Some(task), .. },
+            ) => Self::Task(task.clone()),
+            _ => return None,
+        })
+    }
+}
+
+/// As `windlass show LOOP` takes it.
+impl fmt::Display for LoggedItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attempt(attempt) => write!(f, "attempt:{attempt}"),
+            Self::Check(number) => write!(f, "check:{number}"),
+            Self::Finding(finding) => write!(f, "{finding}"),
+            Self::Task(task) => write!(f, "{task}"),
+        }
+    }
+}
+
+pub(crate) fn is_check(event: &Event) -> bool {
+    matches!(event, Event::Gate(GateEvent::CheckFinished(_)))
 }
 
 impl StoredLoop {
@@ -64,15 +126,20 @@ impl StoredLoop {
         })
     }
 
-    /// The result of a check, by the number of its event.
-    pub fn check(&self, event: u64) -> Result<Option<CheckRecord>, AppError> {
-        for read in decisions(&*self.reader, &self.name, Seq(0)) {
-            let (record, decision) = read.or_broken()?;
-            if event < record.first_event + decision.events.len() as u64 {
-                let gates = Keep::All;
-                let mut past = History::new(HistoryLimits { gates, ..HistoryLimits::NOTHING });
-                past.note(record.first_event, &decision);
-                return Ok(past.checks().find(|check| check.event == event).cloned());
+    /// The result of a check, counted from 1 over all checks of the loop.
+    pub fn check(&self, number: u64) -> Result<Option<CheckRecord>, AppError> {
+        let limits = HistoryLimits { gates: Keep::All, ..HistoryLimits::NOTHING };
+        Ok(self.history(limits)?.checks().find(|check| check.number == number).cloned())
+    }
+
+    /// What the event of this number in the log is about.
+    pub fn item_of_event(&self, number: u64) -> Result<Option<LoggedItem>, AppError> {
+        let mut checks = 0;
+        for logged in self.events(None) {
+            let LoggedEvent { number: at, event, .. } = logged?;
+            checks += u64::from(is_check(&event));
+            if at == number {
+                return Ok(LoggedItem::of(&event, checks));
             }
         }
         Ok(None)

@@ -42,7 +42,7 @@ pub enum Verb {
     Status(LoopArgs),
     /// Show a loop's events
     Log(LogArgs),
-    /// Show one loop, task or finding in full
+    /// Tell the whole story of a loop, task, attempt, check or finding
     Show(ShowArgs),
     /// List the findings of reviewers and of windlass itself
     Findings(FindingsArgs),
@@ -235,7 +235,19 @@ pub struct LogArgs {
     pub json: bool,
     /// Show only the last N events
     #[arg(long, short = 'n', value_name = "N")]
-    pub last: Option<u64>,
+    pub last: Option<usize>,
+    /// Go on with the events to come, until the run ends
+    #[arg(long, short = 'f')]
+    pub follow: bool,
+    /// Show only what this task is about
+    #[arg(long, value_name = "ID")]
+    pub task: Option<String>,
+    /// Show only events of these kinds, such as `check,review,task`
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub kind: Vec<String>,
+    /// Show only what is not older, such as `2h`, `14:30` or `2026-01-31`
+    #[arg(long, value_name = "SPAN | TIME")]
+    pub since: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -243,12 +255,15 @@ pub struct ShowArgs {
     /// Loop name, or any unique part of it
     #[arg(value_name = "LOOP")]
     pub name: Option<String>,
-    /// A task, a finding, `attempt:N` or `check:N`; the loop itself otherwise
+    /// A task, a finding, `attempt:N`, `check:N`, or the number of a line of `windlass log`
     #[arg(value_name = "ITEM")]
     pub item: Option<String>,
     /// Show what an attempt changed; of a loop, what would land or has landed
     #[arg(long)]
     pub diff: bool,
+    /// Print the stored lines of an attempt, with its brief
+    #[arg(long)]
+    pub raw: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

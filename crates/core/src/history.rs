@@ -138,6 +138,8 @@ pub struct History {
     plan: BTreeMap<TaskId, Task>,
     /// A finisher has ended, and what it left has neither landed nor been dropped.
     finishing: bool,
+    /// How many checks were run.
+    checks_total: u64,
     /// The iteration that is open, and its task.
     open: Option<(u32, Option<TaskId>)>,
     /// What the attempts that have not ended are about.
@@ -176,6 +178,8 @@ pub struct IterationRecord {
     pub iteration: u32,
     /// None for a fix of the whole.
     pub task: Option<TaskId>,
+    /// What it began with.
+    pub tree: TreeId,
     pub opened_at: Timestamp,
     pub closed_at: Option<Timestamp>,
     pub result: Option<IterationResult>,
@@ -200,6 +204,8 @@ pub struct AttemptRecord {
     pub usage: Option<Usage>,
     pub models: Vec<ModelUsage>,
     pub summary: Summary,
+    /// Its last words, bounded.
+    pub message: String,
     /// What windlass saw of it.
     pub notes: Vec<String>,
     pub brief: Option<BlobId>,
@@ -236,6 +242,8 @@ pub struct GateRecord {
 /// One check, run once, and the number of its event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRecord {
+    /// Counted over the whole life of the loop, from 1.
+    pub number: u64,
     pub event: u64,
     pub at: Timestamp,
     pub purpose: Purpose,
@@ -346,6 +354,7 @@ impl History {
             ended: None,
             plan: BTreeMap::new(),
             finishing: false,
+            checks_total: 0,
             open: None,
             running: BTreeMap::new(),
             head: None,
@@ -398,7 +407,7 @@ impl History {
             Event::Landing(event) => self.landing_event(moment, event),
             Event::Iteration(IterationEvent::Opened { iteration, task, tree }) => {
                 self.start = Some(tree.clone());
-                self.iteration_opened(moment, *iteration, task.as_ref());
+                self.iteration_opened(moment, *iteration, task.as_ref(), tree);
             }
             Event::Iteration(IterationEvent::Closed { iteration, result, .. }) => {
                 self.iteration_closed(moment, *iteration, *result);
@@ -419,8 +428,11 @@ impl History {
                     self.start = Some(recorded.gate_tree.clone());
                 }
             }
-            Event::Gate(GateEvent::CheckFinished(_)) if self.gates.keep != Keep::NOTHING => {
-                self.unjudged.extend(CheckRecord::of(moment, event));
+            Event::Gate(GateEvent::CheckFinished(run)) => {
+                self.checks_total += 1;
+                if self.gates.keep != Keep::NOTHING {
+                    self.unjudged.push(CheckRecord::of(moment, self.checks_total, run));
+                }
             }
             Event::Gate(
                 GateEvent::Passed { .. } | GateEvent::Failed { .. } | GateEvent::NeedsTerms { .. },
@@ -524,13 +536,14 @@ impl History {
         }
     }
 
-    fn iteration_opened(&mut self, moment: Moment, iteration: u32, task: Option<&TaskId>) {
+    fn iteration_opened(&mut self, moment: Moment, iteration: u32, task: Option<&TaskId>, tree: &TreeId) {
         self.finishing = false;
         self.open = Some((iteration, task.cloned()));
         self.iterations.push(IterationRecord {
             event: moment.event,
             iteration,
             task: task.cloned(),
+            tree: tree.clone(),
             opened_at: moment.at,
             closed_at: None,
             result: None,
@@ -597,6 +610,7 @@ impl AttemptRecord {
             usage: None,
             models: Vec::new(),
             summary: Summary::default(),
+            message: String::new(),
             notes: Vec::new(),
             brief: None,
             transcript: None,
@@ -619,6 +633,7 @@ impl AttemptRecord {
         self.usage = result.usage;
         self.models.clone_from(&result.models);
         self.summary.clone_from(&result.summary);
+        self.message.clone_from(&result.message);
         self.notes.clone_from(&result.notes);
         self.brief.clone_from(&result.brief);
         self.transcript.clone_from(&result.transcript);
@@ -626,11 +641,11 @@ impl AttemptRecord {
 }
 
 impl CheckRecord {
-    fn of(moment: Moment, event: &Event) -> Option<Self> {
-        let Event::Gate(GateEvent::CheckFinished(run)) = event else { return None };
-        let Moment { event: number, at } = moment;
-        let CheckRun { purpose, trial, tree, result } = (**run).clone();
-        Some(Self { event: number, at, purpose, trial, tree, result, line: event.to_string() })
+    fn of(moment: Moment, number: u64, run: &CheckRun) -> Self {
+        let Moment { event, at } = moment;
+        let line = GateEvent::CheckFinished(Box::new(run.clone())).to_string();
+        let CheckRun { purpose, trial, tree, result } = run.clone();
+        Self { number, event, at, purpose, trial, tree, result, line }
     }
 }
 

@@ -12,6 +12,7 @@
 pub mod agents;
 pub mod ask_for_checks;
 mod briefs;
+pub mod changed_files;
 pub mod clock;
 pub mod confine;
 pub mod drive;

@@ -5,7 +5,6 @@ use windlass_app::{OpenProject, StoredLoop};
 use windlass_core::id::TreeId;
 use windlass_core::view::View;
 
-use crate::args::ShowArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::show::out::{PagedOutput, complain};
@@ -20,8 +19,13 @@ struct Shown {
     next: Vec<String>,
 }
 
-pub fn show(place: &OpenProject, row: &StoredLoop, asked: &ShowArgs) -> Result<Exit, Failure> {
-    let shown = match asked.item.as_deref().map(|item| (item, item.strip_prefix("attempt:"))) {
+pub fn show(
+    place: &OpenProject,
+    row: &StoredLoop,
+    item: Option<&str>,
+    as_json: bool,
+) -> Result<Exit, Failure> {
+    let shown = match item.map(|item| (item, item.strip_prefix("attempt:"))) {
         Some((_, Some(number))) => of_attempt(row, number)?,
         Some((item, None)) => {
             let why = format!("--diff goes with attempt:N or with the loop itself, not with {item}");
@@ -31,7 +35,7 @@ pub fn show(place: &OpenProject, row: &StoredLoop, asked: &ShowArgs) -> Result<E
     };
     let printed = place.diff(&shown.old, &shown.new)?;
     let body = String::from_utf8_lossy(&printed.bytes);
-    if asked.json {
+    if as_json {
         let Shown { of, old, new, .. } = &shown;
         print_json::print(&json!({ "of": of, "from": old, "to": new, "diff": body, "cut": printed.is_cut }));
         return Ok(Exit::Done);

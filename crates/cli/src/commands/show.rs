@@ -1,11 +1,11 @@
 //! `windlass show`, `findings`: one loop, in full.
 
 use serde_json::json;
-use windlass_app::StoredLoop;
+use windlass_app::{LoggedItem, OpenProject, StoredLoop};
 use windlass_core::finding::Finding;
 use windlass_core::history::{AttemptRecord, HistoryLimits, Keep};
-use windlass_core::id::{BlobId, FindingId};
-use windlass_core::summary::Summary;
+use windlass_core::id::{AttemptId, BlobId, FindingId};
+use windlass_core::view::TaskView;
 
 use super::diff;
 use super::status::behind;
@@ -14,50 +14,176 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::out::{say, say_part};
-use crate::show::{json as print_json, text, view};
+use crate::show::{json as print_json, story, text, view};
+
+/// How many attempts are listed.
+const LISTED: usize = 20;
 
 pub fn show(locations: &Locations, asked: &ShowArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
-    let row = place.find(asked.name.as_deref())?;
+    let (row, item) = named(&place, asked)?;
     if asked.diff {
-        return diff::show(&place, &row, asked);
+        return diff::show(&place, &row, item, asked.json);
     }
-    let Some(item) = &asked.item else {
-        let seen = row.view()?;
-        if asked.json {
+    let shown = ShownLoop { place: &place, row: &row, asked };
+    match item {
+        None => shown.whole(),
+        Some(item) => shown.item(item),
+    }
+}
+
+/// With a single loop its name may be left out.
+fn named<'a>(place: &OpenProject, asked: &'a ShowArgs) -> Result<(StoredLoop, Option<&'a str>), Failure> {
+    let (name, item) = (asked.name.as_deref(), asked.item.as_deref());
+    match (place.find(name), item) {
+        (Ok(row), item) => Ok((row, item)),
+        (Err(error), Some(_)) => Err(error.into()),
+        (Err(error), None) => match place.find(None) {
+            Ok(only) => Ok((only, name)),
+            Err(_) => Err(error.into()),
+        },
+    }
+}
+
+struct ShownLoop<'a> {
+    place: &'a OpenProject,
+    row: &'a StoredLoop,
+    asked: &'a ShowArgs,
+}
+
+impl ShownLoop<'_> {
+    /// The status, every attempt with what it changed, and what else can be asked for.
+    fn whole(&self) -> Result<Exit, Failure> {
+        let seen = self.row.view()?;
+        if self.asked.json {
             print_json::print(&seen);
-        } else {
-            say_part!("{}", view::status(&seen, &behind(&place, &row, &seen)));
+            return Ok(Exit::Done);
         }
-        return Ok(Exit::Done);
-    };
-    if let Some(number) = item.strip_prefix("attempt:") {
-        return attempt(&row, number, asked.json);
+        say_part!("{}", view::page(&seen, &behind(self.place, self.row, &seen)));
+        let (attempts, total) = self.place.last_attempts(self.row, LISTED)?;
+        match total {
+            0 => {}
+            total if total > LISTED as u64 => say!("\nthe last {LISTED} of {total} attempts"),
+            _ => say!("\nattempts"),
+        }
+        for attempt in &attempts {
+            say_part!("{}", story::attempt_line(attempt));
+        }
+        let name = &self.row.name;
+        let first = seen.tasks.first().map_or("TASK", |task| task.id.as_str());
+        say!("\n{}", view::next(&seen));
+        say!("      windlass show {name} {first}   (the whole story of a task)");
+        if let Some(last) = attempts.last() {
+            let attempt = last.attempt.attempt;
+            say!("      windlass show {name} attempt:{attempt}   (what an agent said and did)");
+        }
+        Ok(Exit::Done)
     }
-    if let Some(number) = item.strip_prefix("check:") {
-        return check(&row, number, asked.json);
+
+    fn item(&self, item: &str) -> Result<Exit, Failure> {
+        if let Some(number) = item.strip_prefix("attempt:") {
+            return self.attempt(number);
+        }
+        if let Some(number) = item.strip_prefix("check:") {
+            return self.check(number);
+        }
+        let finding = FindingId::new(item);
+        if let Some(found) = self.finding(&finding)? {
+            return Ok(found);
+        }
+        if let Some(task) = self.row.task(item)? {
+            return self.task(task);
+        }
+        let logged = item.strip_prefix("event:").unwrap_or(item).parse();
+        match logged.map_or(Ok(None), |number| self.row.item_of_event(number))? {
+            Some(LoggedItem::Attempt(attempt)) => self.attempt(&attempt.to_string()),
+            Some(LoggedItem::Check(number)) => self.check(&number.to_string()),
+            Some(LoggedItem::Task(task)) => match self.row.task(task.as_str())? {
+                Some(task) => self.task(task),
+                None => Err(self.unknown(item)),
+            },
+            Some(LoggedItem::Finding(finding)) => self.finding(&finding)?.ok_or_else(|| self.unknown(item)),
+            None => Err(self.unknown(item)),
+        }
     }
-    let history = row.history(HistoryLimits { findings: Keep::All, ..HistoryLimits::NOTHING })?;
-    if let Some(found) = history.finding(&FindingId::new(item)) {
-        if asked.json {
+
+    fn unknown(&self, item: &str) -> Failure {
+        let name = &self.row.name;
+        Failure::usage(format!("{name} has no task, finding, attempt or check {item}"))
+            .hint(format!("`windlass show {name}` lists its tasks and attempts"))
+            .hint(format!("`windlass log {name}` numbers all that happened: `windlass show {name} NUMBER`"))
+    }
+
+    fn finding(&self, id: &FindingId) -> Result<Option<Exit>, Failure> {
+        let limits = HistoryLimits { findings: Keep::All, ..HistoryLimits::NOTHING };
+        let history = self.row.history(limits)?;
+        let Some(found) = history.finding(id) else { return Ok(None) };
+        if self.asked.json {
             print_json::print(&found.finding);
         } else {
             say!("{}", view::finding(&found.finding));
         }
-        return Ok(Exit::Done);
+        Ok(Some(Exit::Done))
     }
-    let seen = row.view()?;
-    let task = seen.tasks.iter().find(|task| task.id.as_str() == item).ok_or_else(|| {
-        Failure::usage(format!("{} has no task, finding, attempt or check {item}", row.name))
-            .hint("try a task id, a finding such as F1, attempt:1 or check:1")
-    })?;
-    let body = row.text(&task.text)?;
-    if asked.json {
-        print_json::print(&json!({ "task": task, "text": body }));
-    } else {
-        say!("{}", body.lines().map(text::clean).collect::<Vec<_>>().join("\n"));
+
+    fn task(&self, task: TaskView) -> Result<Exit, Failure> {
+        let story = self.place.task_story(self.row, task)?;
+        if self.asked.json {
+            print_json::print(&story);
+        } else {
+            say_part!("{}", story::task(&self.row.view()?, &story));
+        }
+        Ok(Exit::Done)
     }
-    Ok(Exit::Done)
+
+    fn attempt(&self, number: &str) -> Result<Exit, Failure> {
+        let id = number.parse().ok().map(AttemptId);
+        let found = id.map_or(Ok(None), |id| self.place.attempt_story(self.row, id))?;
+        let found = found.ok_or_else(|| {
+            let name = &self.row.name;
+            Failure::usage(format!("{name} has no attempt {number}"))
+                .hint(format!("`windlass show {name}` lists them"))
+        })?;
+        let (brief, transcript) = (self.text(&found.attempt.brief)?, self.text(&found.attempt.transcript)?);
+        if self.asked.json {
+            let attempt = &found.attempt;
+            print_json::print(&json!({
+                "attempt": attempt, "changed": found.changed, "brief": brief, "transcript": transcript,
+            }));
+        } else if self.asked.raw {
+            raw(&found.attempt, &brief, &transcript);
+        } else {
+            let heard = self.row.heard(&found.attempt)?;
+            say_part!("{}", story::attempt(&found, heard.as_deref(), &transcript));
+            say!(
+                "\nnext: windlass show {} attempt:{number} --raw   (its brief and stored lines)",
+                self.row.name
+            );
+        }
+        Ok(Exit::Done)
+    }
+
+    fn text(&self, id: &Option<BlobId>) -> Result<String, Failure> {
+        Ok(id.as_ref().map(|id| self.row.text(id)).transpose()?.unwrap_or_default())
+    }
+
+    fn check(&self, number: &str) -> Result<Exit, Failure> {
+        let found = number.parse().map_or(Ok(None), |number| self.row.check(number))?.ok_or_else(|| {
+            let name = &self.row.name;
+            Failure::usage(format!("{name} has no check {number}"))
+                .hint(format!("`windlass log {name} --kind check` lists them"))
+        })?;
+        let body = self.row.text(&found.result.output)?;
+        if self.asked.json {
+            print_json::print(&json!({ "check": found.line, "number": found.number, "output": body }));
+            return Ok(Exit::Done);
+        }
+        say!("{}", found.line);
+        for line in body.lines() {
+            say!("{}", text::clean(line));
+        }
+        Ok(Exit::Done)
+    }
 }
 
 pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Failure> {
@@ -79,54 +205,13 @@ pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-fn attempt(row: &StoredLoop, number: &str, as_json: bool) -> Result<Exit, Failure> {
-    let found = row.attempt(number)?;
-    let read = |id: &Option<BlobId>| id.as_ref().map(|id| row.text(id)).transpose();
-    let (brief, transcript) = (read(&found.brief)?, read(&found.transcript)?);
-    if as_json {
-        print_json::print(&json!({ "attempt": found, "brief": brief, "transcript": transcript }));
-        return Ok(Exit::Done);
-    }
-    say!("attempt {}  {}  {}  {}", found.attempt, found.role, found.agent, found.end);
-    say_summary(&found);
+/// What is stored of an attempt, as it is stored.
+fn raw(attempt: &AttemptRecord, brief: &str, transcript: &str) {
+    say!("attempt {}  {}  {}  {}", attempt.attempt, attempt.role, attempt.agent, attempt.end);
     for (title, body) in [("brief", brief), ("transcript", transcript)] {
         say!("\n---- {title} ----");
-        for line in body.unwrap_or_default().lines() {
+        for line in body.lines() {
             say!("{}", text::clean(line));
         }
     }
-    Ok(Exit::Done)
-}
-
-/// What it did, as its own stream told.
-fn say_summary(found: &AttemptRecord) {
-    let Summary { commands, created, edited, read: _, errors, refused } = &found.summary;
-    for note in &found.notes {
-        say!("  {}", text::clean(note));
-    }
-    for ran in commands {
-        let ending = ran.exit.map_or_else(|| ran.ok.to_string(), |code| format!("exit {code}"));
-        say!("  ran      {}  ({ending})", text::clean(&ran.what));
-    }
-    let lists = [("created", created), ("edited", edited), ("error", errors), ("refused", refused)];
-    for (what, item) in lists.into_iter().flat_map(|(what, list)| list.iter().map(move |item| (what, item))) {
-        say!("  {what:<8} {}", text::clean(item));
-    }
-}
-
-fn check(row: &StoredLoop, number: &str, as_json: bool) -> Result<Exit, Failure> {
-    let found = number.parse().map_or(Ok(None), |event| row.check(event))?.ok_or_else(|| {
-        Failure::usage(format!("there is no check result {number}"))
-            .hint("`windlass log` numbers them by event")
-    })?;
-    let body = row.text(&found.result.output)?;
-    if as_json {
-        print_json::print(&json!({ "check": found.line, "output": body }));
-        return Ok(Exit::Done);
-    }
-    say!("{}", found.line);
-    for line in body.lines() {
-        say!("{}", text::clean(line));
-    }
-    Ok(Exit::Done)
 }

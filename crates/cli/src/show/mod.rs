@@ -3,12 +3,14 @@
 pub mod banner;
 pub mod json;
 mod live_line;
+pub mod moment;
 mod next;
 pub mod out;
 pub mod progress;
 pub mod proof;
 #[cfg(test)]
 mod sample;
+pub mod story;
 pub mod terminal;
 pub mod text;
 mod times;

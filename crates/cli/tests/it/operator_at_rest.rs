@@ -228,12 +228,16 @@ fn each_attempt_and_each_check_is_found_in_the_log() {
         assert_eq!(*attempt, usage["attempts"][number - 1]);
     }
     refused(case.windlass(&["show", LOOP, "attempt:4"]));
-    for check in seen.log.of("check_finished") {
-        let shown = case.windlass(&["show", LOOP, &format!("check:{}", check["seq"])]).expect_code(0);
-        assert!(shown.stdout.starts_with("check test"), "{shown}");
+    let checks = seen.log.of("check_finished");
+    for (number, check) in (1..).zip(&checks) {
+        let counted = case.windlass(&["show", LOOP, &format!("check:{number}")]).expect_code(0);
+        assert!(counted.stdout.starts_with("check test"), "{counted}");
+        let by_line = case.windlass(&["show", LOOP, &check["seq"].to_string()]).expect_code(0);
+        assert_eq!(by_line.stdout, counted.stdout, "the number of its line in the log");
     }
-    refused(case.windlass(&["show", LOOP, "check:2"]));
-    refused(case.windlass(&["show", LOOP, "check:9999"]));
+    refused(case.windlass(&["show", LOOP, "check:0"]));
+    refused(case.windlass(&["show", LOOP, &format!("check:{}", checks.len() + 1)]));
+    refused(case.windlass(&["show", LOOP, "9999"]));
 }
 
 /// Refused as a usage error, and the reason is said.

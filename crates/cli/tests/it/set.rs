@@ -102,7 +102,7 @@ fn a_variable_that_agents_are_newly_lent_is_hidden() {
     case.leave("go");
     case.look(running.finish(RUN)).completed();
     assert_eq!(case.left("lent").trim(), "19", "the agent has it");
-    let shown = case.windlass(&["show", LOOP, "attempt:2"]).expect_code(0).stdout;
+    let shown = case.windlass(&["show", LOOP, "attempt:2", "--raw"]).expect_code(0).stdout;
     assert!(shown.contains("lent:") && !shown.contains("heron"), "{shown}");
 }
 

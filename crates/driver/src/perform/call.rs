@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use windlass_agent::brief::{BriefTexts, render};
 use windlass_agent::{
-    Agent, AttemptNames, REPORT_PATH, TurnRequest, TurnResult, Wall, WallSource, adapter, registry,
+    Agent, AttemptNames, REPORT_PATH, STDERR_MARK, TurnRequest, TurnResult, Wall, WallSource, adapter,
+    registry,
 };
 use windlass_core::brief::BriefSpec;
 use windlass_core::finding::{Evidence, Rule};
@@ -339,7 +340,7 @@ fn transcript(resources: &EffectResources, result: &TurnResult) -> Result<BlobId
     let mut text = captured(result.stdout.as_ref())?;
     let errors = captured(result.stderr.as_ref())?;
     if !errors.is_empty() {
-        text.extend_from_slice(b"\n---- stderr ----\n");
+        text.extend_from_slice(STDERR_MARK.as_bytes());
         text.extend_from_slice(&errors);
     }
     resources.blobs.put(text)

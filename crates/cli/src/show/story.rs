@@ -1,0 +1,355 @@
+//! The story of a task or an attempt as a page of text.
+
+use std::fmt::Write as _;
+
+use windlass_app::{AttemptStory, ChangedFile, IterationStory, TaskStory};
+use windlass_core::gate::CheckResult;
+use windlass_core::history::{AttemptRecord, CheckRecord, ReviewRecord};
+use windlass_core::live::Live;
+use windlass_core::state::TaskStatus;
+use windlass_core::usage::UsageSum;
+use windlass_core::view::{TaskView, UsageView, View};
+
+use super::moment::moment;
+use super::text::{Colour, clean, columns, fit, paint, width};
+use super::view;
+
+/// How many files of a change are named.
+const FILES: usize = 12;
+/// How many lines of a red check are shown.
+const CHECK_LINES: usize = 12;
+
+pub fn task(loop_view: &View, story: &TaskStory) -> String {
+    let mut page = head(loop_view, &story.task);
+    if story.iterations.is_empty() {
+        page.push_str("\n  nothing was tried yet\n");
+    }
+    for iteration in &story.iterations {
+        page.push('\n');
+        page.push_str(&iteration_lines(iteration));
+    }
+    if !story.findings.is_empty() {
+        page.push_str("\nfindings\n");
+        for found in &story.findings {
+            let _ = writeln!(page, "{}", view::finding(&found.finding));
+        }
+    }
+    page.push_str("\nthe task\n");
+    for line in story.text.trim().lines() {
+        let _ = writeln!(page, "{}", format!("  {}", clean(line)).trim_end());
+    }
+    let _ = writeln!(page, "\n{}", next(loop_view, &story.task));
+    page
+}
+
+/// An attempt in a line or two, for a list.
+pub fn attempt_line(story: &AttemptStory) -> String {
+    let AttemptStory { attempt, changed } = story;
+    let task = attempt.task.as_ref().map_or("the whole", |task| task.as_str());
+    let end = if attempt.ended_at.is_some() { attempt.end.as_str() } else { "runs" };
+    let what = changed.as_deref().map(|files| format!("  {}", sums(files))).unwrap_or_default();
+    let line = format!(
+        "  attempt:{:<3} {:<8} {task}, iteration {}, {}, {end}{what}",
+        attempt.attempt.0,
+        attempt.role.name(),
+        attempt.iteration,
+        moment(attempt.started_at),
+    );
+    wrap(&line, "              ")
+}
+
+/// One attempt: who, when, what it said and did, what it changed, how it ended.
+/// `heard` is what its lines mean; where that is not known, `printed` has them.
+pub fn attempt(story: &AttemptStory, heard: Option<&[Live]>, printed: &str) -> String {
+    let AttemptStory { attempt, changed } = story;
+    let mut page = attempt_head(attempt);
+    page.push('\n');
+    match heard {
+        Some(heard) => heard.iter().for_each(|live| page.push_str(&live_lines(live))),
+        None => {
+            for line in printed.lines() {
+                let _ = writeln!(page, "  {}", clean(line));
+            }
+        }
+    }
+    if let Some(files) = changed {
+        let _ = writeln!(page, "\nchanged   {}", sums(files));
+        page.push_str(&file_lines(files));
+    }
+    if !attempt.message.trim().is_empty() {
+        page.push_str("\nit ended with\n");
+        for line in attempt.message.trim().lines() {
+            page.push_str(&wrap(&format!("  {}", clean(line)), "  "));
+        }
+    }
+    page
+}
+
+fn attempt_head(attempt: &AttemptRecord) -> String {
+    let task = attempt.task.as_ref().map_or_else(|| "the whole".to_owned(), |task| format!("task {task}"));
+    let agent = if attempt.agent.is_empty() { String::new() } else { format!("  {}", clean(&attempt.agent)) };
+    let name = paint(&format!("attempt {}", attempt.attempt), Colour::Bold);
+    let mut page = format!("{name}  {}  {task}  iteration {}{agent}\n", attempt.role, attempt.iteration);
+    let when = match attempt.ended_at {
+        Some(at) => format!("{} to {}, {}", moment(attempt.started_at), moment(at), attempt.duration_ms),
+        None => format!("since {}, it still runs", moment(attempt.started_at)),
+    };
+    let mut row = |what: &str, words: &str| {
+        if !words.is_empty() {
+            page.push_str(&wrap(&format!("{what:<9} {}", clean(words)), "          "));
+        }
+    };
+    row("when", &when);
+    row("ended", &attempt.end);
+    row("usage", &used(attempt));
+    attempt.notes.iter().for_each(|note| row("note", note));
+    attempt.summary.errors.iter().for_each(|error| row("error", error));
+    attempt.summary.refused.iter().for_each(|refused| row("refused", refused));
+    page
+}
+
+fn used(attempt: &AttemptRecord) -> String {
+    let mut sum = UsageSum::default();
+    sum.add(attempt.usage.as_ref());
+    match attempt.usage {
+        Some(_) => view::usage(&UsageView::of(&sum)),
+        None => String::new(),
+    }
+}
+
+fn live_lines(live: &Live) -> String {
+    match live {
+        Live::Text { text } => {
+            let lines = text.trim().lines().map(|line| wrap(&format!("  {}", clean(line)), "  "));
+            lines.collect()
+        }
+        Live::ToolFinished { tool, exit, ok } => {
+            let ending = match exit {
+                Some(code) => format!("exit {code}"),
+                None if *ok => "done".to_owned(),
+                None => "failed".to_owned(),
+            };
+            let what = clean(&tool.what);
+            paint_line(&format!("  > {} {what}  ({ending})", tool.name), Colour::Faint)
+        }
+        Live::Retry(retry) => paint_line(&format!("  ! tries again: {}", clean(&retry.why)), Colour::Busy),
+        Live::RefusedCall(call) => {
+            paint_line(&format!("  ! refused: {}: {}", clean(&call.what), clean(&call.why)), Colour::Busy)
+        }
+        Live::ToolStarted(_) | Live::Touched(_) | Live::Tokens(_) => String::new(),
+    }
+}
+
+fn paint_line(line: &str, colour: Colour) -> String {
+    let wrapped = wrap(line, "      ");
+    format!("{}\n", paint(wrapped.trim_end(), colour))
+}
+
+fn head(loop_view: &View, task: &TaskView) -> String {
+    let (status, colour) = match task.status {
+        TaskStatus::Pending => ("pending", Colour::Faint),
+        TaskStatus::Active => ("active", Colour::Busy),
+        TaskStatus::Done => ("done", Colour::Good),
+        TaskStatus::Blocked => ("blocked", Colour::Bad),
+        TaskStatus::Waived => ("waived", Colour::Faint),
+    };
+    let reason = task.reason.map(|reason| format!(" ({})", reason.name())).unwrap_or_default();
+    let mut page = format!(
+        "{}  {}  {}\n",
+        paint(&format!("{} {}", loop_view.name, task.id), Colour::Bold),
+        paint(&format!("{status}{reason}"), colour),
+        fit(&task.title, width()),
+    );
+    let mut row = |what: &str, words: &str| {
+        if !words.is_empty() {
+            page.push_str(&wrap(&format!("  {what:<9} {}", clean(words)), "            "));
+        }
+    };
+    row("why", &task.detail);
+    let needed: Vec<String> = task
+        .depends_on
+        .iter()
+        .map(|id| match loop_view.tasks.iter().find(|of| of.id == *id) {
+            Some(of) => format!("{id} ({})", status_word(of.status)),
+            None => id.to_string(),
+        })
+        .collect();
+    row("after", &needed.join(", "));
+    if task.done_before {
+        row("done", "before windlass came; it proves nothing of it");
+    }
+    if let Some(commit) = &task.commit {
+        let judged = match (task.checked, task.reviewed) {
+            (true, true) => "checked and reviewed",
+            (true, false) => "checked, not reviewed",
+            (false, true) => "reviewed, not checked",
+            (false, false) => "neither checked nor reviewed",
+        };
+        let short = commit.as_str().get(..10).unwrap_or_default();
+        row("landed", &format!("{short} on {}, {judged}", loop_view.branch));
+    }
+    page
+}
+
+fn status_word(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Pending => "pending",
+        TaskStatus::Active => "active",
+        TaskStatus::Done => "done",
+        TaskStatus::Blocked => "blocked",
+        TaskStatus::Waived => "waived",
+    }
+}
+
+fn iteration_lines(story: &IterationStory) -> String {
+    let of = &story.iteration;
+    let result = of.result.map_or("open", |result| result.words());
+    let mut page = format!("iteration {}  {}  {result}\n", of.iteration, moment(of.opened_at));
+    for attempt in &story.attempts {
+        page.push_str(&attempt_in_iteration(attempt));
+    }
+    for check in &story.checks {
+        page.push_str(&check_lines(check));
+    }
+    for ReviewRecord { review, .. } in &story.reviews {
+        let said = match &review.failure {
+            Some(failure) => failure.words(),
+            None => review.summary.clone(),
+        };
+        let line =
+            format!("  review    {}: {}  (attempt:{})", review.verdict.name(), clean(&said), review.attempt);
+        page.push_str(&wrap(&line, "            "));
+        for item in &review.pending {
+            page.push_str(&wrap(&format!("            asks for: {}", clean(item)), "              "));
+        }
+    }
+    page
+}
+
+fn attempt_in_iteration(story: &AttemptStory) -> String {
+    let AttemptStory { attempt, changed } = story;
+    let end = match attempt.ended_at {
+        Some(_) => format!("{}, {}", attempt.end, attempt.duration_ms),
+        None => "it still runs".to_owned(),
+    };
+    let line = format!("  {:<9} {}  (attempt:{})", attempt.role.name(), clean(&end), attempt.attempt);
+    let mut page = wrap(&line, "            ");
+    let said = attempt.message.trim().lines().next().unwrap_or_default();
+    if !said.is_empty() {
+        page.push_str(&wrap(&format!("            said: {}", clean(said)), "              "));
+    }
+    if let Some(files) = changed {
+        let _ = writeln!(page, "  changed   {}", sums(files));
+        page.push_str(&file_lines(files));
+    }
+    page
+}
+
+fn check_lines(check: &CheckRecord) -> String {
+    let mut page = wrap(&format!("  {}  (check:{})", clean(&check.line), check.number), "            ");
+    if is_red(&check.result) {
+        let lines: Vec<&str> = check.result.excerpt.lines().collect();
+        for line in &lines[lines.len().saturating_sub(CHECK_LINES)..] {
+            let _ = writeln!(page, "      | {}", clean(line).trim_end());
+        }
+    }
+    page
+}
+
+fn is_red(result: &CheckResult) -> bool {
+    result.timed_out || result.exit_code != Some(0)
+}
+
+/// Such as `3 files, +10 -2`.
+fn sums(files: &[ChangedFile]) -> String {
+    if files.is_empty() {
+        return "nothing".to_owned();
+    }
+    let added: u64 = files.iter().filter_map(|file| file.added).sum();
+    let removed: u64 = files.iter().filter_map(|file| file.removed).sum();
+    let count = if files.len() == 1 { "1 file".to_owned() } else { format!("{} files", files.len()) };
+    format!("{count}, +{added} -{removed}")
+}
+
+fn file_lines(files: &[ChangedFile]) -> String {
+    let mut page = String::new();
+    for file in files.iter().take(FILES) {
+        let lines = match (file.added, file.removed) {
+            (Some(added), Some(removed)) => format!("+{added} -{removed}"),
+            (_, _) => "not text".to_owned(),
+        };
+        let _ = writeln!(page, "            {}  {lines}", clean(&file.path));
+    }
+    if files.len() > FILES {
+        let _ = writeln!(page, "            and {} more", files.len() - FILES);
+    }
+    page
+}
+
+/// What to do about a task; what a loop as a whole needs is said by its status.
+fn next(loop_view: &View, task: &TaskView) -> String {
+    let (name, id) = (&loop_view.name, &task.id);
+    match task.status {
+        TaskStatus::Blocked => {
+            let ended = loop_view.outcome.as_ref().is_some_and(|outcome| !outcome.may_be_run_on());
+            let restart = if ended { format!(" && windlass restart {name}") } else { String::new() };
+            format!(
+                "next: windlass unblock {name} {id}{restart} && windlass run {name}\n      \
+                 windlass waive {name} {id} --why TEXT   (do without it)"
+            )
+        }
+        TaskStatus::Pending | TaskStatus::Active | TaskStatus::Done | TaskStatus::Waived => {
+            view::next(loop_view)
+        }
+    }
+}
+
+/// Ends each line before the width, at a blank where there is one, so that
+/// nothing is cut. Lines after the first begin with `margin`.
+fn wrap(line: &str, margin: &str) -> String {
+    let width = width();
+    let mut page = String::new();
+    let mut row = String::new();
+    let first_word = line.len() - line.trim_start().len();
+    row.push_str(&line[..first_word]);
+    let mut is_empty = true;
+    for word in line[first_word..].split(' ') {
+        let needed = columns(word) + usize::from(!is_empty);
+        if !is_empty && columns(&row) + needed > width {
+            let _ = writeln!(page, "{}", row.trim_end());
+            margin.clone_into(&mut row);
+            is_empty = true;
+        }
+        if !is_empty {
+            row.push(' ');
+        }
+        row.push_str(word);
+        is_empty = false;
+    }
+    let _ = writeln!(page, "{}", row.trim_end());
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_wrapped_and_loses_nothing() {
+        let line = format!("  what      {}", "word ".repeat(40).trim_end());
+        let wrapped = wrap(&line, "            ");
+        assert!(wrapped.lines().count() > 1);
+        assert!(wrapped.lines().all(|line| columns(line) <= width()), "{wrapped}");
+        assert_eq!(wrapped.split_whitespace().count(), line.split_whitespace().count());
+        assert_eq!(wrap("  short  line", ""), "  short  line\n");
+    }
+
+    #[test]
+    fn changes_are_summed_up() {
+        let file = |path: &str, added, removed| ChangedFile { path: path.to_owned(), added, removed };
+        let files = [file("a", Some(3), Some(1)), file("b.png", None, None)];
+        assert_eq!(sums(&files), "2 files, +3 -1");
+        assert_eq!(sums(&[]), "nothing");
+        assert!(file_lines(&files).contains("b.png  not text"));
+    }
+}
