@@ -39,6 +39,9 @@ impl OpenProject {
         command: &Command,
         interrupts: Interrupts,
     ) -> Result<CommandReport, AppError> {
+        if let Some(view) = self.view(name)? {
+            self.refuse_removed(&view)?;
+        }
         let command = &self.about_what_waits(name, command)?;
         let store = self.store()?;
         let mut unwatched = Unwatched;

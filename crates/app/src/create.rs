@@ -91,6 +91,7 @@ impl OpenProject {
         let name = self.name_of(request)?;
         match self.view(&name)? {
             Some(view) => {
+                self.refuse_removed(&view)?;
                 asked_tasks::check_known(&request.asked, &view)?;
                 Ok(match view.rests() {
                     true => RunProposal::Resting(Box::new(view)),

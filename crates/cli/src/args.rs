@@ -56,6 +56,8 @@ pub enum Verb {
     Set(SetArgs),
     /// Bring the loop's branch into your checkout
     Take(TakeArgs),
+    /// Remove a loop and everything windlass keeps of it
+    Rm(RmArgs),
     /// Write the readable trail of a loop
     Export(ExportArgs),
     /// Explain what the gate makes of a path
@@ -93,6 +95,7 @@ impl Verb {
             | Self::Operate(_)
             | Self::Set(_)
             | Self::Take(_)
+            | Self::Rm(_)
             | Self::Export(_) => false,
         }
     }
@@ -315,6 +318,19 @@ pub struct TakeArgs {
     /// Make a branch of what this attempt left, landed or not
     #[arg(long, value_name = "N", conflicts_with = "run_filters")]
     pub attempt: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct RmArgs {
+    /// Exact loop name
+    #[arg(value_name = "LOOP")]
+    pub name: String,
+    /// Remove it although some of its work is nowhere else
+    #[arg(long)]
+    pub force: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -32,6 +32,7 @@ mod performer;
 mod planted;
 pub mod project;
 pub mod prove;
+pub mod remove_loop;
 mod repositories;
 mod safeguards;
 pub mod setup;

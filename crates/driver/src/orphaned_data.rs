@@ -14,6 +14,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::LoopName;
+use windlass_core::time::Timestamp;
 use windlass_store::{Refusal, VaultDir};
 
 /// No state of a loop is larger.
@@ -67,7 +68,8 @@ impl<'a> OrphanedData<'a> {
         if holds_snapshots(&snapshots) {
             left.push((snapshots, "snapshots"));
         }
-        if is_of(&trail, self.vault, name) && !is_tracked(&trail.join("state.json")) {
+        let lost = is_of(&trail, self.vault, name) && !was_removed(&trail, self.vault, name);
+        if lost && !is_tracked(&trail.join("state.json")) {
             left.push((trail, "the trail"));
         }
         left
@@ -91,21 +93,32 @@ fn holds_snapshots(dir: &Path) -> bool {
 
 /// Whether a trail says that it was written from this vault. One that cannot
 /// be read says nothing.
-fn is_of(trail: &Path, vault: &VaultDir, name: &LoopName) -> bool {
-    #[derive(serde::Deserialize)]
-    struct TrailState {
-        workspace: String,
-    }
+pub(crate) fn is_of(trail: &Path, vault: &VaultDir, name: &LoopName) -> bool {
+    trail_state(trail).is_some_and(|state| state.workspace == vault.space(name).display().to_string())
+}
+
+/// A trail of a loop that the operator removed is no sign of a loss.
+fn was_removed(trail: &Path, vault: &VaultDir, name: &LoopName) -> bool {
+    let created = trail_state(trail).and_then(|state| state.created_at);
+    created.is_some_and(|at| vault.removal_mark(name, at).exists())
+}
+
+/// What a trail says of its loop.
+#[derive(serde::Deserialize)]
+struct TrailState {
+    workspace: String,
+    created_at: Option<Timestamp>,
+}
+
+fn trail_state(trail: &Path) -> Option<TrailState> {
     // Neither a link is followed nor a pipe waited for: the project is not ours alone.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let opened =
         OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(trail.join("state.json"));
-    let Ok(file) = opened else { return false };
+    let file = opened.ok().filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))?;
     let mut bytes = Vec::new();
-    let read = file.metadata().is_ok_and(|metadata| metadata.is_file())
-        && file.take(STATE_LIMIT).read_to_end(&mut bytes).is_ok();
-    let state = serde_json::from_slice::<TrailState>(&bytes);
-    read && state.is_ok_and(|state| state.workspace == vault.space(name).display().to_string())
+    file.take(STATE_LIMIT).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
 }
 
 #[cfg(test)]

@@ -426,7 +426,7 @@ impl TrailWriter {
             trail.write(&name, text.as_bytes())?;
         }
         let names: Vec<LoopName> = log.loops()?.into_iter().map(|row| row.name).collect();
-        trail.write_registry(pretty(&json!({ "loops": names })).as_bytes())?;
+        trail.write_registry(registry(&names).as_bytes())?;
         Ok(())
     }
 
@@ -434,6 +434,11 @@ impl TrailWriter {
         self.untold = Some(format!("the readable trail is not written: {error}"));
         self.trail = None;
     }
+}
+
+/// The list of the project's loops.
+pub(crate) fn registry(names: &[LoopName]) -> String {
+    pretty(&json!({ "loops": names }))
 }
 
 /// The lines of each file together: a file is opened once a decision.

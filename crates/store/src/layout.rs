@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use windlass_core::id::LoopName;
+use windlass_core::time::Timestamp;
 
 use crate::mount;
 use crate::refusal::Refusal;
@@ -179,6 +180,12 @@ impl VaultDir {
     /// How far each loop's log was acknowledged.
     pub(crate) fn receipts(&self) -> PathBuf {
         self.root().join("receipts")
+    }
+
+    /// Says that the operator removed the loop of this name that was created then.
+    /// It is there before anything of it is gone, and stays.
+    pub fn removal_mark(&self, name: &LoopName, created_at: Timestamp) -> PathBuf {
+        self.root().join("removed").join(format!("{name}.{}", created_at.0))
     }
 
     /// Space given back when the disk is full.

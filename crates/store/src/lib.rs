@@ -44,7 +44,7 @@ pub use lease::{Holder, Lease, LeaseError, LeaseOwner, Leases, ReadLeases};
 pub use log::{Append, AppendError, Appended, Log, LogHead, LoopRow, ReadLog, Record, StoreError, replay};
 pub use memory::MemoryStore;
 pub use refusal::Refusal;
-pub use sqlite::{OpenError, check, open, open_read};
+pub use sqlite::{OpenError, check, open, open_read, remove_records};
 pub use trail::{Growth, NewTrailFile, Trail, TrailError};
 
 /// Everything a surface that only shows needs of a vault.

@@ -24,6 +24,7 @@ mod number;
 mod open;
 mod read;
 mod receipts;
+mod removal;
 mod reserve;
 mod wake;
 mod writer;
@@ -33,6 +34,7 @@ use lock::LoopLock;
 pub use open::OpenError;
 use read::SqliteReader;
 use receipts::{Receipt, Receipts};
+pub use removal::remove_records;
 use wake::WakeFiles;
 use writer::{Writer, WriterThread};
 

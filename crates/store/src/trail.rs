@@ -9,7 +9,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,6 +91,25 @@ impl Trail {
         self.root.replace("registry.json", bytes).map(|_| ())
     }
 
+    /// Removes the trail of a loop, and what an earlier removal left of it; the list
+    /// of the project's loops becomes `registry`. No link is followed.
+    pub fn remove(project: &Path, name: &LoopName, registry: &[u8]) -> Result<(), TrailError> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(project, flags, Mode::empty()).map_err(|errno| io_error(project, errno))?;
+        let top = Dir { fd: Arc::new(fd), path: project.to_owned() };
+        let Some(root) = top.existing(DIR)? else { return Ok(()) };
+        root.replace("registry.json", registry)?;
+        let Some(loops) = root.existing("loops")? else { return Ok(()) };
+        // It loses its name at once, and so never stands there by halves.
+        let aside = format!(".removed-{name}");
+        loops.remove_tree(&aside)?;
+        match rustix::fs::renameat(&loops.fd, name.as_str(), &loops.fd, &aside) {
+            Ok(()) => loops.remove_tree(&aside),
+            Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(io_error(&loops.path.join(name.as_str()), errno)),
+        }
+    }
+
     fn place<'a>(&self, name: &'a str) -> Result<(Dir, &'a str), TrailError> {
         let legal = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['/', '\0']);
         match name.split_once('/') {
@@ -151,6 +170,27 @@ impl Dir {
         match rustix::fs::openat(&self.fd, name, DIR_FLAGS, Mode::empty()) {
             Ok(fd) => Ok(Self { fd: Arc::new(fd), path }),
             Err(errno) => Err(self.obstacle(name, FileType::Directory)?.unwrap_or(io_error(&path, errno))),
+        }
+    }
+
+    fn existing(&self, name: &str) -> Result<Option<Self>, TrailError> {
+        let path = self.path.join(name);
+        match rustix::fs::openat(&self.fd, name, DIR_FLAGS, Mode::empty()) {
+            Ok(fd) => Ok(Some(Self { fd: Arc::new(fd), path })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(self.obstacle(name, FileType::Directory)?.unwrap_or(io_error(&path, errno))),
+        }
+    }
+
+    /// Through the open directory, so that nobody leads it elsewhere meanwhile.
+    fn remove_tree(&self, name: &str) -> Result<(), TrailError> {
+        let through = PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd())).join(name);
+        let is_link = std::fs::symlink_metadata(&through).is_ok_and(|found| !found.is_dir());
+        let removed =
+            if is_link { std::fs::remove_file(&through) } else { std::fs::remove_dir_all(&through) };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.failed(name, error)),
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 
@@ -258,6 +298,31 @@ mod tests {
         assert_eq!(fs::read(temp.path().join(".windlass/registry.json")).unwrap(), b"[]");
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "no temporary file is left");
         open(temp.path()).unwrap();
+    }
+
+    #[test]
+    fn a_removed_trail_takes_nothing_else_along() {
+        let victim = tempfile::tempdir().unwrap();
+        fs::write(victim.path().join("file"), "mine").unwrap();
+        let project = tempfile::tempdir().unwrap();
+        let (demo, other) = (LoopName::new("demo").unwrap(), LoopName::new("other").unwrap());
+        Trail::remove(project.path(), &demo, b"[]").unwrap();
+        assert_eq!(fs::read_dir(project.path()).unwrap().count(), 0, "nothing is made");
+        for name in [&demo, &other] {
+            Trail::open(project.path(), name).unwrap().write("iterations/0001.md", b"x").unwrap();
+        }
+        let loops = project.path().join(".windlass/loops");
+        symlink(victim.path(), loops.join("demo/link")).unwrap();
+        fs::create_dir(loops.join(".removed-demo")).unwrap();
+        Trail::remove(project.path(), &demo, b"[\"other\"]").unwrap();
+        Trail::remove(project.path(), &demo, b"[\"other\"]").unwrap();
+        assert_eq!(fs::read_dir(&loops).unwrap().count(), 1);
+        assert!(loops.join("other/iterations/0001.md").exists());
+        assert_eq!(fs::read(project.path().join(".windlass/registry.json")).unwrap(), b"[\"other\"]");
+        fs::rename(&loops, victim.path().join("loops")).unwrap();
+        symlink(victim.path().join("loops"), &loops).unwrap();
+        assert!(matches!(Trail::remove(project.path(), &other, b""), Err(TrailError::Symlink(_))));
+        assert!(victim.path().join("loops/other").exists() && victim.path().join("file").exists());
     }
 
     #[test]

@@ -233,7 +233,7 @@ fn write_objects(objects: &Path, transfer: &mut Transfer) -> Result<(), LandErro
 
 /// The worktree whose HEAD, or whose running rebase, is on the branch. Read
 /// from files, since each git process costs as much as the landing itself.
-fn checked_out(to: &Repository, branch: &str) -> Result<Option<PathBuf>, GitError> {
+pub(crate) fn checked_out(to: &Repository, branch: &str) -> Result<Option<PathBuf>, GitError> {
     if to.common_dir.join("reftable").is_dir() {
         let path = to.quiet(&["for-each-ref", "--format=%(worktreepath)", branch]).text()?;
         return Ok((!path.is_empty()).then(|| PathBuf::from(path)));

@@ -18,6 +18,7 @@
 
 mod attributes;
 mod base;
+mod branch;
 mod cache;
 mod checkout;
 mod commit;
@@ -54,6 +55,7 @@ mod walk;
 pub use gix_hash::ObjectId;
 pub use gix_object::bstr::BString;
 
+pub use branch::{BranchRemoval, check_deletable, delete_branch, holders_of};
 pub use checkout::{Brought, Checkout, CheckoutError};
 pub use commit::CommitText;
 pub use contents::{DiffText, PlainFile};

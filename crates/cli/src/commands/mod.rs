@@ -15,6 +15,7 @@ mod list;
 mod log;
 mod operate;
 mod prove;
+mod rm;
 mod run;
 mod set;
 mod show;
@@ -46,6 +47,7 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
         Verb::Operate(asked) => operate::operate(&locations, &asked),
         Verb::Set(asked) => set::set(&locations, &asked),
         Verb::Take(named) => take::take(&locations, &named),
+        Verb::Rm(asked) => rm::rm(&locations, &asked),
         Verb::Export(export) => export::export(&locations, &export),
         Verb::Gate(asked) => gate::gate(&locations, &asked),
         Verb::Config(config) => configure::config(&locations, &config),

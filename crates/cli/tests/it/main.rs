@@ -63,6 +63,7 @@ mod repositories;
 mod repositories_refused;
 mod reviews;
 mod revised;
+mod rm;
 mod scenarios;
 mod screen;
 mod secrets;

@@ -44,6 +44,16 @@ impl BlobDir {
         verified(id, bytes, &path).map(Some)
     }
 
+    /// It need not be there.
+    pub(crate) fn remove(&self, id: &BlobId) -> Result<(), BlobError> {
+        let path = self.path(id)?;
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(source) => Err(failed(&path, source)),
+        }
+    }
+
     fn store(&self, bytes: &[u8]) -> Result<BlobId, BlobError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let temp_dir = self.0.join("tmp");

@@ -51,6 +51,13 @@ impl Receipts {
         let _ = file.write_all_at(&slot(receipt), offset);
     }
 
+    /// Nothing of this loop is proven from here on. Durable when it returns.
+    pub(crate) fn clear(&self, loop_id: i64) -> io::Result<()> {
+        let (Some(file), Some(offset)) = (&self.0, offset(loop_id)) else { return Ok(()) };
+        file.write_all_at(&[0; SLOT], offset)?;
+        file.sync_data()
+    }
+
     pub(crate) fn flush(&self) {
         if let Some(file) = &self.0 {
             let _ = file.sync_data();
@@ -121,6 +128,8 @@ mod tests {
             one.note(&receipt(1, "demo", seq));
         }
         one.flush();
+        one.note(&receipt(2, "removed", 4));
+        other.clear(2).unwrap();
         one.note(&receipt(-1, "odd", 1));
         one.note(&receipt(i64::MAX, "odd", 1));
         assert_eq!(read(&path).unwrap(), [receipt(1, "demo", 9), receipt(3, &longest, 7)]);
