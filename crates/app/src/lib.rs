@@ -31,8 +31,9 @@ mod remove;
 mod result;
 mod revise;
 mod run;
-mod try_ways;
+mod size;
 mod story;
+mod try_ways;
 
 pub use agents::{agents, probe};
 pub use attach::FollowEnd;

@@ -6,13 +6,41 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use crate::operator::OperatorArgs;
 
+/// All commands by what one wants to do, on one screen.
+const OVERVIEW: &str = "\
+windlass drives coding agents over a plan until the work is proven done.
+Usage: windlass [-C DIR] COMMAND      `windlass help COMMAND` says more
+
+Start
+  demo                 watch a loop work, offline, in a throwaway repository
+  init                 write a windlass.toml and a first task
+  run                  run a loop, or start one: windlass run \"make it faster\"
+  agents  doctor       see which agents are here, and what is missing
+Look
+  list  status         see all loops, and how one stands
+  show  log            see a task or an attempt in full, follow what happens
+  findings  usage      see what reviewers found, and what it cost
+  prove                see the proof that the work is done
+Direct
+  pause  resume  cancel  restart    hold a loop, end its run, open another
+  unblock  waive                    try a task again, or do without it
+  steer  note  set                  instruct the agent, change plan or policy
+Finish
+  take  trust          bring the work into your checkout, trust its settings
+  rm  export           remove a loop, write its readable trail
+Set up
+  config  gate         explain configuration keys, and what the gate protects
+  completions          print a completion script for a shell
+";
+
 /// Drives coding agents over a plan until the work is proven done.
 ///
 /// Done is a proof, not a claim: windlass runs your checks itself, on a clean
 /// checkout of exactly what will land. Start with `windlass demo`, then
 /// `windlass init` in a repository of yours.
 #[derive(Debug, Parser)]
-#[command(name = "windlass", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "windlass", version, max_term_width = 100, override_help = OVERVIEW)]
+#[command(arg_required_else_help = true)]
 pub struct Args {
     /// Work on the repository in this directory
     #[arg(short = 'C', long = "project", value_name = "DIR", global = true)]
@@ -37,12 +65,12 @@ pub enum Verb {
     /// Watch a running loop until it ends; Ctrl-C leaves it running
     Attach(AttachArgs),
     /// List this repository's loops
-    List(JsonArgs),
+    List(ListArgs),
     /// Show a loop's status
     Status(LoopArgs),
     /// Show a loop's events
     Log(LogArgs),
-    /// Tell the whole story of a loop, task, attempt, check or finding
+    /// Show a loop, task, attempt, check or finding in full
     Show(ShowArgs),
     /// List the findings of reviewers and of windlass itself
     Findings(FindingsArgs),
@@ -213,6 +241,16 @@ pub struct AgentsArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct JsonArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct ListArgs {
+    /// Show how many bytes each loop takes on the disk
+    #[arg(long)]
+    pub size: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -390,4 +428,21 @@ pub enum ConfigVerb {
 #[derive(Debug, ClapArgs)]
 pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_overview_names_every_command_on_one_screen() {
+        assert!(OVERVIEW.lines().count() <= 24, "{}", OVERVIEW.lines().count());
+        assert!(OVERVIEW.lines().all(|line| line.chars().count() <= 80));
+        let words: Vec<&str> = OVERVIEW.split_whitespace().collect();
+        for verb in Args::command().get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            assert!(words.contains(&verb.get_name()), "{} is not in the overview", verb.get_name());
+        }
+    }
 }

@@ -68,7 +68,7 @@ fn commands() -> String {
     let mut page = "# The command line\n\nGenerated from the same model as `--help`.\n".to_owned();
     let mut root = Args::command().term_width(80);
     root.build();
-    for verb in root.get_subcommands_mut() {
+    for verb in root.get_subcommands_mut().filter(|verb| verb.get_name() != "help") {
         let name = verb.get_name().to_owned();
         let help = verb.render_long_help().to_string();
         let help: Vec<&str> = help.lines().map(str::trim_end).collect();

@@ -162,7 +162,7 @@ const NOTE: CommandSpec = CommandSpec {
 
 const TRUST: CommandSpec = CommandSpec {
     name: "trust",
-    effect: "Let later loops be judged by the settings that a loop changed",
+    effect: "Trust the settings that a loop changed, in later loops",
     arguments: &[],
     build: |_| Ok(Command::Trust),
 };

@@ -131,6 +131,14 @@ impl UsageSum {
             None => self.attempts_unknown += 1,
         }
     }
+
+    /// Adds another sum.
+    pub fn merge(&mut self, other: &Self) {
+        self.used.add(&other.used);
+        self.attempts += other.attempts;
+        self.attempts_unknown += other.attempts_unknown;
+        self.costs_unknown += other.costs_unknown;
+    }
 }
 
 /// How many models are told apart. Their names are the agents' own words.

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::out::{say, say_part};
-use crate::show::{json, proof, view};
+use crate::show::{json, list, proof, view};
 
 /// What stands behind a completed loop; nothing where that cannot be told, which `windlass prove` explains.
 pub fn behind(place: &OpenProject, stored: &StoredLoop, view: &View) -> String {
@@ -28,7 +28,7 @@ pub fn status(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> 
     if asked.name.is_none() && !asked.json {
         let views = place.loops()?.iter().map(StoredLoop::view).collect::<Result<Vec<_>, _>>()?;
         if views.len() > 1 {
-            say!("{}\nnext: windlass status LOOP   (how one of them stands)", view::list(&views).trim_end());
+            say!("{}\nnext: windlass status LOOP   (how one of them stands)", list::loops(&views).trim_end());
             return Ok(Exit::Done);
         }
     }

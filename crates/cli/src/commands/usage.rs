@@ -7,14 +7,15 @@ use windlass_app::StoredLoop;
 use windlass_core::history::{HistoryLimits, UsageTables};
 use windlass_core::plain::escaped;
 use windlass_core::usage::{Usage, UsageSum};
+use windlass_core::view::UsageView;
 
 use crate::args::LoopArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::json as print_json;
-use crate::show::out::{PagedOutput, say};
-use crate::show::view;
+use crate::show::out::{PagedOutput, say, say_part};
+use crate::show::{list, view};
 
 pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
@@ -67,18 +68,25 @@ fn with_attempts(sums: &Value, row: &StoredLoop) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// One line for each loop.
+/// One line for each loop, and one for all.
 fn all(rows: &[StoredLoop], as_json: bool) -> Result<Exit, Failure> {
     let views = rows.iter().map(StoredLoop::view).collect::<Result<Vec<_>, _>>()?;
+    let mut total = UsageSum::default();
+    for row in rows {
+        total.merge(&row.history(HistoryLimits::NOTHING)?.usage.ledger.sum());
+    }
+    let total = UsageView::of(&total);
     if as_json {
         let loops: BTreeMap<String, _> =
             views.iter().map(|view| (view.name.to_string(), json!(view.usage))).collect();
-        print_json::print(&json!({ "loops": loops }));
+        print_json::print(&json!({ "loops": loops, "total": total }));
         return Ok(Exit::Done);
     }
-    for view in views {
-        say!("{}: {}", view.name, view::usage(&view.usage));
-    }
+    let line = |name: &str, usage: &UsageView| vec![name.to_owned(), view::usage(usage)];
+    let mut lines: Vec<Vec<String>> =
+        views.iter().map(|seen| line(seen.name.as_str(), &seen.usage)).collect();
+    lines.push(line("(total)", &total));
+    say_part!("{}", list::aligned(&lines));
     Ok(Exit::Done)
 }
 

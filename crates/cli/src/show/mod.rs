@@ -2,6 +2,7 @@
 
 pub mod banner;
 pub mod json;
+pub mod list;
 mod live_line;
 pub mod moment;
 mod next;

@@ -15,6 +15,17 @@ pub fn dated(at: Timestamp) -> String {
     local(at, &TimeZone::system()).strftime(DATED).to_string()
 }
 
+/// How long ago, in one unit.
+pub fn age(at: Timestamp) -> String {
+    let seconds = Zoned::now().timestamp().as_millisecond().saturating_sub(at.0).max(0) / 1000;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
 /// A span before now (`2h`, `1d 12h`), a time of today (`14:30`), a date, or both.
 pub fn parse_since(typed: &str) -> Option<Timestamp> {
     since(typed.trim(), &Zoned::now())

@@ -10,7 +10,7 @@ use windlass_core::state::TaskStatus;
 use windlass_core::view::{GateView, Status, TaskView, UsageView, View};
 
 pub use super::next::next;
-use super::text::{Colour, clean_lines, clock, columns, fit, paint, width, wrap};
+use super::text::{Colour, clean_lines, clock, fit, paint, width, wrap};
 use super::times;
 
 /// Before the further lines of a row.
@@ -56,25 +56,6 @@ pub fn page(view: &View, behind: &str) -> String {
     let _ = writeln!(page, "{}", wrap(&format!("  usage     {}", usage(&view.usage)), MARGIN));
     if let Some(summary) = &view.completion_summary {
         let _ = writeln!(page, "{}", wrap(&format!("  summary   {summary}"), MARGIN));
-    }
-    page
-}
-
-pub fn list(views: &[View]) -> String {
-    let mut page = String::new();
-    let longest = views.iter().map(|view| columns(view.name.as_str())).max().unwrap_or(0);
-    for view in views {
-        let done = view.tasks.iter().filter(|task| is_done(task)).count();
-        let blank = longest - columns(view.name.as_str());
-        let line = format!(
-            "{}{:blank$}  {:<22}  {done}/{} tasks  {}",
-            view.name,
-            "",
-            outcome_words(view),
-            view.tasks.len(),
-            view.goal,
-        );
-        let _ = writeln!(page, "{}", fit(line.trim_end(), width()));
     }
     page
 }
@@ -147,7 +128,7 @@ fn headline(view: &View) -> String {
     line
 }
 
-fn outcome_words(view: &View) -> String {
+pub fn outcome_words(view: &View) -> String {
     match &view.outcome {
         Some(outcome) => format!("{} ({})", outcome.kind.name(), outcome.reason.name()),
         None => view.status.name().to_owned(),
@@ -248,8 +229,4 @@ fn task_lines(task: &TaskView) -> String {
         let _ = writeln!(text, "{}", wrap(&format!("{MARGIN}{why}"), MARGIN));
     }
     text
-}
-
-fn is_done(task: &TaskView) -> bool {
-    matches!(task.status, TaskStatus::Done | TaskStatus::Waived)
 }

@@ -48,6 +48,7 @@ mod goals;
 mod inject;
 mod kept_trees;
 mod kept_work;
+mod listed;
 mod log;
 mod lost_history;
 mod operator;
