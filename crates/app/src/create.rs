@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use unicode_normalization::UnicodeNormalization as _;
+use windlass_config::Resolved;
 use windlass_core::event::{Event, LoopEvent};
 use windlass_core::id::{LoopName, Seq};
 use windlass_core::input::Asked;
@@ -12,10 +13,11 @@ use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::View;
 use windlass_driver::setup::{self, NewLoop, PlantedTerm, Proposed};
 use windlass_plan::goal::GOAL_TASK;
-use windlass_plan::{PlanError, Planned};
+use windlass_plan::{PlanError, Planned, PlannedTask};
 use windlass_store::{Holder, ReadStore};
 
 use crate::error::Classify as _;
+use crate::init::{PLACEHOLDER_TASK, best_agent};
 use crate::project::loop_name;
 use crate::revise::of_setup;
 use crate::{AppError, ErrorKind, OpenProject, PolicyArguments, StoredLoop, asked_tasks};
@@ -217,7 +219,8 @@ impl OpenProject {
     }
 
     fn propose_new(&self, request: &RunRequest, name: LoopName) -> Result<Proposed, AppError> {
-        let resolved = self.policy(&request.policy)?;
+        let mut resolved = self.policy(&request.policy)?;
+        let picked = self.pick_agent(request, &mut resolved)?;
         resolved.require_agents().map_err(|error| {
             let refused = AppError::refused(error);
             if resolved.has_project_file {
@@ -238,7 +241,27 @@ impl OpenProject {
             surroundings: self.surroundings(),
             vault: self.vault.clone(),
         };
-        setup::propose(new_loop).map_err(|error| of_setup(&error, &|key| written.get(key).cloned()))
+        let mut proposed =
+            setup::propose(new_loop).map_err(|error| of_setup(&error, &|key| written.get(key).cloned()))?;
+        proposed.warnings.extend(picked);
+        Ok(proposed)
+    }
+
+    /// A goal needs no windlass.toml: the best agent that is installed works on it.
+    /// Returns what is to be said of that.
+    fn pick_agent(&self, request: &RunRequest, resolved: &mut Resolved) -> Result<Option<String>, AppError> {
+        let is_unset = resolved.require_agents().is_err();
+        if request.goal().is_none() || resolved.has_project_file || !is_unset {
+            return Ok(None);
+        }
+        let scratch = tempfile::tempdir().or_broken()?;
+        let Some(agent) = best_agent(&self.surroundings(), scratch.path()) else { return Ok(None) };
+        agent.name.clone_into(&mut resolved.policy.agent.adapter);
+        Ok(Some(format!(
+            "there is no windlass.toml: the agent is {}, and there is no check \
+             (`windlass init` writes one with your checks)",
+            agent.name
+        )))
     }
 
     fn plan(&self, request: &RunRequest, source: &str) -> Result<Planned, AppError> {
@@ -255,8 +278,33 @@ impl OpenProject {
     }
 
     pub(crate) fn read_plan(&self, source: &str) -> Result<Planned, AppError> {
-        windlass_plan::read(source, &self.project.top).map_err(bad_plan)
+        let planned = windlass_plan::read(source, &self.project.top).map_err(bad_plan)?;
+        planned.tasks.iter().try_for_each(check_text)?;
+        Ok(planned)
     }
+}
+
+/// A task that says nothing would only cost attempts.
+fn check_text(task: &PlannedTask) -> Result<(), AppError> {
+    let file = task.file.as_ref().map_or_else(|| task.id.to_string(), |file| file.display().to_string());
+    let said = without_front_matter(&task.text).trim();
+    if said.is_empty() {
+        return Err(AppError::refused(format!("{file}: the task says nothing"))
+            .hint(format!("write in {file} what is to be done, or delete it")));
+    }
+    if said == PLACEHOLDER_TASK.trim() {
+        return Err(AppError::refused(format!(
+            "{file}: the task is still the placeholder of `windlass init`"
+        ))
+        .hint(format!("write in {file} what is to be done, then run again"))
+        .hint("or give a goal: windlass run \"make the tests pass\""));
+    }
+    Ok(())
+}
+
+fn without_front_matter(text: &str) -> &str {
+    let Some(rest) = text.trim_start_matches('\u{feff}').strip_prefix("---\n") else { return text };
+    rest.split_once("\n---").map_or(text, |(_, body)| body.split_once('\n').map_or("", |(_, body)| body))
 }
 
 fn is_open(view: &View) -> bool {

@@ -1,9 +1,13 @@
 //! Whether this machine has what a loop needs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use windlass_config::{PROJECT_FILE, Resolved};
 use windlass_driver::setup::{self, DoctorRow};
 
+use crate::error::Classify as _;
+use crate::revise::of_setup;
 use crate::{AppError, Caller, OpenProject, PolicyArguments};
 
 /// What was looked at, in order.
@@ -22,12 +26,15 @@ impl DoctorReport {
 pub fn doctor(directory: &Path, caller: &Caller, scratch: &Path) -> DoctorReport {
     let opened = OpenProject::open(directory, caller.clone());
     let top = opened.as_ref().map_or(directory, |place| &place.project.top);
-    // A policy that cannot be read is for `run` to refuse.
-    let policy = caller.policy(top, &PolicyArguments::default()).map(|resolved| resolved.policy);
+    let resolved = caller.policy(top, &PolicyArguments::default());
     let surroundings = caller.surroundings(directory);
-    let mut rows = setup::doctor(&policy.unwrap_or_default().sandbox, &surroundings, scratch);
+    let sandbox = resolved.as_ref().map(|resolved| resolved.policy.sandbox.clone()).unwrap_or_default();
+    let mut rows = setup::doctor(&sandbox, &surroundings, scratch);
     match &opened {
-        Ok(place) => rows.extend(of_project(place)),
+        Ok(place) => {
+            rows.extend(of_project(place));
+            rows.extend(of_policy(place, resolved));
+        }
         Err(error) => rows.push(needed("repository", Err(error.to_string()))),
     }
     DoctorReport { rows }
@@ -40,6 +47,45 @@ fn of_project(place: &OpenProject) -> [DoctorRow; 3] {
         needed("state directory", state.map_err(|error| error.to_string())),
         needed("records", records(place).map_err(|error| error.to_string())),
     ]
+}
+
+/// What the policy says, and whether what it names is there.
+fn of_policy(place: &OpenProject, resolved: Result<Resolved, AppError>) -> Vec<DoctorRow> {
+    let resolved = match resolved {
+        Ok(resolved) => resolved,
+        Err(error) => return vec![needed(PROJECT_FILE, Err(words(&error)))],
+    };
+    if !resolved.has_project_file {
+        let detail = "none yet: `windlass init` writes one".to_owned();
+        return vec![DoctorRow { what: PROJECT_FILE.to_owned(), ok: false, needed: false, detail }];
+    }
+    let source = &resolved.policy.plan.source;
+    let plan = match source.trim().is_empty() {
+        true => Ok("none: loops are started with a goal".to_owned()),
+        false => place.read_plan(source).map(|planned| format!("{source}, {} tasks", planned.tasks.len())),
+    };
+    vec![
+        needed(PROJECT_FILE, Ok(place.project.top.join(PROJECT_FILE).display().to_string())),
+        needed("agent", agent(place, &resolved).map_err(|error| words(&error))),
+        needed("plan", plan.map_err(|error| words(&error))),
+    ]
+}
+
+fn agent(place: &OpenProject, resolved: &Resolved) -> Result<String, AppError> {
+    resolved.require_agents().or_refused()?;
+    let policy = &resolved.policy;
+    setup::check_agents(policy, &place.surroundings())
+        .map_err(|error| of_setup(&error, &|key| resolved.origins.get(key).cloned()))?;
+    let named: BTreeSet<&str> =
+        policy.needed_roles().into_iter().map(|role| policy.agent_for(role).adapter.as_str()).collect();
+    Ok(named.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// With what to do about it.
+fn words(error: &AppError) -> String {
+    let first = error.message.lines().next().unwrap_or_default().to_owned();
+    let hints = error.hints.iter().cloned();
+    std::iter::once(first).chain(hints).collect::<Vec<_>>().join("; ")
 }
 
 fn records(place: &OpenProject) -> Result<String, AppError> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use windlass_config::{PROJECT_FILE, detect, project_file};
 use windlass_core::policy::{AgentPolicy, Policy};
 use windlass_driver::agents::{self, AgentStatus, Login};
+use windlass_driver::surroundings::Surroundings;
 use windlass_driver::{Interrupts, project, setup};
 
 use crate::error::Classify as _;
@@ -13,6 +14,9 @@ use crate::try_ways::{AskedAgent, StackReport, TryObserver, try_ways};
 use crate::{AppError, Caller, OpenProject, PolicyArguments};
 
 const FIRST_TASK: &str = "tasks/001-first.md";
+/// What a task file says before its author has written anything.
+pub(crate) const PLACEHOLDER_TASK: &str =
+    "# Say in one line what is to be done\n\nSay here what done means.\n";
 
 pub struct InitRequest<'a> {
     /// The goal; it becomes the first task.
@@ -68,7 +72,7 @@ pub fn init(
         make_repository(&top, caller)?;
     }
     let proposal = detect(&top).or_broken()?;
-    let agent = best(agents::installed_agents(&caller.surroundings(&top), scratch));
+    let agent = best_agent(&caller.surroundings(&top), scratch);
     let asked = request.ask_agent.then(|| asked_policy(caller, &top, agent.as_ref())).transpose()?;
     let asked = asked.as_ref().map(|policy| AskedAgent { policy, scratch });
     let (chosen, stacks) = match request.tries.filter(|_| asked.is_some() || !proposal.stacks.is_empty()) {
@@ -81,8 +85,7 @@ pub fn init(
     };
     write(&file, &project_file(&proposal, &chosen, agent.as_ref().map(|agent| agent.name)))?;
     let mut written = vec![file];
-    if !top.join("tasks").exists() {
-        let task = top.join(FIRST_TASK);
+    if let Some(task) = task_file(&top, request.prompt.as_deref()) {
         write(&task, &first_task(request.prompt.as_deref()))?;
         written.push(task);
     }
@@ -103,6 +106,19 @@ fn asked_policy(caller: &Caller, top: &Path, best: Option<&AgentStatus>) -> Resu
     Ok(Policy { agent, ..Policy::default() })
 }
 
+/// Where a task is to be written. Beside other tasks only one that was asked for:
+/// a prompt is never dropped.
+fn task_file(top: &Path, prompt: Option<&str>) -> Option<PathBuf> {
+    let (tasks, first) = (top.join("tasks"), top.join(FIRST_TASK));
+    let has_tasks = std::fs::read_dir(&tasks).is_ok_and(|mut entries| entries.next().is_some());
+    if !has_tasks {
+        return Some(first);
+    }
+    prompt?;
+    let numbered = |number: u32| tasks.join(format!("{number:03}-goal.md"));
+    std::iter::once(first).chain((2..1000).map(numbered)).find(|file| !file.exists())
+}
+
 /// Makes a repository with a first commit of whatever is there.
 pub fn make_repository(directory: &Path, caller: &Caller) -> Result<(), AppError> {
     setup::make_repository(&caller.surroundings(directory), directory).or_broken()
@@ -111,12 +127,13 @@ pub fn make_repository(directory: &Path, caller: &Caller) -> Result<(), AppError
 fn first_task(prompt: Option<&str>) -> String {
     match prompt {
         Some(prompt) => format!("# {}\n\n{prompt}\n", prompt.lines().next().unwrap_or_default()),
-        None => "# Say in one line what is to be done\n\nSay here what done means.\n".to_owned(),
+        None => PLACEHOLDER_TASK.to_owned(),
     }
 }
 
-/// One that is signed in before one that is not.
-fn best(found: Vec<AgentStatus>) -> Option<AgentStatus> {
+/// Of those that are installed; one that is signed in before one that is not.
+pub(crate) fn best_agent(surroundings: &Surroundings, scratch: &Path) -> Option<AgentStatus> {
+    let found = agents::installed_agents(surroundings, scratch);
     let mut installed: Vec<AgentStatus> = found.into_iter().filter(|agent| agent.program.is_some()).collect();
     installed.sort_by_key(|agent| agent.login == Login::None);
     installed.into_iter().next()

@@ -332,6 +332,10 @@ pub enum TakeOutcome {
     Done {
         commit: CommitId,
     },
+    /// The checkout has it already.
+    Already {
+        head: CommitId,
+    },
     ByHand {
         why: String,
         command: String,
@@ -348,23 +352,41 @@ pub fn take(
     branch: &str,
     filters: FilterRule,
 ) -> Result<TakeOutcome, SetupError> {
-    use windlass_workspace::{NotTaken, TakeResult};
+    use windlass_workspace::TakeResult;
     let git = locate_git(surroundings)?;
     let repository = Repository::discover(&git, &surroundings.project)?;
     let full = format!("refs/heads/{branch}");
     Ok(match windlass_workspace::take(&repository, &full, filters)? {
         TakeResult::FastForwarded { to, .. } => TakeOutcome::Done { commit: to },
-        TakeResult::Already => TakeOutcome::Done { commit: repository.head },
-        TakeResult::ByHand { why, command } => {
-            let why = match why {
-                NotTaken::Dirty { files } => format!("your checkout has {files} changed files"),
-                NotTaken::Diverged => format!("your branch and {branch} have diverged"),
-                NotTaken::Trail => format!("{branch} changes .windlass, which windlass itself writes"),
-            };
-            TakeOutcome::ByHand { why, command }
-        }
+        TakeResult::Already => TakeOutcome::Already { head: repository.head },
+        TakeResult::ByHand { why, command } => TakeOutcome::ByHand { why: not_taken(&why, branch), command },
         TakeResult::WouldFilter { filters } => TakeOutcome::WouldFilter { filters },
     })
+}
+
+fn not_taken(why: &windlass_workspace::NotTaken, branch: &str) -> String {
+    use windlass_workspace::NotTaken;
+    match why {
+        NotTaken::Dirty { files } => {
+            format!("your checkout has changes that are not committed: {}", listed(files))
+        }
+        NotTaken::Diverged { both } if both.is_empty() => {
+            format!("your branch has commits that {branch} does not have; no file was changed on both sides")
+        }
+        NotTaken::Diverged { both } => {
+            format!("your branch and {branch} have diverged; both changed {}", listed(both))
+        }
+        NotTaken::Trail => format!("{branch} changes .windlass, which windlass itself writes"),
+    }
+}
+
+fn listed(files: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let mut words = files.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if files.len() > SHOWN {
+        words.push_str(&format!(" and {} more", files.len() - SHOWN));
+    }
+    words
 }
 
 /// One thing `doctor` looked at.
@@ -407,7 +429,8 @@ pub fn doctor(policy: &SandboxPolicy, surroundings: &Surroundings, scratch: &Pat
     rows
 }
 
-fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
+/// Whether every agent that the policy needs can be started on this machine.
+pub fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
     let path = surroundings.clean_path();
     for role in policy.needed_roles() {
         let agent = policy.agent_for(role);

@@ -22,12 +22,15 @@ pub enum TakeResult {
     WouldFilter { filters: Vec<FilterUse> },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotTaken {
     Dirty {
-        files: usize,
+        files: Vec<String>,
     },
-    Diverged,
+    Diverged {
+        /// What both sides changed since they parted.
+        both: Vec<String>,
+    },
     /// It changes what windlass itself writes into the project.
     Trail,
 }
@@ -70,15 +73,16 @@ pub fn take(repository: &Repository, branch: &str, filters: FilterRule) -> Resul
     }
     let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
     let by_hand = |why| Ok(TakeResult::ByHand { why, command: format!("git merge {short}") });
+    let after_stash = || format!("git stash && git merge {short} && git stash pop");
     let changed = ask(&["status", "--porcelain=v1", "-z", "--untracked-files=no", "--", ":/"])
         .arg(":(top,exclude).windlass")
         .run()?;
-    let files = changed.stdout.split(|byte| *byte == 0).filter(|field| !field.is_empty()).count();
-    if files > 0 {
-        return by_hand(NotTaken::Dirty { files });
+    let files = changed_files(&changed.stdout);
+    if !files.is_empty() {
+        return Ok(TakeResult::ByHand { why: NotTaken::Dirty { files }, command: after_stash() });
     }
     if !is_ancestor(repository, &head, &tip)? {
-        return by_hand(NotTaken::Diverged);
+        return by_hand(NotTaken::Diverged { both: changed_by_both(repository, &head, &tip)? });
     }
     let is_trail = |path: &Vec<u8>| path.split(|byte| *byte == b'/').next() == Some(TRAIL);
     if brought.iter().any(is_trail) {
@@ -92,6 +96,35 @@ pub fn take(repository: &Repository, branch: &str, filters: FilterRule) -> Resul
 pub fn is_tracked(git: &Git, toplevel: &Path, file: &Path) -> bool {
     let asked = git.as_operator(toplevel).args(["ls-files", "-z", "--"]).arg(file).run();
     asked.is_ok_and(|printed| !printed.stdout.is_empty())
+}
+
+/// The paths of `git status -z`; the old name of a renamed file follows it.
+fn changed_files(status: &[u8]) -> Vec<String> {
+    let mut fields = status.split(|byte| *byte == 0).filter(|field| !field.is_empty());
+    let mut files = Vec::new();
+    while let Some(field) = fields.next() {
+        if field.first().is_some_and(|kind| matches!(kind, b'R' | b'C')) {
+            fields.next();
+        }
+        files.push(text(field.get(3..).unwrap_or_default()));
+    }
+    files
+}
+
+/// What differs on both sides from where they parted; nothing of sides that never met.
+fn changed_by_both(repository: &Repository, head: &str, tip: &str) -> Result<Vec<String>, GitError> {
+    let parted = match repository.quiet(&["merge-base", head, tip]).text() {
+        Ok(parted) => parted,
+        Err(GitError::Failed { status, .. }) if status.code() == Some(1) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let names = |side: &str| -> Result<Vec<String>, GitError> {
+        let diff = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", &parted, side];
+        let printed = repository.git().as_operator(&repository.toplevel).args(diff).run()?.stdout;
+        Ok(printed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(text).collect())
+    };
+    let ours = names(head)?;
+    Ok(names(tip)?.into_iter().filter(|path| ours.contains(path)).collect())
 }
 
 /// The files that a checkout would write.

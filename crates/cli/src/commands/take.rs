@@ -26,7 +26,7 @@ pub fn take(locations: &Locations, asked: &TakeArgs) -> Result<Exit, Failure> {
     if asked.of.json {
         let none = Vec::new();
         let (done, command, filters) = match &taken {
-            TakeOutcome::Done { .. } => (true, None, &none),
+            TakeOutcome::Done { .. } | TakeOutcome::Already { .. } => (true, None, &none),
             TakeOutcome::ByHand { command, .. } => (false, Some(command), &none),
             TakeOutcome::WouldFilter { filters } => (false, Some(&allowing), filters),
         };
@@ -40,6 +40,11 @@ pub fn take(locations: &Locations, asked: &TakeArgs) -> Result<Exit, Failure> {
     match taken {
         TakeOutcome::Done { commit } => {
             say!("your checkout is at {} ({})", commit.as_str().get(..10).unwrap_or_default(), view.branch);
+            Ok(Exit::Done)
+        }
+        TakeOutcome::Already { head } => {
+            let head = head.as_str().get(..10).unwrap_or_default();
+            say!("your checkout has all of {} already (it is at {head})", view.branch);
             Ok(Exit::Done)
         }
         TakeOutcome::ByHand { why, command } => Err(Failure::error(why).hint(command)),

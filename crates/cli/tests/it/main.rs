@@ -41,6 +41,7 @@ mod disk_full;
 mod documented;
 mod done_before;
 mod final_phases;
+mod first_look;
 mod gate;
 mod gate_cache;
 mod gate_hardened;

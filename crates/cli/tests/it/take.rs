@@ -170,3 +170,42 @@ fn a_branch_that_somebody_gave_a_trail_is_not_taken() {
     assert!(said.contains("changes .windlass"), "{said}");
     assert!(!case.repo.path().join(".windlass/loops/ghost").exists());
 }
+
+#[test]
+fn a_checkout_that_has_the_work_says_so() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    case.windlass(&["take", LOOP]).expect_code(0);
+    case.repo.file("mine.txt", "mine\n");
+    case.repo.commit("on top");
+    let head = case.repo.rev("HEAD");
+    let told = case.windlass(&["take", LOOP]).expect_code(0).stdout;
+    let wanted = format!("your checkout has all of windlass/{LOOP} already (it is at {})", &head[..10]);
+    assert_eq!(told.trim_end(), wanted);
+}
+
+#[test]
+fn a_dirty_checkout_is_told_its_files_and_how_to_put_them_aside() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    case.repo.file("README.md", "changed\n");
+    let said = case.windlass(&["take", LOOP]).expect_code(1).stderr;
+    assert!(said.contains("changes that are not committed: README.md"), "{said}");
+    let command = format!("git stash && git merge windlass/{LOOP} && git stash pop");
+    assert!(said.contains(&command), "{said}");
+    let ran = std::process::Command::new("sh").args(["-c", &command]).current_dir(case.repo.path()).output();
+    assert!(ran.unwrap().status.success(), "what it says works");
+    assert_eq!(fs::read_to_string(case.repo.path().join("answer.txt")).unwrap(), "42\n");
+    assert_eq!(fs::read_to_string(case.repo.path().join("README.md")).unwrap(), "changed\n");
+}
+
+#[test]
+fn a_diverged_branch_names_what_both_sides_changed() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    case.repo.file("answer.txt", "7\n").file("mine.txt", "mine\n");
+    case.repo.commit("another answer");
+    let said = case.windlass(&["take", LOOP]).expect_code(1).stderr;
+    assert!(said.contains("both changed answer.txt") && !said.contains("mine.txt"), "{said}");
+    assert!(said.contains(&format!("git merge windlass/{LOOP}")), "{said}");
+}

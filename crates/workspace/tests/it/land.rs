@@ -221,8 +221,9 @@ fn take_fast_forwards_a_clean_checkout_only() {
     go(&repository, &bench, &first, None).unwrap();
     write(&lab.repo, "a", "mine");
     match take(&repository, BRANCH, FilterRule::Tell).unwrap() {
-        TakeResult::ByHand { why: NotTaken::Dirty { files: 1 }, command } => {
-            assert_eq!(command, "git merge windlass/demo1");
+        TakeResult::ByHand { why: NotTaken::Dirty { files }, command } => {
+            assert_eq!(files, ["a"]);
+            assert_eq!(command, "git stash && git merge windlass/demo1 && git stash pop");
         }
         other => panic!("{other:?}"),
     }
@@ -237,6 +238,6 @@ fn take_fast_forwards_a_clean_checkout_only() {
     lab.commit("diverged");
     assert!(matches!(
         take(&repository, BRANCH, FilterRule::Tell).unwrap(),
-        TakeResult::ByHand { why: NotTaken::Diverged, .. }
+        TakeResult::ByHand { why: NotTaken::Diverged { .. }, .. }
     ));
 }
