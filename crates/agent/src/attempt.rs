@@ -39,7 +39,7 @@ pub struct AgentProgram {
 /// Runs `argv` for this call, then hears what it reports, however it ended: a turn that was cut short has
 /// spent its tokens all the same.
 pub fn run(call: &TurnRequest<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(Canceller)) -> TurnResult {
-    let running = match start(call, AgentProgram { argv, env: Vec::new(), output_cap: OUTPUT_CAP }) {
+    let running = match start(call, AgentProgram { argv, env: set_by_policy(call), output_cap: OUTPUT_CAP }) {
         Ok(running) => running,
         Err(what) => return not_started(call.role, what),
     };
@@ -49,8 +49,15 @@ pub fn run(call: &TurnRequest<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(
         return not_started(call.role, what);
     }
     let report = report::read(&call.dir.join(REPORT_PATH), call.role, call.nonce, call.redactor);
-    let end = outside(call, &finished);
+    let end = failure::told_by_code(&finished.exit).filter(|_| finished.trips.is_empty());
+    let end = end.unwrap_or_else(|| outside(call, &finished));
     result(finished, report, end)
+}
+
+/// What the operator set for the agent; windlass's own variables are not theirs.
+fn set_by_policy(call: &TurnRequest<'_>) -> Vec<(OsString, OsString)> {
+    let set = call.policy.extra.set.iter().filter(|(name, _)| !name.starts_with("WINDLASS_"));
+    set.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 pub fn start(call: &TurnRequest<'_>, own: AgentProgram) -> Result<RunningProgram, String> {

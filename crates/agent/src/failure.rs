@@ -31,6 +31,26 @@ pub fn class(exit: &ProgramExit, wall: WallSource, trips: &[&str]) -> AttemptEnd
     }
 }
 
+/// What a program without an adapter of its own says by its exit code: those of
+/// sysexits.h for a failure that passes, and for one that only its operator ends.
+pub fn told_by_code(exit: &ProgramExit) -> Option<AttemptEnd> {
+    const TEMPORARY_FAILURE: i32 = 75;
+    const NO_PERMISSION: i32 = 77;
+    match exit {
+        ProgramExit::Code(TEMPORARY_FAILURE) => Some(AttemptEnd::RateLimited { retry_at: None }),
+        ProgramExit::Code(NO_PERMISSION) => {
+            Some(AttemptEnd::Auth { what: "it exited with code 77".to_owned() })
+        }
+        ProgramExit::Code(_)
+        | ProgramExit::Signal(_)
+        | ProgramExit::TimedOut
+        | ProgramExit::Stalled
+        | ProgramExit::Cancelled
+        | ProgramExit::NotStarted { .. }
+        | ProgramExit::WardenLost { .. } => None,
+    }
+}
+
 enum Signal {
     /// What people, service managers and the kernel's memory killer send. Ours never arrive here: a program
     /// that windlass ended has a `ProgramExit` that says why.

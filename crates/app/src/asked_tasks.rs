@@ -68,9 +68,14 @@ fn check(asked: &Asked, tasks: &[PlannedState], words: &str) -> Result<(), AppEr
         Some(blocked) => refused
             .hint(format!("`windlass show {words} {blocked}` says why {blocked} is blocked"))
             .hint(format!("`windlass unblock {words} {blocked}` lets it be tried again")),
-        None => refused
-            .hint(format!("`{run} --until {}` does those first", task.id))
-            .hint(format!("`{run} --task {first}` does {first} only")),
+        None => {
+            let refused = refused.hint(format!("`{run} --until {}` does those first", task.id));
+            let is_ready = find(first).is_some_and(|of| !of.depends_on.iter().any(|id| undone(&id)));
+            match is_ready {
+                true => refused.hint(format!("`{run} --task {first}` does {first} only")),
+                false => refused,
+            }
+        }
     })
 }
 

@@ -53,6 +53,27 @@ fn the_contract_of_a_command_is_kept() {
 }
 
 #[test]
+fn what_the_policy_sets_is_in_the_environment() {
+    let mut stage = Stage::shell("env | sort > env");
+    let set = [("MY_WORD", "hello"), ("GIVEN", "mine"), ("WINDLASS_ROLE", "king")];
+    stage.policy.extra.set = set.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    stage.env.push(("GIVEN".into(), "theirs".into()));
+    stage.call();
+    let env = stage.space("env").unwrap();
+    for line in ["MY_WORD=hello", "GIVEN=mine", "WINDLASS_ROLE=author"] {
+        assert!(env.lines().any(|found| found == line), "{line} in\n{env}");
+    }
+}
+
+#[test]
+fn an_exit_code_can_say_that_a_failure_passes_or_wants_its_operator() {
+    let ended = |code: u8| Stage::shell(&format!("exit {code}")).call().finished.result.end;
+    assert_eq!(ended(75), AttemptEnd::RateLimited { retry_at: None });
+    assert!(matches!(ended(77), AttemptEnd::Auth { .. }));
+    assert_eq!(ended(76), crashed("exit code 76"));
+}
+
+#[test]
 fn an_author_is_heard_with_its_usage() {
     let script = format!(
         "{NONCE} echo noise; printf '{{\"nonce\":\"%s\",\"status\":\"complete\",\"summary\":\"all done\",\

@@ -68,12 +68,15 @@ pub(crate) fn writer(vault: &VaultDir) -> Result<Connection, OpenError> {
     }
 }
 
+/// Holds receipts against the database.
+pub(crate) type Shortfall<'a> = dyn Fn(&[Receipt]) -> Result<Option<String>, OpenError> + 'a;
+
 /// How the logs fall short of what was acknowledged. A loop that was removed in
 /// between takes its receipt along, so a shortfall counts when it is seen twice.
 pub(crate) fn unproven(
     vault: &VaultDir,
     first: &[Receipt],
-    short: &dyn Fn(&[Receipt]) -> Result<Option<String>, OpenError>,
+    short: &Shortfall<'_>,
 ) -> Result<Option<String>, OpenError> {
     match short(first)? {
         None => Ok(None),

@@ -35,9 +35,8 @@ impl SqliteReader {
         let mode = OpenMode::for_db(&db);
         let Some(conn) = open::reader(vault, mode)? else { return Ok(None) };
         let reader = Self { vault: vault.clone(), db, inner: Mutex::new((conn, mode)) };
-        let short = |receipts: &[_]| {
-            Ok(reader.query(|conn| open::falls_short(conn, receipts)).map_err(OpenError::Store)?)
-        };
+        let short =
+            |receipts: &[_]| reader.query(|conn| open::falls_short(conn, receipts)).map_err(OpenError::Store);
         match open::unproven(vault, &receipts, &short)? {
             Some(how) => Err(corrupt(&reader.db, how).into()),
             None => Ok(Some(reader)),
