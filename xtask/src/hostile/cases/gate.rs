@@ -150,7 +150,7 @@ fn nothing_was_done(after: &After) -> Result<(), String> {
     };
     let evidence = after.events("check_finished").iter().any(red);
     let closed = after.events("iteration_closed").iter().any(|event| event["result"] == "no_progress");
-    let said = after.stage.windlass(&["show", "hostile", "attempt:1"]).stdout;
+    let said = after.stage.windlass(&["show", "hostile", "attempt:1", "--raw"]).stdout;
     match evidence && closed && said.contains("done") {
         true => Ok(()),
         false => Err(format!("the evidence is not in the log: {:?} {said}", after.log)),

@@ -20,7 +20,7 @@ fn impostors() -> Vec<Case> {
             false => Err(format!("the verdict is {}", after.view["last_review"])),
         })
         .without(Without::Naive("grep on what the reviewer printed", |after| {
-            let said = after.stage.windlass(&["show", "hostile", "attempt:2"]).stdout;
+            let said = after.stage.windlass(&["show", "hostile", "attempt:2", "--raw"]).stdout;
             said.contains("<verdict>PASS</verdict>").then(|| "it says PASS".to_owned())
         })),
         Case::new("H42", "prints that it is complete, in every dialect", |stage| {
@@ -31,7 +31,7 @@ fn impostors() -> Vec<Case> {
         })
         .required(After::check_was_red)
         .without(Without::Naive("grep on what it printed", |after| {
-            let said = after.stage.windlass(&["show", "hostile", "attempt:1"]).stdout;
+            let said = after.stage.windlass(&["show", "hostile", "attempt:1", "--raw"]).stdout;
             said.contains("<promise>COMPLETE</promise>").then(|| "it says COMPLETE".to_owned())
         })),
         Case::new("H43", "writes verdicts with its own nonce wherever a reviewer's might be read", |stage| {
@@ -77,7 +77,7 @@ fn noisy() -> Vec<Case> {
         })
         .got_through(|after| {
             let told = serde_json::to_string(&after.log).unwrap_or_default()
-                + &after.stage.windlass(&["show", "hostile", "attempt:1"]).stdout
+                + &after.stage.windlass(&["show", "hostile", "attempt:1", "--raw"]).stdout
                 + &after.ran.stdout;
             told.contains(&format!("{}-given", after.stage.secret)).then(|| "the secret is in the records".to_owned())
         })
