@@ -276,7 +276,7 @@ fn unknown_keys_get_the_nearest() {
         "[role.author]\ntimeot = 0\n",
         &["2:1 unknown key `role.author.timeot` | did you mean `timeout`?"],
     );
-    refused("[land]\ncolour = 1\n", &["2:1 unknown key `land.colour` | [land] has: rule"]);
+    refused("[land]\ncolour = 1\n", &["2:1 unknown key `land.colour` | [land] has: rule, approve"]);
     refused(
         "[colour]\n",
         &[
