@@ -10,8 +10,8 @@
 //! `plan` read what the operator wrote.
 
 mod agents;
-mod attach;
 mod asked_tasks;
+mod attach;
 mod caller;
 mod command;
 mod create;

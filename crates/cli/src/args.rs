@@ -13,17 +13,18 @@ Usage: windlass [-C DIR] COMMAND      `windlass help COMMAND` says more
 
 Start
   demo                 watch a loop work, offline, in a throwaway repository
-  init                 write a windlass.toml and a first task
+  init                 find and try set-up and tests, write windlass.toml
   run                  run a loop, or start one: windlass run \"make it faster\"
   agents  doctor       see which agents are here, and what is missing
 Look
-  list  status         see all loops, and how one stands
+  list  status  attach see all loops, how one stands, the screen of one
   show  log            see a task or an attempt in full, follow what happens
   findings  usage      see what reviewers found, and what it cost
   prove                see the proof that the work is done
 Direct
   pause  resume  cancel  restart    hold a loop, end its run, open another
   unblock  waive                    try a task again, or do without it
+  approve  reject                   let work land, or send it back
   steer  note  set                  instruct the agent, change plan or policy
 Finish
   take  trust          bring the work into your checkout, trust its settings

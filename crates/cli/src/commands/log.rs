@@ -11,9 +11,10 @@ use crate::args::LogArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
-use crate::show::moment::{dated, moment, parse_since};
+use crate::show::moment::{dated, parse_since};
 use crate::show::out::PagedOutput;
 use crate::show::text;
+use crate::show::times;
 use crate::signals;
 
 pub fn log(locations: &Locations, asked: &LogArgs) -> Result<Exit, Failure> {
@@ -103,7 +104,7 @@ impl LogPrinter<'_> {
 
     fn line(&mut self, listed: &ListedEvent) -> String {
         let entry = listed.logged.entry();
-        let at = moment(entry.at);
+        let at = times::local(entry.at);
         self.is_dated |= at.contains('-');
         let at = if self.is_dated { dated(entry.at) } else { at };
         let item = listed.item.as_ref().filter(|item| is_news(item, &entry.line));

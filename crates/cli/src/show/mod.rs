@@ -14,6 +14,6 @@ mod sample;
 pub mod story;
 pub mod terminal;
 pub mod text;
-mod times;
+pub mod times;
 mod told;
 pub mod view;

@@ -1,18 +1,14 @@
-//! Times as people read and type them: local, with the date where it is needed.
+//! Times as people type them, and the age of things.
 
 use jiff::civil;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Zoned};
 use windlass_core::time::Timestamp;
 
-/// The time of day, and the date where it is not today's.
-pub fn moment(at: Timestamp) -> String {
-    moment_seen(at, &Zoned::now())
-}
-
 /// Always with the date.
 pub fn dated(at: Timestamp) -> String {
-    local(at, &TimeZone::system()).strftime(DATED).to_string()
+    let at = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default().to_zoned(TimeZone::system());
+    at.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// How long ago, in one unit.
@@ -29,18 +25,6 @@ pub fn age(at: Timestamp) -> String {
 /// A span before now (`2h`, `1d 12h`), a time of today (`14:30`), a date, or both.
 pub fn parse_since(typed: &str) -> Option<Timestamp> {
     since(typed.trim(), &Zoned::now())
-}
-
-const DATED: &str = "%Y-%m-%d %H:%M:%S";
-
-fn moment_seen(at: Timestamp, now: &Zoned) -> String {
-    let at = local(at, now.time_zone());
-    let form = if at.date() == now.date() { "%H:%M:%S" } else { DATED };
-    at.strftime(form).to_string()
-}
-
-fn local(at: Timestamp, zone: &TimeZone) -> Zoned {
-    jiff::Timestamp::from_millisecond(at.0).unwrap_or_default().to_zoned(zone.clone())
 }
 
 fn since(typed: &str, now: &Zoned) -> Option<Timestamp> {
@@ -63,15 +47,6 @@ fn since(typed: &str, now: &Zoned) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_date_is_told_where_it_is_not_today() {
-        let now: Zoned = "2026-03-04T12:00:00+01:00[Europe/Berlin]".parse().unwrap();
-        let seen = |at: &str| moment_seen(at.parse().unwrap(), &now);
-        assert_eq!(seen("2026-03-04T10:30:00.000Z"), "11:30:00");
-        assert_eq!(seen("2026-03-03T23:30:00.000Z"), "00:30:00", "it is today here");
-        assert_eq!(seen("2026-03-03T22:30:00.000Z"), "2026-03-03 23:30:00");
-    }
 
     #[test]
     fn a_span_a_time_and_a_date_are_understood() {

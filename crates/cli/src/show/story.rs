@@ -10,8 +10,8 @@ use windlass_core::state::TaskStatus;
 use windlass_core::usage::UsageSum;
 use windlass_core::view::{TaskView, UsageView, View};
 
-use super::moment::moment;
-use super::text::{Colour, clean, columns, fit, paint, width};
+use super::text::{Colour, clean, fit, paint, width, wrap_at};
+use super::times;
 use super::view;
 
 /// How many files of a change are named.
@@ -53,7 +53,7 @@ pub fn attempt_line(story: &AttemptStory) -> String {
         attempt.attempt.0,
         attempt.role.name(),
         attempt.iteration,
-        moment(attempt.started_at),
+        times::local(attempt.started_at),
     );
     wrap(&line, "              ")
 }
@@ -91,8 +91,10 @@ fn attempt_head(attempt: &AttemptRecord) -> String {
     let name = paint(&format!("attempt {}", attempt.attempt), Colour::Bold);
     let mut page = format!("{name}  {}  {task}  iteration {}{agent}\n", attempt.role, attempt.iteration);
     let when = match attempt.ended_at {
-        Some(at) => format!("{} to {}, {}", moment(attempt.started_at), moment(at), attempt.duration_ms),
-        None => format!("since {}, it still runs", moment(attempt.started_at)),
+        Some(at) => {
+            format!("{} to {}, {}", times::local(attempt.started_at), times::local(at), attempt.duration_ms)
+        }
+        None => format!("since {}, it still runs", times::local(attempt.started_at)),
     };
     let mut row = |what: &str, words: &str| {
         if !words.is_empty() {
@@ -136,7 +138,12 @@ fn live_lines(live: &Live) -> String {
         Live::RefusedCall(call) => {
             paint_line(&format!("  ! refused: {}: {}", clean(&call.what), clean(&call.why)), Colour::Busy)
         }
-        Live::ToolStarted(_) | Live::Touched(_) | Live::Tokens(_) => String::new(),
+        Live::ToolStarted(_)
+        | Live::Touched(_)
+        | Live::Tokens(_)
+        | Live::StepStarted(_)
+        | Live::CheckFinished(_)
+        | Live::Held => String::new(),
     }
 }
 
@@ -204,7 +211,7 @@ fn status_word(status: TaskStatus) -> &'static str {
 fn iteration_lines(story: &IterationStory) -> String {
     let of = &story.iteration;
     let result = of.result.map_or("open", |result| result.words());
-    let mut page = format!("iteration {}  {}  {result}\n", of.iteration, moment(of.opened_at));
+    let mut page = format!("iteration {}  {}  {result}\n", of.iteration, times::local(of.opened_at));
     for attempt in &story.attempts {
         page.push_str(&attempt_in_iteration(attempt));
     }
@@ -304,45 +311,14 @@ fn next(loop_view: &View, task: &TaskView) -> String {
     }
 }
 
-/// Ends each line before the width, at a blank where there is one, so that
-/// nothing is cut. Lines after the first begin with `margin`.
+/// A whole line, ended.
 fn wrap(line: &str, margin: &str) -> String {
-    let width = width();
-    let mut page = String::new();
-    let mut row = String::new();
-    let first_word = line.len() - line.trim_start().len();
-    row.push_str(&line[..first_word]);
-    let mut is_empty = true;
-    for word in line[first_word..].split(' ') {
-        let needed = columns(word) + usize::from(!is_empty);
-        if !is_empty && columns(&row) + needed > width {
-            let _ = writeln!(page, "{}", row.trim_end());
-            margin.clone_into(&mut row);
-            is_empty = true;
-        }
-        if !is_empty {
-            row.push(' ');
-        }
-        row.push_str(word);
-        is_empty = false;
-    }
-    let _ = writeln!(page, "{}", row.trim_end());
-    page
+    wrap_at(line, margin, width()) + "\n"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_long_line_is_wrapped_and_loses_nothing() {
-        let line = format!("  what      {}", "word ".repeat(40).trim_end());
-        let wrapped = wrap(&line, "            ");
-        assert!(wrapped.lines().count() > 1);
-        assert!(wrapped.lines().all(|line| columns(line) <= width()), "{wrapped}");
-        assert_eq!(wrapped.split_whitespace().count(), line.split_whitespace().count());
-        assert_eq!(wrap("  short  line", ""), "  short  line\n");
-    }
 
     #[test]
     fn changes_are_summed_up() {

@@ -7,7 +7,7 @@ use windlass_core::gate::Purpose;
 use windlass_core::outcome::{OutcomeKind, Reason};
 use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
-use windlass_core::view::{GateView, Status, TaskView, UsageView, View};
+use windlass_core::view::{GateView, TaskView, UsageView, View};
 
 pub use super::next::next;
 use super::text::{Colour, clean_lines, clock, fit, paint, width, wrap};
