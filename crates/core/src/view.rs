@@ -287,6 +287,15 @@ impl ApprovalView {
     }
 }
 
+fn last_gate_view(state: &State) -> Option<GateView> {
+    let last = state.last_gate.as_ref()?;
+    Some(GateView { task: last.task.clone(), ..gate_view(last.purpose, &last.summary) })
+}
+
+fn usage_views<K: Ord + Clone>(sums: &BTreeMap<K, UsageSum>) -> BTreeMap<K, UsageView> {
+    sums.iter().map(|(of, sum)| (of.clone(), UsageView::of(sum))).collect()
+}
+
 impl View {
     /// As the log has it, for an owner that is alive.
     pub fn of(state: &State) -> Self {
@@ -319,10 +328,7 @@ impl View {
             unreviewed: done.iter().any(|task| !task.reviewed),
             active_task: state.current.as_ref().and_then(|current| current.task.clone()),
             attempt: attempt_view(state),
-            gate: state.last_gate.as_ref().map(|last| {
-                let task = last.task.clone();
-                GateView { task, ..gate_view(last.purpose, &last.summary) }
-            }),
+            gate: last_gate_view(state),
             baseline: state.baseline.as_deref().map(|gate| gate_view(Purpose::Baseline, gate)),
             final_gate: state.whole.gate.as_deref().map(|gate| gate_view(Purpose::Final, gate)),
             tasks: state.tasks.iter().map(task_view).collect(),
@@ -344,18 +350,8 @@ impl View {
             limits: limit::limits(state),
             pending: state.pending.clone(),
             usage: UsageView::of(&state.ledger.sum()),
-            usage_by_role: state
-                .ledger
-                .by_role
-                .iter()
-                .map(|(role, sum)| (*role, UsageView::of(sum)))
-                .collect(),
-            usage_by_model: state
-                .ledger
-                .by_model
-                .iter()
-                .map(|(model, sum)| (model.clone(), UsageView::of(sum)))
-                .collect(),
+            usage_by_role: usage_views(&state.ledger.by_role),
+            usage_by_model: usage_views(&state.ledger.by_model),
             completion_summary: state.completion_summary.clone(),
             waiting: state.waiting.as_ref().map(|w| WaitView { until: w.until, why: w.why }),
             paused: state.paused.as_ref().map(|p| PauseView { why: p.why, detail: p.detail.clone() }),

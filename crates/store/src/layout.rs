@@ -234,14 +234,15 @@ impl VaultDir {
     }
 
     /// Where the gates of all loops see the tree that they judge: each in a mount of its own, so that what a
-    /// set-up made for one is good for all. No loop has this name.
+    /// set-up made for one is good for all. No loop has this name. Some tools overlook what is below a
+    /// name with a dot in front.
     pub fn judged_tree(&self) -> PathBuf {
-        self.state.join(CHECKOUTS).join(&self.key).join(".tree")
+        self.state.join(CHECKOUTS).join(&self.key).join("_tree")
     }
 
     /// What set-up commands made, for the gates of all loops.
     pub fn setups(&self) -> PathBuf {
-        self.state.join(CACHES).join(&self.key).join(".setups")
+        self.state.join(CACHES).join(&self.key).join("_setups")
     }
 
     pub(crate) fn create(&self) -> io::Result<()> {

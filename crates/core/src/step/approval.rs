@@ -1,5 +1,5 @@
-//! A person holds the door: where the policy says so, nothing lands before the
-//! operator has approved the very tree that would land.
+//! Where the policy says so, nothing lands before the operator has approved the
+//! very tree that would land.
 
 use super::{Draft, execute, finding, last, run, verify};
 use crate::effect::Effect;
