@@ -186,6 +186,7 @@ impl Parts {
         let hide = vec![lower.clone(), self.dirs.root()];
         let tree = self.overlay.then(|| ThrowawayTree {
             over: Vec::new(),
+            shown_at: None,
             lower: lower.clone(),
             at: at.clone(),
             upper,

@@ -103,6 +103,7 @@ fn work(rounds: usize, dir: &Path) -> Outcome<()> {
     };
     let layer = ThrowawayTree {
         over: Vec::new(),
+        shown_at: None,
         lower: tree.clone(),
         at: at.clone(),
         upper,

@@ -61,6 +61,10 @@ pub struct ThrowawayTree {
     pub over: Vec<PathBuf>,
     #[serde(with = "os_path")]
     pub at: PathBuf,
+    /// Where a program with a root of its own finds it, in place of `at`; elsewhere it is ignored. Absolute, free of
+    /// links, and nothing else that the program may reach is there.
+    #[serde(with = "os_path_option")]
+    pub shown_at: Option<PathBuf>,
     #[serde(with = "os_path")]
     pub upper: PathBuf,
     #[serde(with = "os_paths")]

@@ -124,10 +124,13 @@ impl Enclosure {
         let mut reach = confinement.reach.clone();
         reach.hide.extend(tree.into_iter().flat_map(|tree| tree.hide.clone()));
         reach.write.extend(confinement.layers.iter().map(|layer| layer.at.clone()));
-        let resolved = match weakened.keeps(SandboxDefence::Files) {
+        let mut resolved = match weakened.keeps(SandboxDefence::Files) {
             true => reach::ResolvedReach::of(&reach, tree.map(|tree| tree.at.as_path()))?,
             false => reach::ResolvedReach::whole_host(),
         };
+        if let Some(shown_at) = tree.and_then(|tree| tree.shown_at.as_ref()) {
+            resolved.show_tree_at(shown_at);
+        }
         let network = match weakened.keeps(SandboxDefence::Network) {
             true => confinement.network.clone(),
             false => NetworkPolicy::default(),
@@ -149,6 +152,11 @@ impl Enclosure {
             false => None,
         };
         Ok(Some(Enclosure { network, inspection, resolved, filters, rules, weakened: weakened.clone() }))
+    }
+
+    /// By which path the program finds what is here on the host.
+    pub fn seen_as(&self, path: &Path) -> PathBuf {
+        self.resolved.seen_as(path)
     }
 
     /// What the program may reach through a proxy, if that is its network.

@@ -208,6 +208,7 @@ impl Spawner {
         std::fs::write(lower.join("seed"), "seed")?;
         let tree = ThrowawayTree {
             over: Vec::new(),
+            shown_at: None,
             upper: made("upper")?,
             hide: vec![lower.clone()],
             read_only: Vec::new(),

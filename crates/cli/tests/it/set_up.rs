@@ -147,6 +147,17 @@ fn a_set_up_is_done_once_for_all_loops_with_the_same_manifests() {
 }
 
 #[test]
+fn a_check_finds_its_tree_where_no_tool_overlooks_it() {
+    if !has_layers() {
+        return;
+    }
+    let check =
+        "[[gate.check]]\nname = \"test\"\nrun = \"test $(pwd -P) = /windlass/tree && sh ./test.sh\"\n";
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").level("namespaces").checks(check).ready();
+    case.run().completed();
+}
+
+#[test]
 fn another_manifest_means_another_set_up() {
     if !has_layers() {
         return;

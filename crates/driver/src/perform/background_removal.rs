@@ -56,6 +56,7 @@ mod tests {
         let upper = dir.path().join("layer");
         let tree = ThrowawayTree {
             over: Vec::new(),
+            shown_at: None,
             lower: dir.path().join("clean"),
             at: dir.path().join("tree"),
             upper: upper.clone(),

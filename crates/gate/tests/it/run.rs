@@ -190,6 +190,7 @@ fn every_check_begins_with_the_tree_as_it_was() {
     }
     stage.confinement = Confinement::none_with(Some(ThrowawayTree {
         over: Vec::new(),
+        shown_at: None,
         lower: stage.path("tree"),
         at: stage.path("at"),
         upper: stage.path("upper"),

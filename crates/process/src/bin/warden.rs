@@ -45,6 +45,7 @@ fn supervise(mut args: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let tree = path("lower").zip(path("at")).zip(path("upper")).map(|((lower, at), upper)| ThrowawayTree {
         over: Vec::new(),
+        shown_at: None,
         hide: vec![lower.clone()],
         read_only: Vec::new(),
         lower,

@@ -115,7 +115,11 @@ impl LandlockRules {
         let own = own.map(|dir| Granted { path: dir.into(), grant: Grant::Write, is_dir: true });
         let written =
             resolved.places.iter().filter(|place| matches!(place.rule, ReachRule::Write | ReachRule::Tree));
-        let grants = written.map(Granted::to_write).chain(own).collect();
+        let seen = |place: &ReachEntry| match place.rule {
+            ReachRule::Tree => ReachEntry { path: resolved.seen_as(&place.path), ..place.clone() },
+            ReachRule::Read | ReachRule::Write | ReachRule::Hide => place.clone(),
+        };
+        let grants = written.map(|place| Granted::to_write(&seen(place))).chain(own).collect();
         let tcp = if network == NetworkKind::None { Tcp::Refused } else { Tcp::Free };
         LandlockRules { grants, tcp, need: Need::WhatThereIs }
     }

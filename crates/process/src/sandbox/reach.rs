@@ -132,9 +132,32 @@ pub struct ResolvedReach {
     /// The links by which the paths were named, and where each points.
     pub links: BTreeMap<PathBuf, PathBuf>,
     pub scratch: Option<PathBuf>,
+    /// The throwaway tree, and where the program finds it instead.
+    pub moved_tree: Option<(PathBuf, PathBuf)>,
 }
 
 impl ResolvedReach {
+    /// Shows the throwaway tree elsewhere, where nothing of the host is.
+    pub fn show_tree_at(&mut self, shown_at: &Path) {
+        let tree =
+            self.places.iter().find(|place| place.rule == ReachRule::Tree).map(|place| place.path.clone());
+        let is_free = self.around(shown_at).is_none() && self.below(shown_at).next().is_none();
+        if let Some(tree) = tree.filter(|_| is_free) {
+            self.moved_tree = Some((tree, shown_at.to_owned()));
+        }
+    }
+
+    /// By which path the program finds what is here.
+    pub fn seen_as(&self, path: &Path) -> PathBuf {
+        match &self.moved_tree {
+            Some((from, to)) if path == from => to.clone(),
+            Some((from, to)) => {
+                path.strip_prefix(from).map_or_else(|_| path.to_owned(), |rest| to.join(rest))
+            }
+            None => path.to_owned(),
+        }
+    }
+
     /// `tree` is where a throwaway tree appears, which must exist.
     pub fn of(reach: &Reach, tree: Option<&Path>) -> Result<ResolvedReach, String> {
         let mut resolved = ResolvedReach::default();

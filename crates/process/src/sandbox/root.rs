@@ -153,7 +153,11 @@ impl Root<'_> {
                 ReachRule::Hide if place.is_dir => What::EmptyDir,
                 ReachRule::Hide => What::EmptyFile,
             };
-            parts.push(Part { at: place.path.clone(), what });
+            let at = match place.rule {
+                ReachRule::Tree => self.resolved.seen_as(&place.path),
+                ReachRule::Read | ReachRule::Write | ReachRule::Hide => place.path.clone(),
+            };
+            parts.push(Part { at, what });
         }
         parts.extend(self.ground_over_scratch().into_iter().map(|at| Part { at, what: What::EmptyDir }));
         parts.sort_by_key(|part| part.at.components().count());

@@ -237,7 +237,9 @@ impl PreparedCommand {
         }
         let first = program.argv.first().ok_or("there is no command")?;
         let candidates = candidates(first, program)?;
-        Ok(PreparedCommand { candidates, argv, env, cwd: program.cwd.clone(), enclosure, limits: None })
+        let seen = enclosure.as_ref().map(|enclosure| enclosure.seen_as(&program.cwd));
+        let cwd = seen.unwrap_or_else(|| program.cwd.clone());
+        Ok(PreparedCommand { candidates, argv, env, cwd, enclosure, limits: None })
     }
 
     /// What can be done for the program's confinement before it is told to go.

@@ -28,6 +28,7 @@ impl Trees {
         };
         let tree = ThrowawayTree {
             over: Vec::new(),
+            shown_at: None,
             lower: made("lower"),
             at: made("at"),
             upper: made("upper"),

@@ -14,6 +14,10 @@ use crate::perform::{EffectRequest, EffectResources, file_fault};
 /// Begins the names of the commands' directories among those of attempts.
 pub const NAME: &str = "gate";
 
+/// Where checks find the tree that they judge, if they have a root of their own. Not where the records are: some
+/// tools overlook files below a name with a dot in front, such as `.local`.
+pub const SHOWN_AT: &str = "/windlass/tree";
+
 pub struct GateDirs {
     pub cwd: PathBuf,
     pub private: PrivateDirs,
@@ -46,6 +50,7 @@ impl GateDirs {
             let hide = [clean.clone(), resources.dirs.root()].into_iter().chain(caches).collect();
             private.tree = Some(ThrowawayTree {
                 over: Vec::new(),
+                shown_at: Some(SHOWN_AT.into()),
                 lower: clean.clone(),
                 at: at.clone(),
                 upper,

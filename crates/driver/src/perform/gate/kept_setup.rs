@@ -11,7 +11,7 @@ use windlass_core::outcome::Fault;
 use windlass_gate::{holds_only_packages, home_is_needed, is_manifest, only_install};
 use windlass_process::remove_tree;
 
-use super::dirs::GateDirs;
+use super::dirs::{GateDirs, SHOWN_AT};
 use crate::clock;
 use crate::perform::{EffectRequest, EffectResources, fault, file_fault};
 
@@ -59,6 +59,9 @@ impl SetupPlace {
             hasher.update(bytes);
         };
         part(b"windlass set-up 1");
+        // Virtual environments contain the path of their tree.
+        part(SHOWN_AT.as_bytes());
+        part(resources.dirs.judged_tree().as_os_str().as_encoded_bytes());
         setup.iter().for_each(|step| part(step.as_bytes()));
         for file in &request.policy.workspace.copy {
             part(&fs::read(resources.surroundings.project.join(file)).unwrap_or_default());
