@@ -12,8 +12,10 @@ cargo xtask hostile [--full] [--case ID …] [--players N] [--print]
                               play the hostile agents, and write docs/hostile.md; with cases, only those, and only print
 cargo xtask honest [--case ID …] [--players N] [--print]
                               agents that do honest work, and write docs/guide/honest-work.md; with cases, only those, and only print
+cargo xtask captures [--check]
+                              play what the screen shows, and write docs/captures; --check only compares
 cargo xtask fuzz [--seconds N]
-                              random bytes through the readers of agents' output, for a minute or as long as said
+                              random bytes through the readers of agents' output and of plans, for a minute each or as long as said
 cargo xtask model [--port N] [--script FILE] [--log FILE]
                               serve a scripted model on loopback, to try agents against; --help has its format
 cargo xtask ci [--full] [--all-agents]
@@ -31,6 +33,7 @@ pub enum Task {
     Ci(Tests),
     Hostile(Hostile),
     Honest(Honest),
+    Captures(CapturesMode),
     Fuzz(fuzz::Asked),
     Model(model::Asked),
 }
@@ -89,6 +92,13 @@ impl Honest {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CapturesMode {
+    Write,
+    /// A difference to what is there fails.
+    Check,
+}
+
 pub fn parse(words: &[String]) -> Result<Task, String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let Some((task, rest)) = words.split_first() else { return Err("no task given".to_owned()) };
@@ -99,6 +109,7 @@ pub fn parse(words: &[String]) -> Result<Task, String> {
         "bench" => bench(rest).map(Task::Bench),
         "hostile" => hostile(rest).map(Task::Hostile),
         "honest" => honest(rest).map(Task::Honest),
+        "captures" => captures(rest).map(Task::Captures),
         "fuzz" => fuzz(rest).map(Task::Fuzz),
         "model" => model(rest).map(Task::Model),
         other => Err(unknown(other)),
@@ -160,6 +171,14 @@ fn honest(words: &[&str]) -> Result<Honest, String> {
     Ok(honest)
 }
 
+fn captures(words: &[&str]) -> Result<CapturesMode, String> {
+    match words {
+        [] => Ok(CapturesMode::Write),
+        ["--check"] => Ok(CapturesMode::Check),
+        [first, rest @ ..] => Err(unknown(rest.first().filter(|_| *first == "--check").unwrap_or(first))),
+    }
+}
+
 fn fuzz(words: &[&str]) -> Result<fuzz::Asked, String> {
     let mut asked = fuzz::Asked::default();
     let mut words = words.iter();
@@ -219,6 +238,8 @@ mod tests {
         let honest = Honest { cases: vec!["N01".to_owned()], players: 2, only_print: true };
         assert!(honest.wants("n01") && !honest.wants("N02"));
         assert_eq!(parsed("honest --case N01 --players 2 --print"), Ok(Task::Honest(honest)));
+        assert_eq!(parsed("captures"), Ok(Task::Captures(CapturesMode::Write)));
+        assert_eq!(parsed("captures --check"), Ok(Task::Captures(CapturesMode::Check)));
         assert_eq!(parsed("fuzz"), Ok(Task::Fuzz(fuzz::Asked::default())));
         assert_eq!(parsed("fuzz --seconds 5"), Ok(Task::Fuzz(fuzz::Asked { seconds: 5 })));
         let model =
@@ -242,6 +263,8 @@ mod tests {
             "hostile --case",
             "hostile H03",
             "honest --full",
+            "captures --write",
+            "captures --check x",
             "fuzz --seconds",
             "fuzz --seconds 0",
             "fuzz 5",

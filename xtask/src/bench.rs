@@ -31,6 +31,7 @@ use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 use crate::args;
 use crate::stages::Stages;
 use crate::surroundings::Surroundings;
+use crate::tools;
 use machine::Machine;
 use page::{Limit, Row, Section};
 use programs::Programs;
@@ -70,11 +71,12 @@ pub fn run(around: &Surroundings, wanted: &args::Bench) -> Result<ExitCode> {
     if cfg!(debug_assertions) {
         return again_in_release(around);
     }
+    let mut stages = Stages::new();
+    tools::set_up(around, &mut stages);
     let counted = wanted.names.is_empty() || wanted.names.iter().any(|name| name == INSTRUCTIONS);
     let only_counted = wanted.names == [INSTRUCTIONS];
     let sections = if only_counted { Vec::new() } else { measure(around, wanted)? };
     let baseline = if wanted.rebaseline { Baseline::Rewrite } else { Baseline::Compare };
-    let mut stages = Stages::new();
     if counted {
         instructions(around, &mut stages, baseline);
     }
@@ -96,7 +98,7 @@ pub fn instructions(around: &Surroundings, stages: &mut Stages, baseline: Baseli
             ensure!(status.success(), "cargo xtask bench {INSTRUCTIONS}: {status}");
             return Ok(());
         }
-        let Some(valgrind) = crate::tools::find("valgrind") else {
+        let Some(valgrind) = tools::find("valgrind") else {
             stages.not_run("instruction counts", "no valgrind");
             return Ok(());
         };

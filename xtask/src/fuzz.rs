@@ -1,4 +1,4 @@
-//! Random bytes through the readers of what agents print, led by coverage: the targets of `fuzz/`, built
+//! Random bytes through the readers of what agents print and of plans, led by coverage: the targets of `fuzz/`, built
 //! without cargo-fuzz, which a stable toolchain can do as well.
 //!
 //! It starts from every recording. What it learns stays in the target directory, so that the next run goes on
@@ -26,7 +26,9 @@ impl Default for Asked {
     }
 }
 
-const TARGET: &str = "readers";
+/// What agents print, and what people write as plans.
+const TARGETS: [&str; 2] = [READERS, "plans"];
+const READERS: &str = "readers";
 
 /// What libFuzzer needs of the compiler: counters at every edge, and the operands of comparisons.
 const FLAGS: [&str; 6] = [
@@ -47,18 +49,28 @@ const ACP: usize = AGENTS.len();
 
 pub fn run(asked: Asked) -> Result<ExitCode> {
     let around = Surroundings::new()?;
-    let place = around.target.join("fuzz");
-    let binary = match build(&around, &place) {
+    let mut is_sound = true;
+    for target in TARGETS {
+        is_sound &= fuzz_target(&around, target, asked)?;
+    }
+    Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether nothing was found.
+fn fuzz_target(around: &Surroundings, target: &str, asked: Asked) -> Result<bool> {
+    let built = around.target.join("fuzz");
+    let binary = match build(around, target, &built) {
         Ok(binary) => binary,
         Err(error) => {
-            println!("not run: fuzzing: {error:#}");
-            return Ok(ExitCode::FAILURE);
+            println!("not run: fuzzing {target}: {error:#}");
+            return Ok(false);
         }
     };
-    let seeds = seeds(&around, &place)?;
-    let told = fuzz(&around, &Fuzz { binary, seeds, place: place.clone() }, asked)?;
+    let place = built.join("of").join(target);
+    let seeds = seeds(around, target, &place)?;
+    let told = fuzz(around, &Fuzz { binary, seeds, place: place.clone() }, asked)?;
     println!(
-        "{} executions in {} s, {} edges and {} features covered, {} inputs kept in {}",
+        "{target}: {} executions in {} s, {} edges and {} features covered, {} inputs kept in {}",
         told.executions,
         asked.seconds,
         told.edges,
@@ -72,21 +84,21 @@ pub fn run(asked: Asked) -> Result<ExitCode> {
     }
     println!("{} findings", found.len());
     ensure!(!found.is_empty() || told.ended_well, "the fuzzer failed, and kept no input that made it");
-    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(found.is_empty())
 }
 
 /// A target given by name keeps these flags away from what runs while it builds.
-fn build(around: &Surroundings, place: &Path) -> Result<PathBuf> {
+fn build(around: &Surroundings, target: &str, place: &Path) -> Result<PathBuf> {
     let host = host(around)?;
     let dir = around.root.join("fuzz");
     // The same versions as the workspace has; what fuzzing needs beyond them is added.
     fs::copy(around.root.join("Cargo.lock"), dir.join("Cargo.lock")).context("copy Cargo.lock")?;
-    let mut command = around.cargo(["build", "--bin", TARGET, "--target", &host, "--manifest-path"]);
+    let mut command = around.cargo(["build", "--bin", target, "--target", &host, "--manifest-path"]);
     command.arg(dir.join("Cargo.toml")).arg("--target-dir").arg(place);
     command.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")).env_remove("RUSTFLAGS");
     let status = command.status().with_context(|| format!("start {command:?}"))?;
     ensure!(status.success(), "it does not build here, see above (it needs a C++ compiler): {status}");
-    Ok(place.join(host).join("debug").join(TARGET))
+    Ok(place.join(host).join("debug").join(target))
 }
 
 fn host(around: &Surroundings) -> Result<String> {
@@ -96,21 +108,31 @@ fn host(around: &Surroundings) -> Result<String> {
     host.map(str::to_owned).context("rustc -vV names no host")
 }
 
-/// Every recording as an input of its program, that ended well and that did not, and the target's own seeds.
-fn seeds(around: &Surroundings, place: &Path) -> Result<PathBuf> {
+/// The target's own seeds; for the readers every recording as an input of its program, that ended well and that
+/// did not.
+fn seeds(around: &Surroundings, target: &str, place: &Path) -> Result<PathBuf> {
     let dir = place.join("seeds");
     fs::create_dir_all(&dir).with_context(|| format!("create {}", dir.display()))?;
-    for seed in files(&around.root.join("fuzz/corpus").join(TARGET))? {
+    let mut words = BTreeSet::new();
+    for seed in files(&around.root.join("fuzz/corpus").join(target))? {
+        words.extend(quoted(&fs::read(&seed)?));
         fs::copy(&seed, dir.join(seed.file_name().unwrap_or_default()))?;
     }
-    let of = |name: &str| AGENTS.iter().position(|agent| name.starts_with(agent.name));
-    let tests = around.root.join("crates/agent/tests");
-    let mut words = seeds_of(&tests.join("recordings"), &dir, of)?;
-    let of = |name: &str| (!["README", "errors", "read"].contains(&name)).then_some(ACP);
-    words.extend(seeds_of(&tests.join("acp"), &dir, of)?);
+    if target == READERS {
+        words.extend(seeds_of_recordings(around, &dir)?);
+    }
     let entries: Vec<String> = words.iter().map(|word| format!("\"{word}\"\n")).collect();
     fs::write(place.join("words.dict"), entries.concat())?;
     Ok(dir)
+}
+
+fn seeds_of_recordings(around: &Surroundings, dir: &Path) -> Result<BTreeSet<String>> {
+    let of = |name: &str| AGENTS.iter().position(|agent| name.starts_with(agent.name));
+    let tests = around.root.join("crates/agent/tests");
+    let mut words = seeds_of(&tests.join("recordings"), dir, of)?;
+    let of = |name: &str| (!["README", "errors", "read"].contains(&name)).then_some(ACP);
+    words.extend(seeds_of(&tests.join("acp"), dir, of)?);
+    Ok(words)
 }
 
 /// Returns the words in them.
@@ -256,7 +278,7 @@ mod tests {
     fn every_recording_is_a_seed() {
         let around = Surroundings::new().unwrap();
         let place = tempfile::tempdir().unwrap();
-        let dir = seeds(&around, place.path()).unwrap();
+        let dir = seeds(&around, READERS, place.path()).unwrap();
         let seeds = count(&dir).unwrap();
         assert!(seeds > 300, "{seeds} seeds");
         let first = |name: &str| fs::read(dir.join(name)).unwrap()[..2].to_vec();

@@ -115,7 +115,7 @@ pub fn has_level(windlass: &Path) -> bool {
     LEVELS.iter().any(|level| is_proven(windlass, level))
 }
 
-fn is_proven(windlass: &Path, level: &'static str) -> bool {
+pub fn is_proven(windlass: &Path, level: &'static str) -> bool {
     let (scene, launch) = stage::Stage::new(level, windlass).set(None);
     let mut command = scene.launch(&launch);
     command.arg("--dry-run");

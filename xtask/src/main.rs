@@ -1,4 +1,4 @@
-//! Tasks for developers and CI: `cargo xtask test | lint | bench | hostile | honest | fuzz | model | ci`.
+//! Tasks for developers and CI: `cargo xtask test | lint | bench | hostile | honest | captures | fuzz | model | ci`.
 //!
 //! Each sets up what a fresh machine lacks, as far as it may, and says at its
 //! end what it could not run. Nothing of the user is read or written: programs
@@ -13,6 +13,7 @@ mod agents;
 mod args;
 mod bench;
 mod binaries;
+mod captures;
 mod fuzz;
 mod honest;
 mod hostile;
@@ -27,6 +28,7 @@ mod surroundings;
 mod tally;
 mod toolchain;
 mod tools;
+mod wheels;
 
 use std::process::ExitCode;
 
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
 
 fn run(task: Task) -> Result<ExitCode> {
     match task {
+        Task::Captures(mode) => captures::run(mode),
         Task::Bench(wanted) => bench::run(&Surroundings::new()?, &wanted),
         Task::Fuzz(asked) => fuzz::run(asked),
         Task::Hostile(asked) => hostile::run(&asked),
@@ -81,9 +84,11 @@ fn test(around: &Surroundings, stages: &mut Stages, asked: args::Tests) {
     let extent = asked.extent;
     tools::set_up(around, stages);
     agents::set_up(around, stages, asked.agents);
+    wheels::set_up(around, stages);
     lint::run(around, stages);
     suite::run(around, stages, extent);
     ordinary_user::run(around, stages, extent);
     hostile::stage(around, stages, extent);
     honest::stage(around, stages, extent);
+    captures::stage(around, stages);
 }

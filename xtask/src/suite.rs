@@ -9,6 +9,7 @@ use crate::stages::Stages;
 use crate::surroundings::Surroundings;
 use crate::tally::Runner;
 use crate::tools;
+use crate::wheels;
 
 /// Whose `tests/failpoints.rs` needs abort points compiled into the crate itself.
 const FAILPOINTS: &str = "windlass-store/failpoints";
@@ -59,6 +60,7 @@ fn tell(tests: &mut Command, around: &Surroundings, extent: Extent) {
         tests.env("WINDLASS_WEAKENED_BIN", binary);
     }
     tests.env("WINDLASS_AGENTS_DIR", agents::dir(around));
+    tests.env("WINDLASS_WHEELS_DIR", wheels::dir(around));
     if extent == Extent::Full {
         tests.env("WINDLASS_FULL", "1");
     }

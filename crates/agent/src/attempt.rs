@@ -16,7 +16,7 @@ use crate::agent::{TurnRequest, TurnResult};
 use crate::report::{self, ParsedReport};
 use windlass_core::plain;
 
-use crate::{bound, failure, relay};
+use crate::{bound, claim, failure, relay};
 
 /// Set in every attempt, so that `windlass run` inside one can refuse.
 pub const INSIDE_VARIABLE: &str = "WINDLASS_INSIDE";
@@ -49,9 +49,16 @@ pub fn run(call: &TurnRequest<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(
         return not_started(call.role, what);
     }
     let report = report::read(&call.dir.join(REPORT_PATH), call.role, call.nonce, call.redactor);
+    let words = last_words(&finished.stdout);
+    let is_written = report.report != Report::None;
+    let report = report.or_claim(call.role, || claim::of(&words));
     let end = failure::told_by_code(&finished.exit).filter(|_| finished.trips.is_empty());
     let end = end.unwrap_or_else(|| outside(call, &finished));
-    result(finished, report, end)
+    let mut told = result(finished, report, end);
+    if !is_written {
+        told.finished.result.message = words;
+    }
+    told
 }
 
 /// What the operator set for the agent; windlass's own variables are not theirs.

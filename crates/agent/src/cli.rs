@@ -196,5 +196,7 @@ pub struct TurnEnding {
     pub session_is_gone: bool,
     /// What the turn did, as its program told. A claim, for the next brief and for people.
     pub summary: Summary,
+    /// How many different files the program said it read.
+    pub files_read: u64,
     pub notes: Vec<String>,
 }

@@ -263,6 +263,8 @@ pub fn run_and_read(
     let gone = ending.session_is_gone;
     ending.notes.splice(..0, notes);
     let mut result = attempt::result(finished, report, ending.end.clone());
+    let tells_reads = registry::behind(call.policy).is_some_and(|known| known.tells_reads);
+    result.finished.result.files_read = tells_reads.then_some(ending.files_read);
     complete(&mut result.finished.result, ending);
     (result, gone)
 }

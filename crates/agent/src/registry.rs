@@ -13,7 +13,9 @@ pub static AGENTS: [KnownAgent; 5] = [
         name: "codex",
         cli: &Codex,
         npm_package: "@openai/codex",
+        sign_in: Some("codex login"),
         tried_versions: &["0.166.0"],
+        tells_reads: false,
         report_by_schema: true,
         acp_programs: &["codex-acp"],
         profile: Profile {
@@ -29,7 +31,9 @@ pub static AGENTS: [KnownAgent; 5] = [
         name: "claude",
         cli: &Claude,
         npm_package: "@anthropic-ai/claude-code",
+        sign_in: Some("claude"),
         tried_versions: &["2.1.325"],
+        tells_reads: true,
         report_by_schema: true,
         acp_programs: &["claude-agent-acp", "claude-code-acp"],
         profile: Profile {
@@ -51,7 +55,9 @@ pub static AGENTS: [KnownAgent; 5] = [
         name: "opencode",
         cli: &Opencode,
         npm_package: "opencode-ai",
+        sign_in: None,
         tried_versions: &["1.18.33"],
+        tells_reads: true,
         report_by_schema: false,
         acp_programs: &[],
         profile: Profile {
@@ -68,7 +74,9 @@ pub static AGENTS: [KnownAgent; 5] = [
         name: "gemini",
         cli: &Gemini,
         npm_package: "@google/gemini-cli",
+        sign_in: None,
         tried_versions: &["0.61.0"],
+        tells_reads: true,
         report_by_schema: false,
         acp_programs: &[],
         profile: Profile {
@@ -84,7 +92,9 @@ pub static AGENTS: [KnownAgent; 5] = [
         name: "qwen",
         cli: &Qwen,
         npm_package: "@qwen-code/qwen-code",
+        sign_in: None,
         tried_versions: &["0.24.4"],
+        tells_reads: true,
         report_by_schema: true,
         acp_programs: &[],
         profile: Profile {
@@ -107,8 +117,12 @@ pub struct KnownAgent {
     /// How it is called, and what its output means.
     pub cli: &'static dyn Cli,
     pub npm_package: &'static str,
+    /// The command that signs in, where its files and variables tell for certain that nobody is.
+    pub sign_in: Option<&'static str>,
     /// Versions that the recordings and the trials were made with, the newest last.
     pub tried_versions: &'static [&'static str],
+    /// Whether its stream tells which files it reads.
+    pub tells_reads: bool,
     /// Whether a report can be asked for by a JSON schema. Where it can, the report is taken from there alone.
     pub report_by_schema: bool,
     /// Programs that speak the Agent Client Protocol for it, and are logged in by its files.

@@ -175,6 +175,8 @@ fn claim(fields: &Fields) -> Result<Claim, String> {
         summary: fields.text("summary")?,
         blockers: fields.texts("blockers")?,
         next: fields.texts("next")?,
+        plan: fields.lines("plan"),
+        checks: fields.checks("checks"),
     })
 }
 

@@ -15,12 +15,18 @@ pub fn of(role: Role) -> Value {
 }
 
 fn claim() -> Value {
+    let check = object([
+        ("command", text("A command that was run to see whether the work holds.")),
+        ("exit", or_null("integer", "Its exit code.")),
+    ]);
     object([
         ("nonce", text("The nonce of the brief's first line.")),
         ("status", one_of(&["complete", "continue", "blocked"])),
         ("summary", text("What was done, in a few sentences.")),
         ("blockers", texts("What keeps the task from being done. Empty if nothing does.")),
         ("next", texts("What is left to do.")),
+        ("plan", texts("The steps that were followed.")),
+        ("checks", list(check)),
     ])
 }
 

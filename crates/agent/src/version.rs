@@ -70,16 +70,29 @@ pub fn heard(asked: VersionAnswer) -> Option<String> {
     }
 }
 
-/// The name with the version, and what is to be said of a version that was never tried.
+/// The name with the version, and what is to be said of a version that was never tried: once, not at each
+/// attempt.
 pub fn words(agent: &KnownAgent, asked: VersionAnswer) -> (String, Option<String>) {
     let name = agent.name;
     let Some(version) = heard(asked) else {
         return (name.to_owned(), Some(format!("{name} did not say its version")));
     };
     let tried = agent.tried_versions;
-    let untried = (!tried.contains(&version.as_str()))
-        .then(|| format!("{name} {version} was never tried with windlass; {} was", tried.join(", ")));
-    (format!("{name} {version}"), untried)
+    let named = format!("{name} {version}");
+    let is_news = !tried.contains(&version.as_str()) && is_first(&named);
+    let untried = is_news.then(|| format!("{named} was never tried with windlass; {} was", tried.join(", ")));
+    (named, untried)
+}
+
+/// Whether this process has not said it of this version.
+fn is_first(named: &str) -> bool {
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    let first = !said.iter().any(|one| one == named);
+    if first {
+        said.push(named.to_owned());
+    }
+    first
 }
 
 fn program(request: &VersionRequest<'_>) -> Program {

@@ -2,6 +2,8 @@
 
 use windlass_core::command::{Command, DoneWords, NextStep};
 use windlass_core::id::LoopName;
+use windlass_core::outcome::OutcomeKind;
+use windlass_core::state::TaskStatus;
 use windlass_core::view::View;
 use windlass_driver::Interrupts;
 use windlass_driver::drive_loop::SiteWorlds;
@@ -66,6 +68,38 @@ impl OpenProject {
             Answer::Refused { why } => CommandResult::Refused { why },
         };
         Ok(CommandReport { result, warning: refreshed.err().map(|error| error.message) })
+    }
+}
+
+/// What is to be tried again of a run that ended short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryChoice {
+    Nothing,
+    /// The run is opened again, and what is blocked stays so.
+    WhatIsOpen,
+    BlockedTasks,
+}
+
+impl OpenProject {
+    /// Opens a run that ended short again, and with it the tasks that are to be tried again. A completed loop,
+    /// and one that a person paused, stays as it is.
+    pub fn retry_blocked(
+        &self,
+        name: &LoopName,
+        retry: RetryChoice,
+        interrupts: Interrupts,
+    ) -> Result<(), AppError> {
+        let Some(view) = self.view(name)?.filter(|_| retry != RetryChoice::Nothing) else { return Ok(()) };
+        let ask = |command: Command| match self.command(name, &command, interrupts.clone())?.result {
+            CommandResult::Refused { why } => Err(AppError::refused(why)),
+            CommandResult::Done(_) | CommandResult::Recorded | CommandResult::Interrupted => Ok(()),
+        };
+        if retry == RetryChoice::BlockedTasks {
+            let blocked = view.tasks.iter().filter(|task| task.status == TaskStatus::Blocked);
+            blocked.map(|task| Command::Unblock { task: task.id.clone() }).try_for_each(ask)?;
+        }
+        let ended_short = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Blocked);
+        if ended_short { ask(Command::Restart) } else { Ok(()) }
     }
 }
 

@@ -10,10 +10,11 @@ use windlass_core::id::{LoopName, Seq};
 use windlass_core::input::Asked;
 use windlass_core::nearest::nearest;
 use windlass_core::outcome::OutcomeKind;
+use windlass_core::policy::PlanPolicy;
 use windlass_core::view::View;
 use windlass_driver::setup::{self, NewLoop, PlantedTerm, Proposed};
 use windlass_plan::goal::GOAL_TASK;
-use windlass_plan::{PlanError, Planned, PlannedTask};
+use windlass_plan::{PlanError, PlanFormat, Planned, PlannedTask};
 use windlass_store::{Holder, ReadStore};
 
 use crate::error::Classify as _;
@@ -109,9 +110,13 @@ impl OpenProject {
     }
 
     /// Writes the first record of a loop that was proposed.
-    pub fn create(&self, proposed: Proposed) -> Result<CreatedLoop, AppError> {
+    pub fn create(&self, proposed: Proposed, request: &RunRequest) -> Result<CreatedLoop, AppError> {
         let name = proposed.name.clone();
         self.state.create_checked().or_refused()?;
+        let source = request.plan.as_ref().unwrap_or(&proposed.policy.plan.source);
+        let plan = request.goal().is_none().then_some((source.as_str(), &proposed.planned));
+        // Before the loop: one whose reading is not known would pass over edits without a word.
+        self.keep_reading(&name, &self.read_files(plan)?)?;
         let planted = setup::create(&self.store()?, proposed).map_err(|error| {
             if error.is_taken() {
                 return self.taken(&name);
@@ -147,7 +152,7 @@ impl OpenProject {
                 self.find_exactly(word)?.map_or_else(|| Err(self.no_such_loop(word)), Ok)
             }
             (None, RunTarget::Goal(goal)) => self.loop_of_goal(goal),
-            (None, RunTarget::Only) => self.only_or_default(),
+            (None, RunTarget::Only) => self.only_or_default(request),
         }
     }
 
@@ -199,20 +204,22 @@ impl OpenProject {
         if let Some(view) = same.iter().find(|view| is_open(view)).or(same.first()) {
             return Ok(view.name.clone());
         }
-        let first = slug(goal);
-        let numbered = |n: u32| LoopName::new(&format!("{first}-{n}")).expect("a short name and a number");
-        let is_free = |name: &LoopName| rows.iter().all(|row| row.name != *name);
-        let mut names = std::iter::once(first.clone()).chain((2..).map(numbered));
-        Ok(names.find(is_free).expect("there are fewer loops than numbers"))
+        Ok(free_name(&slug(goal), &rows))
     }
 
-    fn only_or_default(&self) -> Result<LoopName, AppError> {
+    fn only_or_default(&self, request: &RunRequest) -> Result<LoopName, AppError> {
         let rows = self.loops()?;
-        match rows.as_slice() {
-            [] => Ok(slug(&self.project.top.file_name().unwrap_or_default().to_string_lossy())),
+        let views = rows.iter().map(StoredLoop::view).collect::<Result<Vec<View>, _>>()?;
+        // Goals that are completed say nothing about the plan.
+        if views.iter().all(|view| is_of_goal(view) && !is_open(view)) {
+            let first = slug(&self.project.top.file_name().unwrap_or_default().to_string_lossy());
+            return Ok(free_name(&first, &rows));
+        }
+        match views.as_slice() {
             [only] => Ok(only.name.clone()),
-            [_, ..] => {
-                let views = rows.iter().map(StoredLoop::view).collect::<Result<Vec<View>, _>>()?;
+            _ => {
+                // A mistake in windlass.toml is to be mended whichever loop is meant.
+                self.policy(&request.policy)?;
                 Err(several_loops(&views))
             }
         }
@@ -230,7 +237,7 @@ impl OpenProject {
             }
         })?;
         let (policy, written) = (resolved.policy, resolved.origins);
-        let planned = self.plan(request, &policy.plan.source)?;
+        let planned = self.plan(request, &policy.plan)?;
         let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
         planned.check_names(&checks).map_err(bad_plan)?;
         let new_loop = NewLoop {
@@ -264,34 +271,54 @@ impl OpenProject {
         )))
     }
 
-    fn plan(&self, request: &RunRequest, source: &str) -> Result<Planned, AppError> {
+    fn plan(&self, request: &RunRequest, plan: &PlanPolicy) -> Result<Planned, AppError> {
         if let Some(goal) = request.goal() {
             return windlass_plan::goal::read(goal).map_err(bad_plan);
         }
-        let source = request.plan.as_deref().unwrap_or(source);
+        let source = request.plan.as_deref().unwrap_or(&plan.source);
         if source.trim().is_empty() {
             return Err(AppError::refused("there is no plan: `plan.source` is not set in windlass.toml")
                 .hint("`windlass init` writes a windlass.toml and a first task")
                 .hint("or give a goal: windlass run \"make the tests pass\""));
         }
-        self.read_plan(source)
+        self.read_plan(source, &plan.format)
     }
 
-    pub(crate) fn read_plan(&self, source: &str) -> Result<Planned, AppError> {
-        let planned = windlass_plan::read(source, &self.project.top).map_err(bad_plan)?;
-        planned.tasks.iter().try_for_each(check_text)?;
-        Ok(planned)
+    /// `format` is empty where the source itself says what it is.
+    pub(crate) fn read_plan(&self, source: &str, format: &str) -> Result<Planned, AppError> {
+        let first = |mut problems: Vec<AppError>| problems.remove(0);
+        self.check_plan(source, format)?.map_err(first)
+    }
+
+    /// The plan, or everything that is wrong with it.
+    pub(crate) fn check_plan(
+        &self,
+        source: &str,
+        format: &str,
+    ) -> Result<Result<Planned, Vec<AppError>>, AppError> {
+        // A directory is one of task files, whatever the format of another source is.
+        let is_dir = self.project.top.join(source.trim()).is_dir();
+        let format = match format.trim() {
+            "" => None,
+            name => Some(name.parse::<PlanFormat>().map_err(|unknown| {
+                AppError::refused(format!("plan.format: {unknown}")).hint(unknown.remedy())
+            })?),
+        };
+        let format = format.filter(|format| !is_dir || *format == PlanFormat::Tasks);
+        let planned = match windlass_plan::check(source, &self.project.top, format) {
+            Ok(planned) => planned,
+            Err(problems) => return Ok(Err(problems.into_iter().map(bad_plan).collect())),
+        };
+        let problems: Vec<AppError> =
+            planned.tasks.iter().filter_map(|task| check_text(task).err()).collect();
+        Ok(if problems.is_empty() { Ok(planned) } else { Err(problems) })
     }
 }
 
-/// A task that says nothing would only cost attempts.
+/// A placeholder would only cost attempts.
 fn check_text(task: &PlannedTask) -> Result<(), AppError> {
     let file = task.file.as_ref().map_or_else(|| task.id.to_string(), |file| file.display().to_string());
     let said = without_front_matter(&task.text).trim();
-    if said.is_empty() {
-        return Err(AppError::refused(format!("{file}: the task says nothing"))
-            .hint(format!("write in {file} what is to be done, or delete it")));
-    }
     if said == PLACEHOLDER_TASK.trim() {
         return Err(AppError::refused(format!(
             "{file}: the task is still the placeholder of `windlass init`"
@@ -305,6 +332,19 @@ fn check_text(task: &PlannedTask) -> Result<(), AppError> {
 fn without_front_matter(text: &str) -> &str {
     let Some(rest) = text.trim_start_matches('\u{feff}').strip_prefix("---\n") else { return text };
     rest.split_once("\n---").map_or(text, |(_, body)| body.split_once('\n').map_or("", |(_, body)| body))
+}
+
+/// The name, with a number where a loop has it already.
+fn free_name(first: &LoopName, rows: &[StoredLoop]) -> LoopName {
+    let numbered = |n: u32| LoopName::new(&format!("{first}-{n}")).expect("a short name and a number");
+    let is_free = |name: &LoopName| rows.iter().all(|row| row.name != *name);
+    let mut names = std::iter::once(first.clone()).chain((2..).map(numbered));
+    names.find(is_free).expect("there are fewer loops than numbers")
+}
+
+/// Whether the loop was made of a sentence.
+fn is_of_goal(view: &View) -> bool {
+    matches!(&view.tasks[..], [task] if task.id.as_str() == GOAL_TASK)
 }
 
 fn is_open(view: &View) -> bool {

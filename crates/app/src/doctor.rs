@@ -62,7 +62,10 @@ fn of_policy(place: &OpenProject, resolved: Result<Resolved, AppError>) -> Vec<D
     let source = &resolved.policy.plan.source;
     let plan = match source.trim().is_empty() {
         true => Ok("none: loops are started with a goal".to_owned()),
-        false => place.read_plan(source).map(|planned| format!("{source}, {} tasks", planned.tasks.len())),
+        false => place.read_plan(source, &resolved.policy.plan.format).map(|planned| {
+            let tasks = planned.tasks.len();
+            format!("{source}, {tasks} {}", if tasks == 1 { "task" } else { "tasks" })
+        }),
     };
     vec![
         needed(PROJECT_FILE, Ok(place.project.top.join(PROJECT_FILE).display().to_string())),

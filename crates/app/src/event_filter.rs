@@ -111,7 +111,10 @@ impl EventFilter {
                 TaskEvent::Done { task, .. }
                 | TaskEvent::Blocked { task, .. }
                 | TaskEvent::Unblocked { task }
-                | TaskEvent::Waived { task, .. },
+                | TaskEvent::Waived { task, .. }
+                | TaskEvent::StepLanded { task, .. }
+                | TaskEvent::StopChecked { task, .. }
+                | TaskEvent::Reopened { task },
             ) => Some(task.clone()),
             _ => self.open.clone(),
         }

@@ -68,7 +68,10 @@ impl LoggedItem {
                 TaskEvent::Done { task, .. }
                 | TaskEvent::Blocked { task, .. }
                 | TaskEvent::Unblocked { task }
-                | TaskEvent::Waived { task, .. },
+                | TaskEvent::Waived { task, .. }
+                | TaskEvent::StepLanded { task, .. }
+                | TaskEvent::StopChecked { task, .. }
+                | TaskEvent::Reopened { task },
             ) => Self::Task(task.clone()),
             Event::Iteration(
                 IterationEvent::Opened { task: Some(task), .. }

@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use windlass_config::{PROJECT_FILE, detect, project_file};
+use windlass_config::{PROJECT_FILE, Proposal, detect, project_around, project_file, projects_below};
 use windlass_core::policy::{AgentPolicy, Policy};
 use windlass_driver::agents::{self, AgentStatus, Login};
+use windlass_driver::signed_out::{SignedOut, signed_out};
 use windlass_driver::surroundings::Surroundings;
 use windlass_driver::{Interrupts, project, setup};
 
@@ -29,6 +30,8 @@ pub struct InitRequest<'a> {
     pub tries: Option<CheckTries<'a>>,
     /// Where none of them is green, an agent is asked for others.
     pub ask_agent: bool,
+    /// The project is in this directory, though the repository's root can be tested, too.
+    pub here: bool,
 }
 
 pub struct CheckTries<'a> {
@@ -41,12 +44,22 @@ pub struct InitReport {
     /// The directory of a repository that was not there before.
     pub new_repository: Option<PathBuf>,
     pub written: Vec<PathBuf>,
+    /// The task file that was written, as seen from the project.
+    pub task: Option<String>,
+    /// It says what was asked for, not a placeholder.
+    pub has_prompt: bool,
     /// The agent that windlass.toml names.
     pub agent: Option<AgentStatus>,
+    /// Nobody is signed in to it, which is certain.
+    pub signed_out: Option<SignedOut>,
     /// What was recognised; empty where nothing was.
     pub recognised: Vec<&'static str>,
     /// What came of trying the checks; none where they were not tried.
     pub stacks: Option<Vec<StackReport>>,
+    /// The directory of the repository that is tested, where it is not its root.
+    pub dir: Option<String>,
+    /// Where nothing was recognised: directories that are projects.
+    pub below: Vec<String>,
 }
 
 /// Nothing is changed if it is refused. Agents say their versions below `scratch`.
@@ -71,7 +84,7 @@ pub fn init(
     if new_repository.is_some() {
         make_repository(&top, caller)?;
     }
-    let proposal = detect(&top).or_broken()?;
+    let (proposal, dir) = proposal_for(&top, directory, request.here)?;
     let agent = best_agent(&caller.surroundings(&top), scratch);
     let asked = request.ask_agent.then(|| asked_policy(caller, &top, agent.as_ref())).transpose()?;
     let asked = asked.as_ref().map(|policy| AskedAgent { policy, scratch });
@@ -85,12 +98,43 @@ pub fn init(
     };
     write(&file, &project_file(&proposal, &chosen, agent.as_ref().map(|agent| agent.name)))?;
     let mut written = vec![file];
-    if let Some(task) = task_file(&top, request.prompt.as_deref()) {
-        write(&task, &first_task(request.prompt.as_deref()))?;
-        written.push(task);
+    let mut task = None;
+    if let Some(file) = task_file(&top, request.prompt.as_deref()) {
+        write(&file, &first_task(request.prompt.as_deref()))?;
+        task = file.strip_prefix(&top).ok().map(|file| file.display().to_string());
+        written.push(file);
     }
-    let recognised = proposal.stacks.iter().map(|stack| stack.name).collect();
-    Ok(InitReport { new_repository, written, agent, recognised, stacks })
+    let recognised: Vec<&str> = proposal.stacks.iter().map(|stack| stack.name).collect();
+    let below = if recognised.is_empty() { projects_below(&top).or_broken()? } else { Vec::new() };
+    let has_prompt = request.prompt.is_some();
+    // A provider in the operator's own configuration counts too.
+    let policy = caller.policy(&top, &PolicyArguments::default())?.policy;
+    let signed_out = signed_out(&policy.agent, &caller.surroundings(&top));
+    Ok(InitReport {
+        new_repository,
+        written,
+        task,
+        has_prompt,
+        agent,
+        signed_out,
+        recognised,
+        stacks,
+        dir,
+        below,
+    })
+}
+
+/// What the repository's root is tested with; where that is not known, or not wanted, what the directory is.
+fn proposal_for(top: &Path, directory: &Path, here: bool) -> Result<(Proposal, Option<String>), AppError> {
+    let proposal = detect(top).or_broken()?;
+    if !proposal.stacks.is_empty() && !here {
+        return Ok((proposal, None));
+    }
+    let directory = directory.canonicalize().or_broken()?;
+    let Some(dir) = project_around(&top.canonicalize().or_broken()?, &directory) else {
+        return Ok((proposal, None));
+    };
+    Ok((detect(&top.join(&dir)).or_broken()?.below(&dir), Some(dir)))
 }
 
 /// The agent of a policy that is there, else the best that is installed.
@@ -111,7 +155,8 @@ fn asked_policy(caller: &Caller, top: &Path, best: Option<&AgentStatus>) -> Resu
 fn task_file(top: &Path, prompt: Option<&str>) -> Option<PathBuf> {
     let (tasks, first) = (top.join("tasks"), top.join(FIRST_TASK));
     let has_tasks = std::fs::read_dir(&tasks).is_ok_and(|mut entries| entries.next().is_some());
-    if !has_tasks {
+    let is_placeholder = || std::fs::read_to_string(&first).is_ok_and(|text| text == PLACEHOLDER_TASK);
+    if !has_tasks || is_placeholder() {
         return Some(first);
     }
     prompt?;
@@ -140,7 +185,7 @@ pub(crate) fn best_agent(surroundings: &Surroundings, scratch: &Path) -> Option<
 }
 
 /// Never half a file: written beside, then renamed.
-fn write(file: &Path, text: &str) -> Result<(), AppError> {
+pub(crate) fn write(file: &Path, text: &str) -> Result<(), AppError> {
     let failed = |error| AppError::broken(format!("{}: {error}", file.display()));
     let dir = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(dir).map_err(failed)?;
@@ -168,6 +213,7 @@ mod tests {
             may_overwrite: &|_| false,
             tries: None,
             ask_agent: false,
+            here: false,
         };
         let refused = init(temp.path(), &Caller::default(), request, temp.path()).err().unwrap();
         assert_eq!(refused.kind, ErrorKind::Refused);

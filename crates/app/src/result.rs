@@ -41,6 +41,32 @@ impl OpenProject {
         KeptTrees::open(&self.surroundings(), &self.project, &self.vault).or_broken()
     }
 
+    /// How many commits the operator's checkout has and the loop does not.
+    pub fn commits_it_lacks(&self, view: &View) -> usize {
+        let its: Vec<&CommitId> = std::iter::once(&view.base).chain(&view.commit).collect();
+        setup::count_commits(&self.surroundings(), "HEAD", &its)
+    }
+
+    /// The loop whose branch is to be taken: by its exact name, or the only one.
+    pub fn to_take(&self, name: Option<&str>) -> Result<StoredLoop, AppError> {
+        let refused = match self.exact(name) {
+            Err(refused) if name.is_none() => refused,
+            found => return found,
+        };
+        let head = CommitId::new("HEAD");
+        let has_more = |view: &View| {
+            let landed = view.commit.as_ref();
+            landed.is_some_and(|commit| {
+                setup::count_commits(&self.surroundings(), commit.as_str(), &[&head]) > 0
+            })
+        };
+        let views = self.loops()?.iter().map(StoredLoop::view).collect::<Result<Vec<View>, _>>()?;
+        let hint = |refused: AppError, view: &View| {
+            refused.hint(format!("`windlass take {}` brings: {}", view.name, view.goal))
+        };
+        Err(views.iter().filter(|view| has_more(view)).fold(refused, hint))
+    }
+
     /// Brings a loop's branch into the operator's checkout, if that is plain.
     pub fn take(&self, view: &View, filters: FilterRule) -> Result<TakeOutcome, AppError> {
         let name = &view.name;

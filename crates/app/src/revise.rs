@@ -1,20 +1,21 @@
 //! Another policy or plan for a loop that is there. What is written is read and
 //! looked at as for a new loop, before anything is sent.
 
-use windlass_config::Resolved;
+use windlass_config::{Resolved, with_edits};
 use windlass_core::command::Command;
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::policy::Policy;
 use windlass_core::revision::{KeyChange, PlanRevision, PolicyRevision, Revision};
-use windlass_core::state::{State, TaskStatus};
+use windlass_core::state::State;
 use windlass_core::task::{Plan, Task};
 use windlass_driver::Interrupts;
 use windlass_driver::setup::{self, RevisedLoop, SetupError};
-use windlass_plan::Planned;
+use windlass_plan::{Planned, PlannedTask};
 
 use crate::create::bad_plan;
 use crate::error::Classify as _;
 use crate::policy::policy_format;
+use crate::read_files::EditedFiles;
 use crate::{AppError, CommandResult, ErrorKind, OpenProject, PolicyArguments};
 
 /// What is to be another.
@@ -28,12 +29,21 @@ pub struct ReviseRequest {
     pub base: Option<String>,
 }
 
+impl ReviseRequest {
+    fn asks_nothing(&self) -> bool {
+        let PolicyArguments { policy_file, set } = &self.policy;
+        self.below != PolicyBelow::Files && policy_file.is_none() && set.is_empty() && self.plan.is_none()
+    }
+}
+
 /// What the arguments of the policy are set on top of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyBelow {
     /// The policy that the loop has.
     #[default]
     InForce,
+    /// The same, with what was edited in the files since the loop read them. So it is with the plan.
+    EditedFiles,
     /// windlass.toml and the user's own file, as they are now.
     Files,
 }
@@ -77,9 +87,34 @@ impl OpenProject {
                 .hint("its commits and everything that was proven stand on it")
                 .hint("start another loop: windlass run --name NAME --base REF"));
         }
+        let edited = match request.below {
+            PolicyBelow::EditedFiles => self.edited_files(name)?,
+            PolicyBelow::InForce | PolicyBelow::Files => None,
+        };
+        if request.asks_nothing() && edited.as_ref().is_none_or(EditedFiles::is_empty) {
+            return Ok(ReviseReport::default());
+        }
+        let report = self.send_revision(name, request, edited.as_ref(), interrupts)?;
+        if !matches!(report.result, ReviseResult::Refused { .. }) {
+            self.keep_reading_after(name, request, edited)?;
+        }
+        Ok(report)
+    }
+
+    fn send_revision(
+        &self,
+        name: &LoopName,
+        request: &ReviseRequest,
+        edited: Option<&EditedFiles>,
+        interrupts: Interrupts,
+    ) -> Result<ReviseReport, AppError> {
         let state = self.state_of(name)?;
-        let planned = request.plan.as_ref().map(|source| self.read_plan(source)).transpose()?;
-        let policy = self.revised_policy(&state, request, planned.as_ref())?;
+        let resolved = self.resolved(&state, request, edited)?;
+        let planned = match &request.plan {
+            Some(source) => Some(self.read_plan(source, &resolved.policy.plan.format)?),
+            None => edited.and_then(|edited| edited.planned.clone()),
+        };
+        let policy = self.checked_policy(&state, resolved, planned.as_ref())?;
         let wanted = wanted_policy(&state);
         let keys = policy_format().changes(wanted, &policy);
         let plan = planned.map(|planned| self.store_plan(planned)).transpose()?;
@@ -106,21 +141,73 @@ impl OpenProject {
         Ok(ReviseReport { keys, plan: plan_revision, result, warning: report.warning })
     }
 
-    fn state_of(&self, name: &LoopName) -> Result<State, AppError> {
+    /// What was edited in the files since the loop read them, by the names of keys and tasks.
+    pub fn edited_since(&self, name: &LoopName) -> Result<Vec<String>, AppError> {
+        let Some(edited) = self.edited_files(name)? else { return Ok(Vec::new()) };
+        let mut names: Vec<String> = policy_format()
+            .changes(&edited.before, &edited.after)
+            .into_iter()
+            .map(|change| change.key)
+            .collect();
+        if let Some(planned) = edited.planned {
+            let state = self.state_of(name)?;
+            let is_new = |task: &&PlannedTask| state.task(&task.id).is_none();
+            let new: Vec<String> =
+                planned.tasks.iter().filter(is_new).map(|task| format!("task {}", task.id)).collect();
+            names.extend(if new.is_empty() { vec!["the plan".to_owned()] } else { new });
+        }
+        Ok(names)
+    }
+
+    pub(crate) fn state_of(&self, name: &LoopName) -> Result<State, AppError> {
         let reader = self.reader()?.ok_or_else(|| AppError::broken(format!("{name} is gone")))?;
         windlass_store::fold(&*reader, name).or_broken()
     }
 
-    fn revised_policy(
+    /// What the next revision's files are compared with.
+    fn keep_reading_after(
+        &self,
+        name: &LoopName,
+        request: &ReviseRequest,
+        edited: Option<EditedFiles>,
+    ) -> Result<(), AppError> {
+        let Some(mut read) = edited.map(|edited| edited.now).or_else(|| self.earlier_reading(name)) else {
+            return Ok(());
+        };
+        if request.below == PolicyBelow::Files {
+            read = read.with_policy(&self.policy(&PolicyArguments::default())?);
+        }
+        if let Some(source) = &request.plan {
+            let format = &self.policy(&request.policy)?.policy.plan.format;
+            read = read.with_plan(source, &self.read_plan(source, format)?);
+        }
+        self.keep_reading(name, &read)
+    }
+
+    fn resolved(
         &self,
         state: &State,
         request: &ReviseRequest,
+        edited: Option<&EditedFiles>,
+    ) -> Result<Resolved, AppError> {
+        let in_force = wanted_policy(state);
+        match (request.below, edited) {
+            (PolicyBelow::Files, _) => self.policy(&request.policy),
+            (PolicyBelow::InForce, _) | (PolicyBelow::EditedFiles, None) => {
+                self.policy_on_top(in_force, &request.policy)
+            }
+            (PolicyBelow::EditedFiles, Some(edited)) => {
+                self.policy_on_top(&with_edits(in_force, &edited.before, &edited.after), &request.policy)
+            }
+        }
+    }
+
+    fn checked_policy(
+        &self,
+        state: &State,
+        resolved: Resolved,
         planned: Option<&Planned>,
     ) -> Result<Policy, AppError> {
-        let resolved = match request.below {
-            PolicyBelow::InForce => self.policy_on_top(wanted_policy(state), &request.policy)?,
-            PolicyBelow::Files => self.policy(&request.policy)?,
-        };
         resolved.require_agents().or_refused()?;
         let Resolved { policy, origins, .. } = resolved;
         if let Some(planned) = planned {
@@ -140,7 +227,7 @@ impl OpenProject {
     /// The texts are stored before the record that names them.
     fn store_plan(&self, planned: Planned) -> Result<Plan, AppError> {
         let store = self.store()?;
-        let stored = |task: windlass_plan::PlannedTask| {
+        let stored = |task: PlannedTask| {
             let text = store.put(task.text.clone().into_bytes()).or_broken()?;
             Ok::<Task, AppError>(task.into_task(text))
         };
@@ -149,18 +236,14 @@ impl OpenProject {
 }
 
 /// The policy that the loop has, or will have when its iteration has ended.
-fn wanted_policy(state: &State) -> &Policy {
+pub(crate) fn wanted_policy(state: &State) -> &Policy {
     state.revision.policy.as_ref().map_or_else(|| state.policy(), |kept| &kept.policy)
 }
 
 /// None where it is the plan that the loop has.
 fn changed_plan(state: &State, plan: Plan) -> Option<(Plan, PlanRevision)> {
-    let tasks: Vec<&Task> = state.tasks.iter().map(|task| &*task.task).collect();
-    let settled = |id: &TaskId| {
-        state.task(id).is_some_and(|task| matches!(task.status, TaskStatus::Done | TaskStatus::Waived))
-    };
-    let revision = PlanRevision::between(&tasks, &plan, &settled);
-    let order: Vec<TaskId> = tasks.iter().map(|task| task.id.clone()).collect();
+    let revision = PlanRevision::between(&state.tasks, &plan);
+    let order: Vec<TaskId> = state.tasks.iter().map(|task| task.task.id.clone()).collect();
     (!revision.is_empty(&order)).then_some((plan, revision))
 }
 

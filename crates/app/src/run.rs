@@ -4,8 +4,9 @@ use windlass_core::id::LoopName;
 use windlass_core::input::Asked;
 use windlass_driver::drive_loop::{self, SiteWorlds};
 use windlass_driver::local_world::Observer;
-use windlass_driver::{Ended, Interrupts};
+use windlass_driver::{Ended, Interrupts, setup};
 
+use crate::revise::{of_setup, wanted_policy};
 use crate::{AppError, ErrorKind, OpenProject};
 
 /// What a drive is to do, who watches it, and how it is told to stop.
@@ -24,6 +25,13 @@ impl OpenProject {
             let kind = if error.is_disk_full() { ErrorKind::NeedsOperator } else { ErrorKind::Broken };
             AppError::new(kind, &error).with_hints(error.hints())
         })
+    }
+
+    /// Asked before a loop is gone on with, as it is before one is created.
+    pub fn check_signed_in(&self, name: &LoopName) -> Result<(), AppError> {
+        let state = self.state_of(name)?;
+        setup::check_signed_in(wanted_policy(&state), &self.surroundings())
+            .map_err(|error| of_setup(&error, &|_| None))
     }
 
     pub(crate) fn refuse_inside_attempt(&self) -> Result<(), AppError> {

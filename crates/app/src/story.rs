@@ -8,7 +8,9 @@ use windlass_core::history::{
 };
 use windlass_core::id::{AttemptId, Seq, TaskId, TreeId};
 use windlass_core::live::Live;
+use windlass_core::policy::Role;
 use windlass_core::state::State;
+use windlass_core::task::TaskMode;
 use windlass_core::view::TaskView;
 use windlass_driver::changed_files::{ChangedFile, TreeComparison};
 use windlass_store::decisions;
@@ -34,6 +36,8 @@ pub struct TaskStory {
     pub text: String,
     pub iterations: Vec<IterationStory>,
     pub findings: Vec<FindingRecord>,
+    /// What the last author of a task that explores reported.
+    pub report: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -65,7 +69,8 @@ impl OpenProject {
         }
         let findings =
             past.findings().filter(|of| of.finding.task.as_ref() == Some(&task.id)).cloned().collect();
-        Ok(TaskStory { task, text, iterations, findings })
+        let report = report(&task, &iterations);
+        Ok(TaskStory { task, text, iterations, findings, report })
     }
 
     /// The last attempts, each with what it changed, and how many there were.
@@ -92,6 +97,15 @@ impl OpenProject {
         let trees = TreeComparison::open(&self.surroundings(), &self.vault).or_broken()?;
         attempt_story(attempt, tree_before(&past, attempt), &trees).map(Some)
     }
+}
+
+/// The product of a task that changes nothing: its author's summary, or its last words without one.
+fn report(task: &TaskView, iterations: &[IterationStory]) -> Option<String> {
+    let attempts = iterations.iter().rev().flat_map(|of| of.attempts.iter().rev());
+    let mut authors = attempts.map(|of| &of.attempt).filter(|of| of.role == Role::Author);
+    let last = authors.find(|of| of.ended_at.is_some()).filter(|_| task.mode == TaskMode::Explore)?;
+    let said = last.claim.as_ref().map(|claim| &claim.summary).filter(|said| !said.trim().is_empty());
+    Some(said.unwrap_or(&last.message).clone())
 }
 
 /// What an attempt found: what the one before it in its iteration left, or what

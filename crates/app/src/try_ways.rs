@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use windlass_config::{ChosenChecks, Proposal, StackProposal, TestWay, install_command};
-use windlass_core::gate::CheckResult;
+use windlass_config::{ChosenCheck, ChosenChecks, Proposal, StackProposal, TestWay, install_command};
 use windlass_core::policy::Policy;
 use windlass_core::time::Millis;
 use windlass_driver::agents::Probe;
 use windlass_driver::ask_for_checks::ask_for_checks;
-use windlass_driver::try_checks::{TriedCommands, TryError, TryPlace, try_checks};
+use windlass_driver::try_checks::{TriedCheck, TriedCommands, TryError, TryPlace, try_checks};
 
 use crate::{AppError, CheckTries, OpenProject};
 
@@ -106,7 +105,8 @@ pub fn try_ways(
         && let Some(way) = (Trial { place: &place, proposal }.ask(asked, observer)?)
     {
         let check = "test".to_owned();
-        report.chosen = ChosenChecks { checks: vec![(check.clone(), way.run)], setup: way.setup };
+        let chosen = ChosenCheck { name: check.clone(), run: way.run, ..ChosenCheck::default() };
+        report.chosen = ChosenChecks { checks: vec![chosen], setup: way.setup };
         report.stacks = vec![StackReport { name: ASKED, check, green: true, missing: Vec::new() }];
     }
     Ok(report)
@@ -121,7 +121,7 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// The first way that is green, or the likeliest; and whether it is green.
+    /// The first way that is green; else one that ran tests, or the likeliest. And whether it is green.
     fn choose<'s>(
         &self,
         stack: &'s StackProposal,
@@ -129,6 +129,7 @@ impl Trial<'_> {
     ) -> Result<(&'s TestWay, bool), AppError> {
         let can_run = |way: &&TestWay| way.needs.iter().all(|program| self.place.surroundings.finds(program));
         let mut failed: BTreeSet<&[String]> = BTreeSet::new();
+        let mut ran_tests = None;
         let mut tried = 0;
         for way in stack.ways.iter().filter(can_run) {
             if failed.contains(way.setup.as_slice()) || tried == MOST_TRIED {
@@ -141,10 +142,11 @@ impl Trial<'_> {
             match result {
                 TriedWay::Green { .. } => return Ok((way, true)),
                 TriedWay::NotSetUp { .. } => drop(failed.insert(&way.setup)),
+                TriedWay::Red { excerpt, .. } if shows_tests(&excerpt) => drop(ran_tests.get_or_insert(way)),
                 TriedWay::Red { .. } | TriedWay::NotRun { .. } => {}
             }
         }
-        let likeliest = stack.ways.iter().find(can_run).or(stack.ways.first());
+        let likeliest = ran_tests.or(stack.ways.iter().find(can_run)).or(stack.ways.first());
         Ok((likeliest.expect("a stack has a way"), false))
     }
 
@@ -161,7 +163,7 @@ impl Trial<'_> {
         for _ in 0..MOST_ASKED {
             observer.asking(&policy.agent.adapter);
             let way = match ask_for_checks(self.place, &probe, &before) {
-                Ok(proposed) => TestWay { setup: proposed.setup, run: proposed.run, needs: Vec::new() },
+                Ok(proposed) => TestWay { setup: proposed.setup, run: proposed.run, ..TestWay::default() },
                 Err(why) => {
                     before = format!("{before}- {why}\n");
                     observer.tried(&TriedWay::NotRun { why });
@@ -184,28 +186,31 @@ impl Trial<'_> {
 
     fn run(&self, way: &TestWay) -> Result<TriedWay, AppError> {
         if !way.setup.is_empty() {
-            let result = match self.command(way, "true")? {
-                Ok(result) => result,
+            match self.command(&TestWay { run: "true".to_owned(), junit: None, ..way.clone() })? {
+                Ok(TriedCheck { red: None, .. }) => {}
+                Ok(TriedCheck { red: Some(red), result }) => {
+                    return Ok(TriedWay::NotSetUp { ending: red.words(), excerpt: result.excerpt });
+                }
                 Err(why) => return Ok(TriedWay::NotRun { why }),
-            };
-            if result.exit_code != Some(0) {
-                return Ok(TriedWay::NotSetUp { ending: ending(&result), excerpt: result.excerpt });
             }
         }
-        Ok(match self.command(way, &way.run)? {
-            Ok(result) if result.exit_code == Some(0) => TriedWay::Green { duration: result.duration_ms },
-            Ok(result) => TriedWay::Red { ending: ending(&result), excerpt: result.excerpt },
+        Ok(match self.command(way)? {
+            Ok(TriedCheck { red: None, result }) => TriedWay::Green { duration: result.duration_ms },
+            Ok(TriedCheck { red: Some(red), result }) => {
+                TriedWay::Red { ending: red.words(), excerpt: result.excerpt }
+            }
             Err(why) => TriedWay::NotRun { why },
         })
     }
 
-    fn command(&self, way: &TestWay, run: &str) -> Result<Result<CheckResult, String>, AppError> {
+    fn command(&self, way: &TestWay) -> Result<Result<TriedCheck, String>, AppError> {
         let mut policy = Policy::default();
         policy.gate.protect.clone_from(&self.proposal.protect);
         policy.gate.product.clone_from(&self.proposal.product);
-        let commands = TriedCommands { policy: &policy, setup: &way.setup, run };
+        let junit = way.junit.as_deref().unwrap_or_default();
+        let commands = TriedCommands { policy: &policy, setup: &way.setup, run: &way.run, junit };
         match try_checks(self.place, &commands) {
-            Ok(result) => Ok(Ok(result)),
+            Ok(tried) => Ok(Ok(tried)),
             Err(TryError::Interrupted) => Err(AppError::refused("interrupted; nothing was written")
                 .hint("`windlass init --no-try` writes the likeliest checks without trying them")),
             Err(error) => Ok(Err(error.to_string())),
@@ -213,11 +218,33 @@ impl Trial<'_> {
     }
 }
 
-fn ending(result: &CheckResult) -> String {
-    match (result.timed_out, result.exit_code, result.signal) {
-        (true, ..) => "timed out".to_owned(),
-        (false, Some(code), _) => format!("exit {code}"),
-        (false, None, Some(signal)) => format!("ended by signal {signal}"),
-        (false, None, None) => "did not end by itself".to_owned(),
+/// Whether a runner came as far as running tests: then the tests are red, and not the way to run them.
+fn shows_tests(excerpt: &str) -> bool {
+    let lower = excerpt.to_lowercase();
+    let is_counted = |line: &str| {
+        let has_number = line.chars().any(|c| c.is_ascii_digit() && c != '0');
+        let words = ["passed", "passing", "failed", "failing", "# pass ", "tests:", "test in ", "tests in "];
+        has_number && words.iter().any(|word| line.contains(word))
+    };
+    lower.lines().any(is_counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runner_that_is_missing_ran_no_tests() {
+        for red in [
+            "Ran 5 tests in 0.001s\n\nFAILED (failures=1)",
+            "1 failed, 1400 passed, 10 skipped in 25.21s",
+            "# pass 3\n# fail 1",
+            "test result: FAILED. 1 passed; 1 failed; 0 ignored",
+        ] {
+            assert!(shows_tests(red), "{red}");
+        }
+        for red in ["/usr/bin/python3: No module named pytest", "sh: 1: xo: not found", "error: 2 problems"] {
+            assert!(!shows_tests(red), "{red}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
+use windlass_core::time::Millis;
 
 use crate::operator::OperatorArgs;
 
@@ -14,13 +15,13 @@ Usage: windlass [-C DIR] COMMAND      `windlass help COMMAND` says more
 Start
   demo                 watch a loop work, offline, in a throwaway repository
   init                 find and try set-up and tests, write windlass.toml
-  run                  run a loop, or start one: windlass run \"make it faster\"
+  plan  run            see a plan, run a loop: windlass run \"make it faster\"
   agents  doctor       see which agents are here, and what is missing
 Look
   list  status  attach see all loops, how one stands, the screen of one
   show  log            see a task or an attempt in full, follow what happens
   findings  usage      see what reviewers found, and what it cost
-  prove                see the proof that the work is done
+  prove  check         see the proof that it is done, or if its end is reached
 Direct
   pause  resume  cancel  restart    hold a loop, end its run, open another
   unblock  waive                    try a task again, or do without it
@@ -30,7 +31,7 @@ Finish
   take  trust          bring the work into your checkout, trust its settings
   rm  export           remove a loop, write its readable trail
 Set up
-  config  gate         explain configuration keys, and what the gate protects
+  config  gate  prompts  explain keys, what the gate protects, agents' texts
   completions          print a completion script for a shell
 ";
 
@@ -61,6 +62,8 @@ pub enum Verb {
     Demo(DemoArgs),
     /// Write a windlass.toml for this repository
     Init(InitArgs),
+    /// Show a plan, or check it, before anything runs
+    Plan(PlanArgs),
     /// Run a loop until it ends, creating it if there is none
     Run(RunArgs),
     /// Watch a running loop until it ends; Ctrl-C leaves it running
@@ -79,6 +82,8 @@ pub enum Verb {
     Usage(LoopArgs),
     /// Print the proof of completion, and check that it still holds
     Prove(ProveArgs),
+    /// Evaluate the stop checks of an open-ended loop: exit 0 = stop, 1 = go on
+    Check(LoopArgs),
     #[command(flatten)]
     Operate(OperatorArgs),
     /// Change the policy or the plan of a loop
@@ -91,6 +96,8 @@ pub enum Verb {
     Export(ExportArgs),
     /// Explain what the gate makes of a path
     Gate(GateArgs),
+    /// List, show or put out the texts that briefs are made of
+    Prompts(PromptsArgs),
     /// Explain or list configuration keys
     Config(ConfigArgs),
     /// Check that this machine has what windlass needs
@@ -111,9 +118,12 @@ impl Verb {
             | Self::Show(_)
             | Self::Findings(_)
             | Self::Usage(_)
+            | Self::Plan(_)
             | Self::Prove(_)
+            | Self::Check(_)
             | Self::Gate(_)
             | Self::Config(_)
+            | Self::Prompts(_)
             | Self::Doctor(_)
             | Self::Agents(_)
             | Self::Completions(_) => true,
@@ -156,9 +166,51 @@ pub struct InitArgs {
     /// Where no way to test is green, ask an agent for one, and try it
     #[arg(long, conflicts_with = "no_try")]
     pub ask_agent: bool,
+    /// Test the project of this directory only, not the whole repository
+    #[arg(long)]
+    pub here: bool,
 }
 
 #[derive(Debug, ClapArgs)]
+pub struct PlanArgs {
+    #[command(subcommand)]
+    pub verb: PlanVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PlanVerb {
+    /// Draw the tasks and what waits for what, with their state and the critical path
+    Show(PlanPictureArgs),
+    /// List every problem of a plan
+    Check(PlanSourceArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PlanSourceArgs {
+    /// The plan: a directory or a file; windlass.toml names the usual one
+    #[arg(value_name = "SOURCE")]
+    pub source: Option<String>,
+    /// What it is written as, where its file leaves it open
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PlanPictureArgs {
+    #[command(flatten)]
+    pub of: PlanSourceArgs,
+    /// Draw it for Graphviz
+    #[arg(long, conflicts_with_all = ["mermaid", "json"])]
+    pub dot: bool,
+    /// Draw it for Mermaid
+    #[arg(long, conflicts_with = "json")]
+    pub mermaid: bool,
+}
+
+#[derive(Clone, Debug, ClapArgs)]
 pub struct RunArgs {
     /// A loop's name, or a goal in a sentence
     #[arg(value_name = "LOOP | \"GOAL SENTENCE\"")]
@@ -166,7 +218,7 @@ pub struct RunArgs {
     /// The loop's name
     #[arg(long, value_name = "LOOP")]
     pub name: Option<String>,
-    /// The plan: a directory of task files
+    /// The plan: tasks/, PLAN.md, prd.json, task.toml
     #[arg(long, value_name = "SOURCE")]
     pub plan: Option<String>,
     /// Extra policy file; overrides windlass.toml
@@ -190,6 +242,21 @@ pub struct RunArgs {
     /// Skip reviews; finished tasks stay marked unreviewed
     #[arg(long)]
     pub no_review: bool,
+    /// Try each task once, whatever comes of it
+    #[arg(long)]
+    pub once: bool,
+    /// Try blocked tasks again first
+    #[arg(long)]
+    pub retry_blocked: bool,
+    /// At the end wait, read the plan again, and go on with what is new; Ctrl-C ends it
+    #[arg(long, conflicts_with_all = ["dry_run", "once", "task", "until"])]
+    pub continuous: bool,
+    /// How long to wait between two looks at the plan
+    #[arg(long, value_name = "TIME", default_value = "10m", requires = "continuous", value_parser = windlass_config::parse_duration)]
+    pub every: Millis,
+    /// Look at the plan at most this often
+    #[arg(long, value_name = "N", requires = "continuous")]
+    pub max_cycles: Option<u32>,
     /// Check everything and show what would be done; change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -219,7 +286,7 @@ pub struct SetArgs {
     /// Start from windlass.toml as it is now, instead of the policy the loop has
     #[arg(long)]
     pub reload: bool,
-    /// Read the plan again, from here: a directory of task files
+    /// Read the plan again, from here
     #[arg(long, value_name = "SOURCE")]
     pub plan: Option<String>,
     /// Refused: a loop keeps its base
@@ -424,6 +491,28 @@ pub enum ConfigVerb {
     Example,
     /// Print the JSON Schema of the View that `--json` prints
     Schema,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct PromptsArgs {
+    #[command(subcommand)]
+    pub verb: Option<PromptsVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PromptsVerb {
+    /// List every text, and whose words it has here
+    List,
+    /// Print a text as it would be used
+    Show {
+        /// Such as `rules` or `implement`
+        name: String,
+    },
+    /// Write windlass's own words to prompts/NAME.md, to be edited
+    Eject {
+        /// Such as `rules` or `implement`
+        name: String,
+    },
 }
 
 #[derive(Debug, ClapArgs)]

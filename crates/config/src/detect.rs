@@ -37,6 +37,8 @@ pub struct StackProposal {
     pub check: String,
     /// The likeliest first; never empty.
     pub ways: Vec<TestWay>,
+    /// Its tests can be broken on purpose, to see that the check turns red.
+    pub breakable: bool,
 }
 
 /// Commands by which a project may be tested.
@@ -47,6 +49,8 @@ pub struct TestWay {
     pub run: String,
     /// Programs without which it cannot work.
     pub needs: Vec<&'static str>,
+    /// The files in which it reports its tests; none where it does not.
+    pub junit: Option<String>,
 }
 
 impl TestWay {
@@ -63,14 +67,27 @@ impl TestWay {
         self.needs.push(program);
         self
     }
+
+    /// This way with its report of tests, then without: a runner may be too old for it, or have no test yet.
+    fn with_and_without_junit(self, files: &str) -> [Self; 2] {
+        [Self { junit: Some(files.to_owned()), ..self.clone() }, self]
+    }
 }
 
 /// What goes into windlass.toml.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChosenChecks {
-    /// Name and command.
-    pub checks: Vec<(String, String)>,
+    pub checks: Vec<ChosenCheck>,
     pub setup: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChosenCheck {
+    pub name: String,
+    pub run: String,
+    pub junit: Option<String>,
+    /// The control breaks its tests.
+    pub breakable: bool,
 }
 
 impl Proposal {
@@ -78,13 +95,40 @@ impl Proposal {
     pub fn likeliest(&self) -> ChosenChecks {
         ChosenChecks::of(self.stacks.iter().filter_map(|stack| Some((stack, stack.ways.first()?))))
     }
+
+    /// The same for a project in a directory of its repository: commands are run there, and globs begin there.
+    pub fn below(mut self, dir: &str) -> Self {
+        let there = shell_word(dir);
+        for way in self.stacks.iter_mut().flat_map(|stack| &mut stack.ways) {
+            let is_simple = !way.run.contains([';', '|', '\n']);
+            way.run = match is_simple {
+                true => format!("cd {there} && {}", way.run),
+                false => format!("cd {there} && ({})", way.run),
+            };
+            way.setup.iter_mut().for_each(|step| *step = format!("(cd {there} && {step})"));
+        }
+        let dir = globset::escape(dir);
+        let reports = self.stacks.iter_mut().flat_map(|stack| &mut stack.ways);
+        for junit in reports.filter_map(|way| way.junit.as_mut()) {
+            *junit = format!("{dir}/{junit}");
+        }
+        for glob in self.protect.iter_mut().chain(&mut self.product) {
+            *glob = format!("{dir}/{glob}");
+        }
+        self
+    }
 }
 
 impl ChosenChecks {
     pub fn of<'p>(chosen: impl IntoIterator<Item = (&'p StackProposal, &'p TestWay)>) -> Self {
         let mut all = Self::default();
         for (stack, way) in chosen {
-            all.checks.push((stack.check.clone(), way.run.clone()));
+            all.checks.push(ChosenCheck {
+                name: stack.check.clone(),
+                run: way.run.clone(),
+                junit: way.junit.clone(),
+                breakable: stack.breakable,
+            });
             all.setup.extend(
                 way.setup.iter().filter(|step| !all.setup.contains(step)).cloned().collect::<Vec<_>>(),
             );
@@ -105,7 +149,12 @@ pub fn detect(root: &Path) -> io::Result<Proposal> {
     for mut stack in found {
         let check = if several { format!("{}-test", stack.word) } else { "test".to_owned() };
         workflow::add_ways(&project, &mut stack);
-        proposal.stacks.push(StackProposal { name: stack.name, check, ways: stack.ways });
+        proposal.stacks.push(StackProposal {
+            breakable: BREAKABLE.contains(&stack.word),
+            name: stack.name,
+            check,
+            ways: stack.ways,
+        });
         proposal.protect.extend(stack.protect);
         proposal.product.extend(stack.product.iter().map(|glob| (*glob).to_owned()));
     }
@@ -144,6 +193,49 @@ fn glob_set(globs: &[String]) -> GlobSet {
         }
     }
     builder.build().expect("the globs of a proposal are tested")
+}
+
+/// As a shell reads it as one word.
+fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/+@".contains(c);
+    match text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+/// Files by which a directory is a project of its own.
+const MANIFESTS: &[&str] = &[
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "Cargo.toml",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "CMakeLists.txt",
+    "meson.build",
+    "Gemfile",
+    "mix.exs",
+    "composer.json",
+    "Makefile",
+];
+
+/// Of a directory and those above it, the first that is a project of its own, as a path from the root.
+pub fn project_around(root: &Path, directory: &Path) -> Option<String> {
+    let inside = directory.ancestors().take_while(|dir| *dir != root);
+    let mut projects = inside.filter(|dir| MANIFESTS.iter().any(|name| dir.join(name).is_file()));
+    projects.next()?.strip_prefix(root).ok()?.to_str().map(str::to_owned)
+}
+
+/// Directories of a repository that are projects of their own, at most two levels down.
+pub fn projects_below(root: &Path) -> io::Result<Vec<String>> {
+    const MOST: usize = 8;
+    let files = ProjectFiles::list(root)?;
+    let near = files.directories().filter(|dir| dir.matches('/').count() < 2);
+    let is_project = |dir: &&str| MANIFESTS.iter().any(|name| files.has(&format!("{dir}/{name}")));
+    Ok(near.filter(is_project).take(MOST).map(str::to_owned).collect())
 }
 
 fn base_name(path: &str) -> &str {
@@ -192,6 +284,9 @@ const LANGUAGES: &[Recognise] = &[
     stacks::swift,
     stacks::zig,
 ];
+/// The stacks whose tests windlass can read well enough to break them.
+const BREAKABLE: [&str; 4] = ["rust", "node", "python", "go"];
+
 /// A makefile builds what a script beside it may only run.
 const RUNNERS: &[Recognise] = &[native::make, stacks::test_script];
 
@@ -228,9 +323,15 @@ mod tests {
         let policy = format().resolve(vec![layer]).unwrap_or_else(|error| panic!("{error}")).policy;
         assert_eq!((&policy.gate.protect, &policy.workspace.setup), (&proposal.protect, &chosen.setup));
         assert_eq!(policy.gate.product, proposal.product);
-        let checks: Vec<_> = policy.gate.checks.into_iter().map(|check| (check.name, check.run)).collect();
-        assert_eq!(checks, chosen.checks);
-        let checks: Vec<String> = checks.iter().map(|(name, run)| format!("{name}: {run}")).collect();
+        let junit = |check: &ChosenCheck| check.junit.clone().unwrap_or_default();
+        let written = policy.gate.checks.iter().map(|check| (&check.name, &check.run, check.junit.clone()));
+        let wanted = chosen.checks.iter().map(|check| (&check.name, &check.run, junit(check)));
+        assert!(written.eq(wanted));
+        let shown = |check: &ChosenCheck| {
+            let junit = check.junit.as_ref().map(|files| format!(" (junit {files})"));
+            format!("{}: {}{}", check.name, check.run, junit.unwrap_or_default())
+        };
+        let checks: Vec<String> = chosen.checks.iter().map(shown).collect();
         let mut shown = format!("{} | protect {}", checks.join("; "), proposal.protect.join(" "));
         if !proposal.product.is_empty() {
             shown += &format!(" | product {}", proposal.product.join(" "));
@@ -274,7 +375,8 @@ mod tests {
             (&["go.mod"], "test: go test ./... | protect **/*_test.go | product **/*.go **/*.md".to_owned()),
             (
                 &["build.gradle.kts", "gradlew"],
-                "test: ./gradlew test | protect **/src/*{test,Test}*/** | product **/src/main/** **/*.md"
+                "test: ./gradlew test (junit **/build/test-results/test/TEST-*.xml) | protect **/src/*{test,Test}*/** \
+                 | product **/src/main/** **/*.md"
                     .to_owned(),
             ),
             (
@@ -370,6 +472,30 @@ mod tests {
     }
 
     #[test]
+    fn a_project_in_a_directory_is_tested_there() {
+        let dir = project(&[
+            "services/my api/package.json={\"scripts\":{\"test\":\"a; b\"}}",
+            "README.md",
+            "web/go.mod",
+        ]);
+        let api = dir.path().join("services/my api");
+        assert_eq!(project_around(dir.path(), &api.join("src")), Some("services/my api".to_owned()));
+        assert_eq!(project_around(dir.path(), dir.path()), None);
+        assert_eq!(projects_below(dir.path()).unwrap(), ["services/my api", "web"]);
+        let way = |run: &str| TestWay::new(run).setup("npm ci");
+        let ways = vec![way("npm test"), way("a || b")];
+        let stacks = vec![StackProposal { name: "Node", check: "test".to_owned(), ways, breakable: true }];
+        let (protect, product) = (vec!["**/*.test.js".to_owned()], vec!["src/**".to_owned()]);
+        let below = Proposal { stacks, protect, product }.below("services/my [api]");
+        let [first, second] = &below.stacks[0].ways[..] else { panic!("{below:?}") };
+        assert_eq!(first.run, "cd 'services/my [api]' && npm test");
+        assert_eq!(first.setup, ["(cd 'services/my [api]' && npm ci)"]);
+        assert_eq!(second.run, "cd 'services/my [api]' && (a || b)");
+        assert_eq!(below.protect, ["services/my [[]api[]]/**/*.test.js"]);
+        assert_eq!(below.product, ["services/my [[]api[]]/src/**"]);
+    }
+
+    #[test]
     fn several_stacks_get_a_check_each() {
         assert_eq!(
             proposed(&["Cargo.toml", "go.mod", "test.sh"]),
@@ -383,7 +509,8 @@ mod tests {
         let proposal = detect(dir.path()).unwrap();
         let shown = |way: &TestWay| {
             let setup: String = way.setup.iter().map(|step| format!("{step} ; ")).collect();
-            format!("{setup}{} ({})", way.run, way.needs.join(" "))
+            let junit = way.junit.as_ref().map(|files| format!(" -> {files}")).unwrap_or_default();
+            format!("{setup}{} ({}){junit}", way.run, way.needs.join(" "))
         };
         proposal.stacks[0].ways.iter().map(shown).collect()
     }
@@ -420,8 +547,47 @@ mod tests {
             first(&["tests/test_a.py", ".venv/pyvenv.cfg"]),
             format!("{venv} ; {pip} pytest ; {check}")
         );
+        let all = ways(&["poetry.lock", poetry]);
+        let install = "poetry install --no-interaction --all-extras";
+        let tests = "PATH=\"$PWD/.venv/bin:$PATH\" python -m pytest -q";
+        assert_eq!(all[0], format!("POETRY_VIRTUALENVS_IN_PROJECT=true {install} ; {tests} (poetry)"));
+        let fetched = "python3 -m venv .poetry && echo '*' >.poetry/.gitignore ; \
+                       .poetry/bin/python -m pip install -q poetry ; \
+                       POETRY_VIRTUALENVS_IN_PROJECT=true .poetry/bin/";
+        assert!(all.contains(&format!("{fetched}{install} ; {tests} (python3)")), "{all:#?}");
         let unittest = ways(&["tests/test_a.py=import unittest"]);
         assert_eq!(unittest[1], "python3 -m unittest discover -s tests -t . (python3)");
+    }
+
+    #[test]
+    fn what_only_tox_brings_is_tried_last() {
+        let manifest =
+            "pyproject.toml=[project]\nname = \"x\"\n[project.optional-dependencies]\ntest = [\"pytest\"]\n";
+        let tox = "tox.ini=[core]\ndeps =\n  pytest\n  pytest-timeout\n  py3{11,12}: pytest-asyncio\n\
+                   [testenv]\ndeps =\n  {[core]deps}\n  pypy: cffi\n  -r more.txt\n  # none\n  git+https://host.example/x\ncommands = x\n";
+        let all = ways(&[manifest, tox]);
+        assert!(all[0].contains(" -e '.[test]' ; "), "{all:#?}");
+        let with_tox = " -e '.[test]' 'pytest' 'pytest-timeout' 'pytest-asyncio' ; ";
+        assert!(all.iter().any(|way| way.contains(with_tox)), "{all:#?}");
+        let inside = "pyproject.toml=[project]\nname = \"x\"\n[tool.tox]\nlegacy_tox_ini = \"\"\"\n\
+                      [testenv]\ndeps =\n  pytest\n  pytest-asyncio\n\"\"\"\n";
+        let all = ways(&[inside]);
+        assert!(all[0].contains(" -e '.' 'pytest' 'pytest-asyncio' ; "), "{all:#?}");
+    }
+
+    #[test]
+    fn tests_are_counted_where_the_runner_reports_them_and_the_control_knows_no_language() {
+        let all = ways(&["CMakeLists.txt", "a.c"]);
+        assert!(all[0].ends_with(" --output-junit junit.xml (cmake) -> build/junit.xml"), "{all:#?}");
+        assert!(all[1].ends_with(" --no-tests=error (cmake)"), "{all:#?}");
+        let all = ways(&["meson.build", "a.c"]);
+        assert!(all[0].ends_with("(meson ninja) -> _build/meson-logs/testlog.junit.xml"), "{all:#?}");
+        let all = ways(&["pom.xml"]);
+        assert!(all[0].ends_with(" -> **/target/surefire-reports/TEST-*.xml"), "{all:#?}");
+        let below = detect(project(&["pom.xml"]).path()).unwrap().below("services/api");
+        let junit = below.stacks[0].ways[0].junit.as_deref();
+        assert_eq!(junit, Some("services/api/**/target/surefire-reports/TEST-*.xml"));
+        assert!(detect(project(&["Cargo.toml"]).path()).unwrap().stacks[0].breakable);
     }
 
     #[test]
@@ -444,8 +610,8 @@ mod tests {
     #[test]
     fn a_makefile_is_tried_where_cmake_is_missing() {
         let all = ways(&["CMakeLists.txt", "Makefile=test:\n", "a.c"]);
-        assert!(all[0].starts_with("cmake -S . -B build ") && all[0].ends_with("(cmake)"), "{all:#?}");
-        assert_eq!(all[1], "make test (make)");
+        assert!(all[0].starts_with("cmake -S . -B build ") && all[1].ends_with("(cmake)"), "{all:#?}");
+        assert_eq!(all[2], "make test (make)");
         assert_eq!(
             ways(&["configure", "Makefile.in=check:\n", "a.c"]),
             ["./configure && make && make check (make)"]

@@ -126,7 +126,7 @@ impl PolicyFormat {
 }
 
 /// The tables, in the order of the file.
-pub const TABLES: [&str; 13] = [
+pub const TABLES: [&str; 15] = [
     "loop",
     "budget",
     "agent",
@@ -139,10 +139,12 @@ pub const TABLES: [&str; 13] = [
     "brief",
     "sandbox",
     "land",
+    "stop",
+    "scope",
     "price",
 ];
 
-const LATER: [&str; 4] = ["hooks", "notify", "role.planner", "stop"];
+const LATER: [&str; 3] = ["hooks", "notify", "role.planner"];
 
 /// The role of `role.<name>…` or none for `agent…`, and what follows.
 fn agent_table(name: &str) -> Option<(Option<Role>, &str)> {

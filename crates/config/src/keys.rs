@@ -14,6 +14,8 @@ use super::kind::checks::Checks;
 use super::kind::choice::{NetworkWord, OneOf};
 use super::kind::list::{COMMANDS, DIRECTORIES, GLOBS, HOSTS, PATHS, PATHS_ANYWHERE, VARIABLES};
 use super::kind::number::{AT_LEAST_ONE, BYTES, DOLLARS, FLAG, LARGE_LIMIT, LIMIT, MemoryAmount, SPAN};
+use super::kind::scopes::Scopes;
+use super::kind::stop::{StepCheck, StopChecks};
 use super::kind::tables::Prices;
 use super::kind::text::TEXT;
 
@@ -26,6 +28,7 @@ pub fn policy_keys() -> Vec<PolicyKey<Policy>> {
         review_and_finish_keys(),
         brief_keys(),
         sandbox_keys(),
+        stop_keys(),
         land_and_price_keys(),
     ]
     .into_iter()
@@ -85,7 +88,9 @@ fn workspace_and_plan_keys() -> Vec<PolicyKey<Policy>> {
         key("workspace.history", AT_LEAST_ONE, |p| &mut p.workspace.history)
             .doc("How many commits of history the author's clone has."),
         key("plan.source", TEXT, |p| &mut p.plan.source)
-            .doc("Where the plan is: a directory of task files, or a goal sentence."),
+            .doc("Where the plan is: a directory of task files, a Markdown, JSON or TOML file, or a goal sentence."),
+        key("plan.format", TEXT, |p| &mut p.plan.format)
+            .doc("What the plan is written as, where its file leaves it open: task, milestones, checklist, prd, github-issues, codescribe."),
     ]
 }
 
@@ -139,10 +144,14 @@ fn brief_keys() -> Vec<PolicyKey<Policy>> {
             .doc("A file with your rules for every agent, in place of windlass's. It is read when a loop is created, and protected."),
         key("brief.implement", TEXT, |p| &mut p.brief.part_mut(BriefPart::Implement).file)
             .doc("A file with what an author is asked to do about a task, in place of windlass's words."),
+        key("brief.explore", TEXT, |p| &mut p.brief.part_mut(BriefPart::Explore).file)
+            .doc("A file with what an author is asked to do about a task of the mode explore."),
         key("brief.fix", TEXT, |p| &mut p.brief.part_mut(BriefPart::Fix).file)
             .doc("A file with what an author is asked to do when the finished work does not hold."),
         key("brief.review_task", TEXT, |p| &mut p.brief.part_mut(BriefPart::ReviewTask).file)
             .doc("A file with how a reviewer is to judge one task."),
+        key("brief.review_report", TEXT, |p| &mut p.brief.part_mut(BriefPart::ReviewReport).file)
+            .doc("A file with how a reviewer is to judge the report of a task of the mode explore."),
         key("brief.review_whole", TEXT, |p| &mut p.brief.part_mut(BriefPart::ReviewWhole).file)
             .doc("A file with how a reviewer is to judge the finished work."),
         key("brief.finish", TEXT, |p| &mut p.brief.part_mut(BriefPart::Finish).file)
@@ -181,12 +190,23 @@ fn sandbox_keys() -> Vec<PolicyKey<Policy>> {
     ]
 }
 
+fn stop_keys() -> Vec<PolicyKey<Policy>> {
+    vec![
+        key("stop.step_check", StepCheck, |p| &mut p.gate)
+            .doc("For an open-ended loop: a command that must exit 0 before a step lands. WINDLASS_PREVIOUS is a read-only checkout of the tree before the step. When it fails, the next iteration starts again from there."),
+        key("stop.check", StopChecks, |p| &mut p.stop)
+            .doc("The conditions that end an open-ended loop; all must hold. Each has a `name` and one of `run`, `exists`, `contains`, `matches` and `json`. With one, the task of the plan repeats, one step in each iteration; then `loop.max_iterations` is off unless it is written, and a limit or a budget must be. A later layer replaces the whole list."),
+    ]
+}
+
 fn land_and_price_keys() -> Vec<PolicyKey<Policy>> {
     vec![
         key("land.rule", land_rule(), |p| &mut p.land.rule)
             .doc("Where accepted work goes: the branch windlass/<loop>."),
         key("land.approve", FLAG, |p| &mut p.land.approve)
             .doc("Before anything lands, pause until you say `windlass approve` or `windlass reject`; `windlass show LOOP --diff` shows what would land."),
+        key("scope", Scopes, |p| &mut p.scope)
+            .doc("How much a task may change and read, by its mode: `files_changed` and `lines_written` against the task's base, `files_read` in one attempt, where the agent tells. Over a limit is a bug. A later layer replaces the whole table."),
         key("price", Prices, |p| &mut p.prices)
             .doc("What models cost whose agents do not say: by model, dollars for a million tokens of `input`, `output`, `cache_read` and `cache_write`. A later layer replaces the whole table."),
     ]

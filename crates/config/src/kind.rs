@@ -6,7 +6,9 @@ pub mod choice;
 pub mod duration;
 pub mod list;
 pub mod number;
+pub mod scopes;
 pub mod size;
+pub mod stop;
 pub mod tables;
 pub mod text;
 

@@ -26,11 +26,16 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use detect::{ChosenChecks, Proposal, StackProposal, TestWay, detect, install_command};
+pub use detect::{
+    ChosenCheck, ChosenChecks, Proposal, StackProposal, TestWay, detect, install_command, project_around,
+    projects_below,
+};
 pub use explain::{Explanation, KeyDoc, UnknownKey};
 pub use format::{AgentNames, PolicyFormat};
+pub use kind::duration::parse as parse_duration;
 pub use layer::{Layer, LayerKind, PROJECT_FILE, Sources};
 pub use problem::{ConfigError, ConfigProblem, Styling};
 pub use read::ValueOrigin;
 pub use resolve::Resolved;
+pub use revise::with_edits;
 pub use template::project_file;

@@ -153,6 +153,8 @@ impl LayerReader<'_> {
         let what = if name.contains('.') { "key" } else { "table or key" };
         let help = if name.starts_with("gate.check.") {
             "set the whole list: gate.check=[{name=\"test\", run=\"make test\"}]".to_owned()
+        } else if name.starts_with("stop.check.") {
+            "set the whole list: stop.check=[{name=\"done\", exists=\"done.txt\"}]".to_owned()
         } else {
             self.format.suggest(name)
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_core::policy::{AgentPolicy, NetworkKind, Policy, Role};
+use windlass_core::policy::{AgentPolicy, CheckPolicy, LoopLimits, NetworkKind, Policy, Role, STEP_CHECK};
 
 use super::format::PolicyFormat;
 use super::kind::quoted;
@@ -39,9 +39,14 @@ impl PolicyFormat {
         let has_project_file = layers.iter().any(|layer| layer.kind == LayerKind::Project);
         let layers: Vec<Arc<Layer>> = layers.into_iter().map(Arc::new).collect();
         let values = self.read_values(&layers)?;
-        let resolved = Resolved { has_project_file, ..self.merge(below, values, &layers) };
+        let was_open_ended = below.is_open_ended();
+        let mut resolved = Resolved { has_project_file, ..self.merge(below, values, &layers) };
+        if !was_open_ended {
+            resolved.lift_iteration_limit();
+        }
         let mut problems = resolved.unusable_agents();
         problems.extend(resolved.contradictions());
+        problems.extend(resolved.stop_problems());
         if problems.is_empty() { Ok(resolved) } else { Err(ConfigError { problems }) }
     }
 
@@ -193,6 +198,42 @@ impl Resolved {
                 let help = "list the hosts in `allow` and write network = \"allow\", or leave both out";
                 problems.push(shown(origin, message, help));
             }
+        }
+        problems
+    }
+
+    /// Nobody knows how many steps an open-ended loop takes: only a number that
+    /// was written limits them.
+    fn lift_iteration_limit(&mut self) {
+        let limits = &mut self.policy.limits;
+        let is_default = limits.max_iterations == LoopLimits::default().max_iterations;
+        if !self.policy.stop.is_off() && is_default && !self.origins.contains_key("loop.max_iterations") {
+            limits.max_iterations = 0;
+        }
+    }
+
+    /// What an open-ended loop lacks, and what has no effect without one.
+    fn stop_problems(&self) -> Vec<ConfigProblem> {
+        let policy = &self.policy;
+        let at =
+            |keys: &[&str], message: String, help: &str| match keys.iter().find_map(|key| self.origin(key)) {
+                Some(origin) => shown(origin, message, help),
+                None => ConfigProblem::of_file(PROJECT_FILE, message, help),
+            };
+        let mut problems = Vec::new();
+        if policy.is_open_ended() && policy.limits.max_iterations == 0 && !policy.budget.is_set() {
+            let message = "an open-ended loop needs a limit, and this one has none".to_owned();
+            let help = "write [budget] with wall, tokens or cost_usd, such as wall = \"8h\", or [loop] with max_iterations";
+            problems.push(at(&["stop.check", "loop.max_iterations"], message, help));
+        }
+        if policy.gate.step.is_some() && !policy.is_open_ended() {
+            let message = "`stop.step_check` has no effect without a stop check".to_owned();
+            problems.push(at(&["stop.step_check"], message, "add a [[stop.check]], or remove it"));
+        }
+        let named_step = |check: &CheckPolicy| check.name.eq_ignore_ascii_case(STEP_CHECK);
+        if policy.gate.step.is_some() && policy.gate.checks.iter().any(named_step) {
+            let message = format!("a check cannot be named {} beside `stop.step_check`", quoted(STEP_CHECK));
+            problems.push(at(&["gate.check"], message, "give the check another name"));
         }
         problems
     }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use windlass_core::policy::{BriefPart, Policy, Role};
 use windlass_core::revision::KeyChange;
 
@@ -26,16 +27,7 @@ impl PolicyFormat {
         let mut layers = read_layers(&sources)?;
         layers.retain(|layer| layer.kind.is_of_the_request());
         let mut revised = self.resolve_onto(policy.clone(), layers)?;
-        // The text of another file is another.
-        for part in BriefPart::ALL {
-            let before = policy.brief.part(part).map(|own| own.file.clone());
-            let after = revised.policy.brief.part(part).map(|own| own.file.clone());
-            if after.is_some() && before != after {
-                revised.policy.brief.part_mut(part).text.clear();
-            }
-        }
-        let hidden = &mut revised.policy.gate.hidden;
-        hidden.files.take_if(|_| hidden.dir != policy.gate.hidden.dir);
+        forget_other_files(policy, &mut revised.policy);
         Ok(revised)
     }
 
@@ -77,6 +69,44 @@ impl PolicyFormat {
         let (before, after) = (self.show(&key, before)?, self.show(&key, after)?);
         (before != after).then_some(KeyChange { key, before, after })
     }
+}
+
+/// A policy with what differs between two readings of its files; everything else stays as it is.
+pub fn with_edits(policy: &Policy, before: &Policy, after: &Policy) -> Policy {
+    let [mut edited, before, after] =
+        [policy, before, after].map(|policy| serde_json::to_value(policy).expect("a policy is plain data"));
+    edit(&mut edited, &before, &after);
+    let mut edited = serde_json::from_value(edited).expect("made of parts of policies");
+    forget_other_files(policy, &mut edited);
+    edited
+}
+
+/// Tables are compared key by key, anything else as a whole.
+fn edit(value: &mut Value, before: &Value, after: &Value) {
+    match (value, before, after) {
+        (Value::Object(value), Value::Object(before), Value::Object(after)) => {
+            for key in before.keys().filter(|key| !after.contains_key(*key)) {
+                value.remove(key);
+            }
+            for (key, after) in after.iter().filter(|(key, after)| before.get(*key) != Some(after)) {
+                let before = before.get(key).unwrap_or(&Value::Null);
+                edit(value.entry(key).or_insert(Value::Null), before, after);
+            }
+        }
+        (value, _, after) => *value = after.clone(),
+    }
+}
+
+/// The text of another file is another.
+fn forget_other_files(before: &Policy, after: &mut Policy) {
+    for part in BriefPart::ALL {
+        let files = [before, &*after].map(|policy| policy.brief.part(part).map(|own| own.file.clone()));
+        if files[1].is_some() && files[0] != files[1] {
+            after.brief.part_mut(part).text.clear();
+        }
+    }
+    let hidden = &mut after.gate.hidden;
+    hidden.files.take_if(|_| hidden.dir != before.gate.hidden.dir);
 }
 
 #[cfg(test)]
@@ -155,5 +185,18 @@ mod tests {
         let mut reread = before.clone();
         reread.brief.part_mut(BriefPart::Rules).text = "new".to_owned();
         assert_eq!(shown(&before, &reread), ["brief.rules: the text of a.md -> what is in it now"]);
+    }
+
+    #[test]
+    fn what_was_edited_comes_and_what_was_set_stays() {
+        let before = policy(AGENTS);
+        let after = policy(&AGENTS.replace("5m", "7m").replace("[\"b\"]", "[\"c\"]"));
+        let set = revised(&before, &["loop.max_iterations=9"]);
+        let edited = with_edits(&set, &before, &after);
+        assert_eq!(edited, revised(&after, &["loop.max_iterations=9"]));
+        assert_eq!(with_edits(&set, &before, &before), set);
+        let without = policy("[agent]\nuse = \"command\"\ncommand = [\"a\"]\ntimeout = \"5m\"\n");
+        assert_eq!(with_edits(&before, &before, &without), without);
+        assert_eq!(with_edits(&without, &without, &before), before);
     }
 }

@@ -1,7 +1,7 @@
 //! The two policy files windlass writes: the short one of `init`, and the
 //! example with every key.
 
-use super::detect::{ChosenChecks, Proposal};
+use super::detect::{ChosenCheck, ChosenChecks, Proposal};
 use super::explain::KeyDoc;
 use super::format::{PolicyFormat, TABLES};
 use super::kind::{quoted, quoted_list};
@@ -45,11 +45,29 @@ pub fn project_file(proposal: &Proposal, chosen: &ChosenChecks, agent: Option<&s
     if chosen.checks.is_empty() {
         text.push_str(NO_CHECKS);
     }
-    for (name, run) in &chosen.checks {
-        text.push_str("\n# One command that must exit 0 on a clean checkout of the work.\n[[gate.check]]\n");
-        text.push_str(&format!("name = {}\nrun = {}\n", quoted(name), quoted(run)));
-    }
+    chosen.checks.iter().for_each(|check| text.push_str(&check_lines(check)));
     text.push_str(CLOSING);
+    text
+}
+
+fn check_lines(check: &ChosenCheck) -> String {
+    let mut text = format!(
+        "\n# One command that must exit 0 on a clean checkout of the work.\n[[gate.check]]\nname = {}\nrun = {}\n",
+        quoted(&check.name),
+        quoted(&check.run)
+    );
+    if let Some(files) = &check.junit {
+        text.push_str(
+            "# Its report of tests: windlass counts them, and misses one that is gone or skipped.\n",
+        );
+        text.push_str(&format!("junit = {}\n", quoted(files)));
+    }
+    if check.breakable {
+        text.push_str(
+            "# At the end windlass breaks each test, to see that the check turns red; \"off\" does not.\n",
+        );
+        text.push_str("control = \"auto\"\n");
+    }
     text
 }
 
@@ -112,6 +130,7 @@ impl PolicyFormat {
         for table in TABLES {
             match table {
                 "role" => text.push_str(EXAMPLE_ROLE),
+                "scope" => text.push_str(EXAMPLE_SCOPE),
                 "price" => text.push_str(EXAMPLE_PRICE),
                 table => {
                     text.push_str(&format!("\n[{table}]\n"));
@@ -123,6 +142,9 @@ impl PolicyFormat {
                     });
                     own.for_each(|key| text.push_str(&entry(key, &below)));
                 }
+            }
+            if table == "stop" {
+                text.push_str(EXAMPLE_STOP);
             }
             if table == "gate" {
                 text.push_str(
@@ -149,6 +171,34 @@ const EXAMPLE_ROLE: &str = r#"
 # what it does not set from there. With another agent it takes only timeout,
 # silence, grace, max_turns, the names of env, network and allow.
 [role.reviewer]
+"#;
+
+const EXAMPLE_STOP: &str = r#"# Conditions that end an open-ended loop; all must hold. Each has exactly one of
+# `run`, `exists`, `contains`, `matches` and `json`.
+# [[stop.check]]
+# name = "reached one"
+# run = '[ "$(tail -n 1 seq.txt)" = 1 ]'
+# [[stop.check]]
+# name = "report"
+# exists = "report.md"
+# [[stop.check]]
+# name = "all green"
+# contains = { file = "log.txt", text = "all green" }
+# [[stop.check]]
+# name = "a last line"
+# matches = { file = "seq.txt", pattern = '(?m)^1$' }
+# [[stop.check]]
+# name = "queue empty"
+# json = { file = "state.json", path = "jobs.left", equals = 0 }
+"#;
+
+const EXAMPLE_SCOPE: &str = r#"
+# How much a task may change and read, by its mode; beyond it the work is not done.
+# [scope.implement]
+# files_changed = 10
+# lines_written = 400
+# files_read = 40
+[scope]
 "#;
 
 const EXAMPLE_PRICE: &str = r#"

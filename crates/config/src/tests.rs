@@ -280,7 +280,7 @@ fn unknown_keys_get_the_nearest() {
     refused(
         "[colour]\n",
         &[
-            "1:2 unknown table or key `colour` | known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, brief, sandbox, land, price",
+            "1:2 unknown table or key `colour` | known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, brief, sandbox, land, stop, scope, price",
         ],
     );
     refused(
@@ -451,6 +451,10 @@ inject = { ".mcp.json" = "agents/mcp.json" }
 [role.reviewer]
 use = "claude"
 env = ["PASSED"]
+[scope.implement]
+files_changed = 10
+[scope.port]
+lines_written = 400
 [price."gpt-5"]
 input = 1.25
 output = 10
@@ -464,6 +468,7 @@ output = 10
     assert_eq!(extra.fallback, ["claude"]);
     let reviewer = policy.agent_for(Role::Reviewer);
     assert_eq!((&reviewer.env[..], reviewer.extra.args.len()), (&["PASSED".to_owned()][..], 0));
+    assert_eq!((policy.scope["implement"].files_changed, policy.scope["port"].lines_written), (10, 400));
     let price = policy.prices["gpt-5"];
     assert_eq!((price.input, price.output, price.cache_read), (1_250_000, 10_000_000, 0));
 }
@@ -477,6 +482,14 @@ fn what_is_wrong_in_a_table_is_said_at_its_place() {
             "2:26 `agent.env.C` must be a text in quotes, not a number | write a text in quotes",
             "3:10 `agent.inject` must be a table of paths, not a list | write it like { \".mcp.json\" = \"agents/mcp.json\" }",
             "4:13 in `agent.fallback`, there is no agent \"codx\" | write one of codex, claude, opencode, gemini, qwen",
+        ],
+    );
+    refused(
+        "[scope]\nimplement = 3\n[scope.fix]\nfiles = 1\nfiles_read = -1\n",
+        &[
+            "2:13 `scope` must be a table of modes, not a number | write it like [scope.implement] with files_changed = 10 and lines_written = 400",
+            "4:1 unknown key `scope.fix.files` | a scope has: files_changed, lines_written, files_read",
+            "5:14 `scope.fix.files_read` must be a whole number from 0 to 9223372036854775807 | 0 switches the limit off",
         ],
     );
     refused(
@@ -495,7 +508,6 @@ fn what_this_version_cannot_do_is_said_so() {
     for (text, place, what) in [
         ("[hooks]\npre_iteration = []\n", "1:2", "hooks"),
         ("notify.webhook = \"x\"\n", "1:1", "notify"),
-        ("[stop]\n", "1:2", "stop"),
         ("[role.planner]\nuse = \"codex\"\n", "1:7", "role.planner"),
     ] {
         refused(
@@ -562,7 +574,7 @@ fn text_that_is_not_toml_is_refused_at_its_place() {
         set("=x"),
         [format!(
             "1:1 unknown table or key `` | {}",
-            "known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, brief, sandbox, land, price"
+            "known tables: loop, budget, agent, role, workspace, plan, gate, review, finish, brief, sandbox, land, stop, scope, price"
         )]
     );
 }

@@ -105,6 +105,7 @@ fn answer(effect: &Effect, n: usize) -> Input {
             Input::GateReported(results.into())
         }
         Effect::Land { .. } => Input::Landed,
+        Effect::CheckStop { .. } => Input::StopChecked(Vec::new()),
     }
 }
 
@@ -140,19 +141,17 @@ fn creation() -> Creation {
         })
         .into();
     let task = |n: usize| Task {
-        id: TaskId::new(format!("task-{n:02}")),
-        title: format!("Write part {n}"),
-        text: BlobId::new("a".repeat(64)),
         depends_on: n
             .checked_sub(1)
             .map(|before| TaskId::new(format!("task-{before:02}")))
             .into_iter()
             .collect(),
-        priority: 0,
-        allow: Vec::new(),
-        checks: Vec::new(),
         acceptance: vec!["it works".to_owned()],
-        done_before: false,
+        ..Task::plain(
+            TaskId::new(format!("task-{n:02}")),
+            format!("Write part {n}"),
+            BlobId::new("a".repeat(64)),
+        )
     };
     Creation {
         name: LoopName::new("counted").unwrap(),

@@ -3,14 +3,18 @@
 
 use serde::Serialize;
 
+use crate::acceptance::CriterionAnswer;
 use crate::event::Phase;
 use crate::finding::Finding;
 use crate::gate::FailingCheck;
 use crate::id::{BlobId, LoopName, TaskId, TreeId};
 use crate::input::{AttemptEnd, Change, PathList, UnmergedWork};
-use crate::policy::Role;
+use crate::policy::{OwnText, Role};
+use crate::scope::ScopeLimits;
 use crate::state::State;
 use crate::summary::Summary;
+use crate::task::TaskMode;
+use crate::verdict::AuthorSaid;
 
 /// How many items of each list a brief carries.
 const ITEMS: usize = 30;
@@ -21,6 +25,8 @@ pub struct BriefSpec {
     pub goal: String,
     pub role: Role,
     pub mode: Mode,
+    /// The task repeats, and this iteration is for one step of it.
+    pub one_step: bool,
     pub iteration: u32,
     pub max_iterations: u32,
     pub task: Option<TaskBrief>,
@@ -44,6 +50,8 @@ pub struct BriefSpec {
     pub last_review: String,
     /// What the author's last attempt at this work did, as its stream told.
     pub summary: Summary,
+    /// What the author said at the end of its last turn: a claim.
+    pub author: AuthorSaid,
     /// What the attempt before this one did wrong, if it did not end by itself.
     pub last_end: String,
     pub steering: Vec<String>,
@@ -55,14 +63,20 @@ pub struct BriefSpec {
     /// A skill of the agent that the finisher is to use; empty for none.
     pub finish_skill: String,
     pub short: bool,
+    /// The operator's words for the mode of the task, in place of windlass's.
+    pub own_words: Option<OwnText>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     Implement,
+    /// Find out and report: nothing is changed.
+    Explore,
     Fix,
     ReviewTask,
+    /// Of a report instead of a change.
+    ReviewReport,
     ReviewWhole,
     Finish,
 }
@@ -72,8 +86,13 @@ pub struct TaskBrief {
     pub id: TaskId,
     pub title: String,
     pub text: BlobId,
-    pub acceptance: Vec<String>,
+    /// Each criterion with what is known of it.
+    pub acceptance: Vec<CriterionAnswer>,
     pub allow: Vec<String>,
+    /// How much it may change and read, and where.
+    pub scope: ScopeLimits,
+    pub within: Vec<String>,
+    pub mode: TaskMode,
 }
 
 impl BriefSpec {
@@ -84,23 +103,28 @@ impl BriefSpec {
         let task = state.current_task();
         let work = state.current_work();
         let checks = state.checks_for(task);
-        let gate = &policy.gate;
+        let judging = state.judging_policy();
+        let gate = &judging.gate;
         Self {
             name: creation.name.clone(),
             goal: creation.goal.clone(),
             role,
             mode: mode(state, role),
+            one_step: state.repeats(task),
             iteration: state.iterations,
             max_iterations: state.last_iteration(),
             task: task.and_then(|id| state.task(id)).map(|task| TaskBrief {
                 id: task.task.id.clone(),
                 title: task.task.title.clone(),
                 text: task.task.text.clone(),
-                acceptance: task.task.acceptance.clone(),
+                acceptance: task.criteria(),
                 allow: task.task.allow.clone(),
+                scope: policy.scope_of(&task.task),
+                within: task.task.scope.within.clone(),
+                mode: task.task.mode.clone(),
             }),
             plan: first(state.tasks.iter().map(|task| format!("{}: {}", task.task.id, task.task.title))),
-            checks: gate.checks.iter().filter(|c| checks.contains(&c.name)).map(|c| c.run.clone()).collect(),
+            checks: gate.every_check().filter(|c| checks.contains(&c.name)).map(|c| c.run.clone()).collect(),
             protected: gate.protect.clone(),
             product: gate.product.clone(),
             changed_terms: changed_terms(state, role),
@@ -112,6 +136,7 @@ impl BriefSpec {
             pending: first(work.pending.iter().cloned()),
             last_review: work.objection.clone(),
             summary: work.summary.as_ref().clone(),
+            author: work.author.as_ref().clone(),
             last_end: last_end(state),
             steering: last(&state.steering),
             base_tree: base_tree(state, role),
@@ -119,6 +144,7 @@ impl BriefSpec {
             finish_prompt: policy.finish.prompt.clone(),
             finish_skill: policy.finish.skill.clone(),
             short: state.short_brief,
+            own_words: own_words(state, role),
         }
     }
 }
@@ -133,11 +159,24 @@ fn changed_terms(state: &State, role: Role) -> PathList {
 fn mode(state: &State, role: Role) -> Mode {
     match role {
         Role::Author if state.phase == Some(Phase::Fix) => Mode::Fix,
+        Role::Author if state.explores() => Mode::Explore,
         Role::Author => Mode::Implement,
         Role::Reviewer if state.phase == Some(Phase::FinalReview) => Mode::ReviewWhole,
+        Role::Reviewer if state.explores() => Mode::ReviewReport,
         Role::Reviewer => Mode::ReviewTask,
         Role::Finisher => Mode::Finish,
     }
+}
+
+fn own_words(state: &State, role: Role) -> Option<OwnText> {
+    let task = state.current_task().and_then(|id| state.task(id))?;
+    let own = state.policy().modes.get(task.task.mode.name())?;
+    let text = match role {
+        Role::Author => &own.author,
+        Role::Reviewer => &own.reviewer,
+        Role::Finisher => return None,
+    };
+    (!text.file.is_empty()).then(|| text.clone())
 }
 
 /// The whole is compared with what the loop started from, a fix included.

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::acceptance;
 use crate::event::{
     AttemptEvent, AttemptFinished, Event, FindingEvent, GateEvent, IterationEvent, LandingEvent, LoopEvent,
     Novelty, OperatorEvent, PauseEvent, ReviewRecorded, RunEvent, TaskEvent, TreeRecorded,
@@ -13,6 +14,7 @@ use crate::id::TaskId;
 use crate::input::AttemptEnd;
 use crate::policy::ProvenSandbox;
 use crate::revision::{PlanRevision, PolicyRevision};
+use crate::stop::StopResult;
 use crate::tally::Tally;
 
 impl fmt::Display for Event {
@@ -35,7 +37,10 @@ impl fmt::Display for Event {
 impl fmt::Display for LoopEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Created(c) => write!(f, "loop {} created: {} tasks", c.name, c.plan.tasks.len()),
+            Self::Created(c) => {
+                let count = c.plan.tasks.len();
+                write!(f, "loop {} created: {count} {}", c.name, if count == 1 { "task" } else { "tasks" })
+            }
             Self::PlanChanged(revision) => plan_changed(f, revision),
             Self::PolicyChanged(revision) => policy_changed(f, revision),
             Self::RevisionKept(_) => {
@@ -152,6 +157,11 @@ impl fmt::Display for TaskEvent {
             }
             Self::Unblocked { task } => write!(f, "task {task} unblocked"),
             Self::Waived { task, .. } => write!(f, "task {task} waived"),
+            Self::StepLanded { task, .. } => write!(f, "task {task}: a step landed"),
+            Self::StopChecked { holds, results, .. } => stop_checked(f, *holds, results),
+            Self::Reopened { task } => {
+                write!(f, "task {task} goes on: its stop checks do not hold on what landed since")
+            }
         }
     }
 }
@@ -213,12 +223,7 @@ impl fmt::Display for AttemptEnd {
 fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> fmt::Result {
     write!(f, "attempt {} {}", finished.attempt, finished.result.end)?;
     if let Some(claim) = &finished.claim {
-        let status = match claim.status {
-            crate::verdict::ClaimStatus::Complete => "complete",
-            crate::verdict::ClaimStatus::Continue => "continue",
-            crate::verdict::ClaimStatus::Blocked => "blocked",
-        };
-        write!(f, ", claims {status}")?;
+        write!(f, ", claims {}", claim.status.name())?;
     }
     match finished.result.strays {
         // What an operator ends is ended with all that belongs to it.
@@ -271,6 +276,16 @@ fn gate_passed(f: &mut fmt::Formatter<'_>, purpose: Purpose, flaky: &[String]) -
     if flaky.is_empty() { Ok(()) } else { write!(f, ", at the second try: {}", flaky.join(", ")) }
 }
 
+/// Those that do not hold say why the loop goes on.
+fn stop_checked(f: &mut fmt::Formatter<'_>, holds: bool, results: &[StopResult]) -> fmt::Result {
+    if holds {
+        return write!(f, "stop checks: all hold");
+    }
+    let open = results.iter().filter(|result| !result.holds);
+    let open: Vec<String> = open.map(|result| format!("{}: {}", result.check, result.why)).collect();
+    write!(f, "stop checks: go on ({})", open.join("; "))
+}
+
 fn tree_recorded(f: &mut fmt::Formatter<'_>, recorded: &TreeRecorded) -> fmt::Result {
     let what = match (recorded.novelty, recorded.whitespace_only) {
         (None, _) => "kept, not judged",
@@ -286,6 +301,10 @@ fn review_recorded(f: &mut fmt::Formatter<'_>, review: &ReviewRecorded) -> fmt::
     match &review.failure {
         Some(failure) => write!(f, "review: reject, {}", failure.words()),
         None => write!(f, "review: {}: {}", review.verdict.name(), review.summary),
+    }?;
+    match acceptance::words(&review.criteria).as_str() {
+        "" => Ok(()),
+        words => write!(f, "; {words}"),
     }
 }
 
@@ -311,8 +330,11 @@ fn plan_changed(f: &mut fmt::Formatter<'_>, revision: &PlanRevision) -> fmt::Res
     let added = names(revision.added.iter().map(|task| &task.id).collect());
     let changed = names(revision.changed.iter().map(|task| &task.after.id).collect());
     let removed = names(revision.removed.iter().collect());
+    let reopened = names(revision.reopened.iter().collect());
     write!(f, "plan changed")?;
-    for (what, names) in [("added", added), ("changed", changed), ("removed", removed)] {
+    for (what, names) in
+        [("added", added), ("changed", changed), ("removed", removed), ("to be done again", reopened)]
+    {
         if !names.is_empty() {
             write!(f, "; {what}: {names}")?;
         }

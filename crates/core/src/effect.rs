@@ -38,6 +38,8 @@ pub enum Effect {
     },
     /// Put a commit on the loop's branch, which must be at `expected`.
     Land { commit: CommitId, expected: Option<CommitId>, title: String },
+    /// Look at every stop check, once, on this tree.
+    CheckStop { tree: TreeId },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +70,7 @@ impl Effect {
             Self::Snapshot(_) => "snapshot",
             Self::RunGate { .. } => "run_gate",
             Self::Land { .. } => "land",
+            Self::CheckStop { .. } => "check_stop",
         }
     }
 
@@ -78,7 +81,8 @@ impl Effect {
             Self::MergeWork { .. }
             | Self::PrepareWorkspace { .. }
             | Self::CallAgent { .. }
-            | Self::RunGate { .. } => true,
+            | Self::RunGate { .. }
+            | Self::CheckStop { .. } => true,
             Self::Snapshot(_) | Self::Land { .. } => false,
         }
     }
@@ -92,7 +96,8 @@ impl Effect {
             | Self::PrepareWorkspace { .. }
             | Self::Snapshot(_)
             | Self::RunGate { .. }
-            | Self::Land { .. } => false,
+            | Self::Land { .. }
+            | Self::CheckStop { .. } => false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::acceptance::CriterionAnswer;
 use crate::effect::Issued;
 use crate::finding::Finding;
 use crate::gate::{CheckRun, FailingCheck, Purpose};
@@ -12,6 +13,7 @@ use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
 use crate::revision::{PlanRevision, PolicyRevision, Revision};
+use crate::stop::StopResult;
 use crate::time::{Millis, Timestamp};
 use crate::verdict::{Claim, NoVerdict, Verdict};
 
@@ -105,6 +107,8 @@ pub enum IterationResult {
     Waived,
     OperatorRejected,
     Ended,
+    /// One step of an open-ended loop landed.
+    Stepped,
 }
 
 impl IterationResult {
@@ -121,6 +125,7 @@ impl IterationResult {
             Self::Waived => "waived by the operator",
             Self::OperatorRejected => "rejected by the operator",
             Self::Ended => "cut short",
+            Self::Stepped => "a step landed",
         }
     }
 }
@@ -330,6 +335,15 @@ pub enum TaskEvent {
     Unblocked { task: TaskId },
     #[serde(rename = "task_waived")]
     Waived { task: TaskId, why: String },
+    /// One step of an open-ended loop is on the branch.
+    #[serde(rename = "step_landed")]
+    StepLanded { task: TaskId, commit: CommitId, reviewed: bool, checked: bool },
+    /// What the stop checks said of the branch's head.
+    #[serde(rename = "stop_checked")]
+    StopChecked { task: TaskId, tree: TreeId, holds: bool, results: Vec<StopResult> },
+    /// It was done, and what landed since has undone that.
+    #[serde(rename = "task_reopened")]
+    Reopened { task: TaskId },
 }
 
 /// What came onto the branch, and what the finisher made of it.
@@ -416,6 +430,9 @@ pub struct ReviewRecorded {
     pub verdict: Verdict,
     pub summary: String,
     pub pending: Vec<String>,
+    /// What it answers to each criterion of the task, and what else it judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criteria: Vec<CriterionAnswer>,
     /// Whether it judges the changed terms, and finds them in order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accepts_terms: bool,

@@ -123,6 +123,12 @@ pub enum Rule {
     ReviewerChangedTree,
     /// It was deleted while an attempt ran.
     WorkspaceGone,
+    /// More is changed or read than the task may, or something that it may not.
+    ScopeExceeded,
+    /// A task that was to change nothing did.
+    ReadOnlyTask,
+    /// A limit of the scope that nothing measures.
+    ScopeNotMeasured,
 }
 
 /// What a rule is measured on.
@@ -147,13 +153,16 @@ impl Rule {
             | Self::CollisionAttack
             | Self::TestsVanished
             | Self::WrittenDuringCheck
-            | Self::GateNotSensitive => Severity::Bug,
+            | Self::GateNotSensitive
+            | Self::ScopeExceeded
+            | Self::ReadOnlyTask => Severity::Bug,
             Self::SpecialFile
             | Self::LockfileChanged
             | Self::CiChanged
             | Self::FlakyCheck
             | Self::ReviewerChangedTree
-            | Self::WorkspaceGone => Severity::Warning,
+            | Self::WorkspaceGone
+            | Self::ScopeNotMeasured => Severity::Warning,
         }
     }
 
@@ -170,7 +179,10 @@ impl Rule {
             | Self::CollisionAttack
             | Self::LockfileChanged
             | Self::CiChanged
-            | Self::WorkspaceGone => Subject::Tree,
+            | Self::WorkspaceGone
+            | Self::ScopeExceeded
+            | Self::ReadOnlyTask
+            | Self::ScopeNotMeasured => Subject::Tree,
             Self::TermsChanged
             | Self::TestsVanished
             | Self::WrittenDuringCheck
@@ -252,6 +264,11 @@ impl Evidence {
             (Rule::WorkspaceGone, _) => {
                 "the workspace was deleted while the attempt ran; what the attempt did is lost".to_owned()
             }
+            (Rule::ScopeExceeded, _) => "more is changed than this task may".to_owned(),
+            (Rule::ReadOnlyTask, _) => {
+                format!("it was {done}, and this task changes nothing: undo it, and report instead")
+            }
+            (Rule::ScopeNotMeasured, _) => "a limit of the scope cannot be measured".to_owned(),
             (Rule::ReviewerChangedTree, _) => format!("the reviewer left this path {done}"),
         }
     }

@@ -22,6 +22,7 @@ use crate::summary::Summary;
 use crate::task::{Plan, Task};
 use crate::time::{Millis, Timestamp};
 use crate::usage::{Ledger, ModelUsage, Usage, UsageSum};
+use crate::verdict::Claim;
 
 /// How much of a list is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -206,6 +207,9 @@ pub struct AttemptRecord {
     pub summary: Summary,
     /// Its last words, bounded.
     pub message: String,
+    /// What it claims of its turn.
+    #[serde(default)]
+    pub claim: Option<Claim>,
     /// What windlass saw of it.
     pub notes: Vec<String>,
     pub brief: Option<BlobId>,
@@ -468,8 +472,7 @@ impl History {
                 self.policy_changed(moment, &[], &creation.policy);
                 let Plan { tasks } = &creation.plan;
                 let order = tasks.iter().map(|task| task.id.clone()).collect();
-                let (removed, changed) = (Vec::new(), Vec::new());
-                self.plan_changed(&PlanRevision { added: tasks.clone(), removed, changed, order });
+                self.plan_changed(&PlanRevision { added: tasks.clone(), order, ..PlanRevision::default() });
             }
             LoopEvent::PlanChanged(revision) => self.plan_changed(revision),
             LoopEvent::PolicyChanged(revision) => {
@@ -611,6 +614,7 @@ impl AttemptRecord {
             models: Vec::new(),
             summary: Summary::default(),
             message: String::new(),
+            claim: None,
             notes: Vec::new(),
             brief: None,
             transcript: None,
@@ -634,6 +638,7 @@ impl AttemptRecord {
         self.models.clone_from(&result.models);
         self.summary.clone_from(&result.summary);
         self.message.clone_from(&result.message);
+        self.claim.clone_from(&finished.claim);
         self.notes.clone_from(&result.notes);
         self.brief.clone_from(&result.brief);
         self.transcript.clone_from(&result.transcript);

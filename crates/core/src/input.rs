@@ -9,6 +9,7 @@ use crate::gate::GateReport;
 use crate::id::{BlobId, CommandId, CommitId, EffectId, LoopName, Nonce, TaskId, TreeId};
 use crate::outcome::Fault;
 use crate::policy::{Policy, ProvenSandbox};
+use crate::stop::StopResult;
 use crate::summary::Summary;
 use crate::task::Plan;
 use crate::time::{Millis, Timestamp};
@@ -38,6 +39,8 @@ pub enum Input {
     Snapshotted(Box<Snapshotted>),
     GateReported(GateReport),
     Landed,
+    /// Each stop check of the policy was looked at, in order.
+    StopChecked(Vec<StopResult>),
     /// The driver could not perform the effect.
     EffectFailed(Fault),
     /// The effect was never started, and the run is ending.
@@ -91,6 +94,9 @@ pub struct Asked {
     /// Stop after this many iterations; 0 is no such wish.
     pub max: u32,
     pub no_review: bool,
+    /// One iteration for each task, whatever comes of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub once: bool,
     /// How its programs are confined, as it was proven just before.
     #[serde(default)]
     pub sandbox: ProvenSandbox,
@@ -129,6 +135,9 @@ pub struct AttemptResult {
     pub transcript: Option<BlobId>,
     pub brief: Option<BlobId>,
     pub duration_ms: Millis,
+    /// How many different files it read; none where its stream does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_read: Option<u64>,
     /// Processes it left behind, ended by windlass.
     pub strays: u32,
     /// What windlass saw of the attempt: limits that were reached, connections that were refused.
@@ -162,6 +171,7 @@ impl AttemptResult {
             transcript: None,
             brief: None,
             duration_ms: Millis(0),
+            files_read: None,
             strays: 0,
             notes: Vec::new(),
         }
@@ -214,6 +224,29 @@ pub enum AttemptEnd {
     Lost,
     /// windlass itself failed at it; the fault says how.
     Faulted(Fault),
+}
+
+impl AttemptEnd {
+    /// A failure of the provider that does not carry the provider's own words.
+    pub fn is_wordless(&self) -> bool {
+        match self {
+            Self::RateLimited { .. } | Self::UsageLimit { .. } | Self::Overloaded | Self::Network => true,
+            Self::Normal
+            | Self::Killed
+            | Self::Auth { .. }
+            | Self::ModelNotFound { .. }
+            | Self::ContextOverflow
+            | Self::Refused { .. }
+            | Self::Crashed { .. }
+            | Self::TimedOut
+            | Self::Stalled
+            | Self::Protocol { .. }
+            | Self::Budget
+            | Self::Interrupted
+            | Self::Lost
+            | Self::Faulted(_) => false,
+        }
+    }
 }
 
 /// The workspace after an attempt, every process of which is dead.
@@ -334,6 +367,7 @@ impl Input {
             Self::Snapshotted(_) => "snapshotted",
             Self::GateReported(_) => "gate_reported",
             Self::Landed => "landed",
+            Self::StopChecked(_) => "stop_checked",
             Self::EffectFailed(_) => "effect_failed",
             Self::EffectDropped => "effect_dropped",
             Self::Commanded { .. } => "commanded",

@@ -3,6 +3,7 @@
 //! processes, no logging. The driver performs what this crate decides and the
 //! store remembers it.
 
+pub mod acceptance;
 pub mod brief;
 pub mod broken_tests;
 pub mod command;
@@ -25,8 +26,10 @@ pub mod plain;
 pub mod policy;
 pub mod red;
 pub mod revision;
+pub mod scope;
 pub mod state;
 pub mod step;
+pub mod stop;
 pub mod summary;
 pub mod tally;
 pub mod task;

@@ -115,7 +115,10 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::MaxIterations,
         counter: Counter::Run(|state| state.run.iterations),
         bound: |limits| limits.max_iterations,
-        words: |state, count| format!("{count} iterations of {}", state.policy().limits.max_iterations),
+        words: |state, count| {
+            let done = several(count, "1 iteration", "iterations");
+            format!("{done} of {}", state.policy().limits.max_iterations)
+        },
     },
     LimitRow {
         limit: Limit::NoProgress,

@@ -76,6 +76,7 @@ reasons! {
     Waived => "waived", "every task is done or waived, and nothing that was asked for failed";
     DoneBefore => "done_before", "every task is done, some before windlass came, which it has not proven";
     Asked => "asked", "what was asked for is done";
+    OnePass => "one_pass", "one pass over the plan was asked for, and it did not do all of it";
     NoProgress => "no_progress", "the attempts produced no tree that was not seen before";
     Failing => "failing", "the checks stay red or protected paths stay changed";
     Rejected => "rejected", "the reviewer keeps rejecting the work";

@@ -2,6 +2,8 @@
 //! default filled in. It is stored with the loop, so that a loop keeps its
 //! rules when the binary's defaults change. A limit of 0 is off.
 
+mod brief;
+mod network;
 mod resources;
 
 use std::collections::BTreeMap;
@@ -12,9 +14,13 @@ use serde::{Deserialize, Serialize};
 use crate::control::ControlWhen;
 use crate::hidden::HiddenPolicy;
 use crate::outcome::Reason;
+use crate::scope::ScopeLimits;
+use crate::stop::StopPolicy;
 use crate::task::Task;
 use crate::time::Millis;
 use crate::usage::{Price, Usage};
+pub use brief::{BriefPart, BriefPolicy, OwnMode, OwnText};
+pub use network::{NetworkKind, NetworkPolicy};
 pub use resources::ResourcePolicy;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,14 +37,27 @@ pub struct Policy {
     pub finish: FinishPolicy,
     pub sandbox: SandboxPolicy,
     pub land: LandPolicy,
+    #[serde(default, skip_serializing_if = "StopPolicy::is_off")]
+    pub stop: StopPolicy,
     #[serde(default, skip_serializing_if = "BriefPolicy::is_default")]
     pub brief: BriefPolicy,
+    /// What agents are asked in a mode of the operator's, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub modes: BTreeMap<String, OwnMode>,
+    /// By the name of a mode.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scope: BTreeMap<String, ScopeLimits>,
     /// What models cost whose agents do not say.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
 }
 
 impl Policy {
+    /// Whether the task of the plan repeats, step by step, until its stop checks hold.
+    pub fn is_open_ended(&self) -> bool {
+        !self.stop.is_off()
+    }
+
     /// Paths in the workspace that windlass brings along and no snapshot takes.
     pub fn brought(&self) -> Vec<String> {
         let agents = [&self.agent].into_iter().chain(self.roles.values());
@@ -67,7 +86,7 @@ impl Policy {
 
     /// Whether work is judged as it is under another policy.
     pub fn judges_as(&self, other: &Self) -> bool {
-        self.has_gate_of(other) && self.review == other.review
+        self.has_gate_of(other) && self.review == other.review && self.scope == other.scope
     }
 
     /// How the agent of a role is called.
@@ -155,6 +174,11 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Whether it bounds anything.
+    pub fn is_set(&self) -> bool {
+        !self.wall.is_zero() || self.cost_micro_usd != 0 || self.tokens != 0
+    }
+
     /// What of the budget for agents is spent when they have used so much; time is counted apart.
     pub fn spent(&self, used: &Usage) -> Option<(Reason, String)> {
         if self.tokens != 0 && used.tokens() >= self.tokens {
@@ -288,6 +312,9 @@ impl Default for WorkspacePolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanPolicy {
     pub source: String,
+    /// What the source is written as; empty where the file itself says so.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub format: String,
 }
 
 /// Section `[gate]`.
@@ -310,16 +337,29 @@ pub struct GatePolicy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cache: Vec<String>,
     pub checks: Vec<CheckPolicy>,
+    /// For an open-ended loop: what sees the tree before a step beside the one after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Box<CheckPolicy>>,
     #[serde(default, skip_serializing_if = "NetworkPolicy::is_default")]
     pub network: NetworkPolicy,
 }
 
 impl GatePolicy {
     pub fn check(&self, name: &str) -> Option<&CheckPolicy> {
-        self.checks.iter().find(|check| check.name == name)
+        self.every_check().find(|check| check.name == name)
     }
 
-    /// Names of the checks that judge a task, or the whole.
+    /// The checks, and at last that of a step.
+    pub fn every_check(&self) -> impl Iterator<Item = &CheckPolicy> {
+        self.checks.iter().chain(self.step.as_deref())
+    }
+
+    /// Whether this is the check that compares a step with the tree before it.
+    pub fn is_step_check(&self, name: &str) -> bool {
+        self.step.as_ref().is_some_and(|step| step.name == name)
+    }
+
+    /// Names of the checks that judge a task, those of its own criteria included, or the whole.
     pub fn checks_for(&self, task: Option<&Task>) -> Vec<String> {
         let selected = task.map_or(&[][..], |task| &task.checks);
         let due = |when: CheckWhen| match when {
@@ -327,8 +367,11 @@ impl GatePolicy {
             CheckWhen::Task => task.is_some(),
             CheckWhen::Final => task.is_none(),
         };
-        let named = |name: &String| selected.is_empty() || selected.contains(name);
-        self.checks.iter().filter(|c| due(c.when) && named(&c.name)).map(|c| c.name.clone()).collect()
+        let named =
+            |name: &String| selected.is_empty() || selected.contains(name) || self.is_step_check(name);
+        let own: Vec<String> = task.into_iter().flat_map(Task::criterion_check_names).collect();
+        let chosen = self.every_check().filter(|c| due(c.when) && named(&c.name) && !own.contains(&c.name));
+        chosen.map(|c| c.name.clone()).chain(own.iter().cloned()).collect()
     }
 }
 
@@ -343,6 +386,7 @@ impl Default for GatePolicy {
             control: ControlWhen::Final,
             cache: Vec::new(),
             checks: Vec::new(),
+            step: None,
             network: NetworkPolicy::default(),
         }
     }
@@ -391,6 +435,23 @@ pub struct CheckPolicy {
     pub chain: bool,
 }
 
+/// The name of the check that judges a step.
+pub const STEP_CHECK: &str = "step";
+
+impl CheckPolicy {
+    /// The check of a step: before each landing, and never of the whole.
+    pub fn of_step(run: &str, timeout: Millis) -> Self {
+        Self {
+            name: STEP_CHECK.to_owned(),
+            run: run.to_owned(),
+            when: CheckWhen::Task,
+            timeout,
+            control: "off".to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -432,76 +493,6 @@ pub enum Rejected {
     Continue,
     /// From the task's base.
     Reset,
-}
-
-/// Section `[brief]`: texts of the operator's in place of windlass's own. The
-/// rest of a brief, the task, the evidence and the report, is always windlass's.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct BriefPolicy(BTreeMap<BriefPart, OwnText>);
-
-/// A part of a brief that the operator may write: what every agent is to keep
-/// to, and what an agent is asked to do in each mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum BriefPart {
-    Rules,
-    Implement,
-    Fix,
-    ReviewTask,
-    ReviewWhole,
-    Finish,
-}
-
-impl BriefPart {
-    pub const ALL: [Self; 6] =
-        [Self::Rules, Self::Implement, Self::Fix, Self::ReviewTask, Self::ReviewWhole, Self::Finish];
-
-    /// The key that names its file.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Rules => "brief.rules",
-            Self::Implement => "brief.implement",
-            Self::Fix => "brief.fix",
-            Self::ReviewTask => "brief.review_task",
-            Self::ReviewWhole => "brief.review_whole",
-            Self::Finish => "brief.finish",
-        }
-    }
-}
-
-impl BriefPolicy {
-    fn is_default(&self) -> bool {
-        self.0.values().all(|own| own.file.is_empty())
-    }
-
-    /// None: windlass's own.
-    pub fn part(&self, part: BriefPart) -> Option<&OwnText> {
-        self.0.get(&part).filter(|own| !own.file.is_empty())
-    }
-
-    pub fn part_mut(&mut self, part: BriefPart) -> &mut OwnText {
-        self.0.entry(part).or_default()
-    }
-
-    /// An empty file is windlass's own text, as no file is.
-    pub fn forget_unwritten(&mut self) {
-        self.0.retain(|_, own| !own.file.is_empty());
-    }
-
-    /// Each part that the operator wrote.
-    pub fn written_mut(&mut self) -> impl Iterator<Item = (BriefPart, &mut OwnText)> {
-        self.0.iter_mut().filter(|(_, own)| !own.file.is_empty()).map(|(part, own)| (*part, own))
-    }
-}
-
-/// A template in a file of the operator's, as it was when the loop was created.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct OwnText {
-    /// Empty: windlass's own.
-    pub file: String,
-    pub text: String,
 }
 
 /// Section `[finish]`: the optional action after completion.
@@ -667,50 +658,6 @@ pub struct MissedLevel {
     pub why: String,
     /// The steps by which that machine would have it.
     pub remedy: String,
-}
-
-/// Which network a program sees.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct NetworkPolicy {
-    pub kind: NetworkKind,
-    /// `host:port` of what may be reached, for [`NetworkKind::Allow`].
-    pub allow: Vec<String>,
-}
-
-impl NetworkPolicy {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// A list of hosts without a word on the network means that list.
-    pub fn meant(&self) -> NetworkKind {
-        if self.kind == NetworkKind::Open && !self.allow.is_empty() { NetworkKind::Allow } else { self.kind }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum NetworkKind {
-    /// The machine's own.
-    #[default]
-    Open,
-    /// A loopback of its own, and nothing else.
-    Loopback,
-    None,
-    /// Listed hosts, through a proxy of ours.
-    Allow,
-}
-
-impl NetworkKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Loopback => "loopback",
-            Self::None => "none",
-            Self::Allow => "allow",
-        }
-    }
 }
 
 /// Section `[land]`.

@@ -2,13 +2,14 @@
 //! policy. What needs the machine to be checked (agents, files), whoever proposes
 //! it has checked as for a new loop; the rest is checked by `step`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::TaskId;
 use crate::policy::Policy;
+use crate::state::TaskState;
 use crate::task::{Plan, Task};
 
 /// What is to be another from here on.
@@ -49,6 +50,9 @@ pub struct PlanRevision {
     pub changed: Vec<TaskRevision>,
     /// Every task of the plan, in its order.
     pub order: Vec<TaskId>,
+    /// Of those changed, which were done and are to be done again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reopened: Vec<TaskId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,29 +62,30 @@ pub struct TaskRevision {
 }
 
 impl PlanRevision {
-    /// How to get from these tasks to that plan. What is in `kept` stays in the
-    /// plan although it is no longer written there.
-    pub fn between(tasks: &[&Task], plan: &Plan, kept: &dyn Fn(&TaskId) -> bool) -> Self {
-        let old: BTreeMap<&TaskId, &Task> = tasks.iter().map(|task| (&task.id, *task)).collect();
+    /// How to get from these tasks to that plan. What was done or waived stays in the plan although it is no
+    /// longer written there; what was done is opened again where it asks for something else.
+    pub fn between(tasks: &[TaskState], plan: &Plan) -> Self {
+        let old: BTreeMap<&TaskId, &TaskState> = tasks.iter().map(|task| (&task.task.id, task)).collect();
         let mut revision = Self::default();
         for task in &plan.tasks {
             revision.order.push(task.id.clone());
             match old.get(&task.id) {
                 None => revision.added.push(task.clone()),
-                Some(before) if *before != task => {
-                    let (before, after) = ((*before).clone(), task.clone());
+                Some(known) if *known.task != *task => {
+                    if !known.stays_settled(task) && known.is_settled() {
+                        revision.reopened.push(task.id.clone());
+                    }
+                    let (before, after) = (known.task.as_ref().clone(), task.clone());
                     revision.changed.push(TaskRevision { before, after });
                 }
                 Some(_) => {}
             }
         }
-        for task in tasks {
-            if plan.tasks.iter().any(|kept| kept.id == task.id) {
-                continue;
-            }
-            match kept(&task.id) {
-                true => revision.order.push(task.id.clone()),
-                false => revision.removed.push(task.id.clone()),
+        let written: BTreeSet<&TaskId> = plan.tasks.iter().map(|task| &task.id).collect();
+        for known in tasks.iter().filter(|known| !written.contains(&known.task.id)) {
+            match known.is_settled() {
+                true => revision.order.push(known.task.id.clone()),
+                false => revision.removed.push(known.task.id.clone()),
             }
         }
         revision

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::acceptance::CriterionAnswer;
 use crate::effect::{Effect, Issued};
 use crate::event::{Decision, Event, Phase, ReviewRecorded, TreeRecorded};
 use crate::finding::{Finding, Life, Origin};
@@ -13,12 +14,13 @@ use crate::input::{Asked, AttemptEnd, Change, Creation, PathList, UnmergedWork};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{AgentPolicy, Policy, ProvenSandbox, Role};
 use crate::revision::Revision;
+use crate::stop::StopReport;
 use crate::summary::Summary;
 use crate::tally::Earlier;
-use crate::task::Task;
+use crate::task::{Task, TaskMode};
 use crate::time::{Millis, Timestamp};
 use crate::usage::{Ledger, Session};
-use crate::verdict::Claim;
+use crate::verdict::{AuthorSaid, Claim};
 
 mod fold;
 
@@ -83,6 +85,8 @@ pub struct State {
     /// The last command that was taken: those up to it are answered.
     pub last_command: CommandId,
     pub completion_summary: Option<String>,
+    /// What the stop checks said last; none before they were looked at, and after they changed.
+    pub stop: Option<Arc<StopReport>>,
     /// Time spent working, over the whole life of the loop.
     pub worked: Millis,
     pub updated_at: Timestamp,
@@ -111,6 +115,8 @@ pub struct Run {
     pub iterations: u32,
     /// Iterations worked on since the present drive began, for `--max`.
     pub drive_iterations: u32,
+    /// The tasks of these iterations, for `--once`.
+    pub tried: BTreeSet<TaskId>,
     pub agent_failures: u32,
     pub stalls: u32,
     pub transient: u32,
@@ -134,6 +140,8 @@ pub struct TaskState {
     pub failures: u32,
     pub no_progress: u32,
     pub rejections: u32,
+    /// How often it landed, in an open-ended loop.
+    pub steps: u32,
     pub commit: Option<CommitId>,
     pub reviewed: bool,
     pub checked: bool,
@@ -141,6 +149,18 @@ pub struct TaskState {
 }
 
 impl TaskState {
+    /// Nothing is to be done for it.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.status, TaskStatus::Done | TaskStatus::Waived)
+    }
+
+    /// It is settled, and would be with these words too: what windlass has done is done again where it asks
+    /// for something else. What the operator waives, or calls done, is not.
+    pub fn stays_settled(&self, words: &Task) -> bool {
+        let by_windlass = self.status == TaskStatus::Done && !words.done_before;
+        self.is_settled() && !(by_windlass && self.task.asks_otherwise(words))
+    }
+
     /// It entered the loop as done: windlass landed nothing for it, and proves nothing of it.
     pub fn was_done_before(&self) -> bool {
         self.status == TaskStatus::Done && self.commit.is_none()
@@ -173,6 +193,8 @@ pub struct Work {
     pub previous_gate: Option<Arc<GateSummary>>,
     /// What its last review asked for next.
     pub pending: Vec<String>,
+    /// What its last review answered to each criterion.
+    pub answers: Vec<CriterionAnswer>,
     /// Why its last review was a reject; empty after an accept.
     pub objection: String,
     pub change: Change,
@@ -180,6 +202,10 @@ pub struct Work {
     pub unmerged: Option<Arc<UnmergedWork>>,
     /// What the last attempt at it did.
     pub summary: Arc<Summary>,
+    /// How many different files that attempt read, where it is known.
+    pub files_read: Option<u64>,
+    /// What its author said at the end of the last turn that was not cut short.
+    pub author: Arc<AuthorSaid>,
 }
 
 /// The names of each check's tests, as blobs.
@@ -365,6 +391,25 @@ impl State {
         self.current.as_ref().and_then(|current| current.task.as_ref())
     }
 
+    /// The task of an open-ended loop, which lands step by step.
+    pub fn repeating_task(&self) -> Option<&TaskState> {
+        match self.tasks.as_slice() {
+            [task] if self.policy.is_open_ended() => Some(task),
+            _ => None,
+        }
+    }
+
+    /// Whether this work is that of the task that repeats.
+    pub fn repeats(&self, task: Option<&TaskId>) -> bool {
+        task.is_some() && self.repeating_task().map(|of| &of.task.id) == task
+    }
+
+    /// Whether the task in hand changes nothing, and is to report.
+    pub fn explores(&self) -> bool {
+        let task = self.current_task().and_then(|id| self.task(id));
+        task.is_some_and(|task| task.task.mode == TaskMode::Explore)
+    }
+
     /// The work the open iteration belongs to.
     pub fn current_work(&self) -> &Work {
         let task = self.current_task();
@@ -467,6 +512,12 @@ impl State {
     pub fn wall_left(&self) -> Option<Millis> {
         let wall = self.policy().budget.wall;
         (!wall.is_zero()).then(|| Millis(wall.0.saturating_sub(self.worked.0)))
+    }
+
+    /// The rules that judge the work in hand: with the checks of its task's own criteria.
+    pub fn judging_policy(&self) -> Cow<'_, Policy> {
+        let task = self.current_task().and_then(|id| self.task(id));
+        self.policy().judging(task.map(|task| &*task.task))
     }
 
     /// Names of the checks that judge a task, or the whole.

@@ -25,6 +25,7 @@ mod limit;
 mod review;
 mod revise;
 mod run;
+mod stop;
 mod verify;
 
 /// The decision that begins a loop's log.
@@ -49,6 +50,7 @@ pub fn step(state: &State, input: &Stamped<Input>) -> Decision {
         | Input::Snapshotted(_)
         | Input::GateReported(_)
         | Input::Landed
+        | Input::StopChecked(_)
         | Input::EffectFailed(_)
         | Input::EffectDropped => closed(&mut draft, input),
     }
@@ -76,6 +78,7 @@ fn closed(draft: &mut Draft, input: &Stamped<Input>) {
             verify::reported(draft, verify::Ran { purpose, trials, checks }, report)
         }
         (Effect::Land { commit, .. }, Input::Landed) => run::landed(draft, &commit),
+        (Effect::CheckStop { tree }, Input::StopChecked(results)) => stop::checked(draft, tree, results),
         (effect, Input::EffectFailed(fault)) => fault::failed(draft, effect, fault),
         (effect, Input::EffectDropped) => run::dropped(draft, &effect),
         (effect, _) => {

@@ -4,7 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::acceptance::CriterionCheck;
 use crate::id::{BlobId, TaskId};
+use crate::scope::OwnScope;
 
 /// One node of a plan, as the operator wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,9 +23,84 @@ pub struct Task {
     /// Names of the checks that judge this task; empty means every check.
     pub checks: Vec<String>,
     pub acceptance: Vec<String>,
+    /// Of the criteria that bring a command which shows whether they hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub criterion_checks: Vec<CriterionCheck>,
+    #[serde(default, skip_serializing_if = "TaskMode::is_default")]
+    pub mode: TaskMode,
+    #[serde(default, skip_serializing_if = "OwnScope::is_default")]
+    pub scope: OwnScope,
     /// It was done before windlass came: nothing of it is proven.
     #[serde(default, skip_serializing_if = "is_false")]
     pub done_before: bool,
+}
+
+impl Task {
+    /// Whether somebody who has done this task has not done that one.
+    pub fn asks_otherwise(&self, other: &Self) -> bool {
+        self.text != other.text || self.acceptance != other.acceptance
+    }
+
+    /// A task of which nothing else is said.
+    pub fn plain(id: TaskId, title: String, text: BlobId) -> Self {
+        Self {
+            id,
+            title,
+            text,
+            depends_on: Vec::new(),
+            priority: 0,
+            allow: Vec::new(),
+            checks: Vec::new(),
+            acceptance: Vec::new(),
+            criterion_checks: Vec::new(),
+            mode: TaskMode::Implement,
+            scope: OwnScope::default(),
+            done_before: false,
+        }
+    }
+}
+
+/// What kind of work a task is: which words its agents are given, and which limits hold for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "String", into = "String")]
+#[schemars(with = "String")]
+pub enum TaskMode {
+    #[default]
+    Implement,
+    /// It changes nothing: its product is a report.
+    Explore,
+    /// One of the operator's.
+    Own(String),
+}
+
+impl TaskMode {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Implement => "implement",
+            Self::Explore => "explore",
+            Self::Own(name) => name,
+        }
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::Implement
+    }
+}
+
+impl From<String> for TaskMode {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "" | "implement" => Self::Implement,
+            "explore" => Self::Explore,
+            _ => Self::Own(name),
+        }
+    }
+}
+
+impl From<TaskMode> for String {
+    fn from(mode: TaskMode) -> Self {
+        mode.name().to_owned()
+    }
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -15,6 +15,32 @@ pub struct Claim {
     pub summary: String,
     pub blockers: Vec<String>,
     pub next: Vec<String>,
+    /// What it followed, step by step.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<String>,
+    /// What it says it ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<ClaimedCheck>,
+}
+
+/// A command that an author says it ran. windlass did not see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimedCheck {
+    pub command: String,
+    /// None when it did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+/// Everything an author said at the end of its turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AuthorSaid {
+    /// None where it wrote no report.
+    pub claim: Option<Claim>,
+    /// Its last words.
+    pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,6 +50,16 @@ pub enum ClaimStatus {
     #[default]
     Continue,
     Blocked,
+}
+
+impl ClaimStatus {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Continue => "continue",
+            Self::Blocked => "blocked",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +104,16 @@ pub enum Met {
     Yes,
     No,
     Unknown,
+}
+
+impl Met {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unknown => "unknown",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::acceptance::CriterionAnswer;
 use crate::event::{Phase, ReviewRecorded};
 use crate::finding::{Finding, Severity};
 use crate::gate::{GateSummary, Purpose};
@@ -14,19 +15,22 @@ use crate::input::PathList;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{MissedLevel, Role, SandboxLevel};
 use crate::state::{AwaitedApproval, Lifecycle, State, TaskState, TaskStatus};
+use crate::task::TaskMode;
 use crate::time::{Millis, Timestamp};
 use crate::usage::{Usage, UsageSum};
 use crate::verdict::Verdict;
 
 mod limit;
+mod stop;
 
 pub use limit::{LimitUnit, LimitView};
+pub use stop::{StopCheckView, StopView};
 
 /// The version of this shape. It changes when a field changes its meaning.
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 5;
+pub const FOLD_VERSION: u32 = 6;
 
 /// How many open findings a View lists.
 pub const LISTED_FINDINGS: usize = 50;
@@ -104,6 +108,9 @@ pub struct View {
     /// An attempt counts for each model it used.
     pub usage_by_model: BTreeMap<String, UsageView>,
     pub completion_summary: Option<String>,
+    /// For an open-ended loop: how far it has come.
+    #[serde(default)]
+    pub stop: Option<StopView>,
     pub waiting: Option<WaitView>,
     pub paused: Option<PauseView>,
     /// What would land, if the operator approves it.
@@ -177,6 +184,11 @@ pub struct TaskView {
     /// The reason in words; the agent's own where it said it was blocked.
     pub detail: String,
     pub depends_on: Vec<TaskId>,
+    #[serde(default)]
+    pub mode: TaskMode,
+    /// What is known of each of its criteria.
+    #[serde(default)]
+    pub acceptance: Vec<CriterionAnswer>,
     pub commit: Option<CommitId>,
     /// It entered the loop as done: windlass proves nothing of it.
     pub done_before: bool,
@@ -324,7 +336,8 @@ impl View {
             agents: Role::ALL.into_iter().map(|role| (role, agent_view(state, role))).collect(),
             sandbox: state.run.asked.sandbox.level,
             sandbox_missed: state.run.asked.sandbox.missed.clone(),
-            unchecked: policy.gate.checks.is_empty() || done.iter().any(|task| !task.checked),
+            unchecked: (policy.gate.checks.is_empty() && policy.stop.is_off())
+                || done.iter().any(|task| !task.checked),
             unreviewed: done.iter().any(|task| !task.reviewed),
             active_task: state.current.as_ref().and_then(|current| current.task.clone()),
             attempt: attempt_view(state),
@@ -353,6 +366,7 @@ impl View {
             usage_by_role: usage_views(&state.ledger.by_role),
             usage_by_model: usage_views(&state.ledger.by_model),
             completion_summary: state.completion_summary.clone(),
+            stop: stop::stop(state),
             waiting: state.waiting.as_ref().map(|w| WaitView { until: w.until, why: w.why }),
             paused: state.paused.as_ref().map(|p| PauseView { why: p.why, detail: p.detail.clone() }),
             approval: state.approval.as_deref().map(ApprovalView::of),
@@ -453,6 +467,8 @@ fn task_view(task: &TaskState) -> TaskView {
         reason: task.reason,
         detail: task.words.clone(),
         depends_on: task.task.depends_on.clone(),
+        mode: task.task.mode.clone(),
+        acceptance: task.criteria(),
         commit: task.commit.clone(),
         done_before: task.was_done_before(),
         reviewed: task.reviewed,

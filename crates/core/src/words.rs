@@ -10,9 +10,10 @@ use crate::input::{
     WorkMerge,
 };
 use crate::outcome::Fault;
+use crate::stop::StopResult;
 use crate::summary::{Ran, Summary};
 use crate::tally::{Comparison, Counts, Tally};
-use crate::verdict::{Claim, Criterion, NoVerdict, ReportedFinding, Review};
+use crate::verdict::{Claim, ClaimedCheck, Criterion, NoVerdict, ReportedFinding, Review};
 use crate::writes::ObservedWrites;
 
 impl Input {
@@ -24,6 +25,9 @@ impl Input {
             Self::WorkMerged(merge) => visit_merge(merge, visit),
             Self::GateReported(GateReport { landing, trusted }) => {
                 landing.iter_mut().chain(trusted).for_each(|result| check(result, visit));
+            }
+            Self::StopChecked(results) => {
+                results.iter_mut().for_each(|StopResult { check: _, holds: _, why, output: _ }| visit(why));
             }
             Self::EffectFailed(Fault { reason: _, detail }) | Self::StoreFull { detail } => visit(detail),
             Self::RunAsked(_)
@@ -65,6 +69,7 @@ impl AttemptResult {
             transcript: _,
             brief: _,
             duration_ms: _,
+            files_read: _,
             strays: _,
             notes,
         } = self;
@@ -218,9 +223,13 @@ fn visit_end(end: &mut AttemptEnd, visit: &mut dyn FnMut(&mut String)) {
 }
 
 fn visit_claim(claim: &mut Claim, visit: &mut dyn FnMut(&mut String)) {
-    let Claim { status: _, summary, blockers, next } = claim;
+    let Claim { status: _, summary, blockers, next, plan, checks } = claim;
     visit(summary);
-    blockers.iter_mut().chain(next).for_each(visit);
+    blockers.iter_mut().chain(next).chain(plan).for_each(&mut *visit);
+    for ClaimedCheck { command, exit: _, output } in checks {
+        visit(command);
+        visit(output);
+    }
 }
 
 fn visit_review(review: &mut Review, visit: &mut dyn FnMut(&mut String)) {

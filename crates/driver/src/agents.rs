@@ -122,6 +122,7 @@ pub(crate) fn ask(
     if let Some(home) = &home {
         home.seed().map_err(failed)?;
     }
+    confine.write_login_profile(&private).map_err(failed)?;
     let known = registry::behind(agent).map_or(&[][..], |known| known.profile.variables);
     let named: Vec<String> = agent.env.iter().cloned().chain(known.iter().map(ToString::to_string)).collect();
     let result = called.call(

@@ -1,11 +1,17 @@
 //! The operator's own templates for briefs: read once, when the policy that names them is made, and kept with it.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use windlass_agent::brief::{MAX_TEMPLATE_BYTES, NAMES, check};
-use windlass_core::policy::Policy;
+use windlass_core::policy::{OwnMode, OwnText, Policy};
+use windlass_core::task::TaskMode;
 use windlass_gate::literal;
+
+use crate::surroundings::Surroundings;
+
+/// Where the texts of modes are, in the project and in the operator's configuration.
+const PROMPTS: &str = "prompts";
 
 #[derive(Debug, thiserror::Error)]
 #[error("{key}: {why}")]
@@ -44,6 +50,53 @@ pub fn read(policy: &mut Policy, project: &Path) -> Result<(), BadBrief> {
     protected.retain(|glob| !policy.gate.protect.contains(glob));
     policy.gate.protect.extend(protected);
     Ok(())
+}
+
+/// The same for the modes of the operator's that tasks have: `MODE.md`, and `MODE_review.md` for its reviewer, in
+/// the project's prompts or in those of the operator's own configuration. Returns a mode that has none.
+pub fn read_modes(
+    policy: &mut Policy,
+    modes: &[String],
+    surroundings: &Surroundings,
+) -> Result<Option<String>, BadBrief> {
+    for mode in modes.iter().filter(|mode| !is_built_in(mode)) {
+        if policy.modes.contains_key(mode) {
+            continue;
+        }
+        let Some(author) = own_text(surroundings, &format!("{mode}.md"))? else {
+            return Ok(Some(mode.clone()));
+        };
+        let reviewer = own_text(surroundings, &format!("{mode}_review.md"))?.unwrap_or_default();
+        for file in [&author.file, &reviewer.file].into_iter().filter(|file| !file.is_empty()) {
+            let globs = inside(&surroundings.project, file);
+            policy.gate.protect.extend(globs);
+        }
+        policy.modes.insert(mode.clone(), OwnMode { author, reviewer });
+    }
+    Ok(None)
+}
+
+fn is_built_in(mode: &str) -> bool {
+    match TaskMode::from(mode.to_owned()) {
+        TaskMode::Implement | TaskMode::Explore => true,
+        TaskMode::Own(_) => false,
+    }
+}
+
+/// The first place that has the file.
+fn own_text(surroundings: &Surroundings, name: &str) -> Result<Option<OwnText>, BadBrief> {
+    let config = surroundings.var("XDG_CONFIG_HOME").map(PathBuf::from);
+    let home = || surroundings.var("HOME").map(|home| PathBuf::from(home).join(".config"));
+    let config = config.or_else(home).map(|config| config.join("windlass"));
+    let own = config.map(|config| config.join(PROMPTS).join(name).display().to_string());
+    let places = [Some(format!("{PROMPTS}/{name}")), own];
+    let is_there = |file: &String| surroundings.project.join(file).exists();
+    let Some(file) = places.into_iter().flatten().find(is_there) else { return Ok(None) };
+    let bad = |why: String, is_read| BadBrief { key: "mode", why, is_read };
+    let text = text(&surroundings.project.join(&file));
+    let text = text.map_err(|why| bad(format!("cannot read {file}: {why}"), false))?;
+    check(&text).map_err(|wrong| bad(format!("{file}:{wrong}"), true))?;
+    Ok(Some(OwnText { file, text }))
 }
 
 fn text(file: &Path) -> Result<String, String> {

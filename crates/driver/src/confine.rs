@@ -467,6 +467,28 @@ impl Confine {
     }
 }
 
+impl Confine {
+    /// Agents run commands in login shells, and the system's profile may set another PATH than the one that
+    /// the agent was given. What the home says is read after it.
+    pub fn write_login_profile(&self, private: &PrivateDirs) -> io::Result<()> {
+        // An image has programs at places of its own.
+        let Some(path) = self.path.to_str().filter(|_| self.is_on()) else { return Ok(()) };
+        if self.level == SandboxLevel::Container {
+            return Ok(());
+        }
+        let text = format!("PATH='{}'\nexport PATH\n", path.replace('\'', r"'\''"));
+        for name in LOGIN_PROFILES {
+            let file = private.home().join(name);
+            remove(&file)?;
+            fs::write(&file, &text)?;
+        }
+        Ok(())
+    }
+}
+
+/// Of sh and bash, and of zsh.
+const LOGIN_PROFILES: [&str; 2] = [".profile", ".zprofile"];
+
 /// Whatever is there: an agent may have put a file or a link in its place.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {

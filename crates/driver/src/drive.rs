@@ -286,17 +286,7 @@ mod tests {
     }
 
     fn driven(follows: Vec<Followed>) -> (Ended, View, Vec<&'static str>) {
-        let task = Task {
-            id: TaskId::new("a"),
-            title: "a".to_owned(),
-            text: BlobId::new("text"),
-            depends_on: Vec::new(),
-            priority: 0,
-            allow: Vec::new(),
-            checks: Vec::new(),
-            acceptance: Vec::new(),
-            done_before: false,
-        };
+        let task = Task::plain(TaskId::new("a"), "a".to_owned(), BlobId::new("text"));
         let creation = Creation {
             name: LoopName::new("demo").unwrap(),
             goal: String::new(),

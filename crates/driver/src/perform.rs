@@ -9,7 +9,9 @@ mod land;
 mod merge;
 mod populate;
 mod prepare;
+mod scope;
 mod snapshot;
+mod stop;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -28,6 +30,7 @@ use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{AgentPolicy, Policy, ProvenSandbox};
 use windlass_core::state::State;
 use windlass_core::tally::Earlier;
+use windlass_core::task::Task;
 use windlass_core::time::Millis;
 use windlass_core::usage::{Session, Usage};
 use windlass_gate::{PathRules, TreeRoles};
@@ -43,6 +46,7 @@ use crate::surroundings::Surroundings;
 use crate::weaken::Defence;
 pub use background_removal::BackgroundRemoval;
 pub use call::last_activity;
+pub use stop::look as look_at_stop_check;
 
 /// Everything an effect may need, shared with the thread that performs it.
 pub struct EffectResources {
@@ -137,6 +141,9 @@ pub struct EffectRequest {
     agent: Option<AgentPolicy>,
     resume: Option<Session>,
     spent: Usage,
+    /// The task in hand, and how many files its last attempt read, where that is known.
+    task: Option<Arc<Task>>,
+    files_read: Option<u64>,
     allow: Vec<String>,
     /// Texts of the paths that checks wrote on the base.
     written_at_baseline: Vec<BlobId>,
@@ -160,7 +167,8 @@ impl EffectRequest {
             | Effect::PrepareWorkspace { .. }
             | Effect::Snapshot(_)
             | Effect::RunGate { .. }
-            | Effect::Land { .. } => None,
+            | Effect::Land { .. }
+            | Effect::CheckStop { .. } => None,
         };
         let brief = role.map(|role| BriefSpec::of(state, role));
         let task = state.current_task();
@@ -168,7 +176,10 @@ impl EffectRequest {
         Self {
             effect: effect.clone(),
             creation: Arc::clone(&state.creation),
-            policy: Arc::clone(&state.policy),
+            policy: match state.judging_policy() {
+                Cow::Borrowed(_) => Arc::clone(&state.policy),
+                Cow::Owned(policy) => Arc::new(policy),
+            },
             head: state.head.commit.clone(),
             base_tree: state.base().tree.clone(),
             brief,
@@ -179,7 +190,9 @@ impl EffectRequest {
             resume: role.and_then(|role| state.session(role)).cloned(),
             spent: state.ledger.total,
             allow: match effect {
-                Effect::RunGate { purpose: Purpose::Final, .. } => allowed_to_any(state),
+                Effect::RunGate { purpose: Purpose::Final, .. } | Effect::CheckStop { .. } => {
+                    allowed_to_any(state)
+                }
                 Effect::RunGate { .. }
                 | Effect::CallAgent { .. }
                 | Effect::MergeWork { .. }
@@ -187,6 +200,8 @@ impl EffectRequest {
                 | Effect::Snapshot(_)
                 | Effect::Land { .. } => task.map_or_else(Vec::new, |task| task.task.allow.clone()),
             },
+            files_read: task.and_then(|task| task.work.files_read),
+            task: task.map(|task| Arc::clone(&task.task)),
             written_at_baseline: state.baseline_writes.iter().cloned().collect(),
             base_terms: state.baseline_terms.iter().cloned().collect(),
             earlier: earlier(effect, |check| state.tallies.earlier(check)),
@@ -277,6 +292,7 @@ impl EffectResources {
             Effect::Land { commit, expected, title } => {
                 land::land(self, &request, land::Landing { commit, expected: expected.as_ref(), title })
             }
+            Effect::CheckStop { tree } => stop::check_stop(self, &request, tree),
         };
         let mut input = performed.unwrap_or_else(Input::EffectFailed);
         input.each_foreign_text(&mut |text| self.hide(text));

@@ -9,6 +9,7 @@ mod protection;
 mod rerun;
 mod rules;
 mod steps;
+mod stop;
 mod terms;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use windlass_core::acceptance::CriterionAnswer;
 use windlass_core::broken_tests::BrokenTests;
 use windlass_core::finding::Severity;
 use windlass_core::gate::Control;
@@ -94,6 +96,8 @@ pub enum StepName {
     Findings,
     /// Reviewers accepted what landed.
     Reviews,
+    /// For an open-ended loop: every stop check held on exactly the landed tree.
+    Stop,
     /// The gate, run again, says the same.
     Rerun,
 }
@@ -114,6 +118,7 @@ impl StepName {
             Self::Protected => "protected",
             Self::Findings => "findings",
             Self::Reviews => "reviews",
+            Self::Stop => "stop",
             Self::Rerun => "rerun",
         }
     }
@@ -230,6 +235,9 @@ pub struct TaskProof {
     pub tree: Option<TreeId>,
     pub checked: bool,
     pub reviewed: bool,
+    /// What is known of each of its criteria: what the reviewer that accepted it answered, and which check
+    /// of the criterion's own was green.
+    pub acceptance: Vec<CriterionAnswer>,
     /// The hash of the gate that judged it; none where nothing did.
     pub gate: Option<String>,
     pub checks: Vec<Check>,

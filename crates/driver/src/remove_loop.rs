@@ -109,7 +109,7 @@ pub fn remove(
         windlass_process::remove_tree(&dir).map_err(|source| RemovalError::File { path: dir, source })?;
         point("directory");
     }
-    for what in ["stat", "git", "given", "live", "live-older", "detached.log"] {
+    for what in ["stat", "git", "given", "live", "live-older", "detached.log", "files.json"] {
         remove_file(&vault.cache_file(name, what))?;
     }
     remove_trail(&**store, site)?;

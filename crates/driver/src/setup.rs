@@ -13,8 +13,8 @@ use windlass_core::policy::{
 };
 use windlass_core::step;
 use windlass_core::task::Plan;
-use windlass_gate::{BadGlob, JunitFiles, MissingFile, PathRules, missing_files};
-use windlass_plan::Planned;
+use windlass_gate::{BadGlob, Globs, JunitFiles, MissingFile, PathRules, missing_files};
+use windlass_plan::{Planned, PlannedTask};
 use windlass_process::Spawner;
 use windlass_store::{AppendError, BlobError, Store, VaultDir};
 use windlass_workspace::{
@@ -30,6 +30,7 @@ use crate::hidden::{self, BadHidden, HiddenNotStored};
 use crate::journal::{Journal, JournalError};
 pub use crate::planted::PlantedTerm;
 use crate::planted::{PlantedError, trusted_base};
+use crate::signed_out::signed_out;
 use crate::surroundings::{NoShell, Surroundings};
 
 /// What a new loop is to be made of.
@@ -68,14 +69,20 @@ pub enum SetupError {
     Repository(#[from] DiscoverError),
     #[error("the {role} cannot be called: {why}")]
     NoSuchAgent { role: &'static str, why: String, remedy: Remedy },
+    #[error("the {role} cannot be called: nobody is signed in to {agent}")]
+    SignedOut { role: &'static str, agent: &'static str, hints: Vec<String> },
     #[error("{0}")]
     NotInBase(MissingFile),
+    #[error("`stop.check` makes the loop open-ended: its plan must have exactly one task, and has {tasks}")]
+    SeveralTasks { tasks: usize },
     #[error("`inject` of an agent names {path}, {why}")]
     Inject { path: String, why: &'static str },
     #[error(transparent)]
     Brief(#[from] BadBrief),
     #[error(transparent)]
     Glob(#[from] BadGlob),
+    #[error("{place}: there is no mode {mode:?}")]
+    UnknownMode { place: String, mode: String },
     #[error(transparent)]
     Hidden(#[from] BadHidden),
     #[error("sandbox.level = {:?} is below sandbox.minimum = {:?}", level.name(), minimum.name())]
@@ -164,12 +171,16 @@ impl SetupError {
         if let Self::Hidden(bad) = self {
             return Some(bad.key);
         }
+        if let Self::SeveralTasks { .. } = self {
+            return Some("stop.check");
+        }
         matches!(self, Self::Exposed(_)).then_some("sandbox.extra_write")
     }
 
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::NoSuchAgent { role, remedy, .. } => remedy.hints(role),
+            Self::SignedOut { hints, .. } => hints.clone(),
             Self::Import { .. } => vec![
                 "see what is missing with `git fsck`; `git fetch --refetch` brings it from the remote"
                     .to_owned(),
@@ -184,9 +195,21 @@ impl SetupError {
                 "set sandbox.image in windlass.toml to an image that has what your agents and checks need"
                     .to_owned(),
             ],
+            Self::SeveralTasks { .. } => vec![
+                "keep one task that says what a step is, or take the [[stop.check]] tables out".to_owned(),
+            ],
             Self::Brief(bad) => bad.hints(),
             Self::Hidden(bad) => bad.hints(),
-            Self::NotInBase(missing) => vec![format!("git add {} && git commit", missing.file)],
+            Self::UnknownMode { mode, .. } => vec![
+                "a task has the mode implement or explore, or one of yours".to_owned(),
+                format!(
+                    "for a mode of yours, write prompts/{mode}.md, and prompts/{mode}_review.md for its reviewer"
+                ),
+            ],
+            Self::NotInBase(missing) if missing.is_there => {
+                vec![format!("git add {} && git commit", missing.file)]
+            }
+            Self::NotInBase(_) => vec!["write the file, or mend the check in windlass.toml".to_owned()],
             Self::AllowList
             | Self::Inject { .. }
             | Self::Shell(_)
@@ -216,9 +239,17 @@ pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
     let start =
         LoopStart { surroundings: &surroundings, vault: &vault, repository: &repository, base: &base };
     let sandbox = check_policy(&mut policy, &start)?;
+    read_modes(&mut policy, &planned, &surroundings)?;
     check_allowed(&policy, &planned)?;
+    check_one_task(&policy, &planned)?;
     let warnings = warnings(&repository, &policy, &base, sandbox.level)?;
     Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, surroundings, vault })
+}
+
+impl Proposed {
+    pub(crate) fn base_tree(&self) -> Result<TreeId, DiscoverError> {
+        self.repository.tree_of(&self.base)
+    }
 }
 
 /// Another policy, and maybe another plan, for a loop that is there.
@@ -239,7 +270,11 @@ pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
     let repository = Repository::discover(&git, &surroundings.project)?;
     let start = LoopStart { surroundings: &surroundings, vault, repository: &repository, base };
     check_policy(&mut policy, &start)?;
-    planned.map_or(Ok(()), |planned| check_allowed(&policy, planned))?;
+    if let Some(planned) = planned {
+        read_modes(&mut policy, planned, &surroundings)?;
+        check_allowed(&policy, planned)?;
+        check_one_task(&policy, planned)?;
+    }
     hidden::store(&mut policy, &surroundings, &Vault::open_or_create(&git, &vault.vault_git())?)?;
     Ok(policy)
 }
@@ -272,8 +307,31 @@ fn check_allowed(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
     for task in &planned.tasks {
         let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();
         PathRules::new(policy, &allow, &|_| None)?;
+        let within: Vec<String> = task.scope.within.iter().map(|glob| glob.value.clone()).collect();
+        Globs::new("scope.within", &within)?;
     }
     Ok(())
+}
+
+/// Only one task can repeat until the stop checks hold.
+fn check_one_task(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
+    match planned.tasks.len() {
+        1 => Ok(()),
+        _ if !policy.is_open_ended() => Ok(()),
+        tasks => Err(SetupError::SeveralTasks { tasks }),
+    }
+}
+
+/// Reads what the operator's own modes say that tasks have.
+fn read_modes(policy: &mut Policy, planned: &Planned, surroundings: &Surroundings) -> Result<(), SetupError> {
+    let written = |task: &PlannedTask| task.mode.as_ref().map(|mode| mode.value.clone());
+    let modes: Vec<String> = planned.tasks.iter().filter_map(written).collect();
+    let Some(mode) = briefs::read_modes(policy, &modes, surroundings)? else { return Ok(()) };
+    let place = planned.tasks.iter().find_map(|task| {
+        let written = task.mode.as_ref().filter(|of| of.value == mode)?;
+        Some(task.place_of(written).to_string())
+    });
+    Err(SetupError::UnknownMode { place: place.unwrap_or_default(), mode })
 }
 
 /// Writes the loop's first record, with its base safe in the vault. Returns what of the base is not trusted.
@@ -327,6 +385,15 @@ pub fn is_tracked(surroundings: &Surroundings, file: &Path) -> bool {
     git.is_ok_and(|git| windlass_workspace::is_tracked(&git, &surroundings.project, file))
 }
 
+/// How many commits a revision of the operator's repository has that others do not have; none, where git
+/// cannot say.
+pub fn count_commits(surroundings: &Surroundings, of: &str, without: &[&CommitId]) -> usize {
+    let git = locate_git(surroundings).ok();
+    let counted =
+        git.and_then(|git| windlass_workspace::count_commits(&git, &surroundings.project, of, without).ok());
+    counted.unwrap_or(0)
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TakeOutcome {
     Done {
@@ -375,6 +442,9 @@ fn not_taken(why: &windlass_workspace::NotTaken, branch: &str) -> String {
         }
         NotTaken::Diverged { both } => {
             format!("your branch and {branch} have diverged; both changed {}", listed(both))
+        }
+        NotTaken::InTheWay { files } => {
+            format!("your checkout has {} of its own, and git does not know it", listed(files))
         }
         NotTaken::Trail => format!("{branch} changes .windlass, which windlass itself writes"),
     }
@@ -442,6 +512,16 @@ pub fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), 
             checked => checked.map_err(|error| unusable(error.to_string(), remedy(agent, &error)))?,
         }
     }
+    check_signed_in(policy, surroundings)
+}
+
+/// An agent that nobody is signed in to would only fail, again and again.
+pub fn check_signed_in(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
+    for role in policy.needed_roles() {
+        if let Some(out) = signed_out(policy.agent_for(role), surroundings) {
+            return Err(SetupError::SignedOut { role: role.name(), agent: out.agent, hints: out.hints() });
+        }
+    }
     Ok(())
 }
 
@@ -483,8 +563,11 @@ fn check_files(policy: &Policy, start: &LoopStart<'_>) -> Result<(), SetupError>
     let is_hidden = |path: &str| hidden.as_ref().is_some_and(|dir| dir.join(path).exists());
     let in_base =
         |path: &str| copied(path) || is_hidden(path) || repository.has_path(base, path).unwrap_or(false);
-    match missing_files(&policy.gate, &in_base).into_iter().next() {
-        Some(missing) => Err(SetupError::NotInBase(missing)),
+    match missing_files(policy, &in_base).into_iter().next() {
+        Some(missing) => {
+            let is_there = repository.toplevel.join(&missing.file).exists();
+            Err(SetupError::NotInBase(MissingFile { is_there, ..missing }))
+        }
         None => Ok(()),
     }
 }
@@ -518,6 +601,23 @@ fn check_container(policy: &Policy) -> Result<(), SetupError> {
     }
 }
 
+/// The policy and the tasks are read from the checkout, committed or not.
+fn is_read_here(file: &str, policy: &Policy) -> bool {
+    let source = Path::new(policy.plan.source.trim_end_matches('/'));
+    let is_plan = |place: &Path| !source.as_os_str().is_empty() && place.ends_with(source);
+    Path::new(file).ends_with("windlass.toml") || Path::new(file).ancestors().any(is_plan)
+}
+
+/// The first few, and how many more there are.
+fn counted_names(files: &[&str]) -> String {
+    const NAMED: usize = 3;
+    let named = files.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 fn warnings(
     repository: &Repository,
     policy: &Policy,
@@ -534,12 +634,18 @@ fn warnings(
                 .to_owned(),
         );
     }
-    if repository.dirty_files > 0 {
+    let left_out: Vec<&str> = repository
+        .dirty_files
+        .iter()
+        .map(String::as_str)
+        .filter(|file| !is_read_here(file, policy))
+        .collect();
+    if !left_out.is_empty() {
         let short = base.as_str().get(..10).unwrap_or_default();
-        let files = repository.dirty_files;
         let named = if *base == repository.head { "HEAD" } else { "another commit" };
+        let files = counted_names(&left_out);
         warnings.push(format!(
-            "{files} changed files in your checkout are not in the base, which is {named} ({short})"
+            "the loop starts from {named} ({short}), without the changed files in your checkout: {files}"
         ));
     }
     if repository.identity_source == IdentitySource::Fallback {
@@ -558,7 +664,7 @@ fn warnings(
     if level == SandboxLevel::None && !policy.gate.hidden.is_off() {
         warnings.push("at this level agents can read hidden files where you keep them".to_owned());
     }
-    if policy.gate.checks.is_empty() {
+    if policy.gate.checks.is_empty() && !policy.is_open_ended() {
         warnings.push("there are no checks: what is done will be marked unchecked".to_owned());
     }
     Ok(warnings)

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use windlass_core::acceptance::CriterionAnswer;
 use windlass_core::event::{
-    AttemptEvent, Decision, Event, IterationEvent, OperatorEvent, PauseEvent, RunEvent,
+    AttemptEvent, Decision, Event, IterationEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent,
 };
 use windlass_core::history::{History, HistoryLimits, Keep};
 use windlass_core::id::LoopName;
@@ -134,6 +135,9 @@ impl TrailRenderer {
                 let progress = format!("- {at} iteration {iteration}, {title}: {}", result.words());
                 pages.lines.push(("progress.md", progress));
             }
+            Event::Task(TaskEvent::StopChecked { .. }) => {
+                pages.lines.push(("progress.md", format!("- {at} {}", plain_line(&event.to_string()))));
+            }
             _ => {}
         }
     }
@@ -162,7 +166,7 @@ impl TrailRenderer {
         if let Some(outcome) = &view.outcome {
             let report = json!({
                 "outcome": outcome, "ended_at": view.ended_at, "commit": view.commit, "tree": view.tree,
-                "tasks": view.tasks, "findings": view.findings, "usage": view.usage,
+                "tasks": view.tasks, "findings": view.findings, "usage": view.usage, "stop": view.stop,
             });
             pages.files.push(("stop-report.json".to_owned(), pretty(&report)));
             pages.files.push(("summary.md".to_owned(), summary(view)));
@@ -180,6 +184,7 @@ fn is_worth_a_rewrite(decision: &Decision) -> bool {
                 | Event::Run(RunEvent::Restarted { .. })
                 | Event::Attempt(AttemptEvent::Started { .. })
                 | Event::Iteration(IterationEvent::Closed { .. })
+                | Event::Task(TaskEvent::StopChecked { .. })
                 | Event::Pause(PauseEvent::Paused { .. })
                 | Event::Pause(PauseEvent::WaitStarted { .. })
                 | Event::Run(RunEvent::Interrupted { .. })
@@ -200,11 +205,27 @@ pub fn status_text(view: &View) -> String {
     for task in &view.tasks {
         let _ = writeln!(text, "{}", task_line(task));
     }
+    if let Some(stop) = &view.stop {
+        let _ = writeln!(text, "{} steps landed", stop.steps);
+        for check in &stop.checks {
+            let (mark, why) = (if check.holds { "holds" } else { "open" }, plain_line(&check.why));
+            let _ = writeln!(text, "  {mark}  stop check {}: {why}", plain_line(&check.check));
+        }
+    }
     text
 }
 
 fn summary(view: &View) -> String {
     let mut text = format!("# {}\n\n{}\n\n{}\n", view.name, plain(&view.goal), status_text(view));
+    for task in view.tasks.iter().filter(|task| !task.acceptance.is_empty()) {
+        let _ = writeln!(text, "What must hold for {}:\n", plain_line(task.id.as_str()));
+        for CriterionAnswer { number, text: criterion, met, place, check } in &task.acceptance {
+            let shown = [place, check].into_iter().filter(|by| !by.is_empty());
+            let shown: String = shown.map(|by| format!(" ({})", plain_line(by))).collect();
+            let _ = writeln!(text, "{number}. {}: {}{shown}", plain_line(criterion), met.name());
+        }
+        text.push('\n');
+    }
     if let Some(commit) = &view.commit {
         let _ = writeln!(text, "Branch `{}` is at {commit}.", view.branch);
     }

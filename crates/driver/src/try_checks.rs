@@ -10,6 +10,7 @@ use windlass_core::gate::{CheckResult, Purpose};
 use windlass_core::id::LoopName;
 use windlass_core::input::{Creation, Input};
 use windlass_core::policy::{CheckPolicy, Policy};
+use windlass_core::red::RedReason;
 use windlass_core::step;
 use windlass_core::task::Plan;
 use windlass_store::{MemoryStore, Store, VaultDir};
@@ -37,6 +38,28 @@ pub struct TriedCommands<'a> {
     pub policy: &'a Policy,
     pub setup: &'a [String],
     pub run: &'a str,
+    /// The files in which it reports its tests; empty where it does not.
+    pub junit: &'a str,
+}
+
+/// What came of it.
+pub struct TriedCheck {
+    pub result: CheckResult,
+    /// None where it is green.
+    pub red: Option<RedReason>,
+}
+
+impl TriedCommands<'_> {
+    fn check(&self) -> CheckPolicy {
+        CheckPolicy {
+            name: CHECK.to_owned(),
+            run: self.run.to_owned(),
+            timeout: self.policy.gate.timeout,
+            junit: self.junit.to_owned(),
+            control: "off".to_owned(),
+            ..CheckPolicy::default()
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +80,7 @@ pub enum TryError {
 
 /// Runs the commands once on the head of the repository.
 #[expect(clippy::wildcard_enum_match_arm, reason = "a gate has one answer, and a fault")]
-pub fn try_checks(place: &TryPlace<'_>, commands: &TriedCommands<'_>) -> Result<CheckResult, TryError> {
+pub fn try_checks(place: &TryPlace<'_>, commands: &TriedCommands<'_>) -> Result<TriedCheck, TryError> {
     let surroundings = Surroundings { state: place.vault.state().to_owned(), ..place.surroundings.clone() };
     let Repositories { repository, vault, .. } =
         Repositories::open(&surroundings, place.project, place.vault)?;
@@ -87,7 +110,9 @@ pub fn try_checks(place: &TryPlace<'_>, commands: &TriedCommands<'_>) -> Result<
     remove_traces(&site);
     match performed {
         Input::GateReported(mut report) => {
-            report.landing.pop().ok_or_else(|| TryError::NotRun("it gave no result".to_owned()))
+            let result = report.landing.pop();
+            let result = result.ok_or_else(|| TryError::NotRun("it gave no result".to_owned()))?;
+            Ok(TriedCheck { red: result.red_without_control(&commands.check()), result })
         }
         Input::EffectDropped => Err(TryError::Interrupted),
         Input::EffectFailed(fault) => Err(TryError::NotRun(fault.detail)),
@@ -98,7 +123,7 @@ pub fn try_checks(place: &TryPlace<'_>, commands: &TriedCommands<'_>) -> Result<
 const CHECK: &str = "test";
 
 /// No loop has it: whoever tries at the same time has another.
-fn unused_name() -> LoopName {
+pub(crate) fn unused_name() -> LoopName {
     let marker: String = clock::marker().chars().filter(char::is_ascii_alphanumeric).take(24).collect();
     LoopName::new(&format!("try-{marker}")).expect("letters, digits and a hyphen")
 }
@@ -111,13 +136,7 @@ fn creation(
 ) -> Result<Creation, TryError> {
     let mut policy = commands.policy.clone();
     policy.workspace.setup = commands.setup.to_vec();
-    policy.gate.checks = vec![CheckPolicy {
-        name: CHECK.to_owned(),
-        run: commands.run.to_owned(),
-        timeout: policy.gate.timeout,
-        control: "off".to_owned(),
-        ..CheckPolicy::default()
-    }];
+    policy.gate.checks = vec![commands.check()];
     Ok(Creation {
         name: site.name.clone(),
         goal: String::new(),
@@ -132,7 +151,7 @@ fn creation(
 }
 
 /// What cannot be removed lies where the next `windlass` looks for leftovers, and hurts nobody.
-fn remove_traces(site: &LoopSite) {
+pub(crate) fn remove_traces(site: &LoopSite) {
     let (vault, name) = (&site.vault, &site.name);
     for dir in [vault.attempts(name), vault.checkout(name), vault.caches(name), vault.homes(name)] {
         if let Err(error) = windlass_process::remove_tree(&dir) {

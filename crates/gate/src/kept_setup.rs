@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::shell::{self, ShellCommand, ShellWord};
 use crate::steering::installed_dir;
@@ -12,7 +12,7 @@ use crate::steering::installed_dir;
 /// Programs that install what manifests and lock files name, and do nothing with other files of a tree.
 const INSTALLERS: &[&str] = &[
     "npm", "npx", "pnpm", "yarn", "bun", "pip", "pip3", "python", "python3", "uv", "poetry", "cargo", "go",
-    "mvn", "bundle", "composer", "mix", "dotnet", "echo", "true",
+    "mvn", "bundle", "composer", "mix", "dotnet", "echo", "true", "cd",
 ];
 
 /// Of the names above, those that may also run a file of the tree: then with these words only.
@@ -89,22 +89,57 @@ pub fn is_manifest(path: &[u8], named: &[String]) -> bool {
         || installed_dir(path).is_some()
 }
 
-/// Whether these commands do nothing but install, so that manifests alone decide what they make. `package` is the
-/// text of package.json, whose own scripts an install runs.
-pub fn only_install(commands: &[String], package: &str) -> bool {
+/// Whether these commands do nothing but install, so that manifests alone decide what they make. `packages` are the
+/// texts of package.json where they run, whose own scripts an install runs.
+pub fn only_install(commands: &[String], packages: &[String]) -> bool {
     let each = commands.iter().flat_map(|command| shell::commands(command));
-    each.into_iter().all(|command| only_installs(&command)) && runs_no_script(package)
+    each.into_iter().all(|command| only_installs(&command))
+        && has_plain_dirs(commands)
+        && packages.iter().all(|package| runs_no_script(package))
 }
 
+/// The directories in which these commands run, from the root of the tree; that is the first of them.
+pub fn install_dirs(commands: &[String]) -> Vec<String> {
+    std::iter::once(String::new()).chain(commands.iter().flat_map(|command| entered(command))).collect()
+}
+
+fn entered(command: &str) -> Vec<String> {
+    let dir = |command: ShellCommand| match command.program() {
+        [cd, dir, ..] if cd.text == "cd" => Some(dir.text.clone()),
+        [cd] if cd.text == "cd" => Some("~".to_owned()),
+        _ => None,
+    };
+    shell::commands(command).into_iter().filter_map(dir).collect()
+}
+
+/// Whether each `cd` goes from the root into a directory below it: the only one, or in brackets of its own.
+fn has_plain_dirs(commands: &[String]) -> bool {
+    let is_below = |dir: &String| {
+        let mut parts = Path::new(dir).components();
+        dir != "~" && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    };
+    let dirs: Vec<Vec<String>> = commands.iter().map(|command| entered(command)).collect();
+    let apart = |(command, dirs): (&String, &Vec<String>)| {
+        dirs.is_empty() || (dirs.len() == 1 && command.starts_with('(') && command.ends_with(')'))
+    };
+    dirs.iter().flatten().all(is_below)
+        && (dirs.iter().flatten().count() < 2 || commands.iter().zip(&dirs).all(apart))
+}
+
+/// Virtual environments that `init` makes.
+const ENVIRONMENTS: [&str; 2] = [".venv/", ".uv/"];
+
 fn only_installs(command: &ShellCommand) -> bool {
-    let plain = |word: &ShellWord| word.literal && (!word.redirected || word.text.starts_with(".venv/"));
+    let is_in_environment = |text: &str| ENVIRONMENTS.iter().any(|dir| text.starts_with(dir));
+    let plain = |word: &ShellWord| word.literal && (!word.redirected || is_in_environment(&word.text));
     if !command.words.iter().all(|word| plain(word) || word.text == "*") {
         return false;
     }
     let words: Vec<&str> =
         command.program().iter().filter(|word| !word.redirected).map(|word| word.text.as_str()).collect();
     let Some((program, rest)) = words.split_first() else { return true };
-    let program = program.strip_prefix(".venv/bin/").unwrap_or(program);
+    let installed = ENVIRONMENTS.iter().find_map(|dir| program.strip_prefix(dir)?.strip_prefix("bin/"));
+    let program = installed.unwrap_or(program);
     let rest = rest.join(" ");
     let fits = |(name, starts): &(&str, &[&str])| {
         *name == program && starts.iter().any(|start| rest.starts_with(start))
@@ -232,11 +267,13 @@ mod tests {
             "npm install --no-package-lock",
             "npx -y -p pnpm@9 -c 'pnpm install --frozen-lockfile'",
             "python3 -m venv .venv && echo '*' >.venv/.gitignore",
+            "python3 -m venv .uv && echo '*' >.uv/.gitignore",
+            ".uv/bin/uv sync --frozen --group test",
             "SETUPTOOLS_SCM_PRETEND_VERSION=1.2 .venv/bin/python -m pip install -q -e '.[test]'",
             "cargo fetch --locked",
             "uv sync --frozen",
         ] {
-            assert!(only_install(&[command.to_owned()], ""), "{command}");
+            assert!(only_install(&[command.to_owned()], &[]), "{command}");
         }
         for command in [
             "make deps",
@@ -247,11 +284,30 @@ mod tests {
             "cat x | sh",
             "cargo build",
         ] {
-            assert!(!only_install(&[command.to_owned()], ""), "{command}");
+            assert!(!only_install(&[command.to_owned()], &[]), "{command}");
         }
         let npm = ["npm ci".to_owned()];
-        assert!(only_install(&npm, r#"{"scripts":{"prepare":"husky","test":"x"}}"#));
-        assert!(!only_install(&npm, r#"{"scripts":{"postinstall":"node scripts/patch.js"}}"#));
+        assert!(only_install(&npm, &[r#"{"scripts":{"prepare":"husky","test":"x"}}"#.to_owned()]));
+        assert!(!only_install(&npm, &[r#"{"scripts":{"postinstall":"node scripts/patch.js"}}"#.to_owned()]));
+    }
+
+    #[test]
+    fn directories_that_are_entered_are_known() {
+        let commands = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect::<Vec<String>>();
+        let two = commands(&["(cd web && npm ci)", "(cd 'my api' && uv sync)"]);
+        assert_eq!(install_dirs(&two), ["", "web", "my api"]);
+        assert!(only_install(&two, &[]));
+        assert!(only_install(&commands(&["cd web && npm ci", "npm install"]), &[]));
+        for lines in [
+            &["cd web && npm ci", "cd api && npm ci"][..],
+            &["(cd web && npm ci && cd ../api && npm ci)"],
+            &["(cd .. && npm ci)"],
+            &["(cd / && npm ci)"],
+            &["cd && npm ci"],
+            &["(cd a && npm ci) && (cd b && npm ci)"],
+        ] {
+            assert!(!only_install(&commands(lines), &[]), "{lines:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! [`Cache`] keeps what its builds may begin with. [`PathRules`] says what a path is to the gate: product,
 //! protected, or a term of the trial, [`watched`] which changed paths become findings, and [`missing_files`] which
 //! files a check names that the base does not have. [`JudgedTree`] knows what may not be written while a check
-//! runs, and [`TreeWatch`] sees it.
+//! runs, and [`TreeWatch`] sees it. [`look_at`] says whether a stop check about a file holds.
 //!
 //! Not here: the checkout itself, restoring paths, and reading the base (workspace); storing output (the
 //! driver and store); whether a gate is green and what follows (core). A check's environment is exactly what
@@ -31,6 +31,7 @@ mod run;
 mod run_files;
 mod shell;
 mod steering;
+mod stop;
 mod tally;
 mod tree_watch;
 mod watched;
@@ -43,13 +44,14 @@ pub use exempt::ExemptPaths;
 pub use home_settings::HomeSettings;
 pub use judged_tree::{JudgedTree, TreeRoles, WriteJudge, WriteRecorder};
 pub use junit::{Before, CaseParts, JunitFiles};
-pub use kept_setup::{holds_only_packages, home_is_needed, is_manifest, only_install};
+pub use kept_setup::{holds_only_packages, home_is_needed, install_dirs, is_manifest, only_install};
 pub use named::{MissingFile, missing_files, named_files};
 pub use never_product::is_never_product;
-pub use paths::{BadGlob, GuardedBy, PathKind, PathRules, TermBy, literal, only_adds_lines};
+pub use paths::{BadGlob, Globs, GuardedBy, PathKind, PathRules, TermBy, literal, only_adds_lines};
 pub use run::{CheckCommand, Checked, GateRun, run, run_check, run_command};
 pub use run_files::BaseReader;
 pub use steering::installed_dir;
+pub use stop::{FoundPath, MAX_STOP_FILE, StopLook, look_at, stop_path};
 pub use tally::{Counted, compare_names};
 pub use tree_watch::{DirectoryKind, TouchSink, TreeWatch, WatchEnd, WatchPlace, look_through_layer};
 pub use watched::watched;

@@ -1,7 +1,7 @@
 //! The files of the repository that a check names: what it runs must be what the operator committed.
 
 use windlass_core::control::CheckControl;
-use windlass_core::policy::{CheckPolicy, GatePolicy};
+use windlass_core::policy::{CheckPolicy, Policy};
 
 use crate::shell::{self, ShellCommand, ShellWord};
 
@@ -11,18 +11,30 @@ use crate::shell::{self, ShellCommand, ShellWord};
 pub struct MissingFile {
     pub check: String,
     pub file: String,
+    /// The checkout has it, uncommitted; whoever looks there says so.
+    pub is_there: bool,
 }
 
 /// Every check's script that is not in the base. Only what is certain: the first command of a check, where
 /// it is a script itself or an interpreter with a script, outside of directories that builds and package
 /// managers fill. `in_base` is asked for files, not directories; it should also know the files of
 /// `workspace.copy`.
-pub fn missing_files(gate: &GatePolicy, in_base: &dyn Fn(&str) -> bool) -> Vec<MissingFile> {
+pub fn missing_files(policy: &Policy, in_base: &dyn Fn(&str) -> bool) -> Vec<MissingFile> {
     let missing = |check: &CheckPolicy| {
         let file = commands(check).filter_map(required_file).find(|file| !in_base(file))?;
-        Some(MissingFile { check: check.name.clone(), file })
+        Some(MissingFile { check: check.name.clone(), file, is_there: false })
     };
-    gate.checks.iter().filter_map(missing).collect()
+    let of_stop = |(check, run): (&str, &str)| {
+        let file = required_file(run).filter(|file| !in_base(file))?;
+        Some(MissingFile { check: check.to_owned(), file, is_there: false })
+    };
+    let of_gate = policy.gate.every_check().filter_map(missing);
+    of_gate.chain(policy.stop.commands().filter_map(of_stop)).collect()
+}
+
+/// Every command that judges work under this policy: of the checks, of a step, and of the stop checks.
+pub fn judging_commands(policy: &Policy) -> impl Iterator<Item = &str> {
+    policy.gate.every_check().flat_map(commands).chain(policy.stop.commands().map(|(_, run)| run))
 }
 
 /// A check's own command and its control.
@@ -288,7 +300,8 @@ pub fn join(dir: &str, path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::policy::CheckWhen;
+    use windlass_core::policy::{CheckWhen, GatePolicy};
+    use windlass_core::stop::{StopCheck, StopCondition};
     use windlass_core::time::Millis;
 
     use super::*;
@@ -393,11 +406,19 @@ mod tests {
             ..CheckPolicy::default()
         };
         let gate = GatePolicy { checks: vec![check], ..GatePolicy::default() };
-        let missing = missing_files(&gate, &|_| false);
+        let mut policy = Policy { gate, ..Policy::default() };
+        let missing = missing_files(&policy, &|_| false);
         assert_eq!(
             missing[0].to_string(),
             "check `test` names `test.sh`, which is not in the base commit; commit it first"
         );
-        assert_eq!(missing_files(&gate, &|file| file == "test.sh"), []);
+        assert_eq!(missing_files(&policy, &|file| file == "test.sh"), []);
+        policy.gate.step = Some(Box::new(CheckPolicy::of_step("sh ./step.sh", Millis::seconds(1))));
+        let condition = StopCondition::Run { run: "./end.sh now".to_owned() };
+        policy.stop.checks.push(StopCheck { name: "end".to_owned(), condition });
+        let missing = missing_files(&policy, &|file| file == "test.sh");
+        let named: Vec<(&str, &str)> =
+            missing.iter().map(|of| (of.check.as_str(), of.file.as_str())).collect();
+        assert_eq!(named, [("step", "step.sh"), ("end", "end.sh")]);
     }
 }

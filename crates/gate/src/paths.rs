@@ -401,6 +401,10 @@ impl Globs {
         Ok(Self { set, written: globs.iter().map(|glob| glob.as_ref().to_owned()).collect() })
     }
 
+    pub fn covers(&self, path: &[u8]) -> bool {
+        self.find(&Candidate::from_bytes(path)).is_some()
+    }
+
     /// The first pattern that covers the path. Each was built into two.
     pub fn find(&self, path: &Candidate<'_>) -> Option<&str> {
         let first = *self.set.matches_candidate(path).first()?;
@@ -409,7 +413,7 @@ impl Globs {
 }
 
 fn named_by_checks(policy: &Policy, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
-    in_places(policy.gate.checks.iter().flat_map(named::commands).flat_map(named::names), in_base)
+    in_places(named::judging_commands(policy).flat_map(named::names), in_base)
 }
 
 fn named_by_set_up(policy: &Policy, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<Vec<u8>> {
@@ -417,11 +421,11 @@ fn named_by_set_up(policy: &Policy, in_base: &dyn Fn(&str) -> bool) -> BTreeSet<
 }
 
 fn make_terms(policy: &Policy, base: &BaseReader<'_>) -> MakeTerms {
-    MakeTerms::of(policy.gate.checks.iter().flat_map(named::commands), base)
+    MakeTerms::of(named::judging_commands(policy), base)
 }
 
 fn run_by_package(policy: &Policy, base: &BaseReader<'_>) -> BTreeSet<Vec<u8>> {
-    package_scripts(policy.gate.checks.iter().flat_map(named::commands), base)
+    package_scripts(named::judging_commands(policy), base)
 }
 
 fn included(make: &MakeTerms) -> Globs {

@@ -2,9 +2,14 @@
 
 use windlass_core::nearest::nearest;
 
-use crate::value::{Commas, FaultKind, LineRest, Placed, SyntaxFault, Written, read_scalar, read_value};
+use crate::criterion::PlannedCriterion;
+use crate::fault::{FaultKind, SyntaxFault};
+use crate::place::{LineIndex, Placed};
+use crate::scope::TaskScope;
+use crate::yaml::{Shape, Yaml, YamlSource};
 
-pub const KEYS: [&str; 7] = ["title", "depends_on", "priority", "allow", "checks", "acceptance", "done"];
+pub const KEYS: [&str; 9] =
+    ["title", "depends_on", "priority", "allow", "checks", "acceptance", "done", "mode", "scope"];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontMatter {
@@ -13,303 +18,272 @@ pub struct FrontMatter {
     pub priority: i64,
     pub allow: Vec<Placed<String>>,
     pub checks: Vec<Placed<String>>,
-    pub acceptance: Vec<String>,
+    pub acceptance: Vec<PlannedCriterion>,
     /// The task was done before windlass came.
     pub done: bool,
+    /// The way of working its briefs are made for.
+    pub mode: Option<Placed<String>>,
+    pub scope: TaskScope,
     /// How many lines of the text are front matter, the `---` lines included.
     pub lines: usize,
 }
 
 /// Reads the front matter of a whole text; a text without any has an empty one.
+/// The first fault is the one reported.
 pub fn read_front_matter(text: &str) -> Result<FrontMatter, SyntaxFault> {
+    read_all(text).map_err(|faults| faults.into_iter().next().expect("a refusal has a reason"))
+}
+
+/// The same, with every fault.
+pub(crate) fn read_all(text: &str) -> Result<FrontMatter, Vec<SyntaxFault>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut lines = (1..).zip(text.split('\n').map(|line| line.trim_end()));
-    match lines.next() {
-        Some((_, "---")) => {}
-        Some((line, "+++")) => return Err(SyntaxFault { line, column: 1, kind: FaultKind::TomlFrontMatter }),
-        Some(_) | None => return Ok(FrontMatter::default()),
+    let block = match Block::of(text) {
+        Ok(Some(block)) => block,
+        Ok(None) => return Ok(FrontMatter::default()),
+        Err(fault) => return Err(vec![fault]),
+    };
+    let index = LineIndex::new(&text[..block.end]);
+    let source = YamlSource { text, start: block.start, end: block.end, index: &index };
+    let mut reader = Reader { source: &source, read: FrontMatter::default(), faults: Vec::new() };
+    match source.read() {
+        Ok(yaml) => reader.keys(yaml),
+        Err(fault) => reader.faults.push(fault),
     }
-    let mut reader = Reader::default();
-    for (line, text) in lines {
-        if text == "---" {
-            reader.close()?;
-            return Ok(FrontMatter { lines: line, ..reader.read });
+    reader.read.lines = block.lines;
+    if reader.faults.is_empty() { Ok(reader.read) } else { Err(reader.faults) }
+}
+
+/// The bytes between the two `---` lines.
+struct Block {
+    start: usize,
+    end: usize,
+    lines: usize,
+}
+
+impl Block {
+    fn of(text: &str) -> Result<Option<Self>, SyntaxFault> {
+        let mut lines = text.split_inclusive('\n');
+        let first = lines.next().unwrap_or_default();
+        match first.trim_end() {
+            "---" => {}
+            "+++" => return Err(FaultKind::TomlFrontMatter.at(1, 1)),
+            _ => return Ok(None),
         }
-        reader.line(LineRest { text, line, column: 1 })?;
+        let mut end = first.len();
+        for (number, line) in (2..).zip(lines) {
+            if line.trim_end() == "---" {
+                return Ok(Some(Self { start: first.len(), end, lines: number }));
+            }
+            end += line.len();
+        }
+        Err(FaultKind::NeverClosed.at(1, 1))
     }
-    Err(SyntaxFault { line: 1, column: 1, kind: FaultKind::NeverClosed })
 }
 
-#[derive(Default)]
-struct Reader {
+struct Reader<'a> {
+    source: &'a YamlSource<'a>,
     read: FrontMatter,
-    seen: Vec<(Key, usize)>,
-    /// A key whose value is the `- item` lines below it.
-    open: Option<OpenKey>,
+    faults: Vec<SyntaxFault>,
 }
 
-struct OpenKey {
-    key: Key,
-    line: usize,
-    items: Vec<Placed<String>>,
-}
-
+/// How a key reads a value without brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
-    Title,
-    DependsOn,
-    Priority,
-    Allow,
-    Checks,
-    Acceptance,
-    Done,
+enum Commas {
+    Separate,
+    BelongToTheText,
+}
+
+impl Reader<'_> {
+    fn keys(&mut self, yaml: Yaml) {
+        let entries = match yaml.shape {
+            Shape::Nothing => return,
+            Shape::Map(entries) => entries,
+            Shape::Plain(_) | Shape::Quoted(_) | Shape::List(_) => {
+                self.faults.push(self.source.fault_at(yaml.offset, FaultKind::NotAKey));
+                return;
+            }
+        };
+        for (key, value) in entries {
+            if let Err(fault) = self.keep(&key, value) {
+                self.faults.push(fault);
+            }
+        }
+    }
+
+    fn keep(&mut self, key: &Placed<String>, value: Yaml) -> Result<(), SyntaxFault> {
+        let name = KEYS.iter().find(|name| **name == key.value).copied();
+        let at = Key { name: name.unwrap_or_default(), line: key.line, column: key.column };
+        match name {
+            Some("title") => self.read.title = Some(self.one(at, value)?.value),
+            Some("priority") => self.read.priority = self.number(at, value)?.value,
+            Some("done") => self.read.done = self.flag(at, value)?,
+            Some("mode") => self.read.mode = Some(self.one(at, value)?),
+            Some("depends_on") => self.read.depends_on = self.many(at, value, Commas::Separate)?,
+            Some("checks") => self.read.checks = self.many(at, value, Commas::Separate)?,
+            Some("allow") => self.read.allow = self.many(at, value, Commas::BelongToTheText)?,
+            Some("acceptance") => self.read.acceptance = self.criteria(at, value)?,
+            Some("scope") => self.read.scope = self.scope(at, value)?,
+            Some(_) | None => return Err(unknown(key, &KEYS)),
+        }
+        Ok(())
+    }
+
+    fn one(&self, key: Key, value: Yaml) -> Result<Placed<String>, SyntaxFault> {
+        match value.shape {
+            Shape::Plain(text) | Shape::Quoted(text) if !text.trim().is_empty() => {
+                Ok(self.source.index.placed(value.offset, text))
+            }
+            Shape::Plain(_) | Shape::Quoted(_) | Shape::Nothing => {
+                Err(key.fault(FaultKind::NoValue(key.name)))
+            }
+            Shape::List(_) => Err(key.fault(FaultKind::NotAList(key.name))),
+            Shape::Map(_) => Err(self.source.fault_at(value.offset, FaultKind::Reserved('{'))),
+        }
+    }
+
+    fn number(&self, key: Key, value: Yaml) -> Result<Placed<i64>, SyntaxFault> {
+        let Placed { value, line, column } = self.one(key, value)?;
+        let number = value.parse().map_err(|_| FaultKind::NotANumber(key.name).at(line, column))?;
+        Ok(Placed { value: number, line, column })
+    }
+
+    fn flag(&self, key: Key, value: Yaml) -> Result<bool, SyntaxFault> {
+        let word = self.one(key, value)?;
+        word.value.parse().map_err(|_| FaultKind::NotAFlag(key.name).at(word.line, word.column))
+    }
+
+    fn many(&self, key: Key, value: Yaml, commas: Commas) -> Result<Vec<Placed<String>>, SyntaxFault> {
+        match value.shape {
+            Shape::Nothing => Ok(Vec::new()),
+            Shape::Plain(text) if commas == Commas::Separate => self.separated(value.offset, &text),
+            Shape::Plain(_) | Shape::Quoted(_) => Ok(vec![self.one(key, value)?]),
+            Shape::List(items) => items.into_iter().map(|item| self.item(key, item)).collect(),
+            Shape::Map(_) => Err(self.source.fault_at(value.offset, FaultKind::Reserved('{'))),
+        }
+    }
+
+    /// `a, b` without brackets, a comma after the last being allowed.
+    fn separated(&self, offset: usize, text: &str) -> Result<Vec<Placed<String>>, SyntaxFault> {
+        let mut items = Vec::new();
+        let mut start = 0;
+        for piece in text.split(',') {
+            let blank = piece.len() - piece.trim_start().len();
+            let at = offset + start + blank;
+            start += piece.len() + 1;
+            if !piece.trim().is_empty() {
+                items.push(self.source.index.placed(at, piece.trim().to_owned()));
+            } else if start <= text.len() {
+                return Err(self.source.fault_at(at, FaultKind::EmptyItem));
+            }
+        }
+        Ok(items)
+    }
+
+    fn item(&self, key: Key, item: Yaml) -> Result<Placed<String>, SyntaxFault> {
+        match item.shape {
+            Shape::Plain(text) | Shape::Quoted(text) if !text.trim().is_empty() => {
+                Ok(self.source.index.placed(item.offset, text))
+            }
+            Shape::Plain(_) | Shape::Quoted(_) | Shape::Nothing => Err(self.empty_item(item.offset)),
+            Shape::List(_) | Shape::Map(_) => {
+                Err(self.source.fault_at(item.offset, FaultKind::NotAText(key.name)))
+            }
+        }
+    }
+
+    /// Nothing has no place of its own: the dash before it has.
+    fn empty_item(&self, offset: usize) -> SyntaxFault {
+        let before = self.source.text[..offset].trim_end();
+        let at = if before.ends_with('-') { before.len() - 1 } else { offset };
+        self.source.fault_at(at, FaultKind::EmptyItem)
+    }
+
+    fn criteria(&self, key: Key, value: Yaml) -> Result<Vec<PlannedCriterion>, SyntaxFault> {
+        let Shape::List(items) = value.shape else {
+            let texts = self.many(key, value, Commas::BelongToTheText)?;
+            return Ok(texts.into_iter().map(|text| PlannedCriterion::plain(text.value)).collect());
+        };
+        let criterion = |item: Yaml| match item.shape {
+            Shape::Map(entries) => self.criterion(item.offset, entries),
+            Shape::Nothing | Shape::Plain(_) | Shape::Quoted(_) | Shape::List(_) => {
+                Ok(PlannedCriterion::plain(self.item(key, item)?.value))
+            }
+        };
+        items.into_iter().map(criterion).collect()
+    }
+
+    /// `{ text: "…", check: "…" }`, or a sentence that has a colon in it.
+    fn criterion(
+        &self,
+        offset: usize,
+        entries: Vec<(Placed<String>, Yaml)>,
+    ) -> Result<PlannedCriterion, SyntaxFault> {
+        const KNOWN: [&str; 2] = ["text", "check"];
+        if let [(key, value)] = &entries[..]
+            && nearest(&key.value, KNOWN).is_none()
+            && !KNOWN.contains(&key.value.as_str())
+            && let Shape::Plain(rest) = &value.shape
+        {
+            return Ok(PlannedCriterion::plain(format!("{}: {rest}", key.value)));
+        }
+        let mut text = None;
+        let mut check = None;
+        for (key, value) in entries {
+            let at = |name| Key { name, line: key.line, column: key.column };
+            match key.value.as_str() {
+                "text" => text = Some(self.one(at("text"), value)?.value),
+                "check" => check = Some(self.one(at("check"), value)?),
+                _ => return Err(unknown(&key, &KNOWN)),
+            }
+        }
+        let text = text.ok_or_else(|| self.source.fault_at(offset, FaultKind::NoValue("text")))?;
+        Ok(PlannedCriterion { text, check })
+    }
+
+    fn scope(&self, key: Key, value: Yaml) -> Result<TaskScope, SyntaxFault> {
+        const KNOWN: [&str; 4] = ["files_changed", "lines_written", "files_read", "within"];
+        let Shape::Map(entries) = value.shape else {
+            return Err(key.fault(FaultKind::NotAMap("scope")));
+        };
+        let mut scope = TaskScope::default();
+        for (key, value) in entries {
+            let at = |name| Key { name, line: key.line, column: key.column };
+            match key.value.as_str() {
+                "files_changed" => scope.files_changed = Some(self.limit(at("files_changed"), value)?),
+                "lines_written" => scope.lines_written = Some(self.limit(at("lines_written"), value)?),
+                "files_read" => scope.files_read = Some(self.limit(at("files_read"), value)?),
+                "within" => scope.within = self.many(at("within"), value, Commas::BelongToTheText)?,
+                _ => return Err(unknown(&key, &KNOWN)),
+            }
+        }
+        Ok(scope)
+    }
+
+    fn limit(&self, key: Key, value: Yaml) -> Result<Placed<u64>, SyntaxFault> {
+        let Placed { value, line, column } = self.number(key, value)?;
+        let limit = u64::try_from(value).map_err(|_| FaultKind::NotANumber(key.name).at(line, column))?;
+        Ok(Placed { value: limit, line, column })
+    }
+}
+
+/// A known key and where it stands.
+#[derive(Clone, Copy)]
+struct Key {
+    name: &'static str,
+    line: usize,
+    column: usize,
 }
 
 impl Key {
-    const ALL: [Self; 7] = [
-        Self::Title,
-        Self::DependsOn,
-        Self::Priority,
-        Self::Allow,
-        Self::Checks,
-        Self::Acceptance,
-        Self::Done,
-    ];
-
-    fn name(self) -> &'static str {
-        KEYS[self as usize]
-    }
-
-    fn commas(self) -> Commas {
-        match self {
-            Self::DependsOn | Self::Checks => Commas::Separate,
-            Self::Title | Self::Priority | Self::Allow | Self::Acceptance | Self::Done => {
-                Commas::BelongToTheText
-            }
-        }
+    fn fault(self, kind: FaultKind) -> SyntaxFault {
+        kind.at(self.line, self.column)
     }
 }
 
-impl Reader {
-    fn line(&mut self, piece: LineRest<'_>) -> Result<(), SyntaxFault> {
-        let content = piece.trim_start();
-        if content.text.is_empty() || content.text.starts_with('#') {
-            return Ok(());
-        }
-        if content.text == "-" || content.text.starts_with("- ") || content.text.starts_with("-\t") {
-            return self.item(content);
-        }
-        if content.column > 1 {
-            return Err(content.fault(FaultKind::Stray));
-        }
-        self.close()?;
-        let (key, value) = self.key(content)?;
-        let written = read_value(value, key.commas())?;
-        if written == Written::Nothing {
-            self.open = Some(OpenKey { key, line: piece.line, items: Vec::new() });
-            return Ok(());
-        }
-        self.keep(key, written, content)
-    }
-
-    fn key<'a>(&mut self, piece: LineRest<'a>) -> Result<(Key, LineRest<'a>), SyntaxFault> {
-        let Some(colon) = piece.text.find(':') else {
-            return Err(piece.fault(FaultKind::NotAKey));
-        };
-        let name = piece.text[..colon].trim_end();
-        let Some(key) = Key::ALL.into_iter().find(|key| key.name() == name) else {
-            let nearest = nearest(name, KEYS);
-            return Err(piece.fault(FaultKind::UnknownKey { key: name.to_owned(), nearest }));
-        };
-        if let Some((_, first)) = self.seen.iter().find(|(seen, _)| *seen == key) {
-            return Err(piece.fault(FaultKind::KeyTwice { key: key.name(), first: *first }));
-        }
-        self.seen.push((key, piece.line));
-        Ok((key, piece.skip(colon + 1)))
-    }
-
-    fn item(&mut self, piece: LineRest<'_>) -> Result<(), SyntaxFault> {
-        let Some(open) = &mut self.open else {
-            return Err(piece.fault(FaultKind::Stray));
-        };
-        let item = read_scalar(piece.skip(1))?;
-        if item.value.is_empty() {
-            return Err(piece.fault(FaultKind::EmptyItem));
-        }
-        open.items.push(item);
-        Ok(())
-    }
-
-    /// The lines of a block list are over.
-    fn close(&mut self) -> Result<(), SyntaxFault> {
-        let Some(OpenKey { key, line, items }) = self.open.take() else {
-            return Ok(());
-        };
-        let written = if items.is_empty() { Written::Nothing } else { Written::List(items) };
-        self.keep(key, written, LineRest { text: "", line, column: 1 })
-    }
-
-    fn keep(&mut self, key: Key, written: Written, at: LineRest<'_>) -> Result<(), SyntaxFault> {
-        match key {
-            Key::Title => self.read.title = Some(one(key, written, at)?.value),
-            Key::Priority => {
-                let number = one(key, written, at)?;
-                let fault = SyntaxFault {
-                    line: number.line,
-                    column: number.column,
-                    kind: FaultKind::NotANumber(key.name()),
-                };
-                self.read.priority = number.value.parse().map_err(|_| fault)?;
-            }
-            Key::Done => {
-                let word = one(key, written, at)?;
-                let kind = FaultKind::NotAFlag(key.name());
-                let fault = SyntaxFault { line: word.line, column: word.column, kind };
-                self.read.done = word.value.parse().map_err(|_| fault)?;
-            }
-            Key::DependsOn => self.read.depends_on = many(written),
-            Key::Allow => self.read.allow = many(written),
-            Key::Checks => self.read.checks = many(written),
-            Key::Acceptance => {
-                self.read.acceptance = many(written).into_iter().map(|item| item.value).collect();
-            }
-        }
-        Ok(())
-    }
-}
-
-fn one(key: Key, written: Written, at: LineRest<'_>) -> Result<Placed<String>, SyntaxFault> {
-    match written {
-        Written::One(value) if !value.value.trim().is_empty() => Ok(value),
-        Written::One(_) | Written::Nothing => Err(at.fault(FaultKind::NoValue(key.name()))),
-        Written::List(_) => Err(at.fault(FaultKind::NotAList(key.name()))),
-    }
-}
-
-fn many(written: Written) -> Vec<Placed<String>> {
-    match written {
-        Written::Nothing => Vec::new(),
-        Written::One(value) => vec![value],
-        Written::List(items) => items,
-    }
+fn unknown(key: &Placed<String>, known: &'static [&'static str]) -> SyntaxFault {
+    let nearest = nearest(&key.value, known.iter().copied());
+    FaultKind::UnknownKey { key: key.value.clone(), known, nearest }.at(key.line, key.column)
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn texts(items: &[Placed<String>]) -> Vec<&str> {
-        items.iter().map(|item| item.value.as_str()).collect()
-    }
-
-    fn fault(text: &str) -> String {
-        let fault = read_front_matter(text).unwrap_err();
-        format!("{}:{}: {fault}; {}", fault.line, fault.column, fault.kind.remedy())
-    }
-
-    #[test]
-    fn every_key_in_every_form() {
-        let read = read_front_matter(
-            "---\n# who\ntitle: \"Parse: all\"\r\ndepends_on: a, b.md\npriority: -2 # first\nallow:\n  - tests/**\n  - \"{a,b}.rs\"\nchecks: [unit, 'lint it']\nacceptance:\n- it works: always\n- and is fast\n---\n# Body\n",
-        )
-        .unwrap();
-        assert_eq!(read.title.as_deref(), Some("Parse: all"));
-        assert_eq!(texts(&read.depends_on), ["a", "b.md"]);
-        assert_eq!((read.depends_on[1].line, read.depends_on[1].column), (4, 16));
-        assert_eq!(read.priority, -2);
-        assert_eq!(texts(&read.allow), ["tests/**", "{a,b}.rs"]);
-        assert_eq!(texts(&read.checks), ["unit", "lint it"]);
-        assert_eq!(read.acceptance, ["it works: always", "and is fast"]);
-        assert_eq!(read.lines, 13);
-    }
-
-    #[test]
-    fn none_and_empty() {
-        assert_eq!(read_front_matter("# Title\n---\n"), Ok(FrontMatter::default()));
-        assert_eq!(read_front_matter(""), Ok(FrontMatter::default()));
-        assert_eq!(read_front_matter("\u{feff}---\n---").map(|f| f.lines), Ok(2));
-        assert_eq!(read_front_matter("---\ndepends_on:\nchecks: []\n---\n").map(|f| f.lines), Ok(4));
-    }
-
-    #[test]
-    fn a_fault_has_its_place_and_its_remedy() {
-        for (text, shown) in [
-            ("---\ntitle: a\ndependson: b\n---", "3:1: unknown key `dependson`; did you mean `depends_on`?"),
-            (
-                "---\ncolour: b\n---",
-                "2:1: unknown key `colour`; known keys: title, depends_on, priority, allow, checks, acceptance, done",
-            ),
-            (
-                "---\nThe parser.\n---",
-                "2:1: expected `key: value`; front matter is `key: value` lines between `---` lines",
-            ),
-            (
-                "---\ntitle: a\n",
-                "1:1: the front matter that starts here is never closed; close it with a line `---`; a rule at the top of a file can be written `***`",
-            ),
-            (
-                "+++\n+++\n",
-                "1:1: front matter between `+++` lines is not read; write it as `key: value` lines between `---` lines",
-            ),
-            (
-                "---\npriority: high\n---",
-                "2:11: `priority` must be a whole number; write a number such as 10; lower goes first",
-            ),
-            (
-                "---\npriority:\n---",
-                "2:1: `priority` has no value; give `priority` a value or remove the line",
-            ),
-            (
-                "---\ntitle: [a]\n---",
-                "2:1: `title` takes one value, not a list; write one value on the same line; put quotes around it if it starts with `[`",
-            ),
-            (
-                "---\nchecks: a\nchecks: b\n---",
-                "3:1: `checks` is written twice, first on line 2; keep one of them",
-            ),
-            (
-                "---\nchecks: a\n  - b\n---",
-                "3:3: this line belongs to no key; a list item is `- item` under a key without a value; a value stands on one line",
-            ),
-            (
-                "---\nallow:\n  -\n---",
-                "3:3: an item of the list is empty; remove the extra comma, or write the item",
-            ),
-            (
-                "---\nallow: {a,b}.rs\n---",
-                "2:8: a value cannot start with `{` here; put the whole value in double quotes",
-            ),
-        ] {
-            assert_eq!(fault(text), shown);
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-        #[test]
-        fn any_text_is_read_or_refused(text in any::<String>()) {
-            let _ = read_front_matter(&text);
-            let _ = read_front_matter(&format!("---\n{text}\n---\n"));
-        }
-
-        #[test]
-        fn text_made_of_what_is_special_is_read_or_refused(
-            parts in prop::collection::vec(
-                prop::sample::select(vec![
-                    "---\n", "title", "depends_on", "priority", "allow", ":", " ", "- ", "[", "]", "'", "\"",
-                    "\\", ",", "#", "\n", "\r\n", "\t", "é", "\u{feff}", "9", "a", "|", "\u{2028}",
-                ]),
-                0..40,
-            )
-        ) {
-            let text = format!("---\n{}\n---\n", parts.concat());
-            if let Err(fault) = read_front_matter(&text) {
-                prop_assert!(fault.line <= text.split('\n').count());
-                prop_assert!(!fault.to_string().is_empty() && !fault.kind.remedy().is_empty());
-            }
-        }
-    }
-}
+mod tests;

@@ -13,19 +13,8 @@ pub fn read(sentence: &str) -> Result<Planned, PlanError> {
         return Err(PlanError::NoSource);
     }
     let title = title_line(sentence.lines().next().unwrap_or(sentence));
-    let task = PlannedTask {
-        id: TaskId::new(GOAL_TASK),
-        title: title.clone(),
-        text: format!("{sentence}\n"),
-        depends_on: Vec::new(),
-        priority: 0,
-        allow: Vec::new(),
-        checks: Vec::new(),
-        acceptance: Vec::new(),
-        done: false,
-        file: None,
-    };
-    Ok(Planned { tasks: vec![task], goal: title })
+    let task = PlannedTask::new(TaskId::new(GOAL_TASK), title.clone(), format!("{sentence}\n"));
+    Ok(Planned { tasks: vec![task], goal: title, format: None, tools: Vec::new() })
 }
 
 #[cfg(test)]

@@ -1,7 +1,13 @@
 //! Turns what an operator wrote into a plan: tasks, in order, that may depend
-//! on one another. One file per format:
+//! on one another. One file per format, all read into [`Planned`]:
 //!
 //! - `tasks_dir`: a directory of `*.md`, one task a file;
+//! - `task_file`: one Markdown file, one task;
+//! - `milestones`: a Markdown document with section markers;
+//! - `checklist`: a Markdown document with boxes to check;
+//! - `prd`: a `prd.json` with user stories;
+//! - `github_issues`: what `gh issue list --json` printed;
+//! - `codescribe`: a CodeScribe task in TOML;
 //! - `goal`: one sentence, one task.
 //!
 //! It reads and never writes, knows nothing of stores, agents or git, and
@@ -9,22 +15,56 @@
 //! guessing. Texts leave here as text; whoever stores them makes
 //! `windlass_core::task::Task` of them.
 
+mod checklist;
+mod codescribe;
+
+mod criterion;
+mod draw;
 mod error;
+mod fault;
+mod format;
 mod front_matter;
+pub mod fuzzed;
+mod github_issues;
 pub mod goal;
+mod graph;
+mod json;
+mod link;
 mod markdown;
+mod milestones;
+mod outline;
+mod place;
+mod prd;
+mod scope;
+mod shared_text;
+mod slug;
+mod source;
+mod task_file;
 pub mod tasks_dir;
-mod value;
+mod yaml;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use windlass_core::acceptance::CriterionCheck;
 use windlass_core::id::{BlobId, TaskId};
 use windlass_core::nearest::nearest;
-use windlass_core::task::Task;
+use windlass_core::task::{Task, TaskMode};
 
-pub use error::{FilePosition, PlanError};
+pub use checklist::ChecklistFault;
+pub use codescribe::ChatFault;
+pub use criterion::PlannedCriterion;
+pub use draw::{TaskMark, dot, mermaid, tree};
+pub use error::PlanError;
+pub use fault::{FaultKind, SyntaxFault};
+pub use format::{PlanFormat, UnknownPlanFormat};
 pub use front_matter::{FrontMatter, KEYS, read_front_matter};
-pub use value::{FaultKind, Placed, SyntaxFault};
+pub use graph::TaskGraph;
+pub use json::JsonFault;
+pub use link::MAX_TASKS;
+pub use milestones::SectionFault;
+pub use place::{FilePosition, Placed};
+pub use scope::TaskScope;
+pub use source::{MAX_FILE_BYTES, MAX_JSON_BYTES, check, read};
 
 /// A plan as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +72,10 @@ pub struct Planned {
     pub tasks: Vec<PlannedTask>,
     /// What the loop is for, in one line.
     pub goal: String,
+    /// What it was read as; none for a goal sentence.
+    pub format: Option<PlanFormat>,
+    /// The programs that a CodeScribe task lets its author run.
+    pub tools: Vec<Placed<String>>,
 }
 
 /// One task as it was read, its text not yet stored.
@@ -39,40 +83,101 @@ pub struct Planned {
 pub struct PlannedTask {
     pub id: TaskId,
     pub title: String,
-    /// The whole file, front matter included, as the operator wrote it.
+    /// All that the agent is told. Of a task file the whole file, front matter
+    /// included, as the operator wrote it; of a larger document the part about
+    /// this task, and below it what the document says about all of them.
     pub text: String,
     pub depends_on: Vec<TaskId>,
+    /// Lower goes first.
     pub priority: i64,
     pub allow: Vec<Placed<String>>,
     pub checks: Vec<Placed<String>>,
-    pub acceptance: Vec<String>,
+    pub acceptance: Vec<PlannedCriterion>,
     /// It was done before windlass came.
     pub done: bool,
+    /// It was blocked before windlass came.
+    pub blocked: bool,
+    /// How often it was rejected before windlass came.
+    pub rejections: u64,
+    /// The way of working its briefs are made for.
+    pub mode: Option<Placed<String>>,
+    pub scope: TaskScope,
+    /// The files a milestone says it is about, what it says of edits to them,
+    /// and how its author means to verify it.
+    pub files: Vec<String>,
+    pub edits: Vec<String>,
+    pub verification: Vec<String>,
     /// Where the task was written; none for a goal sentence.
     pub file: Option<PathBuf>,
+    /// The line of that file it starts on, from 1.
+    pub line: usize,
 }
 
 impl PlannedTask {
+    pub fn new(id: TaskId, title: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            id,
+            title: title.into(),
+            text: text.into(),
+            depends_on: Vec::new(),
+            priority: 0,
+            allow: Vec::new(),
+            checks: Vec::new(),
+            acceptance: Vec::new(),
+            done: false,
+            blocked: false,
+            rejections: 0,
+            mode: None,
+            scope: TaskScope::default(),
+            files: Vec::new(),
+            edits: Vec::new(),
+            verification: Vec::new(),
+            file: None,
+            line: 1,
+        }
+    }
+
     /// The task as core knows it, once its text is stored.
     pub fn into_task(self, text: BlobId) -> Task {
         let plain = |items: Vec<Placed<String>>| items.into_iter().map(|item| item.value).collect();
         Task {
-            id: self.id,
-            title: self.title,
-            text,
             depends_on: self.depends_on,
             priority: self.priority,
             allow: plain(self.allow),
             checks: plain(self.checks),
-            acceptance: self.acceptance,
+            criterion_checks: criterion_checks(&self.acceptance),
+            acceptance: self.acceptance.into_iter().map(|criterion| criterion.text).collect(),
+            mode: self.mode.map_or_else(TaskMode::default, |mode| TaskMode::from(mode.value)),
+            scope: self.scope.into(),
             done_before: self.done,
+            ..Task::plain(self.id, self.title, text)
         }
     }
 
     /// Where one of its `allow` or `checks` items stands.
     pub fn place_of(&self, item: &Placed<String>) -> FilePosition {
         let file = self.file.clone().unwrap_or_else(|| PathBuf::from(self.id.as_str()));
-        FilePosition { file, line: item.line, column: item.column }
+        item.in_file(&file)
+    }
+}
+
+fn criterion_checks(criteria: &[PlannedCriterion]) -> Vec<CriterionCheck> {
+    let numbered = (1..).zip(criteria);
+    let own = |(criterion, of): (u32, &PlannedCriterion)| {
+        Some(CriterionCheck { criterion, run: of.check.as_ref()?.value.clone() })
+    };
+    numbered.filter_map(own).collect()
+}
+
+impl From<TaskScope> for windlass_core::scope::OwnScope {
+    fn from(written: TaskScope) -> Self {
+        let limit = |written: Option<Placed<u64>>| written.map(|limit| limit.value);
+        Self {
+            files_changed: limit(written.files_changed),
+            lines_written: limit(written.lines_written),
+            files_read: limit(written.files_read),
+            within: written.within.into_iter().map(|glob| glob.value).collect(),
+        }
     }
 }
 
@@ -94,25 +199,6 @@ impl Planned {
     }
 }
 
-/// Reads whatever `source` names: a directory under `project` (or an absolute
-/// one), or else, when it has a blank in it, a goal sentence.
-pub fn read(source: &str, project: &Path) -> Result<Planned, PlanError> {
-    let source = source.trim();
-    if source.is_empty() {
-        return Err(PlanError::NoSource);
-    }
-    let path = project.join(source);
-    if path.is_dir() {
-        tasks_dir::read(&path)
-    } else if path.is_file() {
-        Err(PlanError::UnknownFormat { file: path })
-    } else if source.contains(char::is_whitespace) {
-        goal::read(source)
-    } else {
-        Err(PlanError::DirectoryMissing { dir: path })
-    }
-}
-
 /// A title as surfaces show it: one line, no control characters, bounded.
 fn title_line(text: &str) -> String {
     const LONGEST: usize = 120;
@@ -130,21 +216,6 @@ fn title_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_source_is_a_directory_if_there_is_one_and_else_a_sentence() {
-        let project = tempfile::tempdir().unwrap();
-        std::fs::create_dir(project.path().join("my tasks")).unwrap();
-        std::fs::write(project.path().join("my tasks/a.md"), "# Do a\n").unwrap();
-        std::fs::write(project.path().join("PLAN.md"), "## Section\n").unwrap();
-
-        let read = |source| read(source, project.path());
-        assert_eq!(read("my tasks").unwrap().tasks[0].title, "Do a");
-        assert_eq!(read(" make it fast ").unwrap().goal, "make it fast");
-        assert!(matches!(read("PLAN.md"), Err(PlanError::UnknownFormat { .. })));
-        assert!(matches!(read("task/"), Err(PlanError::DirectoryMissing { .. })));
-        assert!(matches!(read("  "), Err(PlanError::NoSource)));
-    }
 
     #[test]
     fn a_title_is_one_bounded_line() {

@@ -233,6 +233,7 @@ impl Audit {
             Event::Task(TaskEvent::Blocked { task, reason, .. }) => self.task_blocked(task, *reason),
             Event::Task(TaskEvent::Unblocked { task }) => self.set(task, TaskStatus::Pending),
             Event::Task(TaskEvent::Waived { task, .. }) => self.set(task, TaskStatus::Waived),
+            Event::Task(TaskEvent::Reopened { task }) => self.set(task, TaskStatus::Pending),
             Event::Run(RunEvent::Ended { outcome }) => self.run_ended(outcome),
             Event::Pause(PauseEvent::WaitStarted { until, .. }) => later(at, *until),
             Event::Loop(LoopEvent::PlanChanged(revision)) => self.plan_changed(revision),
@@ -254,6 +255,8 @@ impl Audit {
             | Event::Landing(LandingEvent::TermsAccepted { .. })
             | Event::Landing(LandingEvent::FinishRecorded { .. })
             | Event::Landing(LandingEvent::FinishDropped { .. })
+            | Event::Task(TaskEvent::StepLanded { .. })
+            | Event::Task(TaskEvent::StopChecked { .. })
             | Event::Operator(OperatorEvent::CommandTaken { .. })
             | Event::Operator(OperatorEvent::InputRefused { .. }) => Ok(()),
         }
@@ -375,7 +378,7 @@ impl Audit {
         same("the iteration", &iteration, &self.iterations)?;
         let limit = self.policy().limits.max_iterations;
         if limit != 0 && self.run_iterations > limit {
-            return Err(format!("{} iterations of {limit}", self.run_iterations));
+            return Err(format!("iterations: {} of {limit}", self.run_iterations));
         }
         let Some(id) = task else { return self.all_done() };
         same("the task's status", &self.tasks.get(id), &Some(&TaskStatus::Pending))?;
@@ -401,7 +404,8 @@ impl Audit {
             | IterationResult::Unproven
             | IterationResult::Waived
             | IterationResult::OperatorRejected
-            | IterationResult::Ended => false,
+            | IterationResult::Ended
+            | IterationResult::Stepped => false,
         };
         let ended_itself = self.last_end.as_ref().is_some_and(|(_, end)| *end == AttemptEnd::Normal);
         if judged && !ended_itself {
@@ -664,8 +668,9 @@ impl Audit {
     fn checks_of(&self, policy: &Policy, id: &TaskId) -> Vec<String> {
         let task = self.creation.plan.tasks.iter().find(|task| task.id == *id);
         let named = |name: &String| task.is_none_or(|t| t.checks.is_empty() || t.checks.contains(name));
-        let checks = policy.gate.checks.iter().filter(|check| check.when != CheckWhen::Final);
-        checks.map(|check| check.name.clone()).filter(named).collect()
+        let checks = policy.gate.every_check().filter(|check| check.when != CheckWhen::Final);
+        let of_step = |name: &String| policy.gate.is_step_check(name) || named(name);
+        checks.map(|check| check.name.clone()).filter(of_step).collect()
     }
 }
 

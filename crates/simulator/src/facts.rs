@@ -11,6 +11,8 @@ use windlass_core::gate::{CheckResult, GateReport, Trials};
 use windlass_core::id::{BlobId, CommitId, TreeId};
 use windlass_core::input::{Change, Input, PathList, Snapshotted, UnmergedWork, WorkMerge};
 use windlass_core::outcome::{Fault, Reason};
+use windlass_core::policy::STEP_CHECK;
+use windlass_core::stop::{StopCheck, StopPolicy, StopResult};
 use windlass_core::time::{Millis, Timestamp};
 
 use crate::options::Terms;
@@ -100,19 +102,25 @@ impl Facts {
         })))
     }
 
-    pub(crate) fn gate(&self, trials: &Trials, checks: &[String]) -> Result<Input, String> {
+    /// `before` is the tree that the work in hand stands on.
+    pub(crate) fn gate(&self, trials: &Trials, checks: &[String], before: &TreeId) -> Result<Input, String> {
+        let before = self.tree(before)?;
         let landing = self.tree(&trials.landing)?;
-        let mut report = GateReport::from(self.results(landing, checks));
+        let mut report = GateReport::from(self.results(landing, before, checks));
         if let Some(trusted) = trials.trusted.as_ref().filter(|_| report.landing_exited_well()) {
-            report.trusted = self.results(self.tree(trusted)?, checks);
+            report.trusted = self.results(self.tree(trusted)?, before, checks);
         }
         Ok(Input::GateReported(report))
     }
 
-    fn results(&self, tree: Tree, checks: &[String]) -> Vec<CheckResult> {
+    fn results(&self, tree: Tree, before: Tree, checks: &[String]) -> Vec<CheckResult> {
+        let passes = |check: &String| match check.as_str() {
+            STEP_CHECK => tree.work[0] == before.work[0] + 1,
+            check => self.terms.passes(check, tree),
+        };
         let result = |check: &String| CheckResult {
             check: check.clone(),
-            exit_code: Some(i32::from(!tree.weakened && !self.terms.passes(check, tree))),
+            exit_code: Some(i32::from(!tree.weakened && !passes(check))),
             signal: None,
             timed_out: false,
             duration_ms: Millis::seconds(10),
@@ -127,6 +135,18 @@ impl Facts {
             broken_tests: Some(BrokenTests::default()),
         };
         checks.iter().map(result).collect()
+    }
+
+    /// Each stop check asks whether the first task has come as far as it goes.
+    pub(crate) fn stop(&self, tree: &TreeId, policy: &StopPolicy) -> Result<Input, String> {
+        let holds = self.tree(tree)?.work[0] >= self.terms.needs[0];
+        let result = |check: &StopCheck| StopResult {
+            check: check.name.clone(),
+            holds,
+            why: String::new(),
+            output: None,
+        };
+        Ok(Input::StopChecked(policy.checks.iter().map(result).collect()))
     }
 
     /// Compare and swap; landing what is there already is landing.

@@ -26,6 +26,6 @@ pub mod tree;
 mod world;
 
 pub use audit::Audit;
-pub use options::{Agents, Crash, Operator, Options, WallClock};
+pub use options::{Agents, Crash, Operator, Options, PlanEnd, WallClock};
 pub use simulation::{Broken, LoopEnd, Situation, Trace, simulate};
 pub use speed::throughput;

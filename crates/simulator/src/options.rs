@@ -3,6 +3,7 @@
 use windlass_core::id::{BlobId, CommitId, LoopName, TaskId};
 use windlass_core::input::Creation;
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, Rejected};
+use windlass_core::stop::{StopCheck, StopCondition};
 use windlass_core::task::{Plan, Task};
 use windlass_core::time::Millis;
 
@@ -16,6 +17,15 @@ pub struct Options {
     pub crash: Crash,
     pub operator: Operator,
     pub clock: WallClock,
+    pub end: PlanEnd,
+}
+
+/// Whether it is known how often the work goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanEnd {
+    Known,
+    /// One task repeats until its stop check holds.
+    Open,
 }
 
 /// What becomes of the wall clock while a drive waits.
@@ -52,11 +62,29 @@ pub enum Operator {
 
 impl Options {
     pub fn honest(crash: Crash) -> Self {
-        Self { tasks: 3, agents: Agents::Honest, crash, operator: Operator::Asleep, clock: WallClock::True }
+        Self {
+            tasks: 3,
+            agents: Agents::Honest,
+            crash,
+            operator: Operator::Asleep,
+            clock: WallClock::True,
+            end: PlanEnd::Known,
+        }
+    }
+
+    pub fn open_ended(crash: Crash) -> Self {
+        Self { tasks: 1, end: PlanEnd::Open, ..Self::honest(crash) }
     }
 
     pub fn mixed(crash: Crash) -> Self {
-        Self { tasks: 4, agents: Agents::Mixed, crash, operator: Operator::Busy, clock: WallClock::Set }
+        Self {
+            tasks: 4,
+            agents: Agents::Mixed,
+            crash,
+            operator: Operator::Busy,
+            clock: WallClock::Set,
+            end: PlanEnd::Known,
+        }
     }
 }
 
@@ -95,7 +123,11 @@ impl Terms {
         for need in needs.iter_mut().take(options.tasks) {
             *need = 1 + u8::try_from(chance.below(2)).expect("below 2");
         }
-        let picky = u8::from(policy.review.tasks && chance.one_in(2));
+        let mut picky = u8::from(policy.review.tasks && chance.one_in(2));
+        if options.end == PlanEnd::Open {
+            open_end(&mut policy);
+            (needs[0], picky) = (needs[0] + 3, 0);
+        }
         let notes = u8::from(chance.one_in(2));
         Self { creation: creation(policy, plan(chance, options.tasks)), needs, picky, whole, notes }
     }
@@ -121,6 +153,16 @@ impl Terms {
     pub fn full(&self, task: usize) -> u8 {
         self.needs[task] + self.picky
     }
+}
+
+/// Each step is checked against the tree before it; the final gate has its own check. A simulated
+/// reviewer of a task wants all of it.
+fn open_end(policy: &mut Policy) {
+    policy.review.tasks = false;
+    policy.gate.checks.retain(|check| check.when == CheckWhen::Final);
+    policy.gate.step = Some(Box::new(CheckPolicy::of_step("sh step.sh", Millis::minutes(5))));
+    let condition = StopCondition::Exists { path: "end".to_owned() };
+    policy.stop.checks.push(StopCheck { name: "end".to_owned(), condition });
 }
 
 /// Limits near enough to be reached, none of them off.
@@ -154,15 +196,9 @@ fn tighten(chance: &mut Chance, policy: &mut Policy) {
 fn plan(chance: &mut Chance, tasks: usize) -> Plan {
     let id = |at: usize| TaskId::new(format!("t{at}"));
     let task = |at: usize| Task {
-        id: id(at),
-        title: format!("Do t{at}"),
-        text: BlobId::new("text"),
         depends_on: (0..at).filter(|_| chance.one_in(3)).map(id).collect(),
         priority: i64::try_from(chance.below(3)).expect("below 3"),
-        allow: Vec::new(),
-        checks: Vec::new(),
-        acceptance: Vec::new(),
-        done_before: false,
+        ..Task::plain(id(at), format!("Do t{at}"), BlobId::new("text"))
     };
     Plan { tasks: (0..tasks).map(task).collect() }
 }

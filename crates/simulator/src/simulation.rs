@@ -352,7 +352,8 @@ impl Books {
             Effect::MergeWork { .. }
             | Effect::PrepareWorkspace { .. }
             | Effect::CallAgent { .. }
-            | Effect::RunGate { .. } => 80,
+            | Effect::RunGate { .. }
+            | Effect::CheckStop { .. } => 80,
         };
         if self.options.agents == Agents::Honest || !self.chance.one_in(odds) {
             self.failing = None;
@@ -394,6 +395,8 @@ impl Books {
                 count(&mut self.reported, &mut self.unreported, finished);
             } else if let Event::Task(TaskEvent::Done { .. }) = event {
                 proven(&self.facts, &self.state, "test")?;
+            } else if let Event::Task(TaskEvent::StepLanded { .. }) = event {
+                each_step_once(&self.facts, &self.state)?;
             } else if let Event::Operator(OperatorEvent::CancelAsked) = event {
                 self.cancels += 1;
             } else if let Event::Run(RunEvent::Ended { outcome }) = event {
@@ -429,7 +432,8 @@ impl Books {
             Effect::MergeWork { .. }
             | Effect::PrepareWorkspace { .. }
             | Effect::CallAgent { .. }
-            | Effect::RunGate { .. } => {}
+            | Effect::RunGate { .. }
+            | Effect::CheckStop { .. } => {}
         }
     }
 
@@ -505,6 +509,16 @@ fn count(reported: &mut Usage, unreported: &mut u64, finished: &AttemptFinished)
 }
 
 /// Done is a proof: the model itself says so of the tree that landed.
+/// What landed has come as far as there were steps.
+fn each_step_once(facts: &Facts, state: &State) -> Result<(), String> {
+    let (tree, steps) =
+        (facts.tree(&state.head.tree)?, state.tasks.iter().map(|task| task.steps).sum::<u32>());
+    if u32::from(tree.work[0]) == steps {
+        return Ok(());
+    }
+    Err(format!("{steps} steps landed, and the work has come to {}", tree.work[0]))
+}
+
 fn proven(facts: &Facts, state: &State, check: &str) -> Result<(), String> {
     let tree = facts.tree(&state.head.tree)?;
     let checked = state.checks_for(None).iter().any(|name| name == check);

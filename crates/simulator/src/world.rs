@@ -101,7 +101,8 @@ impl World for SimulatedWorld {
             | Effect::PrepareWorkspace { .. }
             | Effect::Snapshot(_)
             | Effect::RunGate { .. }
-            | Effect::Land { .. } => None,
+            | Effect::Land { .. }
+            | Effect::CheckStop { .. } => None,
         };
         let (effect, state) = (effect.clone(), state.clone());
         let begun_to_stop = books.wants_to_stop();
@@ -213,10 +214,12 @@ fn perform(books: &mut Books, performing: &Performing) -> Input {
         (Effect::MergeWork { base, work, head, .. }, _) => books.facts.merge(base, work, head),
         (Effect::PrepareWorkspace { tree }, _) => books.facts.prepare(tree),
         (Effect::Snapshot(snapshot), _) => books.facts.snapshot(snapshot),
-        (Effect::RunGate { .. }, _) if cut_short => Ok(Input::EffectDropped),
+        (Effect::RunGate { .. } | Effect::CheckStop { .. }, _) if cut_short => Ok(Input::EffectDropped),
         (Effect::RunGate { tree, trusted, checks, .. }, _) => {
-            books.facts.gate(&Trials { landing: tree.clone(), trusted: trusted.clone() }, checks)
+            let trials = Trials { landing: tree.clone(), trusted: trusted.clone() };
+            books.facts.gate(&trials, checks, &state.base().tree)
         }
+        (Effect::CheckStop { tree }, _) => books.facts.stop(tree, &state.policy().stop),
         (Effect::Land { commit, expected, .. }, _) => Ok(books.facts.land(commit, expected.as_ref())),
     };
     performed.unwrap_or_else(|why| {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::event::{AttemptEvent, Event, IterationEvent};
+use windlass_core::event::{AttemptEvent, Event, IterationEvent, TaskEvent};
 use windlass_core::outcome::OutcomeKind;
 use windlass_simulator::{Crash, LoopEnd, Options, Situation, Trace, simulate};
 
@@ -42,6 +42,28 @@ fn crash_everywhere(seed: u64, tasks: usize) {
         assert_eq!(crashed.crashes, u32::from(at < calm.boundaries), "seed {seed}, crash at {at}");
         same_work(&calm, &crashed, at);
     }
+}
+
+#[test]
+fn a_crash_at_any_boundary_of_an_open_ended_loop_counts_each_step_once() {
+    for seed in 0..seeds(3, 200) {
+        let calm = run(seed, &Options::open_ended(Crash::Never));
+        assert_eq!(calm.end, COMPLETED, "seed {seed}");
+        let steps = count(&calm, is_step);
+        assert!(steps > 3, "seed {seed}: {steps} steps");
+        for at in 0..=calm.boundaries {
+            let crashed = run(seed, &Options::open_ended(Crash::At(at)));
+            same_work(&calm, &crashed, at);
+            assert_eq!(count(&crashed, is_step), steps, "seed {seed}, crash at {at}");
+        }
+        let crashed = run(seed, &Options::open_ended(Crash::OneIn(12)));
+        same_work(&calm, &crashed, 0);
+        assert_eq!(count(&crashed, is_step), steps, "seed {seed}, many crashes");
+    }
+}
+
+fn is_step(event: &Event) -> bool {
+    matches!(event, Event::Task(TaskEvent::StepLanded { .. }))
 }
 
 #[test]

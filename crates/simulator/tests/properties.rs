@@ -158,6 +158,7 @@ fn answer(effect: &Effect, state: &State, (a, b, c): (u8, u8, u8)) -> Input {
             Input::GateReported(GateReport { landing: results(checks, b), trusted })
         }
         Effect::Land { .. } => Input::Landed,
+        Effect::CheckStop { .. } => Input::StopChecked(Vec::new()),
     }
 }
 
@@ -382,14 +383,9 @@ fn creation((tasks, checks, limits, more): &Setup) -> Creation {
 fn task(at: u8, drawn: u8) -> Task {
     let before = at.checked_sub(1).filter(|_| drawn & (8 << at) != 0);
     Task {
-        id: TaskId::new(format!("t{at}")),
-        title: format!("Do t{at}"),
-        text: BlobId::new("text"),
         depends_on: before.map(|at| TaskId::new(format!("t{at}"))).into_iter().collect(),
         priority: i64::from(drawn % 3),
-        allow: Vec::new(),
         checks: if drawn % 5 == at { vec!["test".to_owned()] } else { Vec::new() },
-        acceptance: Vec::new(),
-        done_before: false,
+        ..Task::plain(TaskId::new(format!("t{at}")), format!("Do t{at}"), BlobId::new("text"))
     }
 }

@@ -15,7 +15,7 @@ pub trait ReadBlobs: Send + Sync {
 
 pub trait Blobs: ReadBlobs {
     /// Names the bytes and keeps them: durable no later than the next record
-    /// that is appended through this store.
+    /// that is appended, or the next command that is sent, through this store.
     fn put(&self, bytes: Vec<u8>) -> Result<BlobId, BlobError>;
 }
 
@@ -38,7 +38,7 @@ pub enum BlobError {
 }
 
 /// The name of these bytes.
-pub(crate) fn id_of(bytes: &[u8]) -> BlobId {
+pub fn id_of(bytes: &[u8]) -> BlobId {
     BlobId::new(blake3::hash(bytes).to_hex().as_str())
 }
 

@@ -62,7 +62,7 @@ pub fn check(vault: &VaultDir) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Blobs that the next append takes along.
+/// Blobs that the next record or command takes along.
 type PendingBlobs = BTreeMap<BlobId, Arc<[u8]>>;
 
 pub(crate) struct SqliteStore {
@@ -107,6 +107,13 @@ impl SqliteStore {
     }
 }
 
+impl SqliteStore {
+    fn are_stored(&self, blobs: &[BlobId]) {
+        let mut pending = self.pending();
+        blobs.iter().for_each(|id| drop(pending.remove(id)));
+    }
+}
+
 impl Log for SqliteStore {
     /// Small blobs ride in the record's own transaction and cost no flush.
     fn append(&self, append: Append) -> Result<Appended, AppendError> {
@@ -114,9 +121,7 @@ impl Log for SqliteStore {
         let along = self.pending().clone();
         let stored = along.keys().cloned().collect::<Vec<_>>();
         let receipt: Receipt = self.writer.transact(move |conn| append::append(conn, &append, &along))?;
-        let mut pending = self.pending();
-        stored.iter().for_each(|id| drop(pending.remove(id)));
-        drop(pending);
+        self.are_stored(&stored);
         self.receipts.note(&receipt);
         tracing::trace!(%name, seq = receipt.seq.0, blobs = stored.len(), "record is stored");
         self.wakes.tell(&name, Followed::Records);
@@ -129,7 +134,13 @@ impl Inbox for SqliteStore {
         let NewCommand { loop_name, at, command } = new;
         let body = serde_json::to_string(&command).expect("a command is plain data");
         let name = loop_name.clone();
-        let id = self.writer.transact(move |conn| commands::insert(conn, &name, at, &body))?;
+        let along = self.pending().clone();
+        let stored = along.keys().cloned().collect::<Vec<_>>();
+        let id = self.writer.transact(move |conn| {
+            append::insert_blobs(conn, &along)?;
+            commands::insert(conn, &name, at, &body)
+        })?;
+        self.are_stored(&stored);
         self.wakes.tell(&loop_name, Followed::Commands);
         Ok(id)
     }

@@ -68,13 +68,13 @@ fn a_record_that_is_refused_keeps_the_blobs_for_the_next() {
 }
 
 #[test]
-fn a_command_takes_no_blob_along() {
+fn a_command_takes_the_blobs_along_that_it_may_name() {
     let vault = vault();
     let store = open(&vault.dir).unwrap();
     append(&*store, "demo", 0).unwrap();
     let id = store.put(b"brief".to_vec()).unwrap();
     store.send(support::note("demo", "look")).unwrap();
-    assert!(!survives_a_crash(&vault, &id));
+    assert!(survives_a_crash(&vault, &id));
 }
 
 #[test]

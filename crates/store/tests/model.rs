@@ -93,6 +93,9 @@ impl Pair {
         self.written += 1;
         let command = note(loop_name(of).as_str(), &format!("note {}", self.written));
         let sent = self.disk.send(command.clone());
+        if sent.is_ok() {
+            self.durable.append(&mut self.put);
+        }
         assert_eq!(sent, self.memory.send(command));
     }
 
@@ -117,7 +120,7 @@ impl Pair {
         assert_eq!(self.disk.sent(&name, after), self.memory.sent(&name, after));
     }
 
-    /// What no record had made durable is gone.
+    /// What neither a record nor a command had made durable is gone.
     fn reopen(&mut self, dir: &VaultDir) {
         self.disk = Arc::new(MemoryStore::new());
         self.disk = open(dir).unwrap();

@@ -13,6 +13,7 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// Names the file that collects the reports of one run of the suite.
 pub const REPORTS: &str = "WINDLASS_NOT_RUN_FILE";
@@ -25,6 +26,9 @@ pub const WEAKENED_BINARY: &str = "WINDLASS_WEAKENED_BIN";
 
 /// Names the directory with a directory for each coding agent that was installed by npm.
 pub const AGENTS_DIR: &str = "WINDLASS_AGENTS_DIR";
+
+/// Names the directory with the wheels that projects in Python need for their tests.
+pub const WHEELS_DIR: &str = "WINDLASS_WHEELS_DIR";
 
 /// An installed program, by the name found in `PATH`.
 pub fn program(name: &str) -> Option<PathBuf> {
@@ -77,6 +81,29 @@ pub fn agent(name: &str) -> Option<PathBuf> {
 fn find_agent(name: &str) -> Option<PathBuf> {
     let dir = PathBuf::from(std::env::var_os(AGENTS_DIR)?);
     Some(dir.join(name).join("node_modules/.bin").join(name)).filter(|file| is_executable(file))
+}
+
+/// The wheels of pytest, which `cargo xtask test` brings.
+pub fn wheels() -> Option<PathBuf> {
+    let found = std::env::var_os(WHEELS_DIR).map(PathBuf::from).filter(|dir| dir.is_dir());
+    if found.is_none() {
+        not_run("the wheels of pytest are brought by `cargo xtask test`");
+    }
+    found
+}
+
+/// The directory of the cargo that runs the tests, with its compiler: a scratch home has no rustup.
+pub fn rust_toolchain() -> Option<PathBuf> {
+    let cargo = std::env::var_os("CARGO").map(PathBuf::from).filter(|cargo| cargo.is_absolute());
+    let works = |cargo: &PathBuf| {
+        Command::new(cargo).arg("--version").output().is_ok_and(|ran| ran.status.success())
+            && is_executable(&cargo.with_file_name("rustc"))
+    };
+    let found = cargo.filter(works).and_then(|cargo| cargo.parent().map(PathBuf::from));
+    if found.is_none() {
+        not_run("cargo and rustc are not found beside each other");
+    }
+    found
 }
 
 /// Whether the large matrices were asked for.

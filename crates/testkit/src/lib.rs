@@ -16,6 +16,7 @@ pub mod capability;
 pub mod denial;
 pub mod fingerprint;
 pub mod model;
+pub mod package_index;
 pub mod poll;
 pub mod repo;
 pub mod scratch;

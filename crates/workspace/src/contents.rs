@@ -24,6 +24,16 @@ pub struct DiffText {
     pub truncated: bool,
 }
 
+/// What a tree has at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TreePlace {
+    File(Vec<u8>),
+    TooLarge { bytes: u64 },
+    Directory,
+    Link,
+    Submodule,
+}
+
 /// A file that comes from no tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainFile {
@@ -99,6 +109,27 @@ impl Vault {
             Some(entry) => Ok(Some(reader.blob(entry.oid)?.to_vec())),
             None => Ok(None),
         }
+    }
+
+    /// What a tree has at a path, no link followed; none where it has nothing. A file
+    /// larger than `max_bytes` is not read.
+    pub fn look_at(
+        &self,
+        tree: &TreeId,
+        path: &[u8],
+        max_bytes: u64,
+    ) -> Result<Option<TreePlace>, VaultError> {
+        let mut reader = self.reader();
+        let Some(entry) = reader.entry_at(tree_oid(tree)?, path)? else { return Ok(None) };
+        Ok(Some(match entry.kind {
+            EntryKind::Tree => TreePlace::Directory,
+            EntryKind::Link => TreePlace::Link,
+            EntryKind::Commit => TreePlace::Submodule,
+            EntryKind::Blob | EntryKind::BlobExecutable => match reader.size(entry.oid)? {
+                bytes if bytes > max_bytes => TreePlace::TooLarge { bytes },
+                _ => TreePlace::File(reader.blob(entry.oid)?.to_vec()),
+            },
+        }))
     }
 
     /// Every file, link and gitlink of a tree.

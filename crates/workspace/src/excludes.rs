@@ -35,10 +35,14 @@ impl Patterns {
     }
 }
 
-/// Python would run such a file instead of the source beside it: no snapshot takes one that is not tracked.
-fn is_compiled_python(path: &[u8]) -> bool {
+/// Python would run such a file instead of the source beside it, and `pip install -e .` leaves a directory of
+/// notes in the tree: no snapshot takes one that is not tracked.
+fn is_made_by_python(path: &[u8]) -> bool {
     let name = path.rsplit_once_str("/").map_or(path, |(_, name)| name);
-    name == b"__pycache__" || name.ends_with(b".pyc") || name.ends_with(b".pyo")
+    name == b"__pycache__"
+        || name.ends_with(b".pyc")
+        || name.ends_with(b".pyo")
+        || name.ends_with(b".egg-info")
 }
 
 /// The pattern files that govern one directory, innermost first.
@@ -74,7 +78,7 @@ impl Chain {
     }
 
     pub(crate) fn ignores(&self, path: &[u8], is_dir: bool) -> bool {
-        if self.all_ignored || is_compiled_python(path) {
+        if self.all_ignored || is_made_by_python(path) {
             return true;
         }
         let mut link = self.links.as_ref();
@@ -85,5 +89,20 @@ impl Chain {
             link = here.outer.as_ref();
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_python_makes_is_known_by_its_name() {
+        for path in ["__pycache__", "a/__pycache__", "a/b.pyc", "b.pyo", "src/shop.egg-info"] {
+            assert!(is_made_by_python(path.as_bytes()), "{path}");
+        }
+        for path in ["a.py", "egg-info", "docs/pyc", "a.egg-info.md"] {
+            assert!(!is_made_by_python(path.as_bytes()), "{path}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gix_hash::ObjectId;
 use gix_object::bstr::{BString, ByteSlice};
 use gix_object::tree::EntryKind;
-use gix_object::{Find, Kind};
+use gix_object::{Find, FindHeader, Kind};
 use gix_odb::store::init::{Options, Slots};
 
 use crate::fault::{At, FileFault};
@@ -92,6 +92,15 @@ impl Reader {
     pub(crate) fn blob(&mut self, oid: ObjectId) -> Result<&[u8], ObjectError> {
         self.read(oid, Kind::Blob)?;
         Ok(&self.buffer)
+    }
+
+    /// How long an object is, without reading it.
+    pub(crate) fn size(&self, oid: ObjectId) -> Result<u64, ObjectError> {
+        match self.handle.try_header(&oid) {
+            Ok(Some(header)) => Ok(header.size),
+            Ok(None) => Err(ObjectError::Missing { id: oid }),
+            Err(error) => Err(corrupt(oid, &error)),
+        }
     }
 
     pub(crate) fn tree(&mut self, oid: ObjectId) -> Result<Vec<TreeEntry>, ObjectError> {

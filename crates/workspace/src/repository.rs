@@ -58,7 +58,7 @@ pub struct Repository {
     /// The full ref name, absent when HEAD is detached.
     pub branch: Option<String>,
     /// Changed and untracked files that are not part of HEAD.
-    pub dirty_files: usize,
+    pub dirty_files: Vec<String>,
     pub shallow: bool,
     pub partial: bool,
     pub identity: Identity,
@@ -75,7 +75,7 @@ impl Repository {
         let ask = |words: &[&str]| git.as_operator(&places.toplevel).args(words);
         let head_tree =
             ask(&["rev-parse", "--verify", "--end-of-options", &format!("{head}^{{tree}}")]).text()?;
-        let dirty_files = count_changes(
+        let dirty_files = changed_paths(
             &ask(&["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--ignore-submodules=all"])
                 .run()?
                 .stdout,
@@ -251,16 +251,17 @@ fn optional(run: Invocation) -> Result<Option<String>, GitError> {
 }
 
 /// A rename takes two fields in `-z` output but is one change.
-fn count_changes(status: &[u8]) -> usize {
+fn changed_paths(status: &[u8]) -> Vec<String> {
     let mut fields = status.split(|byte| *byte == 0).filter(|field| !field.is_empty());
-    let mut count = 0;
+    let mut paths = Vec::new();
     while let Some(field) = fields.next() {
-        count += 1;
+        // Two letters and a space stand before each path.
+        paths.push(String::from_utf8_lossy(field.get(3..).unwrap_or_default()).into_owned());
         if matches!(field.first(), Some(b'R' | b'C')) {
             fields.next();
         }
     }
-    count
+    paths
 }
 
 fn shell_word(path: &Path) -> String {

@@ -1,6 +1,7 @@
 //! Taking landed work into the operator's own checkout, by hand of the
 //! operator: a fast-forward, or the command to do it themselves.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -31,6 +32,10 @@ pub enum NotTaken {
         /// What both sides changed since they parted.
         both: Vec<String>,
     },
+    /// Files of the checkout that git does not know, where the branch has its own.
+    InTheWay {
+        files: Vec<String>,
+    },
     /// It changes what windlass itself writes into the project.
     Trail,
 }
@@ -54,8 +59,8 @@ pub enum FilterRule {
 
 const TRAIL: &[u8] = b".windlass";
 
-/// `branch` is a full ref name. Changed tracked files or a diverged HEAD leave
-/// everything as it is.
+/// `branch` is a full ref name. Files that the branch changes and that are changed in the checkout, too, or a
+/// diverged HEAD leave everything as it is.
 pub fn take(repository: &Repository, branch: &str, filters: FilterRule) -> Result<TakeResult, GitError> {
     let ask = |words: &[&str]| repository.git().as_operator(&repository.toplevel).args(words);
     let commit =
@@ -77,7 +82,8 @@ pub fn take(repository: &Repository, branch: &str, filters: FilterRule) -> Resul
     let changed = ask(&["status", "--porcelain=v1", "-z", "--untracked-files=no", "--", ":/"])
         .arg(":(top,exclude).windlass")
         .run()?;
-    let files = changed_files(&changed.stdout);
+    let is_brought = |file: &String| brought.iter().any(|path| text(path) == *file);
+    let files: Vec<String> = changed_files(&changed.stdout).into_iter().filter(is_brought).collect();
     if !files.is_empty() {
         return Ok(TakeResult::ByHand { why: NotTaken::Dirty { files }, command: after_stash() });
     }
@@ -88,8 +94,32 @@ pub fn take(repository: &Repository, branch: &str, filters: FilterRule) -> Resul
     if brought.iter().any(is_trail) {
         return by_hand(NotTaken::Trail);
     }
+    let untracked = untracked_of(repository, &brought)?;
+    if !untracked.is_empty() {
+        let why = NotTaken::InTheWay { files: untracked };
+        return Ok(TakeResult::ByHand { why, command: format!("git stash -u && git merge {short}") });
+    }
     ask(&["merge", "--ff-only", "--quiet", "--no-stat", "--end-of-options", branch]).run()?;
     Ok(TakeResult::FastForwarded { from: CommitId::new(head), to: CommitId::new(tip) })
+}
+
+/// Of the files that a checkout would write, those that are there and not under version control.
+fn untracked_of(repository: &Repository, brought: &[Vec<u8>]) -> Result<Vec<String>, GitError> {
+    let listed = repository.git().as_operator(&repository.toplevel).args(["ls-files", "-z"]).run()?.stdout;
+    let tracked: HashSet<&[u8]> = listed.split(|byte| *byte == 0).collect();
+    let is_there = |path: &[u8]| {
+        let file = repository.toplevel.join(OsStr::from_bytes(path));
+        file.symlink_metadata().is_ok_and(|found| !found.is_dir())
+    };
+    let in_the_way = brought.iter().filter(|path| !tracked.contains(path.as_slice()) && is_there(path));
+    Ok(in_the_way.map(|path| text(path)).collect())
+}
+
+/// How many commits a revision has that others do not have.
+pub fn count_commits(git: &Git, toplevel: &Path, of: &str, without: &[&CommitId]) -> Result<usize, GitError> {
+    let ask = git.as_operator(toplevel).args(["rev-list", "--count", "--end-of-options", of]);
+    let counted = without.iter().fold(ask, |ask, commit| ask.arg(format!("^{commit}"))).text()?;
+    Ok(counted.trim().parse().unwrap_or(0))
 }
 
 /// Whether the operator's repository has this file under version control.

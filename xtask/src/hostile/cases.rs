@@ -11,6 +11,7 @@ mod git;
 mod hidden;
 mod make;
 mod network;
+mod packages;
 mod processes;
 mod records;
 mod shell;
@@ -43,6 +44,7 @@ pub fn all() -> Vec<Case> {
         control::cases(),
         watched::cases(),
         hidden::cases(),
+        packages::cases(),
         variants::cases(),
         cargo::cases(),
         faults::cases(),

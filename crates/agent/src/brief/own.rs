@@ -9,8 +9,27 @@ use windlass_core::nearest::nearest;
 pub const MAX_TEMPLATE_BYTES: usize = 8 * 1024;
 
 /// What a template can name; the first ones are texts, the last ones are for `if` only.
-pub const NAMES: [&str; 7] = ["name", "heading", "iteration", "role", "goal", "reviewer", "carries_on"];
-const FLAGS: [&str; 2] = ["reviewer", "carries_on"];
+pub const NAMES: [&str; 18] = [
+    "name",
+    "heading",
+    "iteration",
+    "role",
+    "goal",
+    "MAX_FILES_TO_READ",
+    "MAX_LINES_TO_WRITE",
+    "MAX_FILES_TO_MODIFY",
+    "MODE",
+    "ITERATION",
+    "MAX_ITERATIONS",
+    "LOOP_DIR",
+    "PROJECT_ROOT",
+    "CURRENT_STORY_ID",
+    "PRE_GENERATOR_SHA",
+    "reviewer",
+    "carries_on",
+    "one_step",
+];
+const FLAGS: [&str; 3] = ["reviewer", "carries_on", "one_step"];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {what}")]

@@ -215,7 +215,8 @@ impl CodexReader {
                     self.turn.story.tool_finished(id, None, words(item, "/status") == "completed");
                 }
             }
-            ("error", Stage::Completed) => self.turn.story.error(words(item, "/message")),
+            // A remark about itself: what fails is told as a line of its own, not as an item.
+            ("error", Stage::Completed) => self.turn.noted(words(item, "/message")),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! What happens in a turn, told as it happens and kept, bounded, for its summary.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::live::{FileAction, Live, RefusedCall, Retry, ToolCall, TouchedFile};
 use windlass_core::summary::{Ran, Summary};
@@ -10,18 +10,26 @@ use crate::bound;
 
 /// A program that never finishes what it starts must not fill the memory.
 const OPEN_TOOLS: usize = 1000;
+/// How many different files are told from one another.
+const READ_FILES: usize = 100_000;
 
 #[derive(Default)]
 pub struct Story {
     told: Vec<Live>,
     summary: Summary,
     open: BTreeMap<String, ToolCall>,
+    read: BTreeSet<String>,
 }
 
 impl Story {
     /// What was told since the last time.
     pub fn drain(&mut self) -> Vec<Live> {
         std::mem::take(&mut self.told)
+    }
+
+    /// How many different files were read.
+    pub fn files_read(&self) -> u64 {
+        self.read.len() as u64
     }
 
     pub fn into_summary(self) -> Summary {
@@ -87,6 +95,9 @@ impl Story {
             FileAction::Read => &mut self.summary.read,
         };
         Summary::keep(list, path.clone());
+        if how == FileAction::Read && self.read.len() < READ_FILES {
+            self.read.insert(path.clone());
+        }
         self.told.push(Live::Touched(TouchedFile { path, how }));
     }
 

@@ -206,6 +206,15 @@ impl TurnState {
         }
     }
 
+    /// Something that is worth knowing of the attempt and is no failure.
+    pub fn noted(&mut self, words: &str) {
+        const MOST: usize = 8;
+        let words = bound::shown_line(words);
+        if !words.is_empty() && self.notes.len() < MOST && !self.notes.contains(&words) {
+            self.notes.push(words);
+        }
+    }
+
     pub fn end(mut self, mark: Mark, over: &ProgramEnd<'_>) -> TurnEnding {
         let stderr = String::from_utf8_lossy(over.stderr);
         let session_is_gone =
@@ -230,6 +239,7 @@ impl TurnState {
             usage: self.usage,
             session,
             session_is_gone,
+            files_read: self.story.files_read(),
             summary: self.story.into_summary(),
             notes: self.notes,
         }
@@ -256,6 +266,9 @@ impl TurnState {
             Mark::Failed(fault) => {
                 self.story.error(fault.words());
                 let class = fault.class(&self.reading(over.now));
+                if class.as_ref().is_some_and(AttemptEnd::is_wordless) {
+                    self.noted(fault.words());
+                }
                 class.unwrap_or_else(|| AttemptEnd::Crashed { what: bound::shown_line(fault.words()) })
             }
             Mark::Missing(why) => self.unmarked(why, over, stderr),

@@ -3,11 +3,15 @@
 use serde_json::Value;
 
 use windlass_core::plain;
+use windlass_core::verdict::ClaimedCheck;
 
 use crate::bound;
 
 pub const LIST_ITEMS: usize = 100;
 const TEXT_BYTES: usize = 8 * 1024;
+/// Of what an author says it followed and ran.
+const CLAIMED: usize = 30;
+const CLAIMED_BYTES: usize = 1024;
 
 /// Looked up by name; unknown names are no concern of ours.
 pub struct Fields {
@@ -63,6 +67,27 @@ impl Fields {
             .collect()
     }
 
+    /// A list, or a text with an item a line. What has another form says nothing.
+    pub fn lines(&self, key: &str) -> Vec<String> {
+        let items = match self.get(key) {
+            Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+            Some(Value::String(text)) => text.lines().collect(),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => Vec::new(),
+        };
+        let items = items.into_iter().map(|item| item.trim().trim_start_matches(['-', '*', ' ']));
+        items.filter(|item| !item.is_empty()).take(CLAIMED).map(|item| shown(item, CLAIMED_BYTES)).collect()
+    }
+
+    /// Commands that an author says it ran: objects, texts, or one of them alone.
+    pub fn checks(&self, key: &str) -> Vec<ClaimedCheck> {
+        let items = match self.get(key) {
+            Some(Value::Array(items)) => items.as_slice(),
+            Some(one @ (Value::String(_) | Value::Object(_))) => std::slice::from_ref(one),
+            Some(Value::Null | Value::Bool(_) | Value::Number(_)) | None => &[],
+        };
+        items.iter().filter_map(claimed_check).take(CLAIMED).collect()
+    }
+
     pub fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, String> {
         let wanted = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
         let Some(value) = self.get(key) else {
@@ -96,6 +121,18 @@ impl Fields {
             Some(other) => Err(not_a("a list", key, other)),
         }
     }
+}
+
+fn claimed_check(item: &Value) -> Option<ClaimedCheck> {
+    let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::trim).unwrap_or_default();
+    let (command, output) = match item.as_str() {
+        Some(text) => (text.trim(), ""),
+        None => (text("command"), text("output")),
+    };
+    let exit = item.get("exit").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    let check =
+        ClaimedCheck { command: shown(command, CLAIMED_BYTES), exit, output: shown(output, CLAIMED_BYTES) };
+    (!command.is_empty()).then_some(check)
 }
 
 fn not_a(wanted: &str, key: &str, found: &Value) -> String {

@@ -74,6 +74,28 @@ fn an_exit_code_can_say_that_a_failure_passes_or_wants_its_operator() {
 }
 
 #[test]
+fn a_status_line_on_stdout_is_a_claim_unless_a_report_says_otherwise() {
+    let last = "echo working; printf 'STATUS: CONTINUE\\n\\nNEXT STEPS:\\n- the tests\\n'";
+    let told = Stage::shell(last).call();
+    let Report::Author(claim) = &told.finished.report else { panic!("{told:?}") };
+    assert_eq!((claim.status, &claim.next[..]), (ClaimStatus::Continue, &["the tests".to_owned()][..]));
+    assert!(told.finished.result.message.starts_with("working\nSTATUS: CONTINUE"), "{told:?}");
+
+    let report =
+        r#"printf '{"nonce":"%s","status":"complete","summary":"all done"}' "$nonce" > "$WINDLASS_REPORT""#;
+    let told = Stage::shell(&format!("{NONCE} {report}; echo STATUS: BLOCKED")).call();
+    let Report::Author(claim) = &told.finished.report else { panic!("{told:?}") };
+    assert_eq!(claim.status, ClaimStatus::Complete, "a report wins");
+
+    let told = Stage::shell("echo '{}' > \"$WINDLASS_REPORT\"; echo STATUS: COMPLETE").call();
+    assert_eq!(told.finished.report, Report::None, "a report that cannot be taken is not mended by words");
+
+    let mut reviewer = Stage::shell("echo STATUS: COMPLETE; echo '<verdict>PASS</verdict>'");
+    reviewer.role = Role::Reviewer;
+    assert_eq!(reviewer.call().finished.report, Report::Review(Err(NoVerdict::NoReport)), "never a verdict");
+}
+
+#[test]
 fn an_author_is_heard_with_its_usage() {
     let script = format!(
         "{NONCE} echo noise; printf '{{\"nonce\":\"%s\",\"status\":\"complete\",\"summary\":\"all done\",\
@@ -94,10 +116,8 @@ fn without_a_report_the_last_words_are_those_on_stdout() {
     let told =
         Stage::shell("head -c 100000 /dev/zero | tr '\\0' x; printf '\\n\\033[1mSTATUS: COMPLETE\\n\\n'")
             .call();
-    assert_eq!(
-        (told.finished.result.end, told.finished.report, told.finished.result.usage),
-        (AttemptEnd::Normal, Report::None, None)
-    );
+    assert_eq!((told.finished.result.end, told.finished.result.usage), (AttemptEnd::Normal, None));
+    assert!(matches!(&told.finished.report, Report::Author(claim) if claim.status == ClaimStatus::Complete));
     assert!(
         told.finished.result.message.ends_with("x\nSTATUS: COMPLETE"),
         "{}",

@@ -12,7 +12,7 @@ use windlass_core::id::{FindingId, Nonce};
 use windlass_core::input::Report;
 use windlass_core::policy::Role;
 use windlass_core::usage::Usage;
-use windlass_core::verdict::{Claim, ClaimStatus, Met, NoVerdict, Review, Verdict};
+use windlass_core::verdict::{Claim, ClaimStatus, ClaimedCheck, Met, NoVerdict, Review, Verdict};
 use windlass_redact::{Redactor, Secret};
 
 fn nonce() -> Nonce {
@@ -62,7 +62,8 @@ fn an_author_is_heard() {
         status: ClaimStatus::Blocked,
         summary: "no key".to_owned(),
         blockers: vec!["a key".to_owned()],
-        next: vec![],
+        plan: vec!["x".to_owned()],
+        ..Claim::default()
     };
     assert_eq!(heard.report, Report::Author(claim));
     assert_eq!(
@@ -70,6 +71,42 @@ fn an_author_is_heard() {
         Some(Usage { input_tokens: 5, cost_micro_usd: Some(500_000), ..Usage::default() })
     );
     assert_eq!(heard.unread, None);
+}
+
+#[test]
+fn what_an_author_followed_and_ran_is_heard_in_whatever_form() {
+    let claim = |rest: &str| {
+        let heard = author(&format!(r#"{{"nonce":"n1","status":"continue","summary":"",{rest}}}"#));
+        let Report::Author(claim) = heard.report else { panic!("{rest}: {heard:?}") };
+        claim
+    };
+    let ran = |command: &str, exit, output: &str| ClaimedCheck {
+        command: command.to_owned(),
+        exit,
+        output: output.to_owned(),
+    };
+    for plan in [r#"["read", "write"]"#, r#""- read\n\n* write\n""#, r#"["read", 7, "", "write"]"#] {
+        assert_eq!(claim(&format!(r#""plan":{plan}"#)).plan, ["read", "write"], "{plan}");
+    }
+    for (checks, meant) in [
+        (
+            r#"[{"command":"make test","exit":2,"output":"1 failed"}]"#,
+            vec![ran("make test", Some(2), "1 failed")],
+        ),
+        (
+            r#"[{"command":"a","exit":"0"}, "make lint", {"exit":0}, 5]"#,
+            vec![ran("a", None, ""), ran("make lint", None, "")],
+        ),
+        (r#""make test: ok""#, vec![ran("make test: ok", None, "")]),
+        (r#"{"command":"make"}"#, vec![ran("make", None, "")]),
+        ("true", vec![]),
+        ("[[1]]", vec![]),
+    ] {
+        assert_eq!(claim(&format!(r#""checks":{checks}"#)).checks, meant, "{checks}");
+    }
+    let many = format!(r#""plan":[{}"x"]"#, format!("\"{}\",", "y".repeat(5000)).repeat(60));
+    let claim = claim(&many);
+    assert!(claim.plan.len() == 30 && claim.plan.iter().all(|step| step.len() < 1100), "it is bounded");
 }
 
 /// Half a secret, at the end of a text that is cut, would not be known for one.

@@ -1,5 +1,7 @@
 //! `windlass agents`: which agents this machine has, and whether one answers.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
@@ -61,7 +63,15 @@ fn row(agent: &AgentStatus) -> serde_json::Value {
 
 fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Failure> {
     let scratch = tempfile::tempdir().or_error()?;
-    let told = windlass_app::probe(&locations.directory()?, &locations.caller()?, name, scratch.path())?;
+    let (directory, caller) = (locations.directory()?, locations.caller()?);
+    let call = || windlass_app::probe(&directory, &caller, name, scratch.path());
+    let told = match as_json {
+        true => call()?,
+        false => {
+            say!("calling {} once, confined as an attempt is", text::clean(name));
+            with_heartbeat(call)?
+        }
+    };
     let well = told.end == windlass_core::input::AttemptEnd::Normal;
     if as_json {
         print_json::print(&json!({
@@ -87,4 +97,24 @@ fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Fai
         told.notes.iter().for_each(|note| say!("  {}", text::clean(note)));
     }
     Ok(if well { Exit::Done } else { Exit::Error })
+}
+
+/// How long nothing is said.
+const BEAT: Duration = Duration::from_secs(5);
+
+/// Says that it still waits, for as long as the call takes.
+fn with_heartbeat<T>(call: impl FnOnce() -> T) -> T {
+    let (done, over) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut waited = Duration::ZERO;
+            while over.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+                waited += BEAT;
+                say!("  waiting for its answer, {} s", waited.as_secs());
+            }
+        });
+        let answer = call();
+        drop(done);
+        answer
+    })
 }

@@ -16,7 +16,7 @@ pub fn attach(locations: &Locations, asked: &AttachArgs) -> Result<Exit, Failure
     let place = locations.open_project()?;
     let name = place.find(asked.name.as_deref())?.name;
     let interrupts = signals::interrupts()?;
-    let mut progress = ProgressPrinter::new(ProgressStyle::WithBanner);
+    let mut progress = ProgressPrinter::new(ProgressStyle::Watching);
     let end = place.attach(&name, &mut progress, &interrupts);
     progress.erase();
     match end? {

@@ -9,6 +9,8 @@ use windlass_core::event::{
 };
 
 use super::run;
+use windlass_core::time::Millis;
+
 use crate::args::{DemoArgs, RunArgs};
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
@@ -42,7 +44,7 @@ pub fn demo(asked: &DemoArgs) -> Result<Exit, Failure> {
         paint("A small repository, three tasks that depend on one another, three checks,", Colour::Bold)
     );
     say!("{}\n", paint("and an agent that lies before it works.", Colour::Bold));
-    let exit = run::go(&locations, &order(), run::Closing::Plain)?;
+    let (_, exit) = run::go(&locations, &order(), run::Closing::Plain)?;
     let place = locations.open_project()?;
     let caught = caught(&place)?;
     say!("\n{}", paint("What the agent said, and what windlass saw:", Colour::Bold));
@@ -66,6 +68,11 @@ fn order() -> RunArgs {
         until: None,
         max: None,
         no_review: false,
+        once: false,
+        retry_blocked: false,
+        continuous: false,
+        every: Millis(0),
+        max_cycles: None,
         dry_run: false,
         detach: false,
         json: false,

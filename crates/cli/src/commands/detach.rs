@@ -63,8 +63,18 @@ fn arguments(
     if let Some(max) = asked.max {
         words.extend(["--max".into(), max.to_string().into()]);
     }
-    if asked.no_review {
-        words.push("--no-review".into());
+    let flags = [
+        ("--no-review", asked.no_review),
+        ("--once", asked.once),
+        ("--retry-blocked", asked.retry_blocked),
+        ("--continuous", asked.continuous),
+    ];
+    words.extend(flags.iter().filter(|(_, set)| *set).map(|(flag, _)| flag.into()));
+    if asked.continuous {
+        words.extend(["--every".into(), format!("{}ms", asked.every.0).into()]);
+    }
+    if let Some(most) = asked.max_cycles {
+        words.extend(["--max-cycles".into(), most.to_string().into()]);
     }
     Ok(words)
 }

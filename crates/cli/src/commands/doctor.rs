@@ -10,7 +10,11 @@ use crate::failure::{Failure, OrFail};
 use crate::place::Locations;
 use crate::show::json as print_json;
 use crate::show::out::say;
-use crate::show::text::{Colour, paint};
+use crate::show::text::{self, Colour, paint};
+
+/// Below the detail of the first line.
+const MARGIN: &str = "                             ";
+const MARK_COLUMNS: usize = 8;
 
 pub fn doctor(locations: &Locations, asked: &JsonArgs) -> Result<Exit, Failure> {
     let scratch = tempfile::tempdir().or_error()?;
@@ -27,7 +31,8 @@ pub fn doctor(locations: &Locations, asked: &JsonArgs) -> Result<Exit, Failure> 
                 (false, true) => ("missing", Colour::Bad),
                 (false, false) => ("optional", Colour::Busy),
             };
-            say!("{}  {:<18} {}", paint(&format!("{mark:<8}"), colour), row.what, row.detail);
+            let line = text::wrap(&format!("{mark:<8}  {:<18} {}", row.what, row.detail), MARGIN);
+            say!("{}{}", paint(&line[..MARK_COLUMNS], colour), &line[MARK_COLUMNS..]);
         }
     }
     Ok(if sound { Exit::Done } else { Exit::Error })

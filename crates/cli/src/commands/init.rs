@@ -3,13 +3,14 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use windlass_app::{CheckTries, InitReport, InitRequest, Login, StackReport, TestWay, TriedWay, TryObserver};
+use windlass_app::{CheckTries, InitReport, InitRequest, StackReport, TestWay, TriedWay, TryObserver};
 
 use crate::args::InitArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::Locations;
 use crate::show::out::{say, say_part};
+use crate::show::red_lines::red_lines;
 use crate::show::text;
 use crate::signals;
 
@@ -23,8 +24,10 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
         may_overwrite: &|file| asked.force || may_replace(file),
         tries: (!asked.no_try).then_some(tries),
         ask_agent: asked.ask_agent,
+        here: asked.here,
     };
-    let made = windlass_app::init(&locations.directory()?, &locations.caller()?, request, scratch.path())?;
+    let directory = locations.directory()?;
+    let made = windlass_app::init(&directory, &locations.caller()?, request, scratch.path())?;
     conclude(&made);
     if let Some(repository) = &made.new_repository {
         say!("made a git repository in {}", repository.display());
@@ -32,7 +35,7 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
     for file in &made.written {
         say!("wrote {}", file.display());
     }
-    say!("\nnext:\n  1. {}\n  2. git add windlass.toml tasks && git commit\n  3. windlass run", first(&made));
+    say_next(&directory, &made);
     Ok(Exit::Done)
 }
 
@@ -55,21 +58,22 @@ impl TryObserver for TryPrinter {
     fn tried(&mut self, result: &TriedWay) {
         match result {
             TriedWay::Green { duration } => say!("  green, {duration}"),
-            TriedWay::Red { ending, excerpt } => say!("  red: {ending}\n{}", last_lines(excerpt)),
+            TriedWay::Red { ending, excerpt } => say!("  red: {ending}\n{}", why_red(excerpt)),
             TriedWay::NotSetUp { ending, excerpt } => {
-                say!("  the set-up failed: {ending}\n{}", last_lines(excerpt));
+                say!("  the set-up failed: {ending}\n{}", why_red(excerpt));
             }
             TriedWay::NotRun { why } => say!("  not run: {}", text::clean(why)),
         }
     }
 }
 
-/// What matters of a failure stands at its end.
-fn last_lines(excerpt: &str) -> String {
+fn why_red(excerpt: &str) -> String {
     const MOST: usize = 8;
-    let lines: Vec<&str> = excerpt.lines().filter(|line| !line.trim().is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(MOST)..];
-    last.iter().map(|line| format!("    {}", text::clean(line))).collect::<Vec<_>>().join("\n")
+    red_lines(excerpt, MOST)
+        .iter()
+        .map(|line| format!("    {}", text::clean(line)))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// What is to be known of the checks before the next step.
@@ -79,6 +83,13 @@ fn conclude(made: &InitReport) {
     let any_green = stacks.clone().any(|stack| stack.green);
     if made.recognised.is_empty() && !any_green {
         say!("No way to test this project was recognised: write a check into windlass.toml.");
+        if let [first, ..] = &made.below[..] {
+            say!("Projects of their own are below: {}.", made.below.join(", "));
+            say!("  `cd {first} && windlass init --force` sets up one of them.");
+        }
+    }
+    if let Some(dir) = &made.dir {
+        say!("The project is {dir}: its checks run there, and its sources are what agents change.");
     }
     for stack in stacks.clone().filter(|stack| !green(stack)) {
         say!(
@@ -92,17 +103,41 @@ fn conclude(made: &InitReport) {
         for missing in &stack.missing {
             say!("  missing on this machine: {missing}");
         }
+        if !stack.missing.is_empty() && !any_green {
+            say!("  install it, then: windlass init --force");
+        }
     }
 }
 
-fn first(made: &InitReport) -> String {
-    match &made.agent {
-        Some(agent) if agent.login == Login::None => {
-            format!("read both files; sign in to {} (`windlass agents --probe {0}`)", agent.name)
-        }
-        Some(agent) => format!("read both files; the agent is {}", agent.name),
-        None => "read both files; set `command` under [agent]".to_owned(),
+fn is_at_root(directory: &Path, made: &InitReport) -> bool {
+    let root = made.written.first().and_then(|file| file.parent()).map(Path::canonicalize);
+    matches!((directory.canonicalize(), root), (Ok(here), Some(Ok(root))) if here == root)
+}
+
+/// Each line is a step; the last is needed by nobody at once.
+fn say_next(directory: &Path, made: &InitReport) {
+    say!("\nnext:");
+    if let Some(out) = &made.signed_out {
+        say!("  {}    (nobody is signed in to {})", out.sign_in, out.agent);
     }
+    if made.agent.is_none() {
+        say!("  set `command` under [agent] in windlass.toml: no known agent is installed");
+    }
+    let who = made.agent.as_ref().map_or("your agent", |agent| agent.name);
+    match &made.task {
+        Some(task) if made.has_prompt => say!("  windlass run    ({who} does {task})"),
+        Some(task) => {
+            say!("  windlass run \"Add a function ... with tests\"    ({who} does it)");
+            say!("  or write what is to be done into {task}, then: windlass run");
+        }
+        None => {
+            say!("  windlass run    ({who} does the tasks in tasks/)");
+            say!("  or: windlass run \"Add a function ... with tests\"");
+        }
+    }
+    // From any directory of the repository, `:/` is its root.
+    let files = if is_at_root(directory, made) { "windlass.toml tasks" } else { ":/windlass.toml :/tasks" };
+    say!("  git add {files} && git commit    (keeps both for later)");
 }
 
 /// Asks only where there is someone to answer.

@@ -2,8 +2,10 @@
 
 mod agents;
 mod attach;
+mod check;
 mod completions;
 mod configure;
+mod continuous;
 mod demo;
 mod detach;
 mod diff;
@@ -14,6 +16,8 @@ mod init;
 mod list;
 mod log;
 mod operate;
+mod plan;
+mod prompts;
 mod prove;
 mod rm;
 mod run;
@@ -35,6 +39,7 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
     match args.verb {
         Verb::Demo(demo) => demo::demo(&demo),
         Verb::Init(init) => init::init(&locations, &init),
+        Verb::Plan(asked) => plan::plan(&locations, &asked),
         Verb::Run(run) => run::run(&locations, &run),
         Verb::Attach(asked) => attach::attach(&locations, &asked),
         Verb::List(list) => list::list(&locations, &list),
@@ -44,12 +49,14 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
         Verb::Findings(findings) => show::findings(&locations, &findings),
         Verb::Usage(usage) => usage::usage(&locations, &usage),
         Verb::Prove(asked) => prove::prove(&locations, &asked),
+        Verb::Check(asked) => check::check(&locations, &asked),
         Verb::Operate(asked) => operate::operate(&locations, &asked),
         Verb::Set(asked) => set::set(&locations, &asked),
         Verb::Take(named) => take::take(&locations, &named),
         Verb::Rm(asked) => rm::rm(&locations, &asked),
         Verb::Export(export) => export::export(&locations, &export),
         Verb::Gate(asked) => gate::gate(&locations, &asked),
+        Verb::Prompts(asked) => prompts::prompts(&locations, &asked),
         Verb::Config(config) => configure::config(&locations, &config),
         Verb::Doctor(doctor) => doctor::doctor(&locations, &doctor),
         Verb::Agents(asked) => agents::agents(&locations, &asked),

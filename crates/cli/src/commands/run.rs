@@ -1,17 +1,19 @@
 //! `windlass run`: drives a loop to an outcome, creating it if there is none.
 
 use windlass_app::{
-    Ended, OpenProject, PolicyArguments, Proposed, RunProposal, RunRequest, RunStart, RunTarget,
+    Ended, OpenProject, PolicyArguments, PolicyBelow, Proposed, RetryChoice, ReviseRequest, ReviseResult,
+    RunProposal, RunRequest, RunStart, RunTarget, preview_briefs,
 };
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
+use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::{Status, View};
 
-use super::detach;
 use super::status::behind;
+use super::{continuous, detach, set};
 use crate::args::RunArgs;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail as _};
 use crate::place::Locations;
 use crate::show::out::{complain, say, say_part};
 use crate::show::progress::{ProgressPrinter, ProgressStyle};
@@ -19,7 +21,10 @@ use crate::show::{json, text, view};
 use crate::signals;
 
 pub fn run(locations: &Locations, asked: &RunArgs) -> Result<Exit, Failure> {
-    go(locations, asked, Closing::WithNext)
+    match asked.continuous && !asked.detach {
+        true => continuous::run(locations, asked),
+        false => go(locations, asked, Closing::WithNext).map(|(_, exit)| exit),
+    }
 }
 
 /// What a drive prints last.
@@ -31,7 +36,8 @@ pub enum Closing {
     Json,
 }
 
-pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<Exit, Failure> {
+/// One run, of the loop that is named.
+pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(LoopName, Exit), Failure> {
     let place = locations.open_project()?;
     let request = request(asked);
     let mut progress = ProgressPrinter::new(match (asked.json, closing) {
@@ -42,14 +48,29 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<Ex
     let name = match place.propose(&request)? {
         RunProposal::Resting(view) | RunProposal::Existing(view) if asked.dry_run => {
             say!("{} exists.\n{}", view.name, view::next(&view));
-            return Ok(Exit::Done);
+            return Ok((view.name, Exit::Done));
         }
         RunProposal::New(proposed) if asked.dry_run => {
             say_part!("{}", preview(&proposed));
-            return Ok(Exit::Done);
+            for brief in preview_briefs(&proposed, &request.asked).or_error()? {
+                say!("\n---- the {}'s brief for task {} ----", brief.role, brief.task);
+                for line in brief.text.lines() {
+                    say!("{}", text::spelled(line));
+                }
+            }
+            return Ok((proposed.name, Exit::Done));
         }
-        RunProposal::Resting(view) => return Ok(rest(&place, &view, asked.json)),
+        RunProposal::Resting(view) => match woken(&place, &view, asked, &mut progress)? {
+            Some(exit) => return Ok((view.name, exit)),
+            None => view.name,
+        },
         RunProposal::Existing(view) => {
+            take_up(&place, &view, asked, &mut progress)?;
+            place.retry_blocked(&view.name, retry(asked), signals::interrupts()?)?;
+            place.check_signed_in(&view.name)?;
+            if let Some(note) = base_is_old(&place, &view) {
+                progress.line(&note);
+            }
             if matches!(request.target, RunTarget::Goal(_)) {
                 let name = &view.name;
                 progress.line(&format!("going on with loop {name}, which has this goal and is not finished"));
@@ -60,7 +81,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<Ex
             for warning in &proposed.warnings {
                 progress.line(&format!("warning: {}", text::clean(warning)));
             }
-            let created = place.create(*proposed)?;
+            let created = place.create(*proposed, &request)?;
             for warning in &created.warnings {
                 progress.line(&format!("warning: {}", text::clean(warning)));
             }
@@ -68,12 +89,96 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<Ex
         }
     };
     if asked.detach {
-        return detach::detach(&place, locations, &name, asked);
+        let exit = detach::detach(&place, locations, &name, asked)?;
+        return Ok((name, exit));
     }
     let interrupts = signals::interrupts()?;
     let ended = place.run(&name, RunStart { asked: request.asked, observer: &mut progress, interrupts });
     progress.erase();
-    close(&place, &name, if asked.json { Closing::Json } else { closing }, &ended?)
+    let exit = close(&place, &name, if asked.json { Closing::Json } else { closing }, &ended?)?;
+    Ok((name, exit))
+}
+
+/// A loop at rest takes up what was edited. Whether it can be driven then; if not, what that exits with.
+fn woken(
+    place: &OpenProject,
+    view: &View,
+    asked: &RunArgs,
+    progress: &mut ProgressPrinter,
+) -> Result<Option<Exit>, Failure> {
+    let changed = take_up(place, view, asked, progress)?;
+    let name = &view.name;
+    let is_new = changed && asked.continuous && !asked.retry_blocked;
+    let again = if is_new { RetryChoice::WhatIsOpen } else { retry(asked) };
+    place.retry_blocked(name, again, signals::interrupts()?)?;
+    let view = place.view(name)?.unwrap_or_else(|| view.clone());
+    Ok(view.rests().then(|| rest(place, &view, asked.json)))
+}
+
+/// What a loop that is there is to have otherwise: what was typed, and what was edited in the files. Whether
+/// anything is.
+fn take_up(
+    place: &OpenProject,
+    view: &View,
+    asked: &RunArgs,
+    progress: &mut ProgressPrinter,
+) -> Result<bool, Failure> {
+    let RunRequest { policy, plan, base, .. } = &request(asked);
+    let stays = is_completed(view) && !asked.continuous;
+    let revision = ReviseRequest {
+        policy: policy.clone(),
+        // A loop that is completed stays what it was, unless it is to go on with what is new.
+        below: if stays { PolicyBelow::InForce } else { PolicyBelow::EditedFiles },
+        plan: plan.clone(),
+        base: base.clone(),
+    };
+    let name = &view.name;
+    let report = place.revise(name, &revision, signals::interrupts()?)?;
+    if let ReviseResult::Refused { why } = &report.result {
+        if is_completed(view) && asked.continuous {
+            progress.line(&format!("nothing is taken up: {why}"));
+            return Ok(false);
+        }
+        return Err(Failure::usage(format!("{name} cannot be changed so: {why}")));
+    }
+    let changes = set::changes(&report);
+    changes.lines().for_each(|line| progress.line(line));
+    Ok(!changes.is_empty())
+}
+
+/// A loop keeps its base: what was committed since is not part of it.
+fn base_is_old(place: &OpenProject, view: &View) -> Option<String> {
+    let (name, base) = (&view.name, view.base.as_str().get(..10).unwrap_or_default());
+    let what = match place.commits_it_lacks(view) {
+        0 => return None,
+        1 => "a commit".to_owned(),
+        commits => format!("{commits} commits"),
+    };
+    Some(format!(
+        "note: your checkout has {what} that {name} does not have: it goes on from {base}. A loop from your \
+         checkout: windlass run --name NAME"
+    ))
+}
+
+/// What the options ask for.
+fn retry(asked: &RunArgs) -> RetryChoice {
+    if asked.retry_blocked { RetryChoice::BlockedTasks } else { RetryChoice::Nothing }
+}
+
+fn is_completed(view: &View) -> bool {
+    view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed)
+}
+
+/// A completed loop answers for what it was, not for what the files say since.
+fn say_edits(place: &OpenProject, name: &LoopName) {
+    match place.edited_since(name) {
+        Ok(edits) if edits.is_empty() => {}
+        Ok(edits) => {
+            say!("\nyour files changed since; not part of this loop: {}", text::clean(&edits.join(", ")));
+            say!("      windlass run --name {name}-2   (starts a loop with what they say now)");
+        }
+        Err(error) => complain!("windlass: {error}"),
+    }
 }
 
 fn request(asked: &RunArgs) -> RunRequest {
@@ -88,6 +193,7 @@ fn request(asked: &RunArgs) -> RunRequest {
             until: asked.until.as_ref().map(TaskId::new),
             max: asked.max.unwrap_or(0),
             no_review: asked.no_review,
+            once: asked.once,
             ..Asked::default()
         },
     }
@@ -100,6 +206,9 @@ pub fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
     } else {
         let behind = place.find(Some(view.name.as_str())).map(|stored| behind(place, &stored, view));
         say_part!("{}", view::status(view, &behind.unwrap_or_default()));
+        if is_completed(view) {
+            say_edits(place, &view.name);
+        }
     }
     place.refresh_trail(&view.name).unwrap_or_else(|error| complain!("windlass: {error}"));
     match (view.status, &view.outcome) {

@@ -79,8 +79,11 @@ fn split(words: &[String]) -> (Option<&str>, &[String]) {
 }
 
 /// A line each, before and after.
-fn changes(report: &ReviseReport) -> String {
+pub fn changes(report: &ReviseReport) -> String {
     let mut page = String::new();
+    if report.result == ReviseResult::Unchanged {
+        return page;
+    }
     for change in &report.keys {
         let [before, after] = [&change.before, &change.after].map(|value| text::clean(value));
         let _ = writeln!(page, "{}: {before} -> {after}", change.key);
@@ -90,7 +93,11 @@ fn changes(report: &ReviseReport) -> String {
         let _ = writeln!(page, "task {task}: {what}");
     };
     plan.added.iter().for_each(|task| line("added", &task.id));
-    plan.changed.iter().for_each(|task| line("changed", &task.after.id));
+    let is_open = |id: &TaskId| plan.reopened.contains(id);
+    for task in &plan.changed {
+        let what = if is_open(&task.after.id) { "changed, so it is to be done again" } else { "changed" };
+        line(what, &task.after.id);
+    }
     plan.removed.iter().for_each(|task| line("removed", task));
     if page.is_empty() {
         page.push_str("the order of the tasks changed\n");

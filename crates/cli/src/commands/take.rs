@@ -15,7 +15,7 @@ const LISTED: usize = 5;
 
 pub fn take(locations: &Locations, asked: &TakeArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
-    let row = place.exact(asked.of.name.as_deref())?;
+    let row = place.to_take(asked.of.name.as_deref())?;
     if let Some(number) = &asked.attempt {
         return attempt(&place, &row, number, asked.of.json);
     }

@@ -1,17 +1,20 @@
 //! What a drive begins with: which loop, who works on it, within which limits, and
 //! how it is stopped and watched.
 
+use windlass_core::event::Phase;
+use windlass_core::id::LoopName;
 use windlass_core::policy::Role;
 use windlass_core::time::Millis;
 use windlass_core::view::{LimitUnit, LimitView, View};
 
 use super::live_line::{agent, is_done};
+use super::progress::ProgressStyle;
 use super::text::{Colour, paint, wrap};
 
 const MARGIN: &str = "            ";
 
 /// Lines to print before the first event.
-pub fn banner(view: &View) -> Vec<String> {
+pub fn banner(view: &View, style: ProgressStyle) -> Vec<String> {
     let name = &view.name;
     let done = view.tasks.iter().filter(|task| is_done(task.status)).count();
     let all = view.tasks.len();
@@ -21,11 +24,24 @@ pub fn banner(view: &View) -> Vec<String> {
         ("agent", format!("{}; {}", agent(view, Role::Author), reviews(view))),
         ("limits", limits(view)),
         ("sandbox", view.sandbox.name().to_owned()),
-        ("stop", format!("Ctrl-C (everything is saved), or windlass pause {name}")),
-        ("watch", format!("windlass attach {name}, from another terminal")),
     ];
-    let rows = rows.into_iter().map(|(what, words)| wrap(&format!("  {what:<10}{words}"), MARGIN));
+    let rows = rows.into_iter().chain(commands(name, style));
+    let rows = rows.map(|(what, words)| wrap(&format!("  {what:<10}{words}"), MARGIN));
     std::iter::once(paint(&wrap(&head, MARGIN), Colour::Bold)).chain(rows).collect()
+}
+
+/// Ctrl-C ends a run, and leaves the screen of somebody else's.
+fn commands(name: &LoopName, style: ProgressStyle) -> [(&'static str, String); 2] {
+    match style {
+        ProgressStyle::Watching => [
+            ("leave", "Ctrl-C (the run goes on)".to_owned()),
+            ("stop", format!("windlass pause {name}, or windlass cancel {name}")),
+        ],
+        ProgressStyle::WithBanner | ProgressStyle::Plain | ProgressStyle::Quiet => [
+            ("stop", format!("Ctrl-C (everything is saved), or windlass pause {name}")),
+            ("watch", format!("windlass attach {name}, from another terminal")),
+        ],
+    }
 }
 
 fn reviews(view: &View) -> String {
@@ -42,11 +58,18 @@ fn reviews(view: &View) -> String {
 fn limits(view: &View) -> String {
     let iterations = match view.max_iterations {
         0 => None,
-        max => Some(format!("{} of {max} iterations left", max.saturating_sub(view.iteration))),
+        max => {
+            let left = max.saturating_sub(view.iteration) + u32::from(is_iteration_open(view));
+            Some(format!("{left} of {max} iterations left"))
+        }
     };
     let budgets = view.limits.iter().filter_map(budget);
     let all: Vec<String> = iterations.into_iter().chain(budgets).collect();
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }
+}
+
+fn is_iteration_open(view: &View) -> bool {
+    matches!(view.phase, Some(Phase::Execute | Phase::Verify | Phase::Review | Phase::Land))
 }
 
 fn budget(limit: &LimitView) -> Option<String> {

@@ -10,7 +10,11 @@ use windlass_core::state::TaskStatus;
 use windlass_core::time::Millis;
 use windlass_core::view::{LimitUnit, Status, View};
 
+use super::text::columns;
 use super::times;
+
+/// Between the parts of a line.
+const GAP: &str = "  ";
 
 /// What is heard of the step that runs.
 pub struct CurrentStep {
@@ -67,7 +71,7 @@ impl CurrentStep {
         }
         if let Some(waiting) = &view.waiting {
             let (left, until) = (times::left(waiting.until), times::local(waiting.until));
-            return format!("waiting, {left} left (until {until}): {}", waiting.why.words());
+            return format!("waiting, {left} left: {} (until {until})", waiting.why.words());
         }
         let for_so_long = times::counted(millis(self.since.elapsed()));
         match &self.what {
@@ -82,14 +86,32 @@ impl CurrentStep {
             Some(Doing::Tool(tool)) => format!("{tool}  {for_so_long}"),
             Some(Doing::Words(words)) => words.clone(),
             None if view.attempt.is_some() => format!("the agent works  {for_so_long}"),
-            None if view.phase.is_none() => format!("checking the base  {for_so_long}"),
+            None if view.phase.is_none() && view.iteration == 0 => {
+                format!("checking the base  {for_so_long}")
+            }
             None => format!("getting the next step ready  {for_so_long}"),
         }
     }
 }
 
-/// Which task, which phase, who works, and what is used.
-pub fn standing(view: &View, activity: &CurrentStep) -> String {
+/// Which task, which phase, who works, and what is used: in as many lines as it takes, none of them wider
+/// than this unless one part is.
+pub fn standing(view: &View, activity: &CurrentStep, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in standing_parts(view, activity) {
+        match lines.last_mut() {
+            Some(line) if columns(line) + GAP.len() + columns(&part) <= width => {
+                line.push_str(GAP);
+                line.push_str(&part);
+            }
+            Some(_) => lines.push(format!("{GAP}{part}")),
+            None => lines.push(part),
+        }
+    }
+    lines
+}
+
+fn standing_parts(view: &View, activity: &CurrentStep) -> Vec<String> {
     let done = view.tasks.iter().filter(|task| is_done(task.status)).count();
     let all = view.tasks.len();
     let task = match &view.active_task {
@@ -99,7 +121,8 @@ pub fn standing(view: &View, activity: &CurrentStep) -> String {
     let phase = match (view.status, view.phase) {
         (Status::Waiting | Status::Paused, _) => view.status.name(),
         (_, Some(phase)) => phase.name(),
-        (_, None) => "starting",
+        (_, None) if view.iteration == 0 => "starting",
+        (_, None) => "next task",
     };
     let attempt = view.attempt.as_ref().map(|attempt| format!("attempt {}", attempt.id));
     let role = view.attempt.as_ref().map_or(Role::Author, |attempt| attempt.role);
@@ -109,10 +132,9 @@ pub fn standing(view: &View, activity: &CurrentStep) -> String {
         attempt,
         Some(agent(view, role)),
         view.started_at.map(times::since),
-        used(view, activity),
-        left(view),
     ];
-    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+    let all = parts.into_iter().flatten().chain(used(view, activity)).chain(left(view));
+    all.filter(|part| !part.is_empty()).collect()
 }
 
 /// With its model, where one is named.
@@ -121,23 +143,23 @@ pub fn agent(view: &View, role: Role) -> String {
     format!("{} {}", agent.adapter, agent.model).trim_end().to_owned()
 }
 
-fn used(view: &View, activity: &CurrentStep) -> Option<String> {
+fn used(view: &View, activity: &CurrentStep) -> Vec<String> {
     let tokens = view.usage.tokens() + activity.tokens;
     let cost = view.usage.cost_usd;
-    let cost = if cost > 0.0 { format!("  ${cost:.2}") } else { String::new() };
-    (tokens > 0).then(|| format!("{} tokens{cost}", short_count(tokens)))
+    let cost = (tokens > 0 && cost > 0.0).then(|| format!("${cost:.2}"));
+    let tokens = (tokens > 0).then(|| format!("{} tokens", short_count(tokens)));
+    tokens.into_iter().chain(cost).collect()
 }
 
 /// Of each budget that is set.
-fn left(view: &View) -> Option<String> {
+fn left(view: &View) -> Vec<String> {
     let of = |unit: LimitUnit, left: u64| match unit {
         LimitUnit::Count => None,
         LimitUnit::Milliseconds => Some(format!("{} left", times::counted(Millis(left)))),
         LimitUnit::Tokens => Some(format!("{} tokens left", short_count(left))),
         LimitUnit::MicroUsd => Some(format!("${}.{:02} left", left / 1_000_000, left % 1_000_000 / 10_000)),
     };
-    let parts: Vec<String> = view.limits.iter().filter_map(|limit| of(limit.unit, limit.left?)).collect();
-    (!parts.is_empty()).then(|| parts.join("  "))
+    view.limits.iter().filter_map(|limit| of(limit.unit, limit.left?)).collect()
 }
 
 fn short_count(count: u64) -> String {
@@ -195,12 +217,25 @@ mod tests {
         let view = View { status: Status::Waiting, waiting, phase: Some(Phase::Execute), ..view() };
         let words = CurrentStep::new().words(&view);
         assert!(
-            words.starts_with("waiting, 5:00 left (until ") || words.starts_with("waiting, 4:59 left"),
+            words.starts_with("waiting, 5:00 left: ") || words.starts_with("waiting, 4:59 left: "),
             "{words}"
         );
-        assert!(words.ends_with("): the agent's usage limit is reached"), "{words}");
-        let standing = standing(&view, &CurrentStep::new());
+        assert!(words.contains(" left: the agent's usage limit is reached (until "), "{words}");
+        let standing = standing(&view, &CurrentStep::new(), 80).concat();
         assert!(standing.contains("  waiting  ") && !standing.contains("execute"), "{standing}");
+    }
+
+    #[test]
+    fn what_does_not_fit_beside_the_rest_has_a_line_of_its_own() {
+        let mut activity = CurrentStep::new();
+        activity.tokens = 1550;
+        let view = View { phase: Some(Phase::Execute), ..view() };
+        let wide = standing(&view, &activity, usize::MAX);
+        assert_eq!(wide.len(), 1, "{wide:?}");
+        let all = wide.concat();
+        let narrow = standing(&view, &activity, columns(&all) - 1);
+        assert_eq!(narrow.concat(), all, "nothing is cut: {narrow:?}");
+        assert_eq!(narrow[1], "  1550 tokens");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod next;
 pub mod out;
 pub mod progress;
 pub mod proof;
+pub mod red_lines;
 #[cfg(test)]
 mod sample;
 pub mod story;

@@ -30,12 +30,14 @@ pub fn next(view: &View) -> String {
             after_limit(view, outcome.reason)
         }
         (Status::Ended, _) if !blocked.is_empty() => format!(
-            "next: windlass log {name} -n 20           (what happened)\n      \
-             windlass unblock {name} {}   (try the task again)\n      \
-             windlass waive {name} {}     (do without it)\n      \
-             then windlass restart {name} and windlass run {name}",
-            blocked[0], blocked[0]
+            "next: windlass show {name} {task}   (why it is blocked)\n      \
+             windlass run {name} --retry-blocked   (try what is blocked again)\n      \
+             windlass waive {name} {task}   (do without it, then as above)",
+            task = blocked[0]
         ),
+        (Status::Ended, Some(outcome)) if outcome.reason == Reason::ReviewFailed => {
+            after_failed_reviews(view)
+        }
         (Status::Ended, _) => format!("next: windlass restart {name}, then windlass run {name}"),
         (Status::Paused, _) if view.approval.is_some() => {
             let look = format!("windlass show {name} --diff   (what would land)");
@@ -52,6 +54,20 @@ pub fn next(view: &View) -> String {
             format!("next: windlass attach {name}   (watch it)   windlass pause {name}")
         }
     }
+}
+
+/// The same reviewer would fail again: it must be mended, or left out.
+fn after_failed_reviews(view: &View) -> String {
+    let name = &view.name;
+    let attempts = format!("next: windlass show {name}   (what each attempt wrote)");
+    let own = match is_own_program(view) {
+        true => "\n      a reviewer writes a verdict: docs/guide/agents.md, \"Reviewer\"",
+        false => "",
+    };
+    format!(
+        "{attempts}{own}\n      windlass restart {name}, then windlass run {name}   (asks it again)\n      \
+         or, after the restart, windlass run {name} --no-review   (the proof says so)"
+    )
 }
 
 /// A budget counts over all runs: only a larger one leads on.
@@ -81,6 +97,9 @@ fn paused_by(view: &View, paused: &PauseView) -> String {
                 "next: windlass resume {name}   (then windlass run {name}, if it is not running)"
             );
         }
+        Reason::Auth if named.is_none() && is_own_program(view) => {
+            "sign in to what your agent's command calls".to_owned()
+        }
         Reason::Auth => named.unwrap_or_else(|| "windlass agents   (says how to sign in)".to_owned()),
         Reason::ModelNotFound => {
             format!("windlass set {name} {}=MODEL   (one that the agent knows)", model_key(view))
@@ -93,6 +112,11 @@ fn paused_by(view: &View, paused: &PauseView) -> String {
         _ => "mend what the pause names".to_owned(),
     };
     format!("next: {first}\n      then windlass resume {name} && windlass run {name}")
+}
+
+/// Whether windlass knows no more of the agent than its command.
+fn is_own_program(view: &View) -> bool {
+    view.agents.get(&Role::Author).is_some_and(|agent| agent.adapter == "command")
 }
 
 /// The command that a pause names itself.
@@ -130,7 +154,7 @@ mod tests {
                 "windlass set demo agent.model=MODEL   (one that the agent knows)",
             ),
             (Reason::Auth, "not signed in; run `codex login`", "codex login   (as the pause says)"),
-            (Reason::Auth, "not signed in", "windlass agents   (says how to sign in)"),
+            (Reason::Auth, "not signed in", "sign in to what your agent's command calls"),
             (
                 Reason::BranchMoved,
                 "windlass/demo moved; `git branch -f windlass/demo 123` puts it back",
@@ -141,8 +165,25 @@ mod tests {
         ] {
             assert_eq!(paused(why, detail), format!("next: {first}{on}"));
         }
+        let mut known = view();
+        if let Some(author) = known.agents.get_mut(&Role::Author) {
+            author.adapter = "codex".to_owned();
+        }
+        let why = PauseView { why: Reason::Auth, detail: "not signed in".to_owned() };
+        assert!(paused_by(&known, &why).starts_with("next: windlass agents "));
         let own = "next: windlass resume demo   (then windlass run demo, if it is not running)";
         assert_eq!(paused(Reason::Operator, "the operator paused it"), own);
+    }
+
+    #[test]
+    fn failed_reviews_have_a_way_without_the_reviewer() {
+        let outcome =
+            Some(Outcome { kind: OutcomeKind::Blocked, reason: Reason::ReviewFailed, detail: String::new() });
+        let next = next(&View { status: Status::Ended, outcome, tasks: Vec::new(), ..view() });
+        assert!(
+            next.contains("windlass run demo --no-review") && next.contains("docs/guide/agents.md"),
+            "{next}"
+        );
     }
 
     #[test]

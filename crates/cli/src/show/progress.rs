@@ -12,8 +12,9 @@ use windlass_core::view::View;
 use super::banner::banner;
 use super::live_line::{CurrentStep, standing};
 use super::out::{self, say};
+use super::red_lines::red_lines;
 use super::terminal;
-use super::text::{self, Colour, fit, paint, width, wrap};
+use super::text::{self, Colour, fit, paint, width, wrap, wrap_at};
 use super::told::{told, warnings};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
@@ -29,6 +30,8 @@ const MESSAGE_LINES: usize = 6;
 pub enum ProgressStyle {
     /// With a banner before the first of them.
     WithBanner,
+    /// The same for a run of another process.
+    Watching,
     Plain,
     /// Nothing at all: the caller prints JSON.
     Quiet,
@@ -57,7 +60,7 @@ impl ProgressPrinter {
             view: None,
             step: CurrentStep::new(),
             told_checks: Vec::new(),
-            has_banner: style == ProgressStyle::WithBanner,
+            has_banner: matches!(style, ProgressStyle::WithBanner | ProgressStyle::Watching),
         }
     }
 
@@ -85,9 +88,13 @@ impl ProgressPrinter {
     fn draw(&mut self) {
         let Some(view) = self.view.as_deref().filter(|_| self.redraws) else { return };
         let room = width().saturating_sub(1);
-        let first = standing(view, &self.step);
-        let second = format!("  {}", self.step.words(view));
-        let lines = [first, second].map(|line| paint(&fit(&line, room), Colour::Faint));
+        let words = format!("  {}", self.step.words(view));
+        // Of a wait and a pause every word matters; an agent's words are above as well.
+        let is_idle = view.waiting.is_some() || view.paused.is_some();
+        let words = if is_idle { wrap_at(&words, "  ", room) } else { words };
+        let words = words.lines().map(str::to_owned);
+        let lines = standing(view, &self.step, room).into_iter().chain(words);
+        let lines: Vec<String> = lines.map(|line| paint(&fit(&line, room), Colour::Faint)).collect();
         out::redraw(self.drawn, &lines);
         self.drawn = lines.len();
     }
@@ -125,10 +132,9 @@ impl ProgressPrinter {
         }
     }
 
-    /// The last useful lines of a red check.
+    /// The lines of a red check that tell why.
     fn excerpt(&mut self, excerpt: &str) {
-        let lines: Vec<&str> = excerpt.lines().filter(|line| !line.trim().is_empty()).collect();
-        for line in &lines[lines.len().saturating_sub(EXCERPT_LINES)..] {
+        for line in red_lines(excerpt, EXCERPT_LINES) {
             self.wrapped_line(&format!("{MARGIN}  {line}"), Colour::Faint);
         }
     }
@@ -180,7 +186,7 @@ impl Observer for ProgressPrinter {
     fn decided(&mut self, view: &View, decision: &Decision) {
         if self.has_banner && view.started_at.is_some() {
             self.has_banner = false;
-            banner(view).iter().for_each(|line| self.line(line));
+            banner(view, self.style).iter().for_each(|line| self.line(line));
         }
         let at = text::clock(decision.at);
         for event in &decision.events {
@@ -217,7 +223,8 @@ impl Observer for ProgressPrinter {
             self.draw();
         } else if self.style != ProgressStyle::Quiet && self.last_line.elapsed() >= HEARTBEAT {
             let Some(view) = &self.view else { return };
-            let line = format!("… {}; {}", standing(view, &self.step), self.step.words(view));
+            let standing = standing(view, &self.step, usize::MAX).concat();
+            let line = format!("… {standing}; {}", self.step.words(view));
             self.line(&text::clean(&line));
         }
     }

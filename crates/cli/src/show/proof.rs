@@ -10,6 +10,7 @@ use windlass_core::state::TaskStatus;
 use windlass_core::tally::{Comparison, Counts, Earlier, Tally};
 use windlass_core::verdict::Verdict;
 
+use super::story::criterion;
 use super::terminal;
 use super::text::{Colour, clean, fit, paint, wrap_at};
 
@@ -232,7 +233,8 @@ fn task(task: &TaskProof, record: &CompletionRecord) -> Vec<String> {
     };
     let other_gate = task.gate.as_ref().filter(|gate| **gate != record.gate.hash);
     let other_gate = other_gate.map(|gate| below(&format!("judged by another gate, {}", short(gate))));
-    let more = other_gate.into_iter().chain(task.checks.iter().flat_map(special));
+    let criteria = task.acceptance.iter().map(|of| below(&criterion(of)));
+    let more = other_gate.into_iter().chain(criteria).chain(task.checks.iter().flat_map(special));
     std::iter::once(line).chain(reason(&task.why)).chain(more).collect()
 }
 

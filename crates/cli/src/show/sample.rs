@@ -10,17 +10,7 @@ use windlass_core::time::Timestamp;
 use windlass_core::view::View;
 
 pub fn view() -> View {
-    let task = Task {
-        id: TaskId::new("answer"),
-        title: "Write the answer".to_owned(),
-        text: BlobId::new("text"),
-        depends_on: Vec::new(),
-        priority: 0,
-        allow: Vec::new(),
-        checks: Vec::new(),
-        acceptance: Vec::new(),
-        done_before: false,
-    };
+    let task = Task::plain(TaskId::new("answer"), "Write the answer".to_owned(), BlobId::new("text"));
     let creation = Creation {
         name: LoopName::new("demo").unwrap(),
         goal: String::new(),

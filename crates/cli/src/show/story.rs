@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use windlass_app::{AttemptStory, ChangedFile, IterationStory, TaskStory};
+use windlass_core::acceptance::{self, CriterionAnswer};
 use windlass_core::gate::CheckResult;
 use windlass_core::history::{AttemptRecord, CheckRecord, ReviewRecord};
 use windlass_core::live::Live;
@@ -27,6 +28,12 @@ pub fn task(loop_view: &View, story: &TaskStory) -> String {
     for iteration in &story.iterations {
         page.push('\n');
         page.push_str(&iteration_lines(iteration));
+    }
+    if let Some(report) = &story.report {
+        page.push_str("\nits report\n");
+        for line in report.trim().lines() {
+            page.push_str(&wrap(&format!("  {}", clean(line)), "  "));
+        }
     }
     if !story.findings.is_empty() {
         page.push_str("\nfindings\n");
@@ -104,6 +111,16 @@ fn attempt_head(attempt: &AttemptRecord) -> String {
     row("when", &when);
     row("ended", &attempt.end);
     row("usage", &used(attempt));
+    if let Some(claim) = &attempt.claim {
+        row("claims", claim.status.name());
+        claim.plan.iter().for_each(|step| row("plan", step));
+        for check in &claim.checks {
+            let exit = check.exit.map(|code| format!("  (exit {code})")).unwrap_or_default();
+            row("ran", &format!("{}{exit}", check.command));
+        }
+        claim.blockers.iter().for_each(|blocker| row("blocked", blocker));
+        claim.next.iter().for_each(|step| row("next", step));
+    }
     attempt.notes.iter().for_each(|note| row("note", note));
     attempt.summary.errors.iter().for_each(|error| row("error", error));
     attempt.summary.refused.iter().for_each(|refused| row("refused", refused));
@@ -195,7 +212,18 @@ fn head(loop_view: &View, task: &TaskView) -> String {
         let short = commit.as_str().get(..10).unwrap_or_default();
         row("landed", &format!("{short} on {}, {judged}", loop_view.branch));
     }
+    for (index, of) in task.acceptance.iter().enumerate() {
+        row(if index == 0 { "criteria" } else { "" }, &criterion(of));
+    }
     page
+}
+
+/// Such as `2 yes: it is fast  (src/a.rs:3; check acceptance 2 (a))`.
+pub fn criterion(of: &CriterionAnswer) -> String {
+    let check = if of.check.is_empty() { String::new() } else { format!("check {}", of.check) };
+    let shown: Vec<&str> = [of.place.as_str(), &check].into_iter().filter(|by| !by.is_empty()).collect();
+    let shown = if shown.is_empty() { String::new() } else { format!("  ({})", shown.join("; ")) };
+    format!("{} {}: {}{shown}", of.number, of.met.name(), of.text)
 }
 
 fn status_word(status: TaskStatus) -> &'static str {
@@ -226,6 +254,10 @@ fn iteration_lines(story: &IterationStory) -> String {
         let line =
             format!("  review    {}: {}  (attempt:{})", review.verdict.name(), clean(&said), review.attempt);
         page.push_str(&wrap(&line, "            "));
+        let answered = acceptance::words(&review.criteria);
+        if !answered.is_empty() {
+            page.push_str(&wrap(&format!("            {answered}"), "              "));
+        }
         for item in &review.pending {
             page.push_str(&wrap(&format!("            asks for: {}", clean(item)), "              "));
         }

@@ -48,12 +48,17 @@ pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
         Event::Landing(LandingEvent::Rejected { .. }) => (format!("  {event}"), Colour::Bad),
         Event::Landing(LandingEvent::Approved { .. } | LandingEvent::Landed { .. })
         | Event::Task(TaskEvent::Done { .. }) => (format!("  {event}"), Colour::Good),
+        Event::Task(TaskEvent::StopChecked { holds, .. }) => {
+            (format!("  {event}"), if *holds { Colour::Good } else { Colour::Faint })
+        }
+        Event::Task(TaskEvent::Reopened { .. }) => (format!("  {event}"), Colour::Busy),
+        Event::Iteration(IterationEvent::Closed { result: IterationResult::Stepped, .. }) => return None,
         Event::Task(TaskEvent::Blocked { .. }) => (format!("  {event}"), Colour::Bad),
         Event::Iteration(IterationEvent::Closed { result, .. }) if *result != IterationResult::Done => {
             (format!("  {event}"), Colour::Busy)
         }
-        Event::Iteration(IterationEvent::PhaseEntered { phase }) if is_final(*phase) => {
-            (event.to_string(), Colour::Bold)
+        Event::Iteration(IterationEvent::PhaseEntered { phase }) => {
+            (final_phase(*phase)?.to_owned(), Colour::Bold)
         }
         Event::Pause(PauseEvent::WaitStarted { until, why }) => {
             let (until, left) = (times::local(*until), times::left(*until));
@@ -88,7 +93,7 @@ fn red_base(failing: &[FailingCheck]) -> String {
     };
     format!(
         "the base is red: {fails} before any work. windlass goes on: a task is done only when its checks \
-         are green, so the first one has to mend this"
+         are green, whoever broke them"
     )
 }
 
@@ -100,9 +105,13 @@ fn odd_reasons(failing: &[FailingCheck]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("; "))
 }
 
-fn is_final(phase: Phase) -> bool {
+/// The phases that follow the last task.
+fn final_phase(phase: Phase) -> Option<&'static str> {
     match phase {
-        Phase::FinalVerify | Phase::FinalReview | Phase::Fix | Phase::Finish => true,
-        Phase::Execute | Phase::Verify | Phase::Review | Phase::Land => false,
+        Phase::FinalVerify => Some("final gate: every check, on all that landed"),
+        Phase::FinalReview => Some("final review: all that landed, as a whole"),
+        Phase::Fix => Some("fix: what the final gate or review found"),
+        Phase::Finish => Some("finish: the last change before the end"),
+        Phase::Execute | Phase::Verify | Phase::Review | Phase::Land => None,
     }
 }

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use windlass_core::acceptance;
 use windlass_core::finding::Finding;
 use windlass_core::gate::Purpose;
 use windlass_core::outcome::{OutcomeKind, Reason};
 use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
-use windlass_core::view::{GateView, TaskView, UsageView, View};
+use windlass_core::view::{GateView, StopCheckView, TaskView, UsageView, View};
 
 pub use super::next::next;
 use super::text::{Colour, clean_lines, clock, fit, paint, width, wrap};
@@ -48,11 +49,10 @@ pub fn page(view: &View, behind: &str) -> String {
         page.push_str(&task_lines(task));
     }
     page.push('\n');
-    let _ = writeln!(
-        page,
-        "  findings  {} open bugs, {} open warnings",
-        view.findings.open_bugs, view.findings.open_warnings
-    );
+    let counted =
+        |count: u32, what: &str| format!("{count} open {what}{}", if count == 1 { "" } else { "s" });
+    let bugs = counted(view.findings.open_bugs, "bug");
+    let _ = writeln!(page, "  findings  {bugs}, {}", counted(view.findings.open_warnings, "warning"));
     let _ = writeln!(page, "{}", wrap(&format!("  usage     {}", usage(&view.usage)), MARGIN));
     if let Some(summary) = &view.completion_summary {
         let _ = writeln!(page, "{}", wrap(&format!("  summary   {summary}"), MARGIN));
@@ -177,6 +177,17 @@ fn notes(view: &View) -> Vec<String> {
         let said = if terms.trusted_later { "you trust it in later loops" } else { "accepted by nobody" };
         notes.push(format!("{:<10}changed and landed, {said}: {}", "terms", terms.changed.words()));
     }
+    if let Some(stop) = &view.stop {
+        let steps =
+            if stop.steps == 1 { "1 step landed".to_owned() } else { format!("{} steps landed", stop.steps) };
+        let words = if stop.holds { "all stop checks hold" } else { "the stop checks do not all hold" };
+        notes.push(format!("{:<10}{steps}; {words}", "steps"));
+        let line = |check: &StopCheckView| {
+            let mark = if check.holds { "holds" } else { "open" };
+            format!("{:<10}{mark}, {}: {}", "stop", check.check, check.why)
+        };
+        notes.extend(stop.checks.iter().map(line));
+    }
     for item in &view.pending {
         notes.push(format!("{:<10}{item}", "pending"));
     }
@@ -224,6 +235,10 @@ fn task_lines(task: &TaskView) -> String {
     };
     if task.done_before {
         text.push_str("            before windlass came, not proven\n");
+    }
+    let criteria = acceptance::words(&task.acceptance);
+    if !criteria.is_empty() {
+        let _ = writeln!(text, "{MARGIN}{criteria}");
     }
     if !why.is_empty() {
         let _ = writeln!(text, "{}", wrap(&format!("{MARGIN}{why}"), MARGIN));

@@ -204,7 +204,7 @@ esac"#;
     let again = case.run();
     again.ended(3, "blocked", "agent_blocked");
     assert_eq!(again.log.len(), seen.log.len(), "running again launches nothing");
-    assert!(again.ran.stdout.contains("restart") && again.ran.stdout.contains("unblock"), "{}", again.ran);
+    assert!(again.ran.stdout.contains(&format!("windlass run {LOOP} --retry-blocked")), "{}", again.ran);
 }
 
 #[test]

@@ -1,9 +1,12 @@
-//! The agent in ten lines, run as the guide prints it.
+//! What the guides print: the agent in ten lines is run as it stands there, and every command is one that
+//! windlass takes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
 
-use windlass_testkit::Repo;
+use windlass_testkit::{Repo, Scratch};
 
 use crate::case::{Case, LOOP, RUN};
 
@@ -36,7 +39,7 @@ fn an_agent_in_ten_lines_of_shell() {
     repo.file("agent.sh", script).file("tasks/answer.md", "# Write the answer\n\nMake the test pass.\n");
     let policy = format!(
         "{agent}\n[plan]\nsource = \"tasks/\"\n[[gate.check]]\nname = \"test\"\nrun = \"grep -qx 42 answer.txt\"\n\
-         [review]\ntasks = false\nfinal = false\n[sandbox]\nextra_read = [\"{}\"]\n",
+         [sandbox]\nextra_read = [\"{}\"]\n",
         bin.display()
     );
     let case = Case::of(repo, &policy);
@@ -52,4 +55,56 @@ fn an_agent_in_ten_lines_of_shell() {
         (claim["status"].as_str(), claim["summary"].as_str()),
         (Some("complete"), Some("what was done"))
     );
+}
+
+/// The commands of windlass in a page, in its blocks and in its sentences.
+fn commands(page: &str) -> Vec<String> {
+    let mut typed = Vec::new();
+    for (number, part) in page.split("```").enumerate() {
+        let is_block = number % 2 == 1;
+        if is_block {
+            let lines = part.lines().map(|line| {
+                let line = line.trim_start().trim_start_matches("$ ").trim_start_matches("- run: ");
+                // What follows three spaces or a mark is a remark.
+                let line = line.split("   ").next().unwrap_or_default();
+                line.split(" #").next().unwrap_or_default()
+            });
+            typed.extend(lines);
+        } else {
+            typed.extend(part.split('`').skip(1).step_by(2).filter(|code| !code.contains('\n')));
+        }
+    }
+    // Not the words of windlass itself, and no form with optional parts.
+    let is_command = |typed: &&str| typed.starts_with("windlass ") && !typed.contains(['[', '<', '…']);
+    let first = |typed: &str| {
+        let ends = [" && ", " | ", ";", " &"];
+        let end = ends.iter().filter_map(|end| typed.find(end)).min().unwrap_or(typed.len());
+        typed[..end].trim().to_owned()
+    };
+    typed.into_iter().filter(is_command).map(first).collect()
+}
+
+#[test]
+fn every_command_of_the_guides_to_loops_is_one() {
+    let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let is_taken = |typed: &str| {
+        let rest = typed.strip_prefix("windlass").expect("only such commands are looked at");
+        let mut shell = Command::new("sh");
+        // With a request for help nothing is done, and an argument that there is not is refused all the same.
+        shell.args(["-c", &format!("exec '{}' {rest} --help", home.binary().display())]);
+        home.isolate(shell.current_dir(home.path()));
+        home.start(shell).finish(RUN).status.success()
+    };
+    assert!(is_taken("windlass log demo -n 3") && !is_taken("windlass log --no-such-option"));
+    assert!(!is_taken("windlass no-such-command"));
+    let mut looked = 0;
+    for page in ["docs/guide/operating.md", "docs/guide/when-it-stops.md", "README.md"] {
+        let text = fs::read_to_string(root.join(page)).unwrap();
+        for typed in commands(&text) {
+            assert!(is_taken(&typed), "{page}: {typed}");
+            looked += 1;
+        }
+    }
+    assert!(looked > 40, "{looked} commands");
 }

@@ -60,7 +60,8 @@ fn a_goal_without_a_policy_is_for_the_agent_that_is_installed() {
     let programs = case.side().join("programs");
     std::fs::create_dir_all(&programs).unwrap();
     let codex = programs.join("codex");
-    std::fs::write(&codex, "#!/bin/sh\necho codex-cli 0.166.0\n").unwrap();
+    std::fs::write(&codex, "#!/bin/sh\n[ \"$1\" = --version ] || exec sleep 600\necho codex-cli 0.166.0\n")
+        .unwrap();
     std::fs::set_permissions(&codex, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = case.command(&["run", "--dry-run", "make the test pass"]);
     let path = std::env::var("PATH").unwrap_or_default();
@@ -78,4 +79,95 @@ fn a_prompt_becomes_a_task_beside_others() {
     case.windlass(&["init", "--force", "Make it smaller"]).expect_code(0);
     let second = case.repo.path().join("tasks/002-goal.md");
     assert!(std::fs::read_to_string(second).unwrap().contains("Make it smaller"));
+}
+
+#[test]
+fn an_agent_finds_its_programs_in_a_login_shell_too() {
+    let home = windlass_testkit::Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+    let programs = home.path().join("programs");
+    std::fs::create_dir_all(&programs).unwrap();
+    let tool = programs.join("only-here");
+    std::fs::write(&tool, "#!/bin/sh\necho found\n").unwrap();
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // Debian's own /etc/profile sets a PATH without regard to the one there is.
+    let agent = "sh -lc only-here >\"$side/login\" 2>&1\necho 42 >answer.txt\ncomplete";
+    let case = Setup::new(agent).level("auto").home(home).ready();
+    let mut command = case.command(&["run", "--name", crate::case::LOOP]);
+    command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", programs.display()));
+    let ran = case.home.start(command).finish(crate::case::RUN);
+    case.look(ran).completed();
+    assert_eq!(case.left("login").trim(), "found");
+}
+
+#[test]
+fn windlass_files_that_are_not_committed_are_no_reason_for_a_warning() {
+    let case = honest();
+    std::fs::remove_file(case.repo.path().join("windlass.toml")).unwrap();
+    std::fs::remove_dir_all(case.repo.path().join("tasks")).unwrap();
+    case.repo.commit("a clone");
+    let policy = "[agent]\nuse = \"command\"\ncommand = [\"true\"]\n[plan]\nsource = \"tasks/\"\n";
+    case.repo.file("windlass.toml", policy).file("tasks/001-first.md", "# Do it\n");
+    let told = case.windlass(&["run", "--dry-run"]);
+    let said = format!("{}{}", told.stdout, told.stderr);
+    assert!(!said.contains("changed files"), "{told}");
+    case.repo.file("mine.txt", "");
+    let told = case.windlass(&["run", "--dry-run"]);
+    let said = format!("{}{}", told.stdout, told.stderr);
+    assert!(said.contains("changed files in your checkout: mine.txt"), "{told}");
+}
+
+/// Codex as npm installs it, with nobody signed in.
+fn signed_out_codex(case: &Case) -> String {
+    let programs = case.side().join("node_modules/.bin");
+    std::fs::create_dir_all(&programs).unwrap();
+    let codex = programs.join("codex");
+    std::fs::write(&codex, "#!/bin/sh\necho codex-cli 0.166.0\n").unwrap();
+    std::fs::set_permissions(&codex, std::fs::Permissions::from_mode(0o755)).unwrap();
+    case.repo.file("windlass.toml", "[agent]\nuse = \"codex\"\n[plan]\nsource = \"tasks/\"\n");
+    format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default())
+}
+
+#[test]
+fn an_agent_that_nobody_is_signed_in_to_is_refused_before_the_first_attempt() {
+    let case = honest();
+    let path = signed_out_codex(&case);
+    let case = case.looked_at();
+    let with = |args: &[&str], key: &str| {
+        let mut command = case.command(args);
+        command.env("PATH", &path).env("CODEX_API_KEY", key);
+        case.home.start(command).finish(LONG)
+    };
+    let refused = with(&["run"], "").expect_code(2);
+    assert!(refused.stderr.contains("nobody is signed in to codex"), "{refused}");
+    assert!(refused.stderr.contains("sign in: codex login; or set"), "{refused}");
+    case.nothing_was_made();
+    let told = with(&["doctor"], "").expect_code(1).stdout;
+    let row = told.lines().find(|line| line.starts_with("missing") && line.contains("agent"));
+    assert!(row.is_some_and(|row| row.contains("signed in")) && told.contains("codex login"), "{told}");
+    let keyed = with(&["run", "--dry-run"], "a-key").expect_code(0);
+    assert!(!keyed.stderr.contains("signed in"), "{keyed}");
+    let mut begun = case.command(&["run", "--name", "begun"]);
+    begun.env("PATH", &path).env("CODEX_API_KEY", "a-key");
+    let begun = case.home.start(begun);
+    let is_there = || case.windlass(&["log", "begun"]).stdout.contains("attempt 1 started");
+    assert!(windlass_testkit::poll::until(LONG, is_there));
+    begun.kill();
+    let refused = with(&["run", "begun"], "").expect_code(2);
+    assert!(refused.stderr.contains("nobody is signed in to codex"), "{refused}");
+}
+
+#[test]
+fn a_probe_says_what_it_does_while_it_waits() {
+    let case = honest();
+    let codex = case.side().join("codex");
+    let script = "#!/bin/sh\ncase $1 in --version) echo codex-cli 0.166.0 ;; *) sleep 7; exit 1 ;; esac\n";
+    std::fs::write(&codex, script).unwrap();
+    std::fs::set_permissions(&codex, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let policy = format!("[agent]\nuse = \"codex\"\npath = {:?}\n", codex.display().to_string());
+    case.repo.file("windlass.toml", policy);
+    let told = case.windlass(&["agents", "--probe", "codex"]).expect_code(1);
+    assert!(told.stdout.starts_with("calling codex once, confined as an attempt is\n"), "{told}");
+    assert!(told.stdout.contains("waiting for its answer, 5 s"), "{told}");
+    let json = case.windlass(&["agents", "--probe", "codex", "--json"]).expect_code(1);
+    assert_eq!(json.json()["ok"], false, "nothing but JSON: {json}");
 }

@@ -1,9 +1,6 @@
 //! Caches with a real build tool: they save the building of what did not
 //! change, and never make broken work green.
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use windlass_testkit::capability;
 
 use crate::case::{Case, Setup};
@@ -13,23 +10,9 @@ const LOCK: &str = "version = 4\n\n[[package]]\nname = \"calc\"\nversion = \"0.1
 const WRONG: &str = "pub fn answer() -> u32 {\n    41\n}\n";
 const TEST: &str = "#[test]\nfn answers() {\n    assert_eq!(calc::answer(), 42);\n}\n";
 
-/// Where cargo itself is: the scratch home of a test has no rustup.
-fn toolchain() -> Option<PathBuf> {
-    let cargo = std::env::var_os("CARGO").map(PathBuf::from).filter(|cargo| cargo.is_absolute());
-    let works = |cargo: &PathBuf| {
-        Command::new(cargo).arg("--version").output().is_ok_and(|ran| ran.status.success())
-            && cargo.with_file_name("rustc").is_file()
-    };
-    let found = cargo.filter(works).and_then(|cargo| cargo.parent().map(PathBuf::from));
-    if found.is_none() {
-        capability::not_run("cargo and rustc are not found beside each other");
-    }
-    found
-}
-
 /// A crate without dependencies, tested offline.
 fn project(agent: &str) -> Option<Setup> {
-    let tools = toolchain()?;
+    let tools = capability::rust_toolchain()?;
     let setup = Setup::new(agent)
         .sandbox_keys(&format!("extra_read = [{:?}]\n", tools.parent()?.display().to_string()))
         .file("Cargo.toml", MANIFEST)
@@ -45,7 +28,7 @@ fn project(agent: &str) -> Option<Setup> {
 /// that it finds built already.
 fn checked_by(case: Case, more: &str) -> Case {
     let side = case.side().display().to_string();
-    let tools = toolchain().unwrap().display().to_string();
+    let tools = capability::rust_toolchain().unwrap().display().to_string();
     let test = format!(
         "PATH='{tools}':$PATH\nls target/debug/deps 2>/dev/null | grep -c '^answer-' >>'{side}/found' || true\n\
          {more}\nunset RUSTFLAGS CARGO_TARGET_DIR CARGO_BUILD_TARGET_DIR\n\

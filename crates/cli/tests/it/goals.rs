@@ -35,6 +35,16 @@ fn goals_without_ascii_letters_are_two_loops() {
 }
 
 #[test]
+fn a_completed_goal_does_not_answer_for_the_plan() {
+    let case = case();
+    run(&case, "make the tests pass", 0);
+    case.windlass(&["run", "--json"]).expect_code(0);
+    assert_eq!(case.turns("author"), 2, "the plan was worked on");
+    let again = case.windlass(&["run"]).expect_code(2);
+    assert!(again.stderr.contains("there is more than one loop"), "{again}");
+}
+
+#[test]
 fn a_mistyped_name_starts_nothing() {
     let case = case();
     case.windlass(&["run", "--name", "parser"]).expect_code(0);

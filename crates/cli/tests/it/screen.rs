@@ -42,7 +42,7 @@ fn a_red_base_is_told_before_the_first_attempt_with_what_it_printed() {
     let at = |words: &str| shown.find(words).unwrap_or_else(|| panic!("{words}\n{shown}"));
     assert!(at("check test: exit 1") < at("wanted 42, found 0"), "{shown}");
     let meaning = "the base is red: check test fails before any work. windlass goes on: a task is done only \
-                   when its checks are green, so the first one has to mend this";
+                   when its checks are green, whoever broke them";
     assert!(at("wanted 42, found 0") < at(meaning) && at(meaning) < at("iteration 1 opened"), "{shown}");
     assert!(shown.contains("line 12") && !shown.contains("line 4\n"), "only its last lines: {shown}");
     assert_eq!(shown.matches("check test: exit 1").count(), 1, "told once: {shown}");
@@ -102,7 +102,7 @@ fn a_terminal_breaks_what_matters_and_draws_its_live_line() {
     let shown = ran.stdout.replace('\r', "");
     assert!(shown.contains("\u{1b}[31m") && shown.contains("\u{1b}[K"), "coloured, and drawn again: {shown}");
     let plain: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(plain.contains("so the first one has to mend this"), "{plain}");
+    assert!(plain.contains("whoever broke them"), "{plain}");
     assert!(plain.contains("small repository wants to find in its file"), "{plain}");
     assert!(plain.contains("answer (task 1 of 1) execute attempt 1"), "{plain}");
     let wide: Vec<&str> =
@@ -160,6 +160,7 @@ fn leaving_the_screen_of_a_run_leaves_it_running() {
     assert!(poll::until(LONG, || watching.stdout().contains("loop demo1")), "{}", watching.stderr());
     watching.signal(Signal::INT);
     let left = watching.finish(LONG).expect_code(130);
+    assert!(left.stdout.contains("  leave     Ctrl-C (the run goes on)\n"), "{left}");
     assert!(left.stdout.contains("demo1 goes on. next: windlass attach demo1"), "{left}");
     assert_eq!(case.status()["status"], "running");
     for kept in live_files(&case) {

@@ -53,11 +53,33 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn what_is_typed_with_run_on_a_loop_that_is_there_takes_effect_or_is_refused() {
+    let case = at_its_limit();
+    let before = case.log().len();
+    for (words, said) in [
+        (&["--base", "HEAD"][..], "the base of demo1 cannot change"),
+        (&["--policy", "absent.toml"], "absent.toml"),
+        (&["--plan", "absent/"], "absent"),
+        (&["--set", "loop.max_iteration=9"], "did you mean `max_iterations`?"),
+    ] {
+        let refused = case.windlass(&[&["run", "--name", LOOP], words].concat()).expect_code(2);
+        assert!(refused.stderr.contains(said), "{words:?}: {refused}");
+    }
+    assert_eq!(case.log().len(), before, "nothing was changed");
+    let told = case.windlass(&["run", "--name", LOOP, "--set", "loop.max_iterations=9"]).expect_code(4);
+    assert!(told.stdout.contains("loop.max_iterations: 1 -> 9"), "{told}");
+    assert_eq!(case.log().count("policy_changed"), 1);
+    case.windlass(&["restart", LOOP]).expect_code(0);
+    let again = case.windlass(&["run", "--name", LOOP, "--set", "loop.max_iterations=9"]).expect_code(0);
+    assert!(!again.stdout.contains("->"), "it has this already: {again}");
+}
+
+#[test]
 fn a_completed_loop_stays_as_it_is() {
     let case = Setup::new("echo 42 >answer.txt\ncomplete").ready();
     case.run().completed();
     let refused = case.windlass(&["set", LOOP, "loop.max_iterations=9"]).expect_code(2);
-    assert!(refused.stderr.contains("completed and cannot be changed"), "{refused}");
+    assert!(refused.stderr.contains("the loop is completed: only new tasks"), "{refused}");
 }
 
 #[test]
@@ -168,4 +190,61 @@ fn an_edited_policy_file_is_taken_when_it_is_asked_for() {
     let told = case.windlass(&["set", LOOP, "--reload"]).expect_code(0);
     assert!(told.stdout.contains("loop.max_iterations: 1 -> 4"), "{told}");
     assert!(told.stdout.contains("loop.max_final_fixes: 7 -> "), "{told}");
+}
+
+fn edit_policy(case: &Case, from: &str, to: &str) {
+    let text = std::fs::read_to_string(case.repo.path().join("windlass.toml")).unwrap();
+    assert!(text.contains(from), "{text}");
+    case.repo.file("windlass.toml", text.replace(from, to));
+}
+
+#[test]
+fn files_that_were_edited_take_effect_at_the_next_run_and_what_was_set_by_hand_stays() {
+    let agent = format!("echo $n >turn.txt\n{SECOND_TURN}");
+    let case = Setup::new(&agent).limits("max_iterations = 1").ready();
+    case.run().ended(4, "limit", "max_iterations");
+    case.windlass(&["set", LOOP, "loop.max_final_fixes=7"]).expect_code(0);
+    edit_policy(&case, "max_iterations = 1", "max_iterations = 4");
+    case.repo.file("tasks/more.md", "# One more\n\nThe same again.\n");
+    let case = case.looked_at();
+    let told = case.windlass(&["run", LOOP]).expect_code(4);
+    for said in ["loop.max_iterations: 1 -> 4", "task more: added"] {
+        assert!(told.stdout.contains(said), "{said}: {told}");
+    }
+    assert!(!told.stdout.contains("max_final_fixes"), "{told}");
+    let log = case.log();
+    let again = case.windlass(&["run", LOOP]).expect_code(4);
+    assert!(!again.stdout.contains("->"), "it was taken once: {again}");
+    assert_eq!(case.log().len(), log.len());
+    case.windlass(&["restart", LOOP]).expect_code(0);
+    case.run().completed();
+    assert_eq!(case.status()["tasks"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_file_that_is_gone_changes_nothing_and_a_broken_one_is_refused() {
+    let case = at_its_limit();
+    let length = case.log().len();
+    edit_policy(&case, "max_iterations = 1", "max_iterations = ");
+    let refused = case.windlass(&["run", LOOP]).expect_code(2);
+    assert!(refused.stderr.contains("windlass.toml:"), "{refused}");
+    std::fs::remove_file(case.repo.path().join("windlass.toml")).unwrap();
+    std::fs::remove_dir_all(case.repo.path().join("tasks")).unwrap();
+    let case = case.looked_at();
+    case.windlass(&["run", LOOP]).expect_code(4);
+    assert_eq!(case.log().len(), length);
+}
+
+#[test]
+fn a_completed_loop_does_not_read_edited_files() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").limits("max_iterations = 5").ready();
+    case.run().completed();
+    let length = case.log().len();
+    edit_policy(&case, "max_iterations = 5", "max_iterations = 4");
+    case.repo.file("tasks/more.md", "# One more\n\nThe same again.\n");
+    let case = case.looked_at();
+    let told = case.windlass(&["run", LOOP]).expect_code(0);
+    let said = "your files changed since; not part of this loop: loop.max_iterations, task more";
+    assert!(told.stdout.contains(said) && told.stdout.contains("windlass run --name demo1-2"), "{told}");
+    assert_eq!(case.log().len(), length);
 }

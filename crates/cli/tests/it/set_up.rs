@@ -52,9 +52,10 @@ fn init_goes_on_until_a_way_is_green_and_writes_that_one() {
     let policy = fs::read_to_string(project.path().join("windlass.toml")).unwrap();
     assert!(policy.contains("run = \"npm run test:unit\""), "{policy}");
     assert!(policy.contains("setup = [\n    \"npm ci\",\n]"), "{policy}");
-    for words in
-        ["check   npm test\n  red: exit 1\n    the runner is not there", "check   npm run test:unit\n  green"]
-    {
+    for words in [
+        "check   npm test\n  red: exit code 1\n    the runner is not there",
+        "check   npm run test:unit\n  green",
+    ] {
         assert!(ran.stdout.contains(words), "{words}: {ran}");
     }
     assert!(!project.path().join("node_modules").exists(), "nothing is installed into the checkout");
@@ -79,6 +80,41 @@ fn init_says_what_is_red_and_what_is_missing_and_leaves_a_second_stack_out() {
     let policy = fs::read_to_string(both.path().join("windlass.toml")).unwrap();
     assert!(policy.contains("make test") && !policy.contains("pnpm"), "{policy}\n{ran}");
     assert!(ran.stdout.contains("Node.js: no way to test it was green; it is left out."), "{ran}");
+}
+
+#[test]
+fn a_project_in_a_directory_of_its_repository_is_tested_there() {
+    let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
+    let package = ("web/package.json", PACKAGE);
+    let project = Repo::with(&[
+        package,
+        ("web/lib/a.js", ""),
+        ("README.md", "# Two\n"),
+        (".gitignore", "node_modules\n"),
+    ]);
+    let init = |dir: &str, arguments: &[&str]| {
+        let mut command = home.command(&project.path().join(dir), arguments);
+        command.env("PATH", with_npm(&home));
+        home.start(command).finish(RUN).expect_code(0)
+    };
+    let ran = init("", &["init"]);
+    assert!(ran.stdout.contains("`cd web && windlass init --force`"), "{ran}");
+    let ran = init("web/lib", &["init", "--force", "Add a page"]);
+    assert!(ran.stdout.contains("The project is web"), "{ran}");
+    assert!(ran.stdout.contains("git add :/windlass.toml :/tasks"), "{ran}");
+    let policy = fs::read_to_string(project.path().join("windlass.toml")).unwrap();
+    for line in
+        ["run = \"cd web && npm run test:unit\"", "\"(cd web && npm install", "product = [\"web/**/*.{js"]
+    {
+        assert!(policy.contains(line), "{line}: {policy}");
+    }
+    let tasks: Vec<_> = fs::read_dir(project.path().join("tasks")).unwrap().flatten().collect();
+    assert_eq!(tasks.len(), 1, "the placeholder gave way to the goal");
+    project.file("Makefile", "test:\n\ttrue\n").commit("with tests at the root");
+    let whole = init("web", &["init", "--force"]);
+    assert!(whole.stdout.contains("check   make test\n  green"), "the root has tests: {whole}");
+    let here = init("web", &["init", "--force", "--here"]);
+    assert!(here.stdout.contains("check   cd web && npm run test:unit\n  green"), "{here}");
 }
 
 #[test]

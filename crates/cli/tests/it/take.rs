@@ -186,15 +186,29 @@ fn a_checkout_that_has_the_work_says_so() {
 
 #[test]
 fn a_dirty_checkout_is_told_its_files_and_how_to_put_them_aside() {
-    let case = Setup::new(HONEST).ready();
+    let lines = "1\n2\n3\n4\n5\n6\n7\n8\n";
+    let agent = format!("sed -i 1s/1/first/ lines.txt\n{HONEST}");
+    let case = Setup::new(&agent).file("lines.txt", lines).ready();
     case.run().completed();
-    case.repo.file("README.md", "changed\n");
+    case.repo.file("README.md", "changed\n").file("lines.txt", lines.replace('8', "last"));
     let said = case.windlass(&["take", LOOP]).expect_code(1).stderr;
-    assert!(said.contains("changes that are not committed: README.md"), "{said}");
+    assert!(said.contains("changes that are not committed: lines.txt\n"), "{said}");
     let command = format!("git stash && git merge windlass/{LOOP} && git stash pop");
     assert!(said.contains(&command), "{said}");
     let ran = std::process::Command::new("sh").args(["-c", &command]).current_dir(case.repo.path()).output();
     assert!(ran.unwrap().status.success(), "what it says works");
+    assert_eq!(fs::read_to_string(case.repo.path().join("answer.txt")).unwrap(), "42\n");
+    assert_eq!(fs::read_to_string(case.repo.path().join("README.md")).unwrap(), "changed\n");
+    let both = fs::read_to_string(case.repo.path().join("lines.txt")).unwrap();
+    assert!(both.starts_with("first\n") && both.ends_with("last\n"), "{both}");
+}
+
+#[test]
+fn what_the_branch_does_not_touch_may_be_changed_and_stays() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    case.repo.file("README.md", "changed\n");
+    case.windlass(&["take", LOOP]).expect_code(0);
     assert_eq!(fs::read_to_string(case.repo.path().join("answer.txt")).unwrap(), "42\n");
     assert_eq!(fs::read_to_string(case.repo.path().join("README.md")).unwrap(), "changed\n");
 }

@@ -22,6 +22,7 @@ mod play;
 mod acp;
 mod asked;
 mod failures;
+mod first_task;
 mod lies;
 mod loops;
 mod resumed;

@@ -25,7 +25,14 @@ pub fn cmake(project: &ProjectFiles<'_>) -> Option<Stack> {
         "cmake -S . -B {build} -DBUILD_TESTING=ON && cmake --build {build} --parallel && \
          ctest --test-dir {build} --output-on-failure --no-tests=error"
     );
-    let mut ways = vec![TestWay::new(run).needs("cmake")];
+    let plain = TestWay::new(&run).needs("cmake");
+    // Since CMake 3.21; the name is below the directory that is built in.
+    let reporting = TestWay {
+        run: format!("{run} --output-junit junit.xml"),
+        junit: Some(format!("{build}/junit.xml")),
+        ..plain.clone()
+    };
+    let mut ways = vec![reporting, plain];
     let file = MAKEFILES.into_iter().find(|name| project.has(name));
     ways.extend(make_ways(project, file));
     let stack = Stack::new("CMake", "cmake", ways).protect(&C_TESTS).product(C_SOURCES);
@@ -38,7 +45,8 @@ pub fn make(project: &ProjectFiles<'_>) -> Option<Stack> {
     let mut ways = Vec::new();
     if project.has("meson.build") {
         let run = "meson setup _build && meson test -C _build --print-errorlogs";
-        ways.push(TestWay::new(run).needs("meson").needs("ninja"));
+        let way = TestWay::new(run).needs("meson").needs("ninja");
+        ways.extend(way.with_and_without_junit("_build/meson-logs/testlog.junit.xml"));
     }
     ways.extend(make_ways(project, file));
     let name = if file.is_some() { "make" } else { "C" };

@@ -157,10 +157,13 @@ impl PackageTool {
             ["dependencies", "devDependencies", "optionalDependencies", "workspaces"].iter().any(|key| {
                 manifest.get(*key).is_some_and(|all| all.as_object().is_none_or(|all| !all.is_empty()))
             });
-        if !has_dependencies {
+        // Beside a lock file the first dependency may come with the first task.
+        let locks = ["pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb"];
+        let npm_locks = ["package-lock.json", "npm-shrinkwrap.json"];
+        if !has_dependencies && !project.has_any(&locks) && !project.has_any(&npm_locks) {
             return vec![None];
         }
-        let npm_lock = project.has_any(&["package-lock.json", "npm-shrinkwrap.json"]);
+        let npm_lock = project.has_any(&npm_locks);
         let all: &[&str] = match self.name {
             "pnpm" => {
                 &["pnpm install --frozen-lockfile", "pnpm install --no-frozen-lockfile --ignore-scripts"]
@@ -173,7 +176,8 @@ impl PackageTool {
             _ if npm_lock => &["npm ci", "npm ci --ignore-scripts", "npm install --no-save --ignore-scripts"],
             _ => &["npm install --no-package-lock", "npm install --no-package-lock --ignore-scripts"],
         };
-        all.iter().map(|install| Some((*install).to_owned())).collect()
+        let installs = all.iter().map(|install| Some((*install).to_owned()));
+        installs.chain((!has_dependencies).then_some(None)).collect()
     }
 }
 

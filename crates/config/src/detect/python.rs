@@ -71,6 +71,16 @@ struct Setup {
     needs: &'static str,
 }
 
+/// Where the tool is missing, pip can bring it.
+fn fetched(tool: &str, install: String) -> Setup {
+    let commands = vec![
+        format!("python3 -m venv .{tool} && echo '*' >.{tool}/.gitignore"),
+        format!(".{tool}/bin/python -m pip install -q {tool}"),
+        install,
+    ];
+    Setup { commands, needs: "python3" }
+}
+
 /// What the project says that its tests need.
 #[derive(Default)]
 struct Needed {
@@ -83,6 +93,8 @@ struct Needed {
     files: Vec<String>,
     /// Requirements that are written elsewhere.
     others: Vec<String>,
+    /// What tox installs for the tests.
+    tox: Vec<String>,
     /// The version is made from git's tags, which no checkout of a gate has.
     version_of_git: bool,
     names_pytest: bool,
@@ -139,9 +151,10 @@ impl Needed {
             ..Self::default()
         };
         needed.others.extend(poetry_requirements(&manifest));
+        needed.tox = tox_requirements(&tox_settings(project, &manifest));
         needed.files = requirement_files(project, !needed.has_test_names());
         if !needed.has_test_names() && needed.files.is_empty() && needed.others.is_empty() {
-            needed.others.extend(tox_requirements(&project.text("tox.ini")));
+            needed.others.clone_from(&needed.tox);
         }
         let files = needed.files.iter().map(|file| project.text(file));
         needed.names_pytest = files.chain([texts]).any(|text| text.contains("pytest"));
@@ -170,10 +183,14 @@ impl Needed {
                 names("group", &self.groups.tests)
             );
             setups.push(Setup { commands: vec![self.with_version(&sync, project)], needs: "uv" });
+            setups.push(fetched("uv", self.with_version(&format!(".uv/bin/{sync}"), project)));
         }
         if project.has("poetry.lock") {
-            let install = "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction --all-extras";
-            setups.push(Setup { commands: vec![install.to_owned()], needs: "poetry" });
+            let install = |poetry: &str| {
+                format!("POETRY_VIRTUALENVS_IN_PROJECT=true {poetry} install --no-interaction --all-extras")
+            };
+            setups.push(Setup { commands: vec![install("poetry")], needs: "poetry" });
+            setups.push(fetched("poetry", install(".poetry/bin/poetry")));
         }
         let environment = |what: String| Setup {
             commands: vec![
@@ -187,7 +204,14 @@ impl Needed {
         let wide = self.arguments(&self.extras.wide, &self.groups.wide);
         setups.push(environment(exact.clone()));
         if wide != exact {
-            setups.push(environment(wide));
+            setups.push(environment(wide.clone()));
+        }
+        // What only tox brings: plug-ins that the project's own settings need.
+        let named = |requirement: &&String| !self.others.contains(requirement);
+        let more: Vec<&String> = self.tox.iter().filter(named).collect();
+        if !more.is_empty() {
+            let more = more.iter().map(|requirement| format!(" '{requirement}'")).collect::<String>();
+            setups.push(environment(format!("{wide}{more}")));
         }
         setups
     }
@@ -298,19 +322,53 @@ fn requirement(name: &str, wanted: &Value) -> Option<String> {
     })
 }
 
-/// The plain lines of `deps` in the first environment of a tox.ini.
-fn tox_requirements(tox: &str) -> Vec<String> {
-    let Some((_, environment)) = tox.split_once("[testenv]") else { return Vec::new() };
-    let lines = environment.lines().skip(1).take_while(|line| !line.starts_with('['));
-    let after = lines.skip_while(|line| !line.trim_start().starts_with("deps")).collect::<Vec<_>>();
-    let Some((first, rest)) = after.split_first() else { return Vec::new() };
-    let first = first.split_once('=').map_or("", |(_, value)| value);
-    let indented = rest.iter().take_while(|line| line.starts_with([' ', '\t']) || line.trim().is_empty());
-    let all = std::iter::once(first).chain(indented.copied()).map(str::trim);
-    let plain = |line: &&str| {
-        !line.is_empty() && !line.starts_with(['#', '-', '.']) && !line.contains(['{', ':', '\''])
+/// A tox.ini, or what stands in pyproject.toml instead of one.
+fn tox_settings(project: &ProjectFiles<'_>, manifest: &Table) -> String {
+    let inside = || {
+        let tox = manifest.get("tool")?.get("tox")?.get("legacy_tox_ini")?;
+        tox.as_str().map(str::to_owned)
     };
-    all.filter(plain).map(str::to_owned).collect()
+    match project.has("tox.ini") {
+        true => project.text("tox.ini"),
+        false => inside().unwrap_or_default(),
+    }
+}
+
+/// The plain requirements in `deps` of tox's tests, with those of sections that they name.
+fn tox_requirements(tox: &str) -> Vec<String> {
+    let mut requirements = Vec::new();
+    for line in tox_list(tox, "testenv", "deps") {
+        match line.strip_prefix("{[").and_then(|named| named.strip_suffix('}')?.split_once(']')) {
+            Some((section, key)) => requirements.extend(tox_list(tox, section, key)),
+            None => requirements.push(line),
+        }
+    }
+    let is_plain = |line: &&str| {
+        // What comes from an address is not what a first try should wait for.
+        let is_name = !line.starts_with(['#', '-', '.']) && !line.contains("://");
+        is_name && !line.contains(['{', '\'', '"', '$'])
+    };
+    requirements.into_iter().filter_map(for_this_python).filter(is_plain).map(str::to_owned).collect()
+}
+
+/// A requirement; one for certain environments only if they are those of a Python, such as `py3{11,12}: six`.
+fn for_this_python(line: &str) -> Option<&str> {
+    match line.split_once(": ") {
+        Some((environments, requirement)) => environments.starts_with("py3").then(|| requirement.trim()),
+        None => Some(line),
+    }
+}
+
+/// The lines of a key with a list.
+fn tox_list<'t>(tox: &'t str, section: &str, key: &str) -> Vec<&'t str> {
+    let head = format!("[{section}]");
+    let inside = tox.lines().skip_while(|line| line.trim_end() != head).skip(1);
+    let inside = inside.take_while(|line| !line.starts_with('['));
+    let begins = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='));
+    let mut lines = inside.skip_while(|line| !begins(line));
+    let first = lines.next().and_then(|line| line.split_once('=')).map_or("", |(_, value)| value);
+    let indented = lines.take_while(|line| line.starts_with([' ', '\t']) || line.trim().is_empty());
+    std::iter::once(first).chain(indented).map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
 fn uses_unittest(project: &ProjectFiles<'_>) -> bool {

@@ -33,9 +33,10 @@ pub fn maven(project: &ProjectFiles<'_>) -> Option<Stack> {
         true => TestWay::new("./mvnw -q test").setup("./mvnw -q test-compile").needs("java"),
         false => TestWay::new("mvn -q test").setup("mvn -q test-compile").needs("mvn"),
     };
+    let ways = way.with_and_without_junit("**/target/surefire-reports/TEST-*.xml");
     project
         .has("pom.xml")
-        .then(|| Stack::new("Maven", "maven", vec![way]).protect(&JVM_TESTS).product(JVM_SOURCES))
+        .then(|| Stack::new("Maven", "maven", ways.to_vec()).protect(&JVM_TESTS).product(JVM_SOURCES))
 }
 
 pub fn gradle(project: &ProjectFiles<'_>) -> Option<Stack> {
@@ -44,7 +45,8 @@ pub fn gradle(project: &ProjectFiles<'_>) -> Option<Stack> {
         false => TestWay::new("gradle test").needs("gradle"),
     };
     let found = project.has_any(&["build.gradle", "build.gradle.kts"]);
-    found.then(|| Stack::new("Gradle", "gradle", vec![way]).protect(&JVM_TESTS).product(JVM_SOURCES))
+    let ways = way.with_and_without_junit("**/build/test-results/test/TEST-*.xml").to_vec();
+    found.then(|| Stack::new("Gradle", "gradle", ways).protect(&JVM_TESTS).product(JVM_SOURCES))
 }
 
 pub fn ruby(project: &ProjectFiles<'_>) -> Option<Stack> {

@@ -31,7 +31,7 @@ pub fn add_ways(project: &ProjectFiles<'_>, stack: &mut Stack) {
         let is_test = calls.iter().any(|call| line.contains(call));
         let known = stack.ways.iter().any(|way| way.run == line);
         if is_test && !known && added < MOST {
-            stack.ways.push(TestWay { run: line, ..first.clone() });
+            stack.ways.push(TestWay { run: line, junit: None, ..first.clone() });
             added += 1;
         }
     }

@@ -236,7 +236,7 @@ fn nothing_before(table: &DeTable<'_>, whole: &TomlValue<'_>) -> TextProblem {
     }
 }
 
-fn bad_name(name: &str) -> Option<String> {
+pub fn bad_name(name: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '+' | ' ');
     if name.trim().is_empty() {
         return Some("a check has no name".to_owned());

@@ -1,5 +1,7 @@
 //! Events into state. Every arm copies facts; no arm decides.
 
+mod revised;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,15 +17,15 @@ use crate::input::{AttemptEnd, Change, Creation};
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
-use crate::revision::{PlanRevision, PolicyRevision, Revision};
 use crate::state::{
     Attempt, AwaitedApproval, Current, Head, Lifecycle, Pause, Run, State, TaskState, TaskStatus, Wait, Work,
 };
+use crate::stop::StopReport;
 use crate::tally::Tally;
-use crate::task::Task;
 use crate::time::{Millis, Timestamp};
 use crate::usage::Ledger;
-use crate::verdict::Verdict;
+use crate::verdict::{AuthorSaid, Verdict};
+use revised::{fresh_task, plan_changed, policy_changed, revision_kept};
 
 pub(super) fn created_by(decision: &Decision) -> Option<State> {
     let Some(Event::Loop(LoopEvent::Created(creation))) = decision.events.first() else { return None };
@@ -206,7 +208,36 @@ fn task_event(state: &mut State, event: &TaskEvent) {
             let Some(task) = state.task_mut(task) else { return };
             set_status(task, TaskStatus::Waived, None, why);
         }
+        TaskEvent::StepLanded { task, commit, reviewed, checked } => {
+            step_landed(state, task, commit, ProvenBy { reviewed: *reviewed, checked: *checked });
+        }
+        TaskEvent::StopChecked { tree, holds, results, .. } => {
+            let (tree, results) = (tree.clone(), results.clone());
+            state.stop = Some(Arc::new(StopReport { tree, holds: *holds, results }));
+        }
+        TaskEvent::Reopened { task } => {
+            let Some(task) = state.task_mut(task) else { return };
+            set_status(task, TaskStatus::Pending, None, "");
+        }
     }
+}
+
+/// What spoke for a step.
+struct ProvenBy {
+    reviewed: bool,
+    checked: bool,
+}
+
+/// What one step lacks, the task lacks. The next one begins from the branch's head.
+fn step_landed(state: &mut State, id: &TaskId, commit: &CommitId, by: ProvenBy) {
+    let Some(task) = state.task_mut(id) else { return };
+    let is_first = task.steps == 0;
+    task.steps += 1;
+    task.commit = Some(commit.clone());
+    task.reviewed = by.reviewed && (is_first || task.reviewed);
+    task.checked = by.checked && (is_first || task.checked);
+    let work = Arc::make_mut(&mut task.work);
+    (work.tree, work.unmerged) = (None, None);
 }
 
 fn landing_event(state: &mut State, event: &LandingEvent) {
@@ -274,6 +305,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         cancelling: false,
         last_command: CommandId(0),
         completion_summary: None,
+        stop: None,
         worked: Millis(0),
         updated_at: at,
         ended_at: None,
@@ -289,82 +321,13 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
     }
 }
 
-fn fresh_task(task: &Task) -> TaskState {
-    TaskState {
-        task: Arc::new(task.clone()),
-        status: if task.done_before { TaskStatus::Done } else { TaskStatus::Pending },
-        reason: None,
-        words: String::new(),
-        attempts: 0,
-        failures: 0,
-        no_progress: 0,
-        rejections: 0,
-        commit: None,
-        reviewed: false,
-        checked: false,
-        work: Arc::default(),
-    }
-}
-
-/// What was done stays done, whatever its task says now.
-fn plan_changed(state: &mut State, revision: &PlanRevision) {
-    Arc::make_mut(&mut state.revision).plan = None;
-    let tasks = Arc::make_mut(&mut state.tasks);
-    tasks.retain(|task| !revision.removed.contains(&task.task.id));
-    for changed in &revision.changed {
-        if let Some(task) = tasks.iter_mut().find(|task| task.task.id == changed.after.id) {
-            task.task = Arc::new(changed.after.clone());
-        }
-    }
-    tasks.extend(revision.added.iter().map(fresh_task));
-    tasks.sort_by_key(|task| revision.order.iter().position(|id| *id == task.task.id));
-}
-
-/// Results and counts of another gate say nothing about this one; an agent that
-/// was replaced, or spoken with, may be another now.
-fn policy_changed(state: &mut State, revision: &PolicyRevision) {
-    Arc::make_mut(&mut state.revision).policy = None;
-    let before = std::mem::replace(&mut state.policy, Arc::new(revision.policy.clone()));
-    if !before.has_gate_of(&state.policy) {
-        state.gates = Arc::default();
-        state.tallies = Arc::default();
-        state.baseline_writes = Arc::default();
-        state.baseline_terms = Arc::default();
-        state.baseline = None;
-        forget_gates(Arc::make_mut(&mut state.whole));
-        let tasks = Arc::make_mut(&mut state.tasks);
-        tasks.iter_mut().for_each(|task| forget_gates(Arc::make_mut(&mut task.work)));
-    }
-    if !before.judges_as(&state.policy) {
-        state.judged_by.get_or_insert(before);
-    }
-    state.policy_changes = revision.number;
-    state.run.replaced.clear();
-    state.run.sessions.clear();
-}
-
-fn forget_gates(work: &mut Work) {
-    work.gate = None;
-    work.previous_gate = None;
-    work.insensitive.clear();
-}
-
-/// A later wish replaces an earlier one of the same kind.
-fn revision_kept(state: &mut State, revision: &Revision) {
-    let kept = Arc::make_mut(&mut state.revision);
-    kept.plan = revision.plan.clone().or(kept.plan.take());
-    kept.policy = revision.policy.clone().or(kept.policy.take());
-    if let Some(policy) = &revision.policy {
-        state.policy_changes = policy.number;
-    }
-}
-
 fn run_started(state: &mut State, at: Timestamp, run: u32, asked: &crate::input::Asked) {
     state.lifecycle = Lifecycle::Driving;
     state.run.number = run;
     state.run.asked = asked.clone();
     state.run.started_at = Some(at);
     state.run.drive_iterations = 0;
+    state.run.tried.clear();
     state.ended_at = None;
 }
 
@@ -377,6 +340,7 @@ fn run_resumed(state: &mut State, at: Timestamp, asked: &crate::input::Asked) {
     state.lifecycle = Lifecycle::Driving;
     state.run.asked = asked.clone();
     state.run.drive_iterations = u32::from(state.current.is_some());
+    state.run.tried = state.current_task().cloned().into_iter().collect();
 }
 
 /// What stalls and crashes blocked, a restart opens again: those limits are
@@ -413,17 +377,22 @@ fn iteration_opened(state: &mut State, iteration: u32, task: Option<&TaskId>, tr
     state.judged_by = None;
     state.run.iterations += 1;
     state.run.drive_iterations += 1;
+    state.run.tried.extend(task.cloned());
     let head = state.head.clone();
     if let Some(task) = task.and_then(|id| state.task_mut(id)) {
         set_status(task, TaskStatus::Active, None, "");
     } else {
         state.run.final_fixes += 1;
     }
+    let starts_step = *tree == head.tree && state.repeats(task);
     let work = state.work_mut(task);
     if work.base.as_ref() != Some(&head) {
         *work = rebased(std::mem::take(work), head, task);
     }
     work.tree = Some(tree.clone());
+    if starts_step {
+        work.change = Change::default();
+    }
     state.current = Some(Current { iteration, task: task.cloned(), start_tree: tree.clone() });
     state.recorded = None;
 }
@@ -448,8 +417,8 @@ fn phase_entered(state: &mut State, phase: Phase) {
 /// What was said of the work outlives the head it stood on. What the gate and
 /// the final review said of the whole is about the head itself.
 fn rebased(work: Work, head: Head, task: Option<&TaskId>) -> Work {
-    let Work { pending, objection, gate, rejected, insensitive, unmerged, .. } = work;
-    let said = Work { base: Some(head), pending, objection, unmerged, ..Work::default() };
+    let Work { pending, answers, objection, author, gate, rejected, insensitive, unmerged, .. } = work;
+    let said = Work { base: Some(head), pending, answers, objection, author, unmerged, ..Work::default() };
     match task {
         Some(_) => said,
         None => Work { gate, rejected, insensitive, ..said },
@@ -509,7 +478,13 @@ fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
         None => drop(state.run.sessions.remove(&finished.role)),
     }
     if finished.role == Role::Author {
-        state.work_mut(task.as_ref()).summary = Arc::new(result.summary.clone());
+        let work = state.work_mut(task.as_ref());
+        work.summary = Arc::new(result.summary.clone());
+        work.files_read = result.files_read;
+        if finished.claim.is_some() || result.end == AttemptEnd::Normal {
+            let (claim, message) = (finished.claim.clone(), result.message.clone());
+            work.author = Arc::new(AuthorSaid { claim, message });
+        }
     }
     if let Some(attempt) = state.attempt.as_mut().map(Arc::make_mut) {
         attempt.end = Some(result.end.clone());
@@ -547,12 +522,16 @@ fn tree_recorded(state: &mut State, recorded: &TreeRecorded) {
     }
     let task = state.current_task().cloned();
     let of_iteration = state.current.is_some();
+    // Nobody can tell whether an attempt that was cut short has made its step.
+    let goes_on = recorded.novelty.is_some() || !state.repeats(task.as_ref());
     let work = state.work_mut(task.as_ref());
     // What a finisher leaves is no work to go on with.
-    if of_iteration {
+    if of_iteration && goes_on {
         work.tree = Some(recorded.gate_tree.clone());
     }
-    work.change = recorded.change.clone();
+    if goes_on {
+        work.change = recorded.change.clone();
+    }
     if recorded.novelty.is_some() {
         work.seen.insert(recorded.tree.clone());
     }
@@ -580,6 +559,10 @@ fn landed(state: &mut State, commit: &CommitId, tree: &TreeId) {
     if state.current.as_ref().is_some_and(|current| current.task.is_none()) {
         let whole = Arc::make_mut(&mut state.whole);
         (whole.tree, whole.unmerged) = (None, None);
+    }
+    // A step check compared other trees with the head before this one.
+    if state.policy.gate.step.is_some() {
+        state.gates = Arc::default();
     }
     if let Some(judged) = state.tallies.judged.get(tree).cloned() {
         Arc::make_mut(&mut state.tallies).accepted.extend(judged);
@@ -654,6 +637,7 @@ fn review_recorded(state: &mut State, review: &ReviewRecorded) {
     let task = state.current_task().cloned();
     let work = state.work_mut(task.as_ref());
     work.pending.clone_from(&review.pending);
+    work.answers.clone_from(&review.criteria);
     work.objection = match review.verdict {
         Verdict::Accept => String::new(),
         Verdict::Reject => review.summary.clone(),
@@ -683,6 +667,11 @@ fn iteration_closed(state: &mut State, task: Option<&TaskId>, result: IterationR
         }
         IterationResult::ReviewFailed | IterationResult::OperatorRejected | IterationResult::Done => {
             task.failures = 0;
+        }
+        IterationResult::Stepped => {
+            task.failures = 0;
+            task.no_progress = 0;
+            task.rejections = 0;
         }
         IterationResult::AgentFailed
         | IterationResult::AgentBlocked

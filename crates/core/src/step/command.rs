@@ -30,7 +30,10 @@ pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
         Command::Trust => trust(draft),
         Command::Approve { tree } => approval::approve(draft, tree),
         Command::Reject { why } => approval::reject(draft, why),
-        Command::Revise(revision) => not_completed(draft).and_then(|()| revise::asked(draft, revision)),
+        Command::Revise(revision) => match not_completed(draft) {
+            Ok(()) => revise::asked(draft, revision),
+            Err(_) => revise::reopen(draft, revision),
+        },
     };
     if let Err(why) = refused {
         draft.emit(OperatorEvent::InputRefused { input: command.name().to_owned(), why });

@@ -66,7 +66,10 @@ pub(super) fn record_tree(draft: &mut Draft) {
 /// The title of the commit that the work in hand becomes.
 pub(super) fn commit_title(state: &State) -> String {
     match state.current_task() {
-        Some(id) => state.task(id).map_or_else(String::new, |task| task.task.title.clone()),
+        Some(id) => state.task(id).map_or_else(String::new, |task| match state.repeats(Some(id)) {
+            true => format!("{} (step {})", task.task.title, task.steps + 1),
+            false => task.task.title.clone(),
+        }),
         None if state.current.is_some() => "Fix what the final phases found".to_owned(),
         None => "Finish".to_owned(),
     }

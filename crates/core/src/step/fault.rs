@@ -18,7 +18,9 @@ pub(super) fn failed(draft: &mut Draft, effect: Effect, fault: &Fault) {
     if draft.state.cancelling {
         return run::end_cancelled(draft);
     }
-    if !fault.pauses() && draft.state.phase == Some(Phase::Finish) {
+    // Without a look at the stop checks nothing is complete, with or without a finisher.
+    let is_finish = draft.state.phase == Some(Phase::Finish) && !matches!(effect, Effect::CheckStop { .. });
+    if !fault.pauses() && is_finish {
         return last::drop_finish(draft, &fault.detail);
     }
     if !fault.pauses() {
@@ -39,7 +41,8 @@ fn undone(effect: &Effect, fault: &Fault) -> Option<String> {
         Effect::MergeWork { .. }
         | Effect::PrepareWorkspace { .. }
         | Effect::CallAgent { .. }
-        | Effect::RunGate { .. } => None,
+        | Effect::RunGate { .. }
+        | Effect::CheckStop { .. } => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! After the tasks: FinalVerify, FinalReview, Fix, Finish, and completion.
 
-use super::{Draft, approval, attempt, execute, limit, run, verify};
+use super::{Draft, approval, attempt, execute, limit, run, stop, verify};
 use crate::effect::Effect;
 use crate::event::{FindingEvent, IterationResult, LandingEvent, Phase};
 use crate::finding::{Finding, Origin, Rule};
@@ -121,11 +121,12 @@ fn reviews(state: &State) -> bool {
 }
 
 /// One task that covered the whole plan, accepted on this very tree, has been
-/// reviewed as a whole.
+/// reviewed as a whole, unless that was the last of several steps.
 fn already_accepted(state: &State) -> bool {
     let last = state.last_review.as_ref();
     let needs_terms = state.whole.gate.as_ref().is_some_and(|gate| gate.needs_terms);
     state.tasks.len() == 1
+        && state.tasks.iter().all(|task| task.steps < 2)
         && last.is_some_and(|review| {
             review.tree == state.head.tree
                 && review.verdict == Verdict::Accept
@@ -255,7 +256,7 @@ fn unsettled(draft: &mut Draft, bug: &Finding) {
 
 /// The last look: nothing is complete while a bug is open, while a change of what
 /// is to be done waits, or by the word of rules that are no longer in force.
-fn complete(draft: &mut Draft) {
+pub(super) fn complete(draft: &mut Draft) {
     if !draft.state.revision.is_empty() || draft.state.judged_by.is_some() {
         return run::choose(draft);
     }
@@ -264,6 +265,9 @@ fn complete(draft: &mut Draft) {
         let detail = format!("finding {} is open: {}", bug.id, bug.description);
         return draft.end(OutcomeKind::Blocked, Reason::FinalFixes, detail);
     }
+    if stop::is_due_at_the_end(&draft.state) {
+        return stop::check(draft);
+    }
     let waived = draft.state.tasks.iter().any(|task| task.status == TaskStatus::Waived);
     let imported = draft.state.tasks.iter().any(TaskState::was_done_before);
     let reason = match (waived, imported) {
@@ -271,8 +275,12 @@ fn complete(draft: &mut Draft) {
         (false, true) => Reason::DoneBefore,
         (false, false) => Reason::Proven,
     };
-    let unchecked = draft.state.checks_for(None).is_empty();
-    let detail = if unchecked { "no final check exists: only reviews and waivers speak for it" } else { "" };
+    let stopped = draft.state.stop.as_ref().is_some_and(|stop| stop.holds);
+    let detail = match (draft.state.checks_for(None).is_empty(), stopped) {
+        (false, _) => "",
+        (true, true) => "every task is done and every stop check holds",
+        (true, false) => "no final check exists: only reviews and waivers speak for it",
+    };
     draft.end(OutcomeKind::Completed, reason, detail.to_owned());
 }
 

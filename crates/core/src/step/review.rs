@@ -1,6 +1,7 @@
 //! Review: a fresh reader judges exactly the tree the gate was green on.
 
 use super::{Draft, execute, finding, last, verify};
+use crate::acceptance::{self, CriterionAnswer};
 use crate::event::{AttemptEvent, IterationResult, Phase, ReviewRecorded};
 use crate::id::AttemptId;
 use crate::input::{AgentFinished, Report};
@@ -18,6 +19,7 @@ pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinish
     let iteration = draft.state.iterations;
     finding::left_by_reviewer(draft, &told.left);
     let needs_terms = needs_terms(&draft.state);
+    let criteria = criteria(&draft.state, told);
     let review = match usable(told, needs_terms) {
         Ok(review) => review,
         Err(failure) => {
@@ -28,6 +30,7 @@ pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinish
                 verdict: Verdict::Reject,
                 summary: failure.words(),
                 pending: draft.state.current_work().pending.clone(),
+                criteria,
                 accepts_terms: false,
                 failure: Some(failure),
             };
@@ -42,6 +45,7 @@ pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, told: &AgentFinish
         verdict: review.verdict,
         summary: review.summary.clone(),
         pending: pending(review),
+        criteria,
         accepts_terms: review.accepts_terms(),
         failure: None,
     };
@@ -64,7 +68,7 @@ fn reject(draft: &mut Draft, result: IterationResult) {
     if draft.state.current.is_none() {
         return last::fix(draft);
     }
-    let idle = result == IterationResult::Rejected && verify::idle(&draft.state);
+    let idle = result == IterationResult::Rejected && verify::idle(&draft.state) && !draft.state.explores();
     verify::fall_short(draft, if idle { IterationResult::NoProgress } else { result });
 }
 
@@ -101,6 +105,17 @@ fn usable(told: &AgentFinished, needs_terms: NeedsTerms) -> Result<&Review, NoVe
         None if silent => Err(NoVerdict::TermsNotJudged),
         None => Ok(review),
     }
+}
+
+/// Whatever becomes of the verdict, what was said of a criterion is kept.
+fn criteria(state: &State, told: &AgentFinished) -> Vec<CriterionAnswer> {
+    let said = match &told.report {
+        Report::Review(Ok(review)) => &review.criteria[..],
+        Report::Review(Err(_)) | Report::None | Report::Author(_) => &[],
+    };
+    let task = state.current_task().and_then(|id| state.task(id));
+    let gate = task.and_then(|task| task.work.gate.as_deref());
+    acceptance::answers(task.map(|task| &*task.task), said, gate)
 }
 
 fn pending(review: &Review) -> Vec<String> {

@@ -5,12 +5,12 @@
 
 use super::{Draft, run};
 use crate::effect::Effect;
-use crate::event::{FindingEvent, IterationResult, LoopEvent, Phase};
+use crate::event::{FindingEvent, IterationResult, LoopEvent, Phase, RunEvent};
 use crate::graph;
 use crate::id::{EffectId, FindingId, TaskId};
 use crate::policy::Policy;
 use crate::revision::{PlanRevision, PolicyRevision, Revision};
-use crate::state::{State, TaskState, TaskStatus};
+use crate::state::State;
 use crate::task::{Plan, Task};
 
 /// The operator's wish: taken up now, or kept until it can be. A plan and a
@@ -72,18 +72,21 @@ fn check(state: &State, revision: &Revision) -> Result<(), String> {
         return Err("a plan without a task proves nothing".to_owned());
     }
     let waits = |task: &&Task| {
-        let depends_on = if is_settled(state, &task.id) { Vec::new() } else { task.depends_on.clone() };
+        let depends_on = if stays_settled(state, task) { Vec::new() } else { task.depends_on.clone() };
         (task.id.clone(), depends_on)
     };
     graph::check(&tasks.iter().map(waits).collect::<Vec<_>>()).map_err(|error| error.to_string())?;
     let kept = revision.policy.as_ref().or(state.revision.policy.as_ref());
     let policy = kept.map_or(state.policy(), |kept| &kept.policy);
+    if policy.is_open_ended() && tasks.len() != 1 {
+        return Err(format!("with stop checks a plan has exactly one task, and not {}", tasks.len()));
+    }
     tasks.iter().try_for_each(|task| check_task(state, policy, task))
 }
 
 /// What is said of a task once the loop exists must be possible.
 fn check_task(state: &State, policy: &Policy, task: &Task) -> Result<(), String> {
-    if is_settled(state, &task.id) {
+    if stays_settled(state, task) {
         return same_beginning(state, task);
     }
     if let Some(unknown) = task.checks.iter().find(|name| policy.gate.check(name).is_none()) {
@@ -110,14 +113,29 @@ fn tasks_of<'a>(state: &'a State, plan: &'a Plan) -> Vec<&'a Task> {
     revised(state, plan).order.iter().filter_map(|id| written(id).or_else(|| known(id))).collect()
 }
 
-/// What was done or waived is history, and stays in the plan.
 fn revised(state: &State, plan: &Plan) -> PlanRevision {
-    PlanRevision::between(&current_tasks(state), plan, &|id| is_settled(state, id))
+    PlanRevision::between(&state.tasks, plan)
 }
 
-fn is_settled(state: &State, id: &TaskId) -> bool {
-    let settled = |task: &TaskState| matches!(task.status, TaskStatus::Done | TaskStatus::Waived);
-    state.task(id).is_some_and(settled)
+/// A completed loop is opened again by tasks that it has not done.
+pub(super) fn reopen(draft: &mut Draft, revision: &Revision) -> Result<(), String> {
+    let plan = revision.plan.as_ref().map(|plan| revised(&draft.state, plan));
+    let has_more = plan.is_some_and(|plan| !plan.added.is_empty() || !plan.reopened.is_empty());
+    if !has_more {
+        return Err(
+            "the loop is completed: only new tasks, or done ones that ask for something else, open it \
+                    again"
+                .to_owned(),
+        );
+    }
+    asked(draft, revision)?;
+    let run = draft.state.run.number + 1;
+    draft.emit(RunEvent::Restarted { run });
+    Ok(())
+}
+
+fn stays_settled(state: &State, task: &Task) -> bool {
+    state.task(&task.id).is_some_and(|known| known.stays_settled(task))
 }
 
 /// With a task goes what was found in it.

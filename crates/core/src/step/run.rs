@@ -1,6 +1,6 @@
 //! Opening a run, choosing what it does next, and ending it.
 
-use super::{Draft, attempt, finding, last, limit, revise};
+use super::{Draft, attempt, finding, last, limit, revise, stop};
 use crate::effect::Effect;
 use crate::event::{
     IterationEvent, IterationResult, LandingEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent,
@@ -74,6 +74,9 @@ pub(super) fn choose(draft: &mut Draft) {
     revise::take_up(draft);
     if draft.state.cancelling {
         return draft.end(OutcomeKind::Cancelled, Reason::Operator, String::new());
+    }
+    if stop::is_due(&draft.state) {
+        return stop::check(draft);
     }
     if let Some(done) = fulfilled(&draft.state) {
         return draft.end(OutcomeKind::Stopped, Reason::Asked, done);
@@ -154,7 +157,8 @@ fn work_of<'a>(state: &'a State, task: Option<&TaskId>) -> &'a Work {
 /// What the policy lets a task go on from, whatever landed since.
 fn kept_tree<'a>(state: &State, work: &'a Work) -> Option<&'a TreeId> {
     let reset = state.policy().review.rejected == Rejected::Reset;
-    work.tree.as_ref().filter(|tree| !(reset && work.rejected.contains(*tree)))
+    let gone = |tree: &TreeId| (reset && work.rejected.contains(tree)) || stop::is_no_step(state, work);
+    work.tree.as_ref().filter(|tree| !gone(tree))
 }
 
 pub(super) fn close_iteration(draft: &mut Draft, result: IterationResult) {
@@ -190,8 +194,14 @@ pub(super) fn landed(draft: &mut Draft, commit: &CommitId) {
     let policy = draft.state.judged_by.as_deref().unwrap_or(draft.state.policy());
     let judged = draft.state.task(&task).map(|task| &*task.task);
     let checked = !policy.gate.checks_for(judged).is_empty();
-    draft.emit(TaskEvent::Done { task, commit: commit.clone(), reviewed, checked });
-    close_iteration(draft, IterationResult::Done);
+    let commit = commit.clone();
+    if draft.state.repeats(Some(&task)) {
+        draft.emit(TaskEvent::StepLanded { task, commit, reviewed, checked });
+        close_iteration(draft, IterationResult::Stepped);
+    } else {
+        draft.emit(TaskEvent::Done { task, commit, reviewed, checked });
+        close_iteration(draft, IterationResult::Done);
+    }
     choose(draft);
 }
 
@@ -304,13 +314,24 @@ fn next_task(state: &State) -> Next {
         matches!(task.status, TaskStatus::Pending | TaskStatus::Active) && waits_for(state, task).is_empty()
     };
     let asked = state.run.asked.task.as_ref();
+    let once = state.run.asked.once;
+    let is_over = |task: &&TaskState| once && state.run.tried.contains(&task.task.id);
     let wanted = |task: &&TaskState| asked.is_none_or(|id| *id == task.task.id);
-    let next = state.tasks.iter().filter(wanted).filter(ready).min_by_key(|task| task.task.priority);
+    let next = state
+        .tasks
+        .iter()
+        .filter(wanted)
+        .filter(ready)
+        .filter(|task| !is_over(task))
+        .min_by_key(|task| task.task.priority);
     if let Some(task) = next {
         return Next::Task(task.task.id.clone());
     }
     if state.tasks.iter().all(is_done) {
         return Next::AllDone;
+    }
+    if once && state.tasks.iter().any(|task| is_over(&task)) {
+        return Next::NotAsked(Reason::OnePass, one_pass(state));
     }
     if let Some(task) = asked.and_then(|id| state.task(id)).filter(|_| state.tasks.iter().any(|t| ready(&t)))
     {
@@ -319,6 +340,14 @@ fn next_task(state: &State) -> Next {
     }
     let (reason, detail) = blocked_by(state);
     Next::Blocked(reason, detail)
+}
+
+/// What one pass over the plan came to.
+fn one_pass(state: &State) -> String {
+    let done = state.tasks.iter().filter(|task| is_done(task)).count();
+    let open = state.tasks.iter().filter(|task| !is_done(task));
+    let open: Vec<&str> = open.map(|task| task.task.id.as_str()).collect();
+    format!("one pass: {done} of {} done; not done: {}", state.tasks.len(), open.join(", "))
 }
 
 /// Why the task that was asked for is not worked on.

@@ -48,7 +48,8 @@ pub(super) fn begin(draft: &mut Draft) {
 }
 
 pub(super) fn reported(draft: &mut Draft, ran: Ran, report: &GateReport) {
-    let by = Judgement { gate: &draft.state.policy().gate, purpose: ran.purpose, checks: &ran.checks };
+    let policy = draft.state.judging_policy();
+    let by = Judgement { gate: &policy.gate, purpose: ran.purpose, checks: &ran.checks };
     let summary = GateSummary::of_report(&by, &ran.trials, report);
     let purpose = ran.purpose;
     let landing = ran.trials.landing.clone();
@@ -157,9 +158,13 @@ pub(super) fn idle(state: &State) -> bool {
 /// Green, and nothing measured against it: on to the reviewer, or done.
 fn proceed(draft: &mut Draft, recorded: &TreeRecorded, checked: bool) {
     let reviews = draft.state.policy().review.tasks && !draft.state.run.asked.no_review;
-    let rejected = draft.state.current_work().rejected.contains(&recorded.tree);
+    // The report is another, though the tree is the same.
+    let rejected = draft.state.current_work().rejected.contains(&recorded.tree) && !draft.state.explores();
     if let Some(words) = unsettled(&draft.state).filter(|_| !reviews) {
         return set_aside(draft, Reason::Rejected, words, IterationResult::Unproven);
+    }
+    if recorded.novelty == Some(Novelty::Unchanged) && draft.state.repeats(draft.state.current_task()) {
+        return fall_short(draft, IterationResult::NoProgress);
     }
     match (reviews, recorded.novelty) {
         (true, _) if rejected => fall_short(draft, IterationResult::NoProgress),

@@ -9,6 +9,8 @@ use windlass_core::input::{
     AgentFinished, Asked, AttemptEnd, Change, Input, PathList, Report, Snapshotted, UnmergedWork, WorkMerge,
 };
 use windlass_core::outcome::{Fault, Reason};
+use windlass_core::state::State;
+use windlass_core::stop::{StopCheck, StopResult};
 use windlass_core::tally::{Comparison, Counts, Earlier, Names, Tally};
 use windlass_core::time::{Millis, Timestamp};
 use windlass_core::usage::Usage;
@@ -37,6 +39,10 @@ pub fn asked(mut words: &[&str]) -> Input {
             }
             ["--no-review", rest @ ..] => {
                 asked.no_review = true;
+                rest
+            }
+            ["--once", rest @ ..] => {
+                asked.once = true;
                 rest
             }
             other => panic!("run does not know {other:?}"),
@@ -82,6 +88,12 @@ pub fn agent(words: &[&str], now: Timestamp) -> Input {
     let (end, report) = match words {
         ["complete"] => (AttemptEnd::Normal, claim(ClaimStatus::Complete, "")),
         ["continue"] => (AttemptEnd::Normal, claim(ClaimStatus::Continue, "")),
+        ["continue", next @ ..] => {
+            let next = next.iter().map(|item| (*item).to_owned()).collect();
+            let summary = "half of it".to_owned();
+            let claim = Claim { status: ClaimStatus::Continue, summary, next, ..Claim::default() };
+            (AttemptEnd::Normal, Report::Author(claim))
+        }
         ["blocked"] => (AttemptEnd::Normal, claim(ClaimStatus::Blocked, "")),
         ["blocked", words] => (AttemptEnd::Normal, claim(ClaimStatus::Blocked, words)),
         ["silent"] | ["says", _] => (AttemptEnd::Normal, Report::None),
@@ -154,6 +166,16 @@ pub fn tree(name: &str, mut rest: &[&str]) -> Input {
                 taken.gate_tree = TreeId::new(*to);
                 rest
             }
+            ["over-scope", detail, rest @ ..] => {
+                let detail = (*detail).to_owned();
+                taken.evidence.push(Evidence { detail, ..Evidence::new(Rule::ScopeExceeded, "") });
+                rest
+            }
+            ["unmeasured", detail, rest @ ..] => {
+                let detail = (*detail).to_owned();
+                taken.evidence.push(Evidence { detail, ..Evidence::new(Rule::ScopeNotMeasured, "") });
+                rest
+            }
             ["symlink", path, rest @ ..] => {
                 taken.evidence.push(Evidence::new(Rule::EscapingSymlink, *path));
                 rest
@@ -179,6 +201,16 @@ pub fn tree(name: &str, mut rest: &[&str]) -> Input {
             other => panic!("a tree has no {other:?}"),
         };
     }
+}
+
+/// `stop end`: this stop check holds and no other does; `stop` for none of them.
+pub fn stop(held: &[&str], state: &State) -> Input {
+    let result = |check: &StopCheck| {
+        let holds = held.contains(&check.name.as_str());
+        let why = if holds { "exit code 0" } else { "exit code 1" };
+        StopResult { check: check.name.clone(), holds, why: why.to_owned(), output: None }
+    };
+    Input::StopChecked(state.policy().stop.checks.iter().map(result).collect())
 }
 
 /// `gate red test`: every other check that was asked for is green. What is

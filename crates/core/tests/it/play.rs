@@ -134,6 +134,7 @@ impl Play {
             }
             ["review", rest @ ..] => input::review(rest),
             ["landed"] => Input::Landed,
+            ["stop", held @ ..] => input::stop(held, &self.state),
             ["failed", reason, detail] => input::fault(reason, detail),
             ["dropped"] => Input::EffectDropped,
             other => panic!("an input is not understood: {other:?}"),

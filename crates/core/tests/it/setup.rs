@@ -1,12 +1,14 @@
 //! What a scenario's loop is made of.
 
+use windlass_core::acceptance::CriterionCheck;
 use windlass_core::command::Command;
 use windlass_core::id::{BlobId, CommitId, LoopName, TaskId, TreeId};
 use windlass_core::input::Creation;
 use windlass_core::policy::{CheckPolicy, CheckWhen, LoopLimits, Policy, Rejected, TermsRule};
 use windlass_core::revision::{KeyChange, PolicyRevision, Revision};
 use windlass_core::state::State;
-use windlass_core::task::{Plan, Task};
+use windlass_core::stop::{StopCheck, StopCondition};
+use windlass_core::task::{Plan, Task, TaskMode};
 use windlass_core::time::Millis;
 
 use crate::script::span;
@@ -38,6 +40,10 @@ pub fn creation(setup: &[Vec<String>]) -> Creation {
             ["fallback", agents @ ..] => {
                 policy.agent.extra.fallback = agents.iter().map(|name| (*name).to_owned()).collect();
             }
+            ["step-check"] => {
+                policy.gate.step = Some(Box::new(CheckPolicy::of_step("sh ./step.sh", Millis::minutes(5))));
+            }
+            ["stop", name] => policy.stop.checks.push(stop_check(name)),
             ["approve"] => policy.land.approve = true,
             ["finish", prompt] => policy.finish.prompt = (*prompt).to_owned(),
             other => panic!("a setup line is not understood: {other:?}"),
@@ -87,6 +93,12 @@ pub fn revision(state: &State, words: &[&str]) -> Command {
             let key = KeyChange { key, before: "test".to_owned(), after };
             return other_policy(state.policy_changes + 1, key, policy);
         }
+        ["stop", name] => {
+            policy.stop.checks = vec![stop_check(name)];
+            let (key, after) = ("stop.check".to_owned(), (*name).to_owned());
+            let key = KeyChange { key, before: "end".to_owned(), after };
+            return other_policy(state.policy_changes + 1, key, policy);
+        }
         ["nothing"] => return Command::Revise(Box::default()),
         other => panic!("a revision is not understood: {other:?}"),
     }
@@ -99,29 +111,31 @@ fn other_policy(number: u32, key: KeyChange, policy: Policy) -> Command {
 }
 
 fn task(id: &str, mut rest: &[&str]) -> Task {
-    let mut task = Task {
-        id: TaskId::new(id),
-        title: format!("Do {id}"),
-        text: BlobId::new(format!("text-{id}")),
-        depends_on: Vec::new(),
-        priority: 0,
-        allow: Vec::new(),
-        checks: Vec::new(),
-        acceptance: Vec::new(),
-        done_before: false,
-    };
+    let mut task = Task::plain(TaskId::new(id), format!("Do {id}"), BlobId::new(format!("text-{id}")));
     while let [key, value, after @ ..] = rest {
         let list = || value.split(',');
         match *key {
             "depends" => task.depends_on = list().map(TaskId::new).collect(),
             "priority" => task.priority = number(value).into(),
             "done" => task.done_before = *value == "before",
+            "says" => task.text = BlobId::new(format!("text-{id}-{value}")),
+            "mode" => task.mode = TaskMode::from((*value).to_owned()),
+            "accept" => task.acceptance.push((*value).to_owned()),
+            // Of the criterion before it.
+            "shown-by" => {
+                let criterion = u32::try_from(task.acceptance.len()).expect("few criteria");
+                task.criterion_checks.push(CriterionCheck { criterion, run: (*value).to_owned() });
+            }
             "checks" => task.checks = list().map(str::to_owned).collect(),
             key => panic!("a task has no {key}"),
         }
         rest = after;
     }
     task
+}
+
+fn stop_check(name: &str) -> StopCheck {
+    StopCheck { name: name.to_owned(), condition: StopCondition::Run { run: format!("sh ./{name}.sh") } }
 }
 
 fn check(name: &str, when: CheckWhen) -> CheckPolicy {

@@ -2,11 +2,14 @@
 
 use std::fmt::Write;
 
+use windlass_core::acceptance::{self, CriterionAnswer};
 use windlass_core::brief::BriefSpec;
 use windlass_core::effect::Effect;
 use windlass_core::id::CommitId;
+use windlass_core::policy::Role;
 use windlass_core::state::State;
 use windlass_core::time::Timestamp;
+use windlass_core::verdict::{Claim, Met};
 use windlass_core::view::{TaskView, View};
 
 pub fn effect(state: &State, effect: &Effect) -> String {
@@ -33,6 +36,7 @@ pub fn effect(state: &State, effect: &Effect) -> String {
             let expected = expected.as_ref().map_or("nothing", CommitId::as_str);
             format!("    => land {commit} over {expected}\n")
         }
+        Effect::CheckStop { tree } => format!("    => look at the stop checks on {tree}\n"),
     }
 }
 
@@ -53,6 +57,13 @@ fn told(brief: &BriefSpec) -> String {
     for failing in &brief.failing {
         add("failing", &format!("{}, {}: {}", failing.check, failing.reason.words(), failing.excerpt));
     }
+    let criteria = brief.task.as_ref().map_or(&[][..], |task| &task.acceptance);
+    let answered = criteria.iter().filter(|criterion| criterion.met != Met::Unknown);
+    for CriterionAnswer { number, text, met, place, check } in answered {
+        let shown = [place, check].into_iter().filter(|by| !by.is_empty());
+        let shown: String = shown.map(|by| format!(", {by}")).collect();
+        add("criterion", &format!("{number} {text}: {}{shown}", met.name()));
+    }
     for finding in &brief.findings {
         add("finding", &format!("{} {}: {}", finding.id, finding.file, finding.description));
     }
@@ -60,7 +71,14 @@ fn told(brief: &BriefSpec) -> String {
     add("terms", if brief.needs_terms { "needed" } else { "" });
     add("pending", &brief.pending.join("; "));
     add("rejected because", &brief.last_review);
+    let of_words = |claim: &&Claim| brief.role == Role::Reviewer && !claim.summary.is_empty();
+    if let Some(claim) = brief.author.claim.as_ref().filter(of_words) {
+        add("the author says", &format!("{}: {}", claim.status.name(), claim.summary));
+    }
+    let next = brief.author.claim.as_ref().map_or(&[][..], |claim| &claim.next);
+    add("the author's next steps", &next.join("; "));
     add("last attempt", &brief.last_end);
+    add("one step", if brief.one_step { "and no more" } else { "" });
     add("steering", &brief.steering.join("; "));
     add("brief", if brief.short { "short" } else { "" });
     told
@@ -118,6 +136,13 @@ pub fn view(state: &State) -> String {
     for (flag, _) in flags.iter().filter(|(_, set)| *set) {
         add((*flag).to_owned());
     }
+    if let Some(stop) = &view.stop {
+        let words = if stop.holds { "they all hold" } else { "go on" };
+        add(format!("{} steps landed, stop checks: {words}", stop.steps));
+        for check in &stop.checks {
+            add(format!("    {} {}: {}", if check.holds { "holds" } else { "open" }, check.check, check.why));
+        }
+    }
     if let Some(summary) = &view.completion_summary {
         add(format!("summary: {summary}"));
     }
@@ -141,6 +166,10 @@ fn task(task: &TaskView) -> String {
     ];
     for (what, count) in counts.iter().filter(|(_, count)| *count > 0) {
         write!(line, ", {count} {what}").expect("a string takes it");
+    }
+    let criteria = acceptance::words(&task.acceptance);
+    if !criteria.is_empty() {
+        write!(line, ", {criteria}").expect("a string takes it");
     }
     line
 }

@@ -216,6 +216,7 @@ fn private_dirs(
     if let Some(home) = home(resources, request, attempt).as_ref() {
         home.seed().map_err(unusable)?;
     }
+    resources.safeguards.confine.write_login_profile(&private).map_err(unusable)?;
     let files = agent.files(policy, &resources.surroundings.project, &resources.safeguards.confine.path);
     private.read = resources.surroundings.beside_a_program(files);
     private.read.push(resources.trail.clone());

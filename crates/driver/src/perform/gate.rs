@@ -102,13 +102,35 @@ fn results(
     target: GateTarget<'_>,
 ) -> Result<Option<Vec<CheckResult>>, Fault> {
     let mut checkout = lock(&resources.checkout);
-    let chains = chains(&request.policy.gate.checks, target.checks);
+    let chains = chains(request.policy.gate.every_check(), target.checks);
     let mut results = Vec::new();
     let mut runner = GateRunner::new(resources, request, target, &mut checkout)?;
     for chain in chains {
         if !run_chain(&mut runner, &chain, &mut results)? {
             return Ok(None);
         }
+    }
+    runner.finish()?;
+    Ok(Some(results))
+}
+
+/// Commands that judge a tree and are no checks of the gate, each on a clean checkout. None: it was cancelled.
+pub(super) fn run_apart(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    tree: &TreeId,
+    commands: &[CheckPolicy],
+) -> Result<Option<Vec<CheckResult>>, Fault> {
+    let mut results = Vec::new();
+    if commands.is_empty() {
+        return Ok(Some(results));
+    }
+    let mut checkout = lock(&resources.checkout);
+    let target = GateTarget { purpose: Purpose::Task, trial: Trial::Landing, tree, checks: &[] };
+    let mut runner = GateRunner::new(resources, request, target, &mut checkout)?;
+    for command in commands {
+        let Some(result) = runner.check(command, CheckStart::Clean)? else { return Ok(None) };
+        results.push(result);
     }
     runner.finish()?;
     Ok(Some(results))
@@ -133,7 +155,7 @@ fn break_tests(
     }
     let mut breaker = None;
     let mut checkout = lock(&resources.checkout);
-    for chain in chains(&gate.checks, target.checks) {
+    for chain in chains(gate.every_check(), target.checks) {
         for (index, check) in
             chain.iter().enumerate().filter(|(_, check)| gate.breaks_tests(check, target.purpose))
         {
@@ -156,7 +178,10 @@ fn break_tests(
 
 /// The checks that are due, each with those that go on in its tree. One whose
 /// predecessor is not due begins a chain of its own.
-fn chains<'c>(checks: &'c [CheckPolicy], due: &[String]) -> Vec<Vec<&'c CheckPolicy>> {
+fn chains<'c>(
+    checks: impl IntoIterator<Item = &'c CheckPolicy>,
+    due: &[String],
+) -> Vec<Vec<&'c CheckPolicy>> {
     let mut chains: Vec<Vec<&CheckPolicy>> = Vec::new();
     let mut before_is_due = false;
     for check in checks {

@@ -14,6 +14,7 @@ use windlass_workspace::{
 };
 
 use super::prepare::{filled, reset, rules};
+use super::scope;
 use super::{CachedRules, EffectRequest, EffectResources, Performed, fault, lock};
 use crate::hidden::{self, is_hidden};
 use crate::terms::{self, BASE_TERMS_LIMIT, TermsRequest, TreeDiff, forbidden, graft};
@@ -87,8 +88,8 @@ fn measure(
     let gate_tree =
         graft(&resources.vault, &taken.tree, &wanted.base, &touched).map_err(|error| fault(&error))?;
     let trusted = wanted.trusted.as_ref().unwrap_or(&wanted.base);
-    let request = TermsRequest { trusted, landing: &gate_tree };
-    let terms = terms::measure(&resources.vault, &rules, request).map_err(|error| fault(&error))?;
+    let asked = TermsRequest { trusted, landing: &gate_tree };
+    let terms = terms::measure(&resources.vault, &rules, asked).map_err(|error| fault(&error))?;
     let has_tests = terms.trusted_tree.is_none() || has_tests(resources, &rules, trusted)?;
     let unlike = wanted.from != taken.tree;
     let whitespace_only = unlike
@@ -97,7 +98,9 @@ fn measure(
         true => Vec::new(),
         false => {
             let broken = broken_rules(&diff, &taken.evidence, &rules, &touched);
-            evidence(resources, &diff, &rules, broken)?
+            let mut seen = evidence(resources, &diff, &rules, broken)?;
+            seen.extend(scope::exceeded(resources, request, &diff)?);
+            seen
         }
     };
     Ok(Snapshotted {

@@ -81,6 +81,9 @@ type Graded = (Strength, String);
 fn trial(state: &State, record: &CompletionRecord) -> Graded {
     let graded = |strength, words: &str| (strength, words.to_owned());
     let trusted = || record.checks.iter().filter_map(|check| check.on_trusted_terms.as_ref());
+    if record.checks.is_empty() && state.stop.as_ref().is_some_and(|stop| stop.holds) {
+        return graded(Strength::Weaker, "its stop checks hold; no final check judged it");
+    }
     if record.checks.is_empty() {
         return graded(Strength::Nothing, "no check judged it");
     }

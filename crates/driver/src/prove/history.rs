@@ -1,10 +1,12 @@
 //! A loop's whole log, with what a proof needs of it beside the state.
 
+use windlass_core::acceptance::CriterionAnswer;
 use windlass_core::finding::{Finding, Life};
 use windlass_core::history::{FindingRecord, History, HistoryLimits, Keep, LandingRecord, ReviewRecord};
 use windlass_core::id::{LoopName, TreeId};
 use windlass_core::policy::{Policy, ProvenSandbox};
 use windlass_core::state::{State, TaskState, TaskStatus};
+use windlass_core::verdict::Verdict;
 use windlass_core::view::{FOLD_VERSION, View};
 use windlass_store::{ReadLog, fold_with};
 use windlass_workspace::Vault;
@@ -152,8 +154,28 @@ impl RecordedLoop {
             checked: task.checked,
             reviewed: task.reviewed,
             gate: run.map(|run| rules::gate(&self.policy_at(run.event).gate).hash),
-            checks: run.map_or_else(Vec::new, |run| judged::proofs(self, run, Some(id))),
+            acceptance: self.criteria(task, landing),
+            checks: run.map_or_else(Vec::new, |run| {
+                let task = landing.and_then(|(landing, _)| landing.task.as_ref());
+                judged::proofs(self, run, task)
+            }),
             tree,
+        }
+    }
+
+    /// As the accepting review of the tree that landed answered them, or by the last that is known.
+    fn criteria(&self, task: &TaskState, landing: Option<(&LandingRecord, &TreeId)>) -> Vec<CriterionAnswer> {
+        let accepts = |of: &&ReviewRecord, tree: &TreeId| {
+            of.review.tree == *tree && of.review.verdict == Verdict::Accept && !of.review.criteria.is_empty()
+        };
+        let accepted = landing.and_then(|(landing, tree)| {
+            let before = self.past.reviews.iter().rev().filter(|of| of.event < landing.event);
+            before.into_iter().find(|of| accepts(of, tree))
+        });
+        let listed = |answer: &&CriterionAnswer| answer.number > 0;
+        match accepted {
+            Some(of) => of.review.criteria.iter().filter(listed).cloned().collect(),
+            None => task.criteria(),
         }
     }
 

@@ -57,7 +57,7 @@ pub(super) fn judge<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Result
         let checks = history.policy_at(by).gate.checks_for(task);
         format!("no gate is on record for tree {tree} with {}", checks.join(", "))
     })?;
-    let summary = summary(run, history);
+    let summary = summary(run, history, task);
     if (summary.passed, summary.needs_terms, &summary.flaky) != (run.passed, run.needs_terms, &run.flaky) {
         return Err(format!(
             "the gate of event {} is on record as {}, but its results are {}",
@@ -122,19 +122,20 @@ pub(super) fn find<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Option<
     runs().find(|run| run.purpose == purpose && run.event <= wanted.by).or_else(|| runs().next())
 }
 
-fn summary(run: &GateRecord, history: &RecordedLoop) -> GateSummary {
+fn summary(run: &GateRecord, history: &RecordedLoop, task: Option<&Task>) -> GateSummary {
     let of = |trial| run.results.iter().filter(move |done| done.trial == trial).map(|of| of.result.clone());
     let report =
         GateReport { landing: of(Trial::Landing).collect(), trusted: of(Trial::TrustedTerms).collect() };
     let trials = Trials { landing: run.tree.clone(), trusted: run.trusted.clone() };
-    let gate = &history.policy_at(run.event).gate;
-    let by = Judgement { gate, purpose: run.purpose, checks: &run.checks };
+    let policy = history.policy_at(run.event).judging(task);
+    let by = Judgement { gate: &policy.gate, purpose: run.purpose, checks: &run.checks };
     GateSummary::of_report(&by, &trials, &report)
 }
 
 /// What a proof says of each check: its last result, and all that was judged of it.
-pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&TaskId>) -> Vec<Check> {
-    let summary = summary(run, history);
+pub(super) fn proofs(history: &RecordedLoop, run: &GateRecord, task: Option<&Task>) -> Vec<Check> {
+    let summary = summary(run, history, task);
+    let task = task.map(|task| &task.id);
     let of = |name: &String| {
         let of = |trial: Trial| {
             run.results.iter().rev().filter(move |done| done.result.check == *name && done.trial == trial)

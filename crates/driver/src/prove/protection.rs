@@ -76,7 +76,8 @@ pub(super) fn rules_of(
     let judged_at =
         judged::find(history, Wanted::landed(landing, &landing.tree)).map_or(landing.event, |run| run.event);
     let allow = landing.task.as_ref().map_or(&[][..], |task| &task.allow);
-    let rules = rules(sources, history.policy_at(judged_at), allow, before)?;
+    let policy = history.policy_at(judged_at).judging(landing.task.as_ref());
+    let rules = rules(sources, &policy, allow, before)?;
     Ok(rules.with_base_terms(base_terms(sources, judged_at)?))
 }
 

@@ -10,9 +10,12 @@ use windlass_core::input::Input;
 use windlass_store::Store;
 
 use super::history::RecordedLoop;
+use super::steps::counted;
 use super::{CompletionRecord, ProofRequest, RerunCheck, Step, StepName};
 use crate::clock;
 use crate::drive_loop::{DriveOutputs, LEFTOVERS_PATIENCE, LoopSite, effect_resources};
+use crate::interrupt::Interrupts;
+use crate::look_at_stop::look_at_stop;
 use crate::perform::EffectRequest;
 
 pub(super) fn rerun(
@@ -23,7 +26,8 @@ pub(super) fn rerun(
 ) -> (Step, Vec<RerunCheck>) {
     let compared = run(request, store, history, record).map(|results| {
         let again = compare(history, record, &results);
-        (verdict(record, &again), again)
+        let stop = || stop_again(request, store, history);
+        (verdict(record, &again).and_then(|words| Ok(words + &stop()?)), again)
     });
     let (result, again) = compared.unwrap_or_else(|why| (Err(why), Vec::new()));
     let holds = result.is_ok();
@@ -47,12 +51,7 @@ fn run(
         .map_err(|error| format!("the gate cannot run while the loop is driven: {error}"))?;
     windlass_process::end_leftovers(&request.vault.attempts(&request.name), LEFTOVERS_PATIENCE)
         .map_err(|error| error.to_string())?;
-    let site = LoopSite {
-        name: request.name.clone(),
-        project: request.project.clone(),
-        vault: request.vault.clone(),
-        surroundings: request.surroundings.clone(),
-    };
+    let site = site(request);
     let mut state = history.state.clone();
     state.policy = Arc::new(history.final_policy().clone());
     let trail = request.project.top.join(".windlass/loops").join(request.name.as_str());
@@ -70,6 +69,34 @@ fn run(
         Input::GateReported(report) => Ok(report),
         Input::EffectFailed(fault) => Err(format!("the gate could not be run: {}", fault.detail)),
         other => Err(format!("the gate could not be run: {}", other.name())),
+    }
+}
+
+/// The stop checks of an open-ended loop, its commands included.
+fn stop_again(
+    request: &ProofRequest,
+    store: &Arc<dyn Store>,
+    history: &RecordedLoop,
+) -> Result<String, String> {
+    let mut state = history.state.clone();
+    state.policy = Arc::new(history.final_policy().clone());
+    if !state.policy().is_open_ended() {
+        return Ok(String::new());
+    }
+    let now = look_at_stop(&site(request), &**store, &state, &Interrupts::new())
+        .map_err(|error| error.to_string())?;
+    match now.results.iter().find(|result| !result.holds) {
+        Some(open) => Err(format!("stop check {}, looked at again: {}", open.check, open.why)),
+        None => Ok(format!("; {} looked at again", counted(now.results.len(), "stop check"))),
+    }
+}
+
+fn site(request: &ProofRequest) -> LoopSite {
+    LoopSite {
+        name: request.name.clone(),
+        project: request.project.clone(),
+        vault: request.vault.clone(),
+        surroundings: request.surroundings.clone(),
     }
 }
 

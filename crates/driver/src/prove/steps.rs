@@ -15,7 +15,7 @@ use windlass_workspace::DiscoverError;
 
 use super::history::RecordedLoop;
 use super::judged::{Judged, Wanted, judge};
-use super::{Point, ProofSources, Protected, Step, StepName, protection, rules, terms};
+use super::{Point, ProofSources, Protected, Step, StepName, protection, rules, stop, terms};
 
 /// No output is larger: a check's two streams are capped far below.
 const OUTPUT_LIMIT: u64 = 64 << 20;
@@ -28,7 +28,9 @@ pub(super) fn check_all(sources: &ProofSources<'_>, protected: Result<&Protected
         Some(landed) => step(sources, landed),
         None => Err("nothing has landed".to_owned()),
     };
-    [
+    let open_ended = sources.history.final_policy().is_open_ended();
+    let stop = open_ended.then(|| (StepName::Stop, on_landed(stop::held)));
+    let all = [
         (StepName::Log, log(sources)),
         (StepName::Outcome, outcome(sources)),
         (StepName::Policy, Ok(rules::words(&sources.history.past))),
@@ -45,13 +47,14 @@ pub(super) fn check_all(sources: &ProofSources<'_>, protected: Result<&Protected
         ),
         (StepName::Findings, findings(sources)),
         (StepName::Reviews, on_landed(reviews)),
-    ]
-    .into_iter()
-    .map(|(step, looked)| {
-        let holds = looked.is_ok();
-        Step { step, holds, detail: looked.unwrap_or_else(|why| why) }
-    })
-    .collect()
+    ];
+    all.into_iter()
+        .chain(stop)
+        .map(|(step, looked)| {
+            let holds = looked.is_ok();
+            Step { step, holds, detail: looked.unwrap_or_else(|why| why) }
+        })
+        .collect()
 }
 
 fn log(sources: &ProofSources<'_>) -> StepResult {
@@ -130,8 +133,13 @@ fn branch(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
 }
 
 fn gate(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
-    if sources.history.final_policy().gate.checks_for(None).is_empty() {
-        return Ok("unchecked: no final check exists".to_owned());
+    let policy = sources.history.final_policy();
+    if policy.gate.checks_for(None).is_empty() {
+        let words = match policy.is_open_ended() {
+            true => "no final check exists: the stop checks speak for the end",
+            false => "unchecked: no final check exists",
+        };
+        return Ok(words.to_owned());
     }
     let judged = judge(sources.history, Wanted::whole(sources.history, &landed.tree))?;
     let green = format!("{} green on exactly the landed tree", counted(judged.green(), "check"));

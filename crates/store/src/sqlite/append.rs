@@ -59,11 +59,16 @@ pub(crate) fn append(
         appended.hash.as_bytes(),
         &append.body,
     ))?;
+    insert_blobs(conn, blobs)?;
+    Ok(Ok(Receipt { loop_id: id, name: append.loop_name.clone(), seq, hash: appended.hash }))
+}
+
+pub(crate) fn insert_blobs(conn: &Connection, blobs: &PendingBlobs) -> rusqlite::Result<()> {
     for (blob, bytes) in blobs {
         conn.prepare_cached("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (unhex(?1), ?2)")?
             .execute((blob.as_str(), &bytes[..]))?;
     }
-    Ok(Ok(Receipt { loop_id: id, name: append.loop_name.clone(), seq, hash: appended.hash }))
+    Ok(())
 }
 
 fn standing(conn: &Connection, append: &Append) -> rusqlite::Result<LoopEnd> {

@@ -1,6 +1,6 @@
 //! Reading without writing: what `status` opens, and what a store reads through.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -27,14 +27,26 @@ pub(crate) struct SqliteReader {
     inner: Mutex<(Connection, OpenMode)>,
 }
 
+/// A file that was read as it lies holds nothing yet where a writer has begun in between: it is then read beside
+/// that writer.
+fn connect(vault: &VaultDir, db: &Path) -> Result<Option<(Connection, OpenMode)>, OpenError> {
+    let mode = OpenMode::for_db(db);
+    let (found, mode) = match open::reader(vault, mode) {
+        Err(OpenError::Missing(_)) if mode == OpenMode::Immutable && OpenMode::for_db(db) != mode => {
+            (open::reader(vault, OpenMode::Shared), OpenMode::Shared)
+        }
+        found => (found, mode),
+    };
+    Ok(found?.map(|conn| (conn, mode)))
+}
+
 impl SqliteReader {
     /// Nothing if the vault has no database yet.
     pub fn open(vault: &VaultDir) -> Result<Option<Self>, OpenError> {
         let db = vault.db();
         let receipts = open::receipts(vault)?;
-        let mode = OpenMode::for_db(&db);
-        let Some(conn) = open::reader(vault, mode)? else { return Ok(None) };
-        let reader = Self { vault: vault.clone(), db, inner: Mutex::new((conn, mode)) };
+        let Some(inner) = connect(vault, &db)? else { return Ok(None) };
+        let reader = Self { vault: vault.clone(), db, inner: Mutex::new(inner) };
         let short =
             |receipts: &[_]| reader.query(|conn| open::falls_short(conn, receipts)).map_err(OpenError::Store);
         match open::unproven(vault, &receipts, &short)? {

@@ -2,7 +2,7 @@ use windlass_core::id::BlobId;
 use windlass_store::BlobError;
 
 use crate::Engine;
-use crate::support::append;
+use crate::support::{append, note};
 
 /// Of every size that an engine may treat in its own way.
 fn some_bytes() -> [Vec<u8>; 5] {
@@ -28,6 +28,17 @@ pub fn a_blob_is_readable_by_another_once_a_record_is_stored(engine: &dyn Engine
     let other = engine.open();
     for (id, bytes) in ids.iter().zip(some_bytes()) {
         assert_eq!(other.blob(id, u64::MAX).unwrap(), bytes);
+    }
+}
+
+/// Whoever drives the loop takes the command, and needs what it names.
+pub fn a_blob_is_readable_by_another_once_a_command_is_sent(engine: &dyn Engine) {
+    let (owner, terminal) = (engine.open(), engine.open());
+    append(&*owner, "demo", 0).unwrap();
+    let ids = some_bytes().map(|bytes| terminal.put(bytes).unwrap());
+    terminal.send(note("demo", "look at these")).unwrap();
+    for (id, bytes) in ids.iter().zip(some_bytes()) {
+        assert_eq!(owner.blob(id, u64::MAX).unwrap(), bytes);
     }
 }
 

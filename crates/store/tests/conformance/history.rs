@@ -86,17 +86,7 @@ impl Owner {
 }
 
 fn creation() -> Creation {
-    let task = Task {
-        id: TaskId::new("a"),
-        title: "Do a".to_owned(),
-        text: BlobId::new("text"),
-        depends_on: Vec::new(),
-        priority: 0,
-        allow: Vec::new(),
-        checks: Vec::new(),
-        acceptance: Vec::new(),
-        done_before: false,
-    };
+    let task = Task::plain(TaskId::new("a"), "Do a".to_owned(), BlobId::new("text"));
     Creation {
         name: name("demo"),
         goal: "the goal".to_owned(),

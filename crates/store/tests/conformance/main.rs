@@ -93,6 +93,7 @@ conformance! {
     }
     blobs {
         a_blob_is_readable_before_and_after_the_record
+        a_blob_is_readable_by_another_once_a_command_is_sent
         a_blob_is_readable_by_another_once_a_record_is_stored
         the_same_bytes_have_the_same_id
         a_blob_that_was_not_put_is_missing

@@ -231,7 +231,8 @@ impl RawTurn {
         }
         ensure!(self.retry_after.is_none() && self.resets_in.is_none(), "only a failure has a time to retry");
         let args = self.args.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-        ensure!(args.is_object(), "args is a table");
+        let is_one_text = args.is_string() && self.call.is_some();
+        ensure!(args.is_object() || is_one_text, "args is a table, or one text beside `call`");
         let act = match (self.run, self.call, self.report) {
             (Some(command), None, None) => Some(Act::Run { command, args }),
             (None, Some(tool), None) => Some(Act::Call { tool, args }),

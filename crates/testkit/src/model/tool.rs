@@ -38,10 +38,25 @@ const FORM: &str = "respond_in_schema";
 /// Longer than a scripted command takes; codex would hand back a command that still runs.
 const YIELD_MS: u64 = 30_000;
 
+const CODE: &str = "exec";
+
 pub fn shell(tools: &[Tool], command: &str, more: &Value) -> Option<Call> {
     let named = |name: &&str| tools.iter().find(|tool| tool.name.eq_ignore_ascii_case(name));
-    let tool = SHELLS.iter().find_map(named)?;
-    Some(Call { tool: tool.clone(), args: shell_args(tool, command, more) })
+    if let Some(tool) = SHELLS.iter().find_map(named) {
+        return Some(Call { tool: tool.clone(), args: shell_args(tool, command, more) });
+    }
+    let mut args = json!({ "cmd": command, "yield_time_ms": YIELD_MS });
+    if let (Some(args), Some(more)) = (args.as_object_mut(), more.as_object()) {
+        args.extend(more.clone());
+    }
+    in_code(tools, "exec_command", &args)
+}
+
+/// The default model of codex 0.166 is offered one tool for code in JavaScript, which calls the others.
+fn in_code(tools: &[Tool], name: &str, args: &Value) -> Option<Call> {
+    let tool = tools.iter().find(|tool| tool.kind == ToolKind::Custom && tool.name == CODE)?;
+    let code = format!("const result = await tools.{name}({args});\ntext(result);\n");
+    Some(Call { tool: tool.clone(), args: json!(code) })
 }
 
 fn shell_args(tool: &Tool, command: &str, more: &Value) -> Value {
@@ -69,8 +84,10 @@ fn shell_args(tool: &Tool, command: &str, more: &Value) -> Value {
 pub fn named(tools: &[Tool], name: &str, args: &Value) -> Option<Call> {
     let ends =
         |tool: &&Tool| tool.name.strip_suffix(name).is_some_and(|rest| rest.ends_with(['_', '.', '-']));
-    let tool = tools.iter().find(|tool| tool.name == name).or_else(|| tools.iter().find(ends))?;
-    Some(Call { tool: tool.clone(), args: args.clone() })
+    match tools.iter().find(|tool| tool.name == name).or_else(|| tools.iter().find(ends)) {
+        Some(tool) => Some(Call { tool: tool.clone(), args: args.clone() }),
+        None => in_code(tools, name, args),
+    }
 }
 
 /// The call that hands over a report where the agent has a tool for it.
@@ -131,6 +148,16 @@ mod tests {
         let call = shell(&tools, "x", &json!({"timeout": 5})).unwrap();
         assert_eq!(call.args, json!({"command": "x", "timeout": 5}));
         assert!(shell(&[tool("read_file", json!({}))], "x", &json!({})).is_none());
+    }
+
+    #[test]
+    fn a_model_that_only_writes_code_calls_the_shell_from_there() {
+        let exec = Tool { kind: ToolKind::Custom, ..tool("exec", Value::Null) };
+        let code = |call: Option<Call>| call.unwrap().args.as_str().unwrap().to_owned();
+        let ran = code(shell(std::slice::from_ref(&exec), "echo hi", &Value::Null));
+        assert!(ran.starts_with(r#"const result = await tools.exec_command({"cmd":"echo hi","#), "{ran}");
+        let patched = code(named(&[exec], "apply_patch", &json!("*** Begin Patch")));
+        assert!(patched.contains(r#"tools.apply_patch("*** Begin Patch")"#), "{patched}");
     }
 
     #[test]

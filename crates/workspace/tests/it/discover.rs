@@ -14,7 +14,7 @@ fn a_plain_repository_is_described() {
     assert_eq!(found.toplevel, lab.repo.canonicalize().unwrap());
     assert_eq!(found.common_dir, lab.repo.join(".git").canonicalize().unwrap());
     assert_eq!(found.branch.as_deref(), Some("refs/heads/main"));
-    assert_eq!(found.dirty_files, 0);
+    assert_eq!(found.dirty_files, Vec::<String>::new());
     assert_eq!(
         (found.identity.name.as_str(), found.identity_source),
         ("Op Erator", IdentitySource::Configured)
@@ -24,7 +24,7 @@ fn a_plain_repository_is_described() {
     write(&lab.repo, "new", "n");
     lab.run(&lab.repo, &["mv", "dir/b", "dir/c"]);
     let index = std::fs::read(lab.repo.join(".git/index")).unwrap();
-    assert_eq!(lab.repository().dirty_files, 3);
+    assert_eq!(lab.repository().dirty_files.len(), 3);
     assert_eq!(std::fs::read(lab.repo.join(".git/index")).unwrap(), index, "looking must not write");
 }
 

@@ -211,15 +211,21 @@ fn work_on_a_base_that_is_gone_is_refused() {
     }
 }
 
-#[test]
-fn take_fast_forwards_a_clean_checkout_only() {
-    let lab = Lab::with(&[("a", "a")]);
+/// The work has `one` in a file where the checkout has `mine`; and the commits before and after it.
+fn landed_beside_mine(lab: &Lab) -> (Repository, CommitId, CommitId) {
     let repository = lab.repository();
     let mut bench = lab.bench();
     let base = bench.base.clone();
     let first = work(&mut bench, &base, "one");
     go(&repository, &bench, &first, None).unwrap();
     write(&lab.repo, "a", "mine");
+    (repository, base, first)
+}
+
+#[test]
+fn take_fast_forwards_where_nothing_of_the_operators_is_lost() {
+    let lab = Lab::with(&[("a", "a"), ("b", "b")]);
+    let (repository, base, first) = landed_beside_mine(&lab);
     match take(&repository, BRANCH, FilterRule::Tell).unwrap() {
         TakeResult::ByHand { why: NotTaken::Dirty { files }, command } => {
             assert_eq!(files, ["a"]);
@@ -228,10 +234,13 @@ fn take_fast_forwards_a_clean_checkout_only() {
         other => panic!("{other:?}"),
     }
     write(&lab.repo, "a", "a");
+    write(&lab.repo, "b", "mine, and nobody else's");
     assert_eq!(
         take(&repository, BRANCH, FilterRule::Tell).unwrap(),
         TakeResult::FastForwarded { from: base, to: first }
     );
+    assert_eq!(std::fs::read_to_string(lab.repo.join("b")).unwrap(), "mine, and nobody else's");
+    lab.run(&lab.repo, &["checkout", "-q", "b"]);
     assert_eq!(std::fs::read_to_string(lab.repo.join("a")).unwrap(), "one");
     assert_eq!(take(&repository, BRANCH, FilterRule::Tell).unwrap(), TakeResult::Already);
     lab.run(&lab.repo, &["reset", "-q", "--hard", "HEAD~1"]);
@@ -240,4 +249,18 @@ fn take_fast_forwards_a_clean_checkout_only() {
         take(&repository, BRANCH, FilterRule::Tell).unwrap(),
         TakeResult::ByHand { why: NotTaken::Diverged { .. }, .. }
     ));
+}
+
+#[test]
+fn a_file_that_git_does_not_know_is_not_overwritten() {
+    let lab = Lab::with(&[("b", "b")]);
+    let (repository, ..) = landed_beside_mine(&lab);
+    match take(&repository, BRANCH, FilterRule::Tell).unwrap() {
+        TakeResult::ByHand { why: NotTaken::InTheWay { files }, command } => {
+            assert_eq!(files, ["a"]);
+            assert_eq!(command, "git stash -u && git merge windlass/demo1");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(std::fs::read_to_string(lab.repo.join("a")).unwrap(), "mine");
 }

@@ -9,7 +9,7 @@ use windlass_workspace::Checkout;
 
 use crate::confine::PrivateDirs;
 use crate::perform::call::clear;
-use crate::perform::{EffectRequest, EffectResources, file_fault};
+use crate::perform::{EffectRequest, EffectResources, fault, file_fault};
 
 /// Begins the names of the commands' directories among those of attempts.
 pub const NAME: &str = "gate";
@@ -63,6 +63,24 @@ impl GateDirs {
             clean.clone()
         };
         Ok(Self { cwd, private, attempts, tree: clean })
+    }
+
+    /// The tree that the work in hand stands on, where a check of a step can read it and not write.
+    pub fn bring_previous(
+        &mut self,
+        resources: &EffectResources,
+        request: &EffectRequest,
+    ) -> Result<PathBuf, Fault> {
+        let dir = resources.dirs.checkout(&request.creation.name).join("previous");
+        let mut checkout = Checkout::new(&dir);
+        let (vault, tree) = (&resources.vault, &request.base_tree);
+        let brought = match resources.safeguards.confine.is_on() {
+            true => checkout.bring_to(vault, tree),
+            false => checkout.verify_and_rewrite(vault, tree),
+        };
+        brought.map_err(|error| fault(&error))?;
+        self.private.read.push(dir.clone());
+        Ok(dir)
     }
 
     /// Where what a command writes can be read: on a layer of its own nothing

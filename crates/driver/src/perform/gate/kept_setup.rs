@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::id::TreeId;
 use windlass_core::outcome::Fault;
-use windlass_gate::{holds_only_packages, home_is_needed, is_manifest, only_install};
+use windlass_gate::{holds_only_packages, home_is_needed, install_dirs, is_manifest, only_install};
 use windlass_process::remove_tree;
 
 use super::dirs::{GateDirs, SHOWN_AT};
@@ -50,9 +50,13 @@ impl SetupPlace {
         let listed = resources.vault.list_paths(tree).map_err(|error| fault(&error))?;
         let words: Vec<String> =
             setup.iter().flat_map(|step| step.split_whitespace().map(str::to_owned)).collect();
-        let package = resources.vault.read_blob(tree, b"package.json").map_err(|error| fault(&error))?;
-        let package = String::from_utf8_lossy(&package.unwrap_or_default()).into_owned();
-        let by_manifests = only_install(setup, &package);
+        let package = |dir: String| {
+            let path = Path::new(&dir).join("package.json");
+            let read = resources.vault.read_blob(tree, path.as_os_str().as_encoded_bytes());
+            read.map(|text| String::from_utf8_lossy(&text.unwrap_or_default()).into_owned())
+        };
+        let packages: Result<Vec<String>, _> = install_dirs(setup).into_iter().map(package).collect();
+        let by_manifests = only_install(setup, &packages.map_err(|error| fault(&error))?);
         let mut hasher = blake3::Hasher::new();
         let mut part = |bytes: &[u8]| {
             hasher.update(&(bytes.len() as u64).to_le_bytes());

@@ -1,6 +1,7 @@
 //! One gate being run: it brings the tree, the cache and the command together.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -36,13 +37,16 @@ const NOT_STARTED: i32 = 126;
 /// Compiled files that a check leaves would be taken for the sources of the next.
 const NO_BYTECODE: (&str, &str) = ("PYTHONDONTWRITEBYTECODE", "1");
 
+/// Tells the check of a step where the tree before it is.
+const PREVIOUS: &str = "WINDLASS_PREVIOUS";
+
 pub struct GateRunner<'a> {
     resources: &'a EffectResources,
     request: &'a EffectRequest,
     target: GateTarget<'a>,
     checkout: &'a mut Checkout,
     dirs: GateDirs,
-    env: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    env: Vec<(OsString, OsString)>,
     cache: Option<Cache>,
     watch: Option<Rc<GateWatch>>,
     /// The paths in which the tree differs from the base.
@@ -50,6 +54,8 @@ pub struct GateRunner<'a> {
     /// How many commands were run.
     number: usize,
     setup: SetupUse,
+    /// Where the check of a step finds the tree before it.
+    previous: Option<PathBuf>,
 }
 
 /// How a clean tree comes to what the set-up commands make.
@@ -113,7 +119,9 @@ impl<'a> GateRunner<'a> {
             changed.extend(diff.iter().map(|change| path_of(&change.path)));
         }
         resources.removal.wait();
-        let dirs = GateDirs::new(resources, request, checkout)?;
+        let mut dirs = GateDirs::new(resources, request, checkout)?;
+        let step = target.checks.iter().any(|name| request.policy.gate.is_step_check(name));
+        let previous = step.then(|| dirs.bring_previous(resources, request)).transpose()?;
         let network = &request.policy.gate.network;
         let mut env = resources.safeguards.confine.environment(
             &resources.surroundings,
@@ -134,6 +142,7 @@ impl<'a> GateRunner<'a> {
             changed,
             number: 0,
             setup: SetupUse::Inline,
+            previous,
             target,
         };
         if let Some(place) = SetupPlace::of(resources, request, target.tree)? {
@@ -393,10 +402,11 @@ impl<'a> GateRunner<'a> {
         let watching = watch.map(|watch| watch.begin(&mut self.dirs)).transpose()?;
         let network = &self.request.policy.gate.network;
         let marker = clock::marker();
+        let env = self.environment_of(check);
         let gate = GateRun {
             checks: &[],
             cwd: &self.dirs.cwd,
-            env: &self.env,
+            env: &env,
             confinement: &self.resources.safeguards.confine.confinement(
                 network,
                 &self.dirs.private,
@@ -420,6 +430,13 @@ impl<'a> GateRunner<'a> {
             self.resources.level_still_holds()?;
         }
         Ok(Some(EndedCommand { checked, output, writes }))
+    }
+
+    fn environment_of(&self, check: &CheckPolicy) -> Vec<(OsString, OsString)> {
+        let is_step = self.request.policy.gate.is_step_check(&check.name);
+        let previous = self.previous.iter().filter(|_| is_step);
+        let previous = previous.map(|dir| (PREVIOUS.into(), dir.clone().into_os_string()));
+        self.env.iter().cloned().chain(previous).collect()
     }
 
     /// A command with what the operator says must come first, in the same

@@ -59,7 +59,7 @@ impl Judged<'_> {
         results: &mut [CheckResult],
     ) -> Result<bool, Fault> {
         let gate = &self.request.policy.gate;
-        for chain in chains(&gate.checks, target.checks) {
+        for chain in chains(gate.every_check(), target.checks) {
             for (index, check) in chain.iter().enumerate() {
                 let last = results.iter_mut().rev().find(|result| result.check == check.name);
                 let Some(result) = last.filter(|result| !result.exited_well()) else { continue };

@@ -14,9 +14,7 @@ pub fn read(ask: &mut Ask, body: &Value) -> Result<(), String> {
             return Err("`input` is neither a text nor a list".to_owned());
         }
     }
-    for tool in body["tools"].as_array().into_iter().flatten() {
-        read_tool(ask, tool, None);
-    }
+    read_tools(ask, &body["tools"], None);
     if body["text"]["format"]["type"] == json!("json_schema") {
         ask.schema = Some(body["text"]["format"]["schema"].clone());
     }
@@ -30,8 +28,16 @@ fn read_item(ask: &mut Ask, item: &Value) {
         ("message", Some("assistant")) => ask.push(Entry::Model { calls: false }),
         (kind, _) if kind.ends_with("_call") => ask.push(Entry::Model { calls: true }),
         (kind, _) if kind.ends_with("_output") => ask.push(Entry::Results),
+        // Codex 0.166 offers the tools of its default model in the conversation.
+        ("additional_tools", _) => read_tools(ask, &item["tools"], None),
         // The system's and the developer's words, and reasoning handed back.
         _ => {}
+    }
+}
+
+fn read_tools(ask: &mut Ask, tools: &Value, namespace: Option<&str>) {
+    for tool in tools.as_array().into_iter().flatten() {
+        read_tool(ask, tool, namespace);
     }
 }
 
@@ -42,10 +48,7 @@ fn read_tool(ask: &mut Ask, tool: &Value, namespace: Option<&str>) {
         Some("custom") => ToolKind::Custom,
         Some("local_shell") => ToolKind::LocalShell,
         Some("namespace") => {
-            for inner in tool["tools"].as_array().into_iter().flatten() {
-                read_tool(ask, inner, name);
-            }
-            return;
+            return read_tools(ask, &tool["tools"], name);
         }
         // The provider's own (web_search and the like): nothing the agent would run.
         _ => return,

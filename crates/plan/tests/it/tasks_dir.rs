@@ -1,6 +1,4 @@
-//! Directories in, plans or refusals out, as text.
-
-#![allow(clippy::unwrap_used)]
+//! Directories of task files.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,15 +8,7 @@ use std::path::Path;
 use windlass_core::id::BlobId;
 use windlass_plan::{PlanError, Planned, tasks_dir};
 
-/// Files as `== name` lines, each followed by its content.
-fn project(files: &str) -> tempfile::TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    for part in files.split("== ").skip(1) {
-        let (name, content) = part.split_once('\n').unwrap();
-        fs::write(dir.path().join(name), content).unwrap();
-    }
-    dir
-}
+use crate::files::{project, shown};
 
 fn planned(files: &str) -> Planned {
     let dir = project(files);
@@ -55,7 +45,7 @@ fn a_plan_is_its_files_in_byte_order() {
         "== b.md\n---\ndepends_on: [a.md, B2]\npriority: 3\n---\nNo heading. <!-- depends_on: a, c-d -->\n\
          == B2.md\n---\ntitle: Given\nallow: tests/**\nchecks: unit\nacceptance: [it holds]\n---\n# Written\n## Acceptance\n- ignored\n\
          == a.md\n# First thing\n\n## Acceptance\n- [ ] tests pass\n\
-         == c-d.md\n\
+         == c-d.md\nNo more than this.\n\
          == notes.txt\nnot a task\n\
          == .#a.md\nan editor's lock\n",
     );
@@ -116,7 +106,7 @@ fn a_cycle_is_named_and_placed() {
 
 #[test]
 fn ids_that_differ_only_in_case_are_one_id() {
-    let dir = project("== A.md\n== a.md\n");
+    let dir = project("== A.md\n# Big\n== a.md\n# Small\n");
     if fs::read_dir(dir.path()).unwrap().count() < 2 {
         return; // The file system already says they are one.
     }
@@ -142,21 +132,21 @@ fn a_directory_without_tasks_is_no_plan() {
 
 #[test]
 fn what_cannot_be_read_is_named() {
-    let dir = project("== a.md\n");
+    let dir = project("== a.md\n# A\n");
     fs::create_dir(dir.path().join("b.md")).unwrap();
     assert_eq!(refusal(dir.path()), "b.md: is not a regular file\nrename b.md or move it out of the plan");
 
-    let dir = project("== a.md\n");
+    let dir = project("== a.md\n# A\n");
     std::os::unix::fs::symlink("nowhere", dir.path().join("b.md")).unwrap();
-    assert!(refusal(dir.path()).starts_with("b.md: the task file cannot be read: No such file"));
+    assert!(refusal(dir.path()).starts_with("b.md: the file cannot be read: No such file"));
 
-    let dir = project("== a.md\n");
+    let dir = project("== a.md\n# A\n");
     fs::write(dir.path().join("b.md"), b"# Caf\xc3\xa9\nab\xff\n").unwrap();
     assert_eq!(refusal(dir.path()), "b.md:2:3: the text is not UTF-8\nsave the file as UTF-8");
 
-    let dir = project("== a.md\n");
+    let dir = project("== a.md\n# A\n");
     fs::write(dir.path().join("b.md"), vec![b'x'; 1024 * 1024 + 1]).unwrap();
-    assert!(refusal(dir.path()).starts_with("b.md: the task file is larger than 1024 KiB"));
+    assert!(refusal(dir.path()).starts_with("b.md: the file is larger than 1024 KiB"));
     fs::write(dir.path().join("b.md"), vec![b'x'; 1024 * 1024]).unwrap();
     assert!(tasks_dir::read(dir.path()).is_ok());
 }
@@ -164,7 +154,7 @@ fn what_cannot_be_read_is_named() {
 #[test]
 fn a_file_this_user_may_not_read_is_refused() {
     use std::os::unix::fs::PermissionsExt;
-    let dir = project("== a.md\n");
+    let dir = project("== a.md\n# A\n");
     let file = dir.path().join("a.md");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&file).is_ok() {
@@ -192,7 +182,7 @@ fn a_file_name_must_give_an_id() {
 
 #[test]
 fn a_check_nobody_defined_is_refused_with_its_place() {
-    let planned = planned("== a.md\n---\nchecks: [unit, formt]\n---\n");
+    let planned = planned("== a.md\n---\nchecks: [unit, formt]\n---\nDo it.\n");
     assert!(planned.check_names(&["unit", "formt"]).is_ok());
     let error = planned.check_names(&["unit", "format"]).unwrap_err();
     assert!(error.to_string().ends_with("a.md:2:16: there is no check named \"formt\""), "{error}");
@@ -214,13 +204,45 @@ fn ten_thousand_tasks_are_a_plan_and_one_more_is_not() {
 }
 
 #[test]
-fn the_task_file_of_the_guide_can_be_used() {
-    let guide = include_str!("../../../docs/guide/tasks.md");
-    let (_, example) = guide.split_once("```markdown\n").unwrap();
-    let (example, _) = example.split_once("```").unwrap();
-    let plan = planned(&format!("== 001-lexer.md\n# Lexer\n== 002-parser.md\n{example}"));
-    let task = &plan.tasks[1];
-    assert_eq!((&task.title[..], task.acceptance.len()), ("Parse durations", 2));
-    let keys = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    assert_eq!(keys.collect::<Vec<_>>(), windlass_plan::KEYS);
+fn every_problem_of_every_file_is_named_in_plan_order() {
+    let dir = project(
+        "== a.md\n---\ndepends_on: [b, nobody, a]\n---\nDo it.\n\
+         == b.md\n---\npriority: high\ncolour: red\ndone: maybe\n---\n\
+         == c.md\n---\ntitle: never closed\n\
+         == d.md\n<!-- depends-on: a -->\nText.\n<!-- depends_on: a,, b -->\n\
+         == e.md\n\n<!-- only a comment -->\n\
+         == f.md\n<!-- depends_on: g -->\nF.\n\
+         == g.md\n<!-- depends_on: f -->\nG.\n",
+    );
+    fs::write(dir.path().join("h.md"), b"\xff").unwrap();
+    assert_eq!(
+        shown(&tasks_dir::check(dir.path()).unwrap_err(), dir.path()),
+        "a.md:2:17: task a depends on nobody, which is not in the plan; \
+         add nobody.md to the plan, or remove the dependency; a task is named by its file name\n\
+         a.md:2:25: task a depends on itself; remove a from its own dependencies\n\
+         b.md:2:11: `priority` must be a whole number; write a number such as 10; lower goes first\n\
+         b.md:3:1: unknown key `colour`; known keys: title, depends_on, priority, allow, checks, acceptance, done, mode, scope\n\
+         b.md:4:7: `done` is neither true nor false; write true for a task that is done already; nothing of it is proven then\n\
+         c.md:1:1: the front matter that starts here is never closed; close it with a line `---`; a rule at the top of a file can be written `***`\n\
+         d.md:1:1: `depends-on` in a comment names no dependency; write `<!-- depends_on: id, id -->`\n\
+         d.md:3:20: an item of the list is empty; remove the extra comma, or write the item\n\
+         e.md:1:1: the task says nothing; write in e.md what is to be done, or delete it\n\
+         f.md:1:18: tasks depend on one another in a circle: f → g → f; remove one of these dependencies\n\
+         h.md:1:1: the text is not UTF-8; save the file as UTF-8\n"
+    );
+}
+
+#[test]
+fn every_circle_is_named_once() {
+    let dir = project(
+        "== a.md\n<!-- depends_on: b -->\nA.\n== b.md\n<!-- depends_on: c, a -->\nB.\n\
+         == c.md\n<!-- depends_on: a -->\nC.\n== d.md\n<!-- depends_on: a, e -->\nD.\n\
+         == e.md\n<!-- depends_on: d -->\nE.\n",
+    );
+    let text = shown(&tasks_dir::check(dir.path()).unwrap_err(), dir.path());
+    let circles: Vec<&str> = text.lines().filter_map(|line| line.split("circle: ").nth(1)).collect();
+    assert_eq!(
+        circles,
+        ["a → b → c → a; remove one of these dependencies", "d → e → d; remove one of these dependencies"]
+    );
 }

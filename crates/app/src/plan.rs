@@ -1,0 +1,115 @@
+//! A plan before it runs, and how far a loop has come with it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use windlass_core::id::TaskId;
+use windlass_core::state::TaskStatus;
+use windlass_core::view::View;
+use windlass_plan::{Planned, PlannedTask, TaskGraph, TaskMark, dot, mermaid, tree};
+
+use crate::{AppError, OpenProject, PolicyArguments, StoredLoop};
+
+/// Which plan is meant.
+#[derive(Clone, Debug, Default)]
+pub struct PlanRequest {
+    /// None is the plan of windlass.toml.
+    pub source: Option<String>,
+    /// Empty where the source itself says what it is, or windlass.toml does.
+    pub format: String,
+}
+
+/// A plan that can be run, with how each task stands.
+pub struct PlanPage {
+    pub source: String,
+    pub planned: Planned,
+    /// The loop that works on it.
+    pub of_loop: Option<View>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlanPicture {
+    Tree,
+    Dot,
+    Mermaid,
+}
+
+impl OpenProject {
+    /// The plan, or everything that is wrong with it.
+    pub fn plan_page(&self, request: &PlanRequest) -> Result<Result<PlanPage, Vec<AppError>>, AppError> {
+        let policy = self.policy(&PolicyArguments::default())?.policy.plan;
+        let source = request.source.clone().unwrap_or(policy.source);
+        let format = if request.format.is_empty() { policy.format } else { request.format.clone() };
+        let planned = match self.check_plan(&source, &format)? {
+            Ok(planned) => planned,
+            Err(problems) => return Ok(Err(problems)),
+        };
+        let of_loop = self.loop_of(&planned)?;
+        Ok(Ok(PlanPage { source, planned, of_loop }))
+    }
+
+    /// The loop with the very tasks of this plan; of several the one that was at work last.
+    fn loop_of(&self, planned: &Planned) -> Result<Option<View>, AppError> {
+        let views = self.loops()?.iter().map(StoredLoop::view).collect::<Result<Vec<View>, _>>()?;
+        let ids: Vec<&TaskId> = planned.tasks.iter().map(|task| &task.id).collect();
+        let is_of_plan = |view: &View| ids.iter().all(|id| view.tasks.iter().any(|task| task.id == **id));
+        Ok(views.into_iter().filter(is_of_plan).max_by_key(|view| view.updated_at))
+    }
+}
+
+impl PlanPage {
+    pub fn picture(&self, kind: PlanPicture) -> String {
+        let (graph, marks) = (TaskGraph::new(&self.planned), self.marks());
+        let mark = |id: &TaskId| marks[id];
+        match kind {
+            PlanPicture::Tree => tree(&graph, mark),
+            PlanPicture::Dot => dot(&graph, mark),
+            PlanPicture::Mermaid => mermaid(&graph, mark),
+        }
+    }
+
+    pub fn as_json(&self) -> Value {
+        let (graph, marks) = (TaskGraph::new(&self.planned), self.marks());
+        let levels = graph.levels();
+        let critical = graph.critical_path(|id| marks[id].done);
+        let row = |(at, task): (usize, &PlannedTask)| {
+            let plain = |items: &[windlass_plan::Placed<String>]| {
+                items.iter().map(|item| item.value.clone()).collect::<Vec<String>>()
+            };
+            json!({
+                "id": task.id, "title": task.title, "depends_on": task.depends_on, "priority": task.priority,
+                "allow": plain(&task.allow), "checks": plain(&task.checks),
+                "acceptance": task.acceptance.iter().map(|of| &of.text).collect::<Vec<_>>(),
+                "file": task.file, "line": task.line, "status": marks[&task.id].word,
+                "level": levels[at], "critical": critical.contains(&at),
+            })
+        };
+        let tasks: Vec<Value> = self.planned.tasks.iter().enumerate().map(row).collect();
+        json!({
+            "source": self.source, "format": self.planned.format.map(|format| format.name()),
+            "goal": self.planned.goal, "loop": self.of_loop.as_ref().map(|view| &view.name), "tasks": tasks,
+        })
+    }
+
+    fn marks(&self) -> BTreeMap<TaskId, TaskMark> {
+        let known = |id: &TaskId| {
+            let task = self.of_loop.as_ref()?.tasks.iter().find(|task| task.id == *id)?;
+            Some(mark_of(task.status))
+        };
+        let own =
+            |task: &PlannedTask| mark_of(if task.done { TaskStatus::Done } else { TaskStatus::Pending });
+        let tasks = self.planned.tasks.iter();
+        tasks.map(|task| (task.id.clone(), known(&task.id).unwrap_or_else(|| own(task)))).collect()
+    }
+}
+
+fn mark_of(status: TaskStatus) -> TaskMark {
+    let (symbol, word, done) = match status {
+        TaskStatus::Pending => ('·', "pending", false),
+        TaskStatus::Active => ('▶', "active", false),
+        TaskStatus::Done => ('✓', "done", true),
+        TaskStatus::Blocked => ('✗', "blocked", false),
+        TaskStatus::Waived => ('–', "waived", true),
+    };
+    TaskMark { symbol, word, done }
+}

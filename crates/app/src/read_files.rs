@@ -1,0 +1,107 @@
+//! What the project's files said when a loop last read them. So what was edited since is told apart from what the
+//! operator set for this loop alone.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use windlass_config::Resolved;
+use windlass_core::id::LoopName;
+use windlass_core::policy::Policy;
+use windlass_plan::Planned;
+use windlass_store::blobs::id_of;
+
+use crate::{AppError, OpenProject, PolicyArguments};
+
+/// One reading, kept beside the loop. Where it is lost, edits are taken by `windlass set --reload` only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ReadFiles {
+    /// Of windlass.toml and the user's own file, without what a command line added.
+    policy: Policy,
+    has_project_file: bool,
+    /// None where the loop was made of a sentence.
+    plan: Option<ReadPlan>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ReadPlan {
+    source: String,
+    digest: String,
+}
+
+/// The files as they are, beside an earlier reading.
+pub(crate) struct EditedFiles {
+    pub before: Policy,
+    pub after: Policy,
+    /// The plan, where it is another.
+    pub planned: Option<Planned>,
+    pub now: ReadFiles,
+}
+
+impl EditedFiles {
+    pub fn is_empty(&self) -> bool {
+        self.before == self.after && self.planned.is_none()
+    }
+}
+
+impl ReadFiles {
+    pub fn with_policy(self, resolved: &Resolved) -> Self {
+        Self { policy: resolved.policy.clone(), has_project_file: resolved.has_project_file, ..self }
+    }
+
+    pub fn with_plan(self, source: &str, planned: &Planned) -> Self {
+        Self { plan: Some(ReadPlan { source: source.to_owned(), digest: digest(planned) }), ..self }
+    }
+}
+
+impl OpenProject {
+    /// The files as a new loop reads them, whatever else its policy has.
+    pub(crate) fn read_files(&self, plan: Option<(&str, &Planned)>) -> Result<ReadFiles, AppError> {
+        let Resolved { policy, has_project_file, .. } = self.policy(&PolicyArguments::default())?;
+        let read = ReadFiles { policy, has_project_file, plan: None };
+        Ok(match plan {
+            Some((source, planned)) => read.with_plan(source, planned),
+            None => read,
+        })
+    }
+
+    fn kept_reading(&self, name: &LoopName) -> PathBuf {
+        self.vault.cache_file(name, "files.json")
+    }
+
+    pub(crate) fn earlier_reading(&self, name: &LoopName) -> Option<ReadFiles> {
+        serde_json::from_slice(&fs::read(self.kept_reading(name)).ok()?).ok()
+    }
+
+    pub(crate) fn keep_reading(&self, name: &LoopName, read: &ReadFiles) -> Result<(), AppError> {
+        let text = serde_json::to_string(read).expect("a policy is text");
+        crate::init::write(&self.kept_reading(name), &text)
+    }
+
+    /// None where nothing is known of an earlier reading. A file that is gone says nothing: the checkout may be that
+    /// of another branch.
+    pub(crate) fn edited_files(&self, name: &LoopName) -> Result<Option<EditedFiles>, AppError> {
+        let Some(earlier) = self.earlier_reading(name) else { return Ok(None) };
+        let mut now = earlier.clone();
+        let resolved = self.policy(&PolicyArguments::default())?;
+        if resolved.has_project_file || !earlier.has_project_file {
+            now = now.with_policy(&resolved);
+        }
+        let mut planned = None;
+        if let Some(plan) = &earlier.plan {
+            let follows = plan.source == earlier.policy.plan.source;
+            let source = if follows { &now.policy.plan.source } else { &plan.source }.clone();
+            if self.project.top.join(&source).exists() {
+                let read = self.read_plan(&source, &now.policy.plan.format)?;
+                now = now.with_plan(&source, &read);
+                let is_other = now.plan.as_ref().is_some_and(|now| now.digest != plan.digest);
+                planned = is_other.then_some(read);
+            }
+        }
+        Ok(Some(EditedFiles { before: earlier.policy, after: now.policy.clone(), planned, now }))
+    }
+}
+
+fn digest(planned: &Planned) -> String {
+    id_of(format!("{:?} {:?}", planned.tasks, planned.tools).as_bytes()).to_string()
+}

@@ -1,0 +1,69 @@
+//! Tasks that explore: their product is a report.
+
+use crate::case::{LOOP, Setup};
+
+const TASK: &str = "---\nmode: explore\n---\n# Where is the answer?\n\nSay which file has it.\n";
+
+#[test]
+fn a_report_is_judged_kept_and_shown_and_a_changed_file_is_refused() {
+    let author = r#"[ $n = 1 ] && echo 1 >stray.txt || rm -f stray.txt
+say "\"status\":\"complete\",\"summary\":\"turn $n: it is in answer.txt\"""#;
+    let reviewer = r#"if [ $n = 1 ]; then
+    say '"verdict":"reject","summary":"which line?","findings":[],"resolved":[],"pending":["name the line"],"blocker":""'
+else
+    accept
+fi"#;
+    let case = Setup::new(author)
+        .checks("")
+        .reviewer(reviewer)
+        .review("tasks = true\nfinal = false\n")
+        .task("answer", TASK)
+        .ready();
+    let seen = case.run();
+    seen.completed();
+    let found = &seen.findings_in("stray.txt")[0];
+    assert_eq!(found["life"], "resolved", "{found}");
+    assert_eq!(case.turns("author"), 3, "a change, a reject, an accept\n{}", seen.log);
+    assert_eq!(seen.task("answer")["rejections"], 1, "{}", seen.log);
+    let brief = case.left("author-1.brief");
+    assert!(brief.contains("Change nothing: ") && brief.contains("# Find out, for task answer"), "{brief}");
+    let brief = case.left("reviewer-2.brief");
+    assert!(brief.contains("turn 3: it is in answer.txt"), "{brief}");
+    let page = case.windlass(&["show", LOOP, "answer"]);
+    assert!(page.stdout.contains("its report\n  turn 3: it is in answer.txt\n"), "{page}");
+}
+
+#[test]
+fn a_mode_of_ones_own_has_its_own_words_and_scope() {
+    let task = "---\nmode: port\n---\n# Port it\n\nMake the test pass.\n";
+    let case = Setup::new("echo 42 >answer.txt\ncomplete")
+        .review("tasks = true\nfinal = false\n")
+        .more("[scope.port]\nfiles_changed = 7\n")
+        .file("prompts/port.md", "PORT {{CURRENT_STORY_ID}}: at most {{MAX_FILES_TO_MODIFY}} files.\n")
+        .file("prompts/port_review.md", "Is the port of {{CURRENT_STORY_ID}} faithful?\n")
+        .task("answer", task)
+        .ready();
+    case.run().completed();
+    let brief = case.left("author-1.brief");
+    assert!(
+        brief.contains("PORT answer: at most 7 files.") && !brief.contains("Do the whole task"),
+        "{brief}"
+    );
+    let brief = case.left("reviewer-1.brief");
+    assert!(brief.contains("Is the port of answer faithful?"), "{brief}");
+
+    case.repo.file("prompts/port.md", "PORT\n{{STORY}}\n");
+    let ran = case.windlass(&["run", "--name", "other"]);
+    assert_eq!(ran.status.code(), Some(2), "{ran}");
+    assert!(ran.stderr.contains("prompts/port.md:2:1: there is no placeholder `STORY`"), "{ran}");
+}
+
+#[test]
+fn a_mode_that_nobody_knows_is_refused_with_its_place() {
+    let case = Setup::new("complete").task("answer", "---\nmode: explroe\n---\n# Look\n\nWhere?\n").ready();
+    let ran = case.windlass(&["run"]);
+    assert_eq!(ran.status.code(), Some(2), "{ran}");
+    assert!(ran.stderr.contains("tasks/answer.md:2:7: there is no mode \"explroe\""), "{ran}");
+    assert!(ran.stderr.contains("write prompts/explroe.md"), "{ran}");
+    case.nothing_was_made();
+}

@@ -1,0 +1,167 @@
+//! `windlass plan`, and plans that are not a directory of task files, run to their end.
+
+use std::fs;
+
+use crate::case::{Case, LOOP, Setup};
+
+/// Writes a file for each task.
+const WORKS: &str = "echo $n >$(echo $WINDLASS_TASK | tr -c 'a-zA-Z0-9\\n' -).txt\ncomplete";
+
+fn project(agent: &str) -> Setup {
+    Setup::new(agent).checks("[[gate.check]]\nname = \"test\"\nrun = \"true\"\n")
+}
+
+fn with_plan(file: &str, text: &str) -> Case {
+    project(WORKS).file(file, text).ready()
+}
+
+fn run_plan(case: &Case, source: &str) -> crate::case::Seen {
+    case.look(case.windlass(&["run", "--name", LOOP, "--plan", source]))
+}
+
+#[test]
+fn the_graph_is_drawn_with_the_state_of_each_task() {
+    let case = project(WORKS)
+        .task("a", "# The first\n\nDo it.\n")
+        .task("b", "---\ndepends_on: [a]\n---\n\n# The second\n\nDo it.\n")
+        .task("c", "# The third\n\nDo it.\n")
+        .ready();
+    let shown = case.windlass(&["plan", "show"]).expect_code(0).stdout;
+    assert!(shown.starts_with("tasks/ (tasks): 3 tasks\n"), "{shown}");
+    assert!(shown.contains("· a  The first  (critical path)"), "{shown}");
+    case.nothing_was_made();
+    case.windlass(&["run", "--name", LOOP, "--task", "a"]).expect_code(0);
+    let shown = case.windlass(&["plan", "show"]).expect_code(0).stdout;
+    assert!(shown.contains("3 tasks, as loop demo1 has them") && shown.contains("✓ a  The first"), "{shown}");
+    let json = case.windlass(&["plan", "show", "--json"]).expect_code(0).json();
+    assert_eq!((&json["tasks"][0]["status"], &json["tasks"][1]["level"]), (&"done".into(), &1.into()));
+    assert!(case.windlass(&["plan", "show", "--dot"]).expect_code(0).stdout.starts_with("digraph"));
+    assert!(case.windlass(&["plan", "show", "--mermaid"]).expect_code(0).stdout.contains("-->"));
+}
+
+#[test]
+fn every_problem_of_a_plan_is_listed_with_its_place() {
+    let case = project(WORKS)
+        .task("a", "---\ndepends_on: [b]\n---\n\n# The first\n\nDo it.\n")
+        .task("b", "---\ndepends_on: [a]\n---\n\n# The second\n\nDo it.\n")
+        .task("c", "---\ndepends_on: [nobody]\n---\n\n# The third\n\nDo it.\n")
+        .task("d", "---\npriorty: 1\n---\n\n# The fourth\n\nDo it.\n")
+        .ready();
+    let said = case.windlass(&["plan", "check"]).expect_code(2).stderr;
+    for part in [
+        "a → b → a",
+        "nobody, which is not in the plan",
+        "d.md:2:1",
+        "did you mean `priority`?",
+        "problems in the plan",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    case.windlass(&["run", "--name", LOOP]).expect_code(2);
+    case.nothing_was_made();
+}
+
+const PRD: &str = r#"{
+  "project": "shop",
+  "userStories": [
+    { "id": "US-001", "title": "Prices", "description": "Show prices.", "acceptanceCriteria": ["shown"], "priority": 2, "passes": false },
+    { "id": "US-002", "title": "Basket", "description": "Keep a basket.", "acceptanceCriteria": ["kept"], "priority": 1, "passes": false },
+    { "id": "US-003", "title": "Done before", "description": "It is there.", "priority": 3, "passes": true }
+  ]
+}
+"#;
+
+#[test]
+fn the_stories_of_a_prd_are_done_by_priority() {
+    let case = with_plan("prd.json", PRD);
+    let seen = run_plan(&case, "prd.json");
+    seen.ended(0, "completed", "done_before").task_is("US-002", "done", None);
+    let done: Vec<String> =
+        seen.log.of("task_done").iter().map(|of| of["task"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(done, ["US-002", "US-001"]);
+}
+
+#[test]
+fn a_broken_prd_is_refused_with_line_and_column() {
+    let case = with_plan("prd.json", &PRD.replace("\"priority\": 1,", "\"priority\": 1"));
+    let said = case.windlass(&["run", "--name", LOOP, "--plan", "prd.json"]).expect_code(2).stderr;
+    assert!(said.contains("prd.json:5:"), "{said}");
+    case.nothing_was_made();
+}
+
+fn milestones(count: usize) -> String {
+    let section = |n: usize| {
+        format!(
+            "<!-- forge-section -->\n## Section {n}\n\nBuild part {n}.\n\n```\n<!-- forge-section -->\n```\n\n"
+        )
+    };
+    format!("# The plan\n\nFor all of it.\n\n{}", (1..=count).map(section).collect::<String>())
+}
+
+#[test]
+fn each_section_of_a_milestone_document_waits_for_the_one_before() {
+    for count in [24, 40] {
+        let case = project(WORKS).limits("max_iterations = 60").file("PLAN.md", milestones(count)).ready();
+        let seen = run_plan(&case, "PLAN.md");
+        seen.completed();
+        let tasks = seen.view["tasks"].as_array().unwrap();
+        assert_eq!(tasks.len(), count, "a marker inside a fence is text");
+        assert_eq!(case.turns("author"), u32::try_from(count).unwrap());
+        let brief = case.left("author-2.brief");
+        assert!(brief.contains("Build part 2.") && brief.contains("For all of it."), "{brief}");
+    }
+}
+
+#[test]
+fn boxes_of_a_checklist_are_tasks_and_checked_ones_are_done() {
+    let case = with_plan("TODO.md", "# To do\n\n- [x] Begin\n- [ ] Parse the header\n- [ ] Parse the body\n");
+    let seen = run_plan(&case, "TODO.md");
+    seen.ended(0, "completed", "done_before");
+    assert_eq!(case.turns("author"), 2);
+}
+
+const CHAT: &str = r#"[[chat.user]]
+content = "Write the answer into answer.txt."
+
+[tools]
+bash = ["make"]
+"#;
+
+#[test]
+fn a_codescribe_task_changes_in_the_middle_of_a_run() {
+    let case = project("if [ $n -eq 1 ]; then hold; fi\necho $n >>answer.txt\ncomplete")
+        .checks("[[gate.check]]\nname = \"test\"\nrun = \"test $(wc -l <answer.txt) -ge 3\"\n")
+        .file("task.toml", CHAT)
+        .ready();
+    let words = ["run", "--name", LOOP, "--plan", "task.toml"];
+    let mut running = case.home.start(case.command(&words));
+    let begun =
+        windlass_testkit::poll::until(crate::case::LONG, || running.has_ended() || case.turns("author") >= 1);
+    assert!(begun && !running.has_ended(), "{}", running.stdout());
+    let other = CHAT.replace("Write the answer", "Write all of the answer");
+    fs::write(case.repo.path().join("task.toml"), other).unwrap();
+    let told = case.windlass(&["set", LOOP, "--plan", "task.toml"]).expect_code(0).stdout;
+    assert!(told.contains(": changed"), "{told}");
+    case.leave("go");
+    running.finish(crate::case::RUN).expect_code(0);
+    assert_eq!(case.log().of("plan_changed").len(), 1);
+    assert!(
+        case.left("author-2.brief").contains("Write all of the answer"),
+        "{}",
+        case.left("author-2.brief")
+    );
+}
+
+#[test]
+fn a_file_that_could_be_two_kinds_of_plan_is_not_guessed() {
+    let text = "# A task\n\nSome prose about it.\n\n- [ ] one\n- [ ] two\n\nMore prose.\n";
+    let case = with_plan("NOTES.md", text);
+    let said = case.windlass(&["plan", "check", "NOTES.md"]).expect_code(2).stderr;
+    assert!(said.contains("plan.format"), "{said}");
+    case.windlass(&["plan", "check", "NOTES.md", "--format", "checklist"]).expect_code(0);
+    let words = ["run", "--name", LOOP, "--plan", "NOTES.md", "--set", "plan.format=checklist"];
+    case.look(case.windlass(&words)).completed();
+    assert_eq!(case.turns("author"), 2);
+    let said = case.windlass(&["plan", "check", "NOTES.md", "--format", "chek-list"]).expect_code(2).stderr;
+    assert!(said.contains("did you mean `checklist`?"), "{said}");
+}

@@ -1,0 +1,60 @@
+//! Scope limits: measured on what an author left, whatever it says.
+
+use crate::case::Setup;
+
+const SCOPE: &str = "[scope.implement]\nfiles_changed = 2\nlines_written = 5\nfiles_read = 3\n";
+
+#[test]
+fn a_change_beyond_the_scope_is_red_until_it_is_small_again() {
+    let author = r#"echo 42 >answer.txt
+case $n in
+1) touch a b c ;;
+2) rm -f a b c; seq 1 20 >log.txt ;;
+*) echo short >log.txt ;;
+esac
+complete"#;
+    let case = Setup::new(author).more(SCOPE).ready();
+    let seen = case.run();
+    seen.completed();
+    assert_eq!(case.turns("author"), 3, "{}", seen.log);
+    let found = seen.findings.as_array().unwrap().clone();
+    let said = |words: &str| {
+        let of = |finding: &&serde_json::Value| finding["description"].as_str().unwrap().starts_with(words);
+        found
+            .iter()
+            .filter(of)
+            .map(|finding| finding["life"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(said("4 files are changed, the limit is 2: "), ["resolved"], "{found:#?}");
+    assert_eq!(said("21 lines are added, the limit is 5: "), ["resolved"], "{found:#?}");
+    assert_eq!(said("`scope.implement.files_read` cannot be measured"), ["open"], "said once: {found:#?}");
+    let brief = case.left("author-2.brief");
+    assert!(brief.contains("- at most 2 different files changed\n- at most 5 lines added\n"), "{brief}");
+    assert!(brief.contains("4 files are changed, the limit is 2"), "{brief}");
+    assert_eq!(seen.task("answer")["failures"], 0, "a task that is done has no failures");
+}
+
+#[test]
+fn a_scope_that_is_not_understood_is_refused_with_its_place() {
+    let case = Setup::new("complete").more("[scope.implement]\nfiles_chnaged = 2\n").ready();
+    let ran = case.windlass(&["run"]);
+    assert_eq!(ran.status.code(), Some(2), "{ran}");
+    assert!(ran.stderr.contains("unknown key `scope.implement.files_chnaged`"), "{ran}");
+    assert!(ran.stderr.contains("did you mean `files_changed`?"), "{ran}");
+    case.nothing_was_made();
+}
+
+#[test]
+fn a_task_stays_within_its_own_globs_and_limits() {
+    let task = "---\nscope:\n  files_changed: 2\n  within: [answer.txt, docs/**]\n---\n# Write the answer\n";
+    let author =
+        "echo 42 >answer.txt\nif [ $n = 1 ]; then echo x >stray.txt; else rm -f stray.txt; fi\ncomplete";
+    let case = Setup::new(author).more("[scope.implement]\nfiles_changed = 1\n").task("answer", task).ready();
+    let seen = case.run();
+    seen.completed();
+    let found = &seen.findings_in("stray.txt")[0];
+    assert_eq!(found["description"], "it is outside of what this task may change: answer.txt, docs/**");
+    assert_eq!(found["life"], "resolved");
+    assert_eq!(seen.findings.as_array().map(Vec::len), Some(1), "two files are within its own limit");
+}

@@ -1,0 +1,88 @@
+//! Any bytes as any kind of plan. A fuzzer calls this, and so do tests.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::draw::{TaskMark, dot, mermaid, tree};
+use crate::format::{self, PlanFormat};
+use crate::graph::TaskGraph;
+use crate::link::{Frame, Slot, finish};
+use crate::slug::id_of_file;
+use crate::source::{parse, utf8};
+use crate::{PlanError, Planned, goal, task_file};
+
+/// The first byte chooses the format, and then whether a file tells it itself;
+/// what follows is the file. A directory of task files is one text with a line
+/// `== name` before each file.
+///
+/// # Panics
+/// Where a reader breaks a promise.
+pub fn sources(data: &[u8]) {
+    let [choice, bytes @ ..] = data else { return };
+    let choice = usize::from(*choice) % (PlanFormat::ALL.len() + 2);
+    let Ok(text) = utf8(Path::new("fuzzed"), bytes.to_vec()) else { return };
+    let read = match PlanFormat::ALL.get(choice) {
+        Some(PlanFormat::Tasks) => directory(&text),
+        Some(format) => parse(*format, Path::new(name_of(*format)), &text),
+        None if choice == PlanFormat::ALL.len() => goal::read(&text).map_err(|error| vec![error]),
+        None => {
+            ["plan.md", "prd.json", "task.toml"].into_iter().for_each(|name| {
+                _ = format::of_file(Path::new(name), &text);
+            });
+            return;
+        }
+    };
+    match read {
+        Ok(planned) => is_a_plan(&planned),
+        Err(problems) => are_problems(&problems, &text),
+    }
+}
+
+fn name_of(format: PlanFormat) -> &'static str {
+    match format {
+        PlanFormat::Tasks | PlanFormat::Task | PlanFormat::Milestones | PlanFormat::Checklist => "plan.md",
+        PlanFormat::Prd | PlanFormat::GithubIssues => "plan.json",
+        PlanFormat::Codescribe => "plan.toml",
+    }
+}
+
+fn directory(text: &str) -> Result<Planned, Vec<PlanError>> {
+    let slot = |part: &str| {
+        let (name, text) = part.split_once('\n').unwrap_or((part, ""));
+        let file = Path::new("tasks").join(name.replace('/', "_"));
+        match id_of_file(&file) {
+            Ok(id) => task_file::slot(id, &file, text.to_owned()),
+            Err(why) => Slot::unread(None, file.clone(), vec![PlanError::BadId { file, why }]),
+        }
+    };
+    finish(text.split("== ").skip(1).map(slot).collect(), Frame::new(PlanFormat::Tasks))
+}
+
+fn is_a_plan(planned: &Planned) {
+    let ids: BTreeSet<_> = planned.tasks.iter().map(|task| task.id.clone()).collect();
+    assert_eq!(ids.len(), planned.tasks.len(), "every task has an id of its own");
+    for task in &planned.tasks {
+        assert!(!task.title.contains(char::is_control), "a title is one line");
+        assert!(!task.text.trim().is_empty(), "a task says something");
+        assert!(
+            task.depends_on.iter().all(|id| ids.contains(id) && *id != task.id),
+            "dependencies are there"
+        );
+    }
+    let graph = TaskGraph::new(planned);
+    assert_eq!(graph.order().len(), planned.tasks.len(), "every task becomes ready");
+    let mark = |_: &_| TaskMark { symbol: '○', word: "open", done: false };
+    let drawn = tree(&graph, mark);
+    assert!(drawn.lines().count() >= planned.tasks.len(), "every task is drawn");
+    assert!(dot(&graph, mark).ends_with("}\n") && mermaid(&graph, mark).starts_with("flowchart"));
+}
+
+fn are_problems(problems: &[PlanError], text: &str) {
+    assert!(!problems.is_empty(), "a refusal has a reason");
+    for problem in problems {
+        let shown = problem.to_string();
+        assert!(!shown.is_empty() && !problem.remedy().is_empty(), "a problem has a message and a remedy");
+        let line = shown.split(':').nth(1).and_then(|line| line.parse().ok()).unwrap_or(1);
+        assert!(line <= text.split('\n').count() + 1, "a problem lies in the file: {shown}");
+    }
+}

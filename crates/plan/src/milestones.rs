@@ -1,0 +1,265 @@
+//! A Markdown document with section markers: each section is a task that
+//! depends on the one before. What stands before the first marker, and under
+//! the headings that end a section, is about all of them.
+//!
+//! A marker is a comment on a line of its own, `<!-- windlass-task -->` or
+//! forge's `<!-- forge-section -->`; inside of code it is text.
+
+use std::ops::Range;
+use std::path::Path;
+
+use windlass_core::id::TaskId;
+use windlass_core::nearest::nearest;
+
+use crate::criterion::PlannedCriterion;
+use crate::error::PlanError;
+use crate::format::PlanFormat;
+use crate::link::{Frame, MAX_TASKS, Slot, finish};
+use crate::markdown::{Comment, MarkdownText};
+use crate::outline::{outline, parts};
+use crate::place::Placed;
+use crate::slug::slug;
+use crate::{Planned, PlannedTask, shared_text, title_line};
+
+const MARKERS: [&str; 2] = ["windlass-task", "forge-section"];
+
+/// Comments of forge that mark nothing here: the ends of a whole plan, and
+/// pairs around a section that older versions wrote.
+const FORGE_ENDS: [&str; 4] =
+    ["forge-plan:start", "forge-plan:end", "forge-section:start", "forge-section:end"];
+
+/// Headings that end a section where they are as high as its own, at most of the second level.
+const STOPS: [&str; 4] = ["verification", "decisions", "conventions", "key context"];
+
+/// Headings that name a part of a section, and so are never its title.
+const PARTS: [&str; 5] = ["files", "edits", "acceptance", "acceptance criteria", "verification"];
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SectionFault {
+    #[error("the marker is not alone on its line")]
+    NotAlone,
+    #[error("`{0}` is not a marker")]
+    Misspelt(String),
+    #[error("`{0}` marks no section: forge reads only `forge-section`")]
+    OldMarker(String),
+    #[error("the marker that starts here is never closed")]
+    NeverClosed,
+    #[error("a marker has nothing but its name")]
+    MoreThanAName,
+    #[error("there is nothing under “{0}”")]
+    EmptyPart(String),
+}
+
+impl SectionFault {
+    /// What the operator can do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::NotAlone => "put it on a line of its own, before the heading of the section".to_owned(),
+            Self::Misspelt(word) => {
+                let meant = nearest(word, MARKERS).unwrap_or(MARKERS[0]);
+                format!("did you mean `<!-- {meant} -->`?")
+            }
+            Self::OldMarker(_) => "write `<!-- forge-section -->` before each section".to_owned(),
+            Self::NeverClosed => "close it with `-->` on the same line".to_owned(),
+            Self::MoreThanAName => {
+                "write `<!-- windlass-task -->`; the heading below it gives the title and the id".to_owned()
+            }
+            Self::EmptyPart(_) => "write what belongs there, or remove the heading".to_owned(),
+        }
+    }
+}
+
+/// Whether anything in it is a marker, or was meant to be one.
+pub(crate) fn has_markers(text: &MarkdownText<'_>) -> bool {
+    let is_mark = |comment: &Comment| {
+        let word = word(text, comment);
+        starts_as_marker(word) || word.starts_with("forge-section:") || is_misspelt(word)
+    };
+    text.comments.iter().any(is_mark)
+}
+
+pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>> {
+    let text = MarkdownText::new(source, 0);
+    let mut document = SectionReader { file, text: &text, problems: Vec::new() };
+    let markers = document.markers();
+    let file = file.to_owned();
+    if markers.is_empty() && document.problems.is_empty() {
+        return Err(vec![PlanError::NoTasksInFile { file, format: PlanFormat::Milestones }]);
+    }
+    if markers.len() > MAX_TASKS {
+        return Err(vec![PlanError::TooManyInFile { file, count: markers.len() }]);
+    }
+    let preamble = 0..markers.first().map_or(text.text.len(), |marker| marker.start);
+    let mut about_all: Vec<Range<usize>> = Vec::from([preamble.clone()]);
+    let mut slots: Vec<Slot> = Vec::with_capacity(markers.len());
+    for (number, marker) in markers.iter().enumerate() {
+        let next = markers.get(number + 1).map_or(text.text.len(), |next| next.start);
+        let top = text.headings_in(&(marker.end..next)).next().map_or(2, |heading| heading.level.min(2));
+        let stop = text
+            .headings_in(&(marker.end..next))
+            .find(|heading| heading.level <= top && STOPS.contains(&heading.text.to_lowercase().as_str()));
+        let end = stop.map_or(next, |stop| stop.range.start);
+        about_all.push(end..next);
+        let before = slots.last().and_then(|slot| slot.id.clone());
+        slots.push(document.section(marker, marker.end..end, before));
+    }
+    let told = about_all.iter().map(|range| document.told(range.clone()));
+    let shared: Vec<String> = told.filter(|said| !said.is_empty()).collect();
+    let goal = document.goal(&preamble);
+    shared_text::add_to_all(&file, &mut slots, &shared.join("\n\n")).map_err(|error| vec![error])?;
+    finish(slots, Frame { goal, problems: document.problems, ..Frame::new(PlanFormat::Milestones) })
+}
+
+struct SectionReader<'a> {
+    file: &'a Path,
+    text: &'a MarkdownText<'a>,
+    problems: Vec<PlanError>,
+}
+
+impl SectionReader<'_> {
+    fn error(&self, offset: usize, fault: SectionFault) -> PlanError {
+        PlanError::Section { place: self.text.index.placed(offset, ()).in_file(self.file), fault }
+    }
+
+    /// The markers, and what is wrong with those that are none.
+    fn markers(&mut self) -> Vec<Range<usize>> {
+        let text = self.text;
+        let mut found = Vec::new();
+        let mut old = None;
+        for comment in &text.comments {
+            let word = word(text, comment);
+            let start = comment.range.start;
+            if MARKERS.contains(&word) && comment.closed && is_alone(text, comment) {
+                found.push(comment.range.clone());
+            } else if MARKERS.contains(&word) && comment.closed {
+                self.problems.push(self.error(start, SectionFault::NotAlone));
+            } else if starts_as_marker(word) && (!comment.closed || word.contains('\n')) {
+                self.problems.push(self.error(start, SectionFault::NeverClosed));
+            } else if starts_as_marker(word) {
+                self.problems.push(self.error(start, SectionFault::MoreThanAName));
+            } else if word.starts_with("forge-section:") {
+                old.get_or_insert((start, word));
+            } else if is_misspelt(word) {
+                self.problems.push(self.error(start, SectionFault::Misspelt(word.to_owned())));
+            }
+        }
+        if let Some((start, word)) = old.filter(|_| found.is_empty()) {
+            self.problems.push(self.error(start, SectionFault::OldMarker(word.to_owned())));
+        }
+        found
+    }
+
+    fn section(&self, marker: &Range<usize>, body: Range<usize>, before: Option<TaskId>) -> Slot {
+        let text = self.text;
+        let at = text.index.placed(marker.start, ());
+        let (read, faults) = outline(text, &body);
+        let mut problems: Vec<PlanError> = faults.into_iter().map(|fault| fault.in_file(self.file)).collect();
+        let title = self.title(&body).unwrap_or_else(|| format!("Section on line {}", at.line));
+        let id = slug(&title).unwrap_or_else(|| TaskId::new(format!("line-{}", at.line)));
+        let mut part = |names: &[&str]| -> Vec<String> {
+            let found = parts(text, &body, names);
+            let lines: Vec<String> = found.iter().flat_map(|range| self.lines(range)).collect();
+            if let Some(range) = found.first().filter(|_| lines.is_empty()) {
+                let heading = text.headings_in(&(body.start..range.start)).last();
+                let (offset, name) = heading.map_or((range.start, ""), |h| (h.range.start, h.text.as_str()));
+                problems.push(self.error(offset, SectionFault::EmptyPart(name.to_owned())));
+            }
+            lines
+        };
+        let [files, edits, verification] = [["files"], ["edits"], ["verification"]].map(|name| part(&name));
+        let criteria = part(&["acceptance", "acceptance criteria"]);
+        let listed = if read.acceptance.is_empty() { criteria } else { read.acceptance };
+        let told = self.told(body.clone());
+        let is_silent = told.trim().is_empty();
+        let task = PlannedTask {
+            acceptance: listed.into_iter().map(PlannedCriterion::plain).collect(),
+            files,
+            edits,
+            verification,
+            ..PlannedTask::new(id, title_line(&title), format!("{told}\n"))
+        };
+        let mut links: Vec<Placed<String>> = read.depends_on;
+        links.extend(before.map(|id| Placed { value: id.to_string(), line: at.line, column: at.column }));
+        let at = at.in_file(self.file);
+        let silent_at = is_silent.then(|| at.clone());
+        Slot { links, problems, silent_at, ..Slot::new(at, task) }
+    }
+
+    /// The first heading of the second level, or else any, that names no part.
+    fn title(&self, body: &Range<usize>) -> Option<String> {
+        let headings = || {
+            self.text.headings_in(body).filter(|heading| {
+                !heading.text.is_empty() && !PARTS.contains(&heading.text.to_lowercase().as_str())
+            })
+        };
+        let found = headings().find(|heading| heading.level == 2).or_else(|| headings().next());
+        found.map(|heading| heading.text.clone())
+    }
+
+    /// The items of a part, or its lines where it has none; a fence is no line.
+    fn lines(&self, range: &Range<usize>) -> Vec<String> {
+        let text = self.text;
+        let items: Vec<String> = text
+            .items_in(range)
+            .filter(|item| item.depth == 0)
+            .map(|item| text.item_text(item.range.clone()))
+            .filter(|item| !item.is_empty())
+            .collect();
+        if !items.is_empty() {
+            return items;
+        }
+        let shown = text.visible(range.clone());
+        let is_fence = |line: &str| line.starts_with("```") || line.starts_with("~~~");
+        let lines = shown.lines().map(str::trim).filter(|line| !line.is_empty() && !is_fence(line));
+        lines.map(str::to_owned).collect()
+    }
+
+    /// A part of the text without forge's own marks.
+    fn told(&self, range: Range<usize>) -> String {
+        let mut out = String::new();
+        let mut from = range.start;
+        for comment in self.text.comments_in(&range) {
+            if FORGE_ENDS.contains(&word(self.text, comment)) && comment.range.end <= range.end {
+                out.push_str(&self.text.text[from..comment.range.start]);
+                from = comment.range.end;
+            }
+        }
+        out.push_str(&self.text.text[from..range.end]);
+        out.trim().to_owned()
+    }
+
+    /// The first line under “Objective”, or else the title of the document.
+    fn goal(&self, preamble: &Range<usize>) -> Option<String> {
+        let objective = parts(self.text, preamble, &["objective", "goal"]);
+        let lines = objective.iter().flat_map(|range| self.lines(range)).next();
+        let title = || self.text.headings_in(preamble).map(|heading| heading.text.clone()).next();
+        lines.or_else(title).map(|line| title_line(&line)).filter(|line| !line.is_empty())
+    }
+}
+
+fn word<'a>(text: &MarkdownText<'a>, comment: &Comment) -> &'a str {
+    text.text[comment.inner()].trim()
+}
+
+/// Whether the first word is a marker, whatever follows it.
+fn starts_as_marker(word: &str) -> bool {
+    let rest = MARKERS.iter().find_map(|marker| word.strip_prefix(marker));
+    rest.is_some_and(|rest| {
+        let old = FORGE_ENDS.iter().any(|end| word.starts_with(end));
+        rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n', ':', '=']) && !old
+    })
+}
+
+/// One word that is nearly a marker, such as `windlass_task`.
+fn is_misspelt(word: &str) -> bool {
+    !word.contains(char::is_whitespace)
+        && !MARKERS.contains(&word)
+        && !FORGE_ENDS.contains(&word)
+        && nearest(word, MARKERS).is_some()
+}
+
+fn is_alone(text: &MarkdownText<'_>, comment: &Comment) -> bool {
+    let before = text.text[..comment.range.start].rsplit('\n').next().unwrap_or_default();
+    let after = text.text[comment.range.end..].split('\n').next().unwrap_or_default();
+    before.trim().is_empty() && after.trim().is_empty()
+}

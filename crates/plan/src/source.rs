@@ -1,0 +1,122 @@
+//! From the name of a source to its plan: what it is, and its bytes.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::PlanError;
+use crate::format::{self, PlanFormat};
+use crate::place::FilePosition;
+use crate::{Planned, checklist, codescribe, github_issues, goal, milestones, prd, task_file, tasks_dir};
+
+pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
+pub const MAX_JSON_BYTES: u64 = 8 * 1024 * 1024;
+
+/// Reads whatever `source` names: a directory or file under `project` (or an
+/// absolute one), or else, when it has a blank in it, a goal sentence. A format
+/// given here is not looked for. The first problem is the one reported.
+pub fn read(source: &str, project: &Path, format: Option<PlanFormat>) -> Result<Planned, PlanError> {
+    check(source, project, format).map_err(first)
+}
+
+/// The same, with every problem, in plan order.
+pub fn check(source: &str, project: &Path, format: Option<PlanFormat>) -> Result<Planned, Vec<PlanError>> {
+    let source = source.trim();
+    if source.is_empty() {
+        return Err(vec![PlanError::NoSource]);
+    }
+    let path = project.join(source);
+    if path.is_dir() {
+        return match format {
+            None | Some(PlanFormat::Tasks) => tasks_dir::check(&path),
+            Some(format) => Err(vec![PlanError::IsDirectory { dir: path, format }]),
+        };
+    }
+    // A link that leads nowhere is a fault of its own, and no sentence.
+    if path.symlink_metadata().is_ok() {
+        return file(&path, project, format);
+    }
+    if format.is_none() && source.contains(char::is_whitespace) {
+        return goal::read(source).map_err(|error| vec![error]);
+    }
+    let is_file = format.is_some_and(|format| format != PlanFormat::Tasks) || path.extension().is_some();
+    Err(vec![if is_file {
+        PlanError::FileMissing { file: path }
+    } else {
+        PlanError::DirectoryMissing { dir: path }
+    }])
+}
+
+pub(crate) fn first(problems: Vec<PlanError>) -> PlanError {
+    problems.into_iter().next().expect("a refusal has a reason")
+}
+
+fn file(path: &Path, project: &Path, format: Option<PlanFormat>) -> Result<Planned, Vec<PlanError>> {
+    let limit = match format {
+        Some(PlanFormat::Tasks) => return Err(vec![PlanError::IsFile { file: path.to_owned() }]),
+        Some(PlanFormat::Prd | PlanFormat::GithubIssues) => MAX_JSON_BYTES,
+        None if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) => {
+            MAX_JSON_BYTES
+        }
+        Some(PlanFormat::Task | PlanFormat::Milestones | PlanFormat::Codescribe | PlanFormat::Checklist)
+        | None => MAX_FILE_BYTES,
+    };
+    let text = read_text(path, limit).map_err(|error| vec![error])?;
+    let format = match format {
+        Some(format) => format,
+        None => format::of_file(path, &text).map_err(|error| vec![error])?,
+    };
+    if format == PlanFormat::Codescribe {
+        inside(path, project).map_err(|error| vec![error])?;
+    }
+    parse(format, path, &text)
+}
+
+/// What a text says, wherever it came from.
+pub(crate) fn parse(format: PlanFormat, file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> {
+    match format {
+        PlanFormat::Tasks => Err(vec![PlanError::IsFile { file: file.to_owned() }]),
+        PlanFormat::Task => task_file::parse(file, text),
+        PlanFormat::Milestones => milestones::parse(file, text),
+        PlanFormat::Prd => prd::parse(file, text),
+        PlanFormat::Codescribe => codescribe::parse(file, text),
+        PlanFormat::Checklist => checklist::parse(file, text),
+        PlanFormat::GithubIssues => github_issues::parse(file, text),
+    }
+}
+
+/// CodeScribe's own rule: its task must lie in the tree it is about.
+fn inside(path: &Path, project: &Path) -> Result<(), PlanError> {
+    let unreadable = |cause| PlanError::Unreadable { file: path.to_owned(), cause };
+    let real = path.canonicalize().map_err(unreadable)?;
+    let top = project.canonicalize().map_err(unreadable)?;
+    if real.starts_with(&top) {
+        return Ok(());
+    }
+    Err(PlanError::OutsideProject { file: path.to_owned(), project: project.to_owned() })
+}
+
+pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, PlanError> {
+    let unreadable = |cause| PlanError::Unreadable { file: path.to_owned(), cause };
+    // Looked at before it is opened: opening a named pipe would wait for ever.
+    if !path.metadata().map_err(unreadable)?.is_file() {
+        return Err(PlanError::NotAFile { file: path.to_owned() });
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > limit {
+        return Err(PlanError::TooLarge { file: path.to_owned(), limit });
+    }
+    utf8(path, bytes)
+}
+
+pub(crate) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, PlanError> {
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+        let last = valid.rsplit('\n').next().unwrap_or_default();
+        let line = valid.matches('\n').count() + 1;
+        let place = FilePosition { file: path.to_owned(), line, column: last.chars().count() + 1 };
+        PlanError::NotUtf8 { place }
+    })
+}

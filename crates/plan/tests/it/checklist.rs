@@ -1,0 +1,91 @@
+//! Boxes to check, and ralphex's plans.
+
+use windlass_plan::PlanFormat;
+
+use crate::files::{outline, planned, planned_as, problems, problems_as};
+
+#[test]
+fn every_outermost_box_is_a_task() {
+    let plan = planned(
+        "TODO.md",
+        "# Durations\n\n- [x] Write the lexer\n- [ ] Write the parser <!-- depends_on: write-the-lexer -->\n  \
+         - [ ] `1h30m` is 90 minutes\n  - [x] errors\n\n## Later\n* [ ] Document it\n",
+    );
+    assert_eq!(plan.format, Some(PlanFormat::Checklist));
+    assert_eq!(
+        outline(&plan),
+        "goal: Durations\n\
+         3: write-the-lexer | Write the lexer | on [] | 0 | [] | done\n\
+         4: write-the-parser | Write the parser | on [\"write-the-lexer\"] | 0 | [\"`1h30m` is 90 minutes\", \"errors\"]\n\
+         9: document-it | Document it | on [] | 0 | []\n"
+    );
+    assert!(plan.tasks[0].text.contains("About the whole plan"), "the headings are told with each");
+}
+
+#[test]
+fn boxes_below_a_plain_item_are_tasks_too() {
+    let plan =
+        planned_as("t.md", "Some words.\n\n- Group\n  - [ ] one\n  - [ ] two\n", Some(PlanFormat::Checklist));
+    assert_eq!(plan.tasks.iter().map(|task| task.id.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    assert!(plan.tasks[1].text.contains("Some words."));
+}
+
+#[test]
+fn a_plan_of_ralphex_has_its_tasks_under_headings() {
+    let plan = planned(
+        "plan.md",
+        "# Plan: durations\n\n## Overview\nParse them.\n\n## Validation Commands\n- `cargo test`\n- `cargo clippy`\n\n\
+         ## Implementation\n\n### Task 1: Lexer\n- [x] tokens\n- [x] tests\n\n### Task 2: Parser\nWith care.\n\n- [x] numbers\n- [ ] units\n\n\
+         ### Iteration 2b: Docs\n- [ ] write\n\n```\n- [ ] an example\n```\n\n## Success criteria\n- [ ] all is well\n",
+    );
+    assert_eq!(
+        outline(&plan),
+        "goal: Plan: durations\n\
+         12: task-1 | Lexer | on [] | 0 | [\"tokens\", \"tests\"] | done\n\
+         16: task-2 | Parser | on [] | 0 | [\"numbers\", \"units\"]\n\
+         22: task-2b | Docs | on [] | 0 | [\"write\"]\n"
+    );
+    assert_eq!(plan.tasks[1].verification, ["cargo test", "cargo clippy"]);
+    assert!(plan.tasks[1].text.starts_with("### Task 2: Parser\nWith care.\n"));
+    assert!(plan.tasks[1].text.contains("all is well"), "what is outside of the tasks is told with each");
+}
+
+#[test]
+fn bad_boxes_are_refused_with_place_and_remedy() {
+    for (text, told) in [
+        (
+            "- [x] a\n  - [ ] b\n",
+            "c.md:1:1: this is checked, but the box below it on line 2 is not; check the box below it, or clear this one\n",
+        ),
+        (
+            "- [ ] a\n- [] b\n",
+            "c.md:2:1: `- [] b` is not a box; write `- [ ] text`, or `- [x] text` for what is done\n",
+        ),
+        (
+            "- [ ] a\n- [ ]\n",
+            "c.md:2:1: the task says nothing; write in c.md what is to be done, or delete it\n",
+        ),
+        (
+            "- [ ] a\n\n-[ ] b\n",
+            "c.md:3:1: `-[ ] b` is not a box; write `- [ ] text`, or `- [x] text` for what is done\n",
+        ),
+        (
+            "- [ ] a\n- [ ] A!\n",
+            "c.md:2:1: two tasks have the id a, the first on line 1; give one of them another name; upper and lower case are the same\n",
+        ),
+        (
+            "# Only\n\nText.\n",
+            "c.md: there is no task in this file; write one item `- [ ] what is to be done` for each task\n",
+        ),
+        (
+            "### Task 1\n### Task 2: b\n- [ ] x\n",
+            "c.md:1:1: the task says nothing; write in c.md what is to be done, or delete it\n",
+        ),
+    ] {
+        assert_eq!(problems_as("c.md", text, Some(PlanFormat::Checklist)), told, "{text}");
+    }
+    assert_eq!(
+        problems("c.md", "- [ ] a <!-- depends_on: b -->\n- [ ] b <!-- depends_on: a -->\n"),
+        "c.md:1:26: tasks depend on one another in a circle: a → b → a; remove one of these dependencies\n"
+    );
+}
