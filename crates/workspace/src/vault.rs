@@ -75,11 +75,12 @@ impl Vault {
     pub fn import(&self, from: &Repository, commit: &CommitId, depth: Depth) -> Result<(), VaultError> {
         let oid = commit_oid(commit)?;
         let name = format!("refs/windlass/base/{commit}");
+        // Loops of one base share the ref, and may be created at the same time.
+        let _lock = self.lock()?;
         if self.objects().reader().has(&oid) {
             return self.set_ref(&name, commit);
         }
         from.require_complete(commit)?;
-        let _lock = self.lock()?;
         let depth = if from.partial { Depth::Commits(1) } else { depth };
         let mut fetch = self
             .git_here()

@@ -128,6 +128,24 @@ fn import_takes_history_to_the_depth_and_stands_alone() {
 }
 
 #[test]
+fn one_base_is_imported_by_several_at_once() {
+    let lab = Lab::with(&[("a", "0")]);
+    lab.vault();
+    let found = lab.repository();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let vault = lab.vault();
+                for _ in 0..50 {
+                    vault.import(&found, &found.head, Depth::Commits(3)).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(history(&lab, &lab.vault(), &found.head), 1);
+}
+
+#[test]
 fn a_linked_worktree_and_an_unborn_one_are_told_apart() {
     let lab = Lab::with(&[("a", "a")]);
     let linked = lab.path("linked tree");
