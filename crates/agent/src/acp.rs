@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
-use windlass_core::policy::{AgentPolicy, Role};
+use windlass_core::policy::AgentPolicy;
 use windlass_process::Canceller;
 
-use crate::agent::{Agent, TurnRequest, TurnResult, Unusable};
+use crate::agent::{Agent, TurnRequest, TurnResult, Unusable, reads_only};
 use crate::attempt::{self, AgentProgram, REPORT_PATH};
 use crate::cli::{self, ReaderSetup, SessionStart};
 use crate::command::{self, CommandAgent};
@@ -106,7 +106,7 @@ fn argv(call: &TurnRequest<'_>) -> Result<Vec<OsString>, String> {
         workspace: call.workspace.to_owned(),
         write: report.parent().map(Path::to_owned).into_iter().chain(scratch).collect(),
         read: vec![call.trail.to_owned()],
-        access: if call.role == Role::Reviewer { Access::Report } else { Access::Write },
+        access: if reads_only(call.role) { Access::Report } else { Access::Write },
         model: call.policy.model.clone(),
         effort: call.policy.effort.clone(),
         resume: call.resume.map(|session| session.id.clone()),

@@ -52,6 +52,14 @@ pub fn adapter(policy: &AgentPolicy) -> Result<Box<dyn Agent>, UnknownAdapter> {
     }
 }
 
+/// Whether a role looks at the workspace and changes nothing in it.
+pub(crate) fn reads_only(role: Role) -> bool {
+    match role {
+        Role::Reviewer | Role::Planner => true,
+        Role::Author | Role::Finisher => false,
+    }
+}
+
 /// Everything one turn needs. Nothing is looked up elsewhere.
 #[derive(Clone, Copy)]
 pub struct TurnRequest<'a> {
@@ -120,8 +128,10 @@ pub enum WallSource {
 pub struct TurnResult {
     /// Without its transcript, its brief, and what became of the workspace, which the driver knows.
     pub finished: AgentFinished,
-    /// Why a report that was written is not an author's claim.
+    /// Why a report that was written is not an author's claim, or not a planner's answer.
     pub unread: Option<String>,
+    /// What a planner answered.
+    pub answer: Option<serde_json::Value>,
     /// None when nothing was started.
     pub stdout: Option<Capture>,
     pub stderr: Option<Capture>,

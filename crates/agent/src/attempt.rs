@@ -155,6 +155,7 @@ pub fn result(finished: Finished, report: ParsedReport, end: AttemptEnd) -> Turn
             left: Vec::new(),
         },
         unread: report.unread,
+        answer: report.answer,
         stdout: Some(finished.stdout),
         stderr: Some(finished.stderr),
         survivors: finished.survivor_count,
@@ -166,6 +167,7 @@ pub fn not_started(role: Role, what: String) -> TurnResult {
     TurnResult {
         finished: AgentFinished { report: report::absent(role).report, ..ended },
         unread: None,
+        answer: None,
         stdout: None,
         stderr: None,
         survivors: 0,

@@ -3,6 +3,7 @@
 
 mod own;
 mod page;
+mod planner;
 mod text;
 
 use std::sync::LazyLock;
@@ -17,6 +18,7 @@ use windlass_core::policy::{BriefPart, BriefPolicy, OwnText};
 use self::page::{Page, Size};
 
 pub use own::{BadTemplate, MAX_TEMPLATE_BYTES, NAMES, check};
+pub use planner::{BadAnswer, PlanQuestion, TaskSoFar, render_plan_question};
 
 /// No brief is larger. The sum of the parts' own bounds and of the templates stays below it, two of which may
 /// be the operator's.

@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::Value;
 use windlass_core::input::{AttemptEnd, AttemptResult};
 use windlass_core::live::Live;
-use windlass_core::policy::{AgentPolicy, Role};
+use windlass_core::policy::AgentPolicy;
 use windlass_core::usage::{self, Session};
 use windlass_process::{Canceller, Confinement, Finished, ProgramExit, RunningProgram, Spawner};
 
-use crate::agent::{Agent, TurnRequest, TurnResult, Unusable};
+use crate::agent::{Agent, TurnRequest, TurnResult, Unusable, reads_only};
 use crate::attempt::{self, AgentProgram, REPORT_PATH};
 use crate::cli::{
     CliInvocation, Confined, FileAccess, InvocationSpec, OutputReader, OwnConfig, ProgramEnd, ReaderSetup,
@@ -216,7 +216,7 @@ impl CliTurn<'_> {
             schema_file: &call.home.join(SCHEMA_FILE),
             resume: resume.map(|session| session.id.as_str()),
             confined: if call.is_confined { Confined::ByWindlass } else { Confined::ByItself },
-            access: if call.role == Role::Reviewer { FileAccess::ReadOnly } else { FileAccess::Write },
+            access: if reads_only(call.role) { FileAccess::ReadOnly } else { FileAccess::Write },
             own_config: if policy.extra.own_config { OwnConfig::Wanted } else { OwnConfig::KeptOut },
         })
     }

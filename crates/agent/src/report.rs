@@ -28,8 +28,10 @@ pub struct ParsedReport {
     pub report: Report,
     /// None when the agent did not say, or said something impossible.
     pub usage: Option<Usage>,
-    /// Why an author's claim is absent although a report was written.
+    /// Why an author's claim or a planner's answer is absent although a report was written.
     pub unread: Option<String>,
+    /// What a planner answered, its form not yet looked at.
+    pub answer: Option<Value>,
 }
 
 /// Reads the file. Fails closed: an author's claim is absent, a reviewer's verdict is none, and a nonce that
@@ -53,7 +55,7 @@ pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> ParsedReport {
     let signed = match (role, Signature::of(&fields, nonce)) {
         (_, Some(Signature::Whole)) => Signature::Whole,
         (Role::Reviewer, Some(Signature::RejectOnly)) => Signature::RejectOnly,
-        (Role::Author | Role::Finisher, Some(Signature::RejectOnly)) | (_, None) => {
+        (Role::Author | Role::Finisher | Role::Planner, Some(Signature::RejectOnly)) | (_, None) => {
             return wrong_nonce(role);
         }
     };
@@ -73,12 +75,16 @@ pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> ParsedReport {
                 (Ok(review), Signature::RejectOnly | Signature::Whole) => Ok(review),
                 (Err(what), _) => Err(NoVerdict::Unreadable { what }),
             };
-            ParsedReport { report: Report::Review(review), usage, unread: None }
+            ParsedReport { report: Report::Review(review), usage, unread: None, answer: None }
         }
         Role::Author | Role::Finisher => match claim(&fields) {
-            Ok(claim) => ParsedReport { report: Report::Author(claim), usage, unread: None },
-            Err(what) => ParsedReport { report: Report::None, usage, unread: Some(what) },
+            Ok(claim) => ParsedReport { report: Report::Author(claim), usage, unread: None, answer: None },
+            Err(what) => ParsedReport { report: Report::None, usage, unread: Some(what), answer: None },
         },
+        Role::Planner => {
+            let answer = Some(fields.into_value());
+            ParsedReport { report: Report::None, usage, unread: None, answer }
+        }
     }
 }
 
@@ -154,9 +160,12 @@ fn unread(role: Role, what: String) -> ParsedReport {
 
 fn silent(role: Role, why: NoVerdict, unread: Option<&str>) -> ParsedReport {
     match role {
-        Role::Reviewer => ParsedReport { report: Report::Review(Err(why)), usage: None, unread: None },
-        Role::Author | Role::Finisher => {
-            ParsedReport { report: Report::None, usage: None, unread: unread.map(str::to_owned) }
+        Role::Reviewer => {
+            ParsedReport { report: Report::Review(Err(why)), usage: None, unread: None, answer: None }
+        }
+        Role::Author | Role::Finisher | Role::Planner => {
+            let unread = unread.map(str::to_owned);
+            ParsedReport { report: Report::None, usage: None, unread, answer: None }
         }
     }
 }

@@ -11,6 +11,7 @@ pub fn of(role: Role) -> Value {
     match role {
         Role::Reviewer => review(),
         Role::Author | Role::Finisher => claim(),
+        Role::Planner => plan(),
     }
 }
 
@@ -52,6 +53,36 @@ fn review() -> Value {
         ("resolved", texts("The ids of earlier findings that no longer hold.")),
         ("pending", texts("What the author is to do next. Empty with an accept.")),
         ("blocker", or_null("string", "What keeps the change from being accepted. Null with an accept.")),
+    ])
+}
+
+fn plan() -> Value {
+    let task = object([
+        ("id", text("A short name: a number, then words of a-z, 0-9 and hyphens, as in 002-parse-dates.")),
+        ("title", text("What is done, in one line.")),
+        ("text", text("What is to be done, in Markdown. It is all that the author of the task is told.")),
+        ("depends_on", texts("The ids of tasks that must be done before.")),
+        ("acceptance", texts("Criteria, each of which can be answered with yes or no.")),
+        ("allow", texts("Globs of protected files that the task must change. Usually empty.")),
+        ("checks", texts("The names of checks that judge the task. Empty: all of them.")),
+        ("mode", or_null("string", "implement, explore or fix. Null is implement.")),
+    ]);
+    let check = object([
+        ("name", text("A short name.")),
+        ("run", text("One shell command that exits with 0 if all is well.")),
+    ]);
+    object([
+        ("nonce", text("The nonce of the brief's first line.")),
+        ("title", text("What the plan is for, in one line.")),
+        ("spec", text("The specification, in Markdown.")),
+        ("plan", text("How the tasks lead there, and why in this order, in Markdown.")),
+        ("tasks", list(task)),
+        ("checks", list(check)),
+        (
+            "drop",
+            texts("The ids of tasks of the plan so far that are to go. Empty unless a plan is revised."),
+        ),
+        ("protect", texts("Globs of further tests and settings that no task may change. Usually empty.")),
     ])
 }
 
@@ -146,6 +177,10 @@ mod tests {
                 Role::Author | Role::Finisher => {
                     assert_eq!(wrong, Report::None);
                     assert!(matches!(right, Report::Author(_)), "{right:?}");
+                }
+                Role::Planner => {
+                    assert_eq!((wrong, right), (Report::None, Report::None));
+                    assert_eq!(parse_value(&said, role, &nonce).answer, Some(said));
                 }
             }
         }

@@ -4,15 +4,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use windlass_config::{PROJECT_FILE, Proposal, detect, project_around, project_file, projects_below};
-use windlass_core::policy::{AgentPolicy, Policy};
+use windlass_core::policy::Policy;
 use windlass_driver::agents::{self, AgentStatus, Login};
 use windlass_driver::signed_out::{SignedOut, signed_out};
 use windlass_driver::surroundings::Surroundings;
 use windlass_driver::{Interrupts, project, setup};
 
 use crate::error::Classify as _;
+use crate::plan_files::PlanGround;
 use crate::try_ways::{AskedAgent, StackReport, TryObserver, try_ways};
-use crate::{AppError, Caller, OpenProject, PolicyArguments};
+use crate::{
+    AppError, Caller, NotPlanned, OpenProject, PlanWish, PlanningReport, PlanningTalk, PolicyArguments,
+};
 
 const FIRST_TASK: &str = "tasks/001-first.md";
 /// What a task file says before its author has written anything.
@@ -32,6 +35,8 @@ pub struct InitRequest<'a> {
     pub ask_agent: bool,
     /// The project is in this directory, though the repository's root can be tested, too.
     pub here: bool,
+    /// Who is told of the planner, which makes a plan of the prompt; none writes it as one task.
+    pub planning: Option<PlanningTalk<'a>>,
 }
 
 pub struct CheckTries<'a> {
@@ -60,6 +65,19 @@ pub struct InitReport {
     pub dir: Option<String>,
     /// Where nothing was recognised: directories that are projects.
     pub below: Vec<String>,
+    /// What became of the prompt.
+    pub plan: PromptPlan,
+}
+
+/// What `init` made of a prompt.
+pub enum PromptPlan {
+    /// One task, as was asked for; or there is no prompt.
+    OneTask,
+    Planned(PlanningReport),
+    /// One task, because nobody could be asked.
+    NotPlanned {
+        why: String,
+    },
 }
 
 /// Nothing is changed if it is refused. Agents say their versions below `scratch`.
@@ -96,13 +114,26 @@ pub fn init(
         }
         None => (proposal.likeliest(), None),
     };
-    write(&file, &project_file(&proposal, &chosen, agent.as_ref().map(|agent| agent.name)))?;
-    let mut written = vec![file];
+    let policy_text = project_file(&proposal, &chosen, agent.as_ref().map(|agent| agent.name));
+    let plan = match (request.prompt.as_deref(), request.planning) {
+        (Some(prompt), Some(mut talk)) => {
+            let asked = asked_policy(caller, &top, agent.as_ref());
+            plan_prompt(directory, caller, InitPlan { prompt, policy_text: &policy_text, asked }, &mut talk)?
+        }
+        (Some(_) | None, _) => PromptPlan::OneTask,
+    };
+    let mut written = Vec::new();
     let mut task = None;
-    if let Some(file) = task_file(&top, request.prompt.as_deref()) {
-        write(&file, &first_task(request.prompt.as_deref()))?;
-        task = file.strip_prefix(&top).ok().map(|file| file.display().to_string());
+    if let PromptPlan::Planned(report) = &plan {
+        written.extend(report.files.iter().map(|change| top.join(&change.path)));
+    } else {
+        write(&file, &policy_text)?;
         written.push(file);
+        if let Some(file) = task_file(&top, request.prompt.as_deref()) {
+            write(&file, &first_task(request.prompt.as_deref()))?;
+            task = file.strip_prefix(&top).ok().map(|file| file.display().to_string());
+            written.push(file);
+        }
     }
     let recognised: Vec<&str> = proposal.stacks.iter().map(|stack| stack.name).collect();
     let below = if recognised.is_empty() { projects_below(&top).or_broken()? } else { Vec::new() };
@@ -121,7 +152,47 @@ pub fn init(
         stacks,
         dir,
         below,
+        plan,
     })
+}
+
+/// What is planned before windlass.toml is there.
+struct InitPlan<'a> {
+    prompt: &'a str,
+    policy_text: &'a str,
+    /// Whose planner is asked.
+    asked: Result<Policy, AppError>,
+}
+
+/// Writes windlass.toml and the plan together, or neither.
+fn plan_prompt(
+    directory: &Path,
+    caller: &Caller,
+    plan: InitPlan<'_>,
+    talk: &mut PlanningTalk<'_>,
+) -> Result<PromptPlan, AppError> {
+    let InitPlan { prompt, policy_text, asked } = plan;
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(error) => return Ok(PromptPlan::NotPlanned { why: error.message }),
+    };
+    let place = OpenProject::open(directory, caller.clone())?;
+    let mut ground = PlanGround::of_project(&place.project.top, "tasks/")?;
+    policy_text.clone_into(&mut ground.policy_text);
+    ground.policy_is_new = true;
+    // Its gate is that of the file to be written, which no agent has a word in.
+    let shadow = tempfile::tempdir().or_broken()?;
+    write(&shadow.path().join(PROJECT_FILE), policy_text)?;
+    let written = caller.policy(shadow.path(), &PolicyArguments::default())?.policy;
+    let policy = Policy { agent: asked.agent, roles: asked.roles, sandbox: asked.sandbox, ..written };
+    let wish = PlanWish { text: prompt.to_owned(), ..PlanWish::default() };
+    match place.plan_on(ground, &policy, &wish, talk) {
+        Ok(report) => Ok(PromptPlan::Planned(report)),
+        Err(NotPlanned::NoAgent(why)) => Ok(PromptPlan::NotPlanned { why }),
+        Err(NotPlanned::Failed(error)) => {
+            Err(error.hint("`windlass init --no-plan \"PROMPT\"` writes the prompt as one task"))
+        }
+    }
 }
 
 /// What the repository's root is tested with; where that is not known, or not wanted, what the directory is.
@@ -139,15 +210,17 @@ fn proposal_for(top: &Path, directory: &Path, here: bool) -> Result<(Proposal, O
 
 /// The agent of a policy that is there, else the best that is installed.
 fn asked_policy(caller: &Caller, top: &Path, best: Option<&AgentStatus>) -> Result<Policy, AppError> {
+    let mut policy = caller.policy(top, &PolicyArguments::default())?.policy;
     if top.join(PROJECT_FILE).exists() {
-        return Ok(caller.policy(top, &PolicyArguments::default())?.policy);
+        return Ok(policy);
     }
     let best = best.ok_or_else(|| {
         AppError::refused("there is no agent to ask; nothing was written")
             .hint("`windlass agents` lists those that windlass knows")
     })?;
-    let agent = AgentPolicy { adapter: best.name.to_owned(), ..AgentPolicy::default() };
-    Ok(Policy { agent, ..Policy::default() })
+    // What the operator's own configuration says of it stays.
+    best.name.clone_into(&mut policy.agent.adapter);
+    Ok(policy)
 }
 
 /// Where a task is to be written. Beside other tasks only one that was asked for:
@@ -214,6 +287,7 @@ mod tests {
             tries: None,
             ask_agent: false,
             here: false,
+            planning: None,
         };
         let refused = init(temp.path(), &Caller::default(), request, temp.path()).err().unwrap();
         assert_eq!(refused.kind, ErrorKind::Refused);

@@ -103,7 +103,7 @@ impl PlanPage {
     }
 }
 
-fn mark_of(status: TaskStatus) -> TaskMark {
+pub(crate) fn mark_of(status: TaskStatus) -> TaskMark {
     let (symbol, word, done) = match status {
         TaskStatus::Pending => ('·', "pending", false),
         TaskStatus::Active => ('▶', "active", false),

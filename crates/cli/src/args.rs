@@ -152,8 +152,11 @@ pub struct DemoArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct InitArgs {
-    /// The goal; it becomes the first task
+    /// What you want: a planner makes tasks of it
     pub prompt: Option<String>,
+    /// Write the prompt as one task, and ask no planner
+    #[arg(long)]
+    pub no_plan: bool,
     /// Create a git repository with a first commit if there is none
     #[arg(long)]
     pub git: bool,
@@ -172,9 +175,19 @@ pub struct InitArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct PlanArgs {
     #[command(subcommand)]
-    pub verb: PlanVerb,
+    pub verb: Option<PlanVerb>,
+    /// What you want, in a sentence: an agent makes tasks of it
+    #[arg(value_name = "PROMPT")]
+    pub prompt: Option<String>,
+    /// Plan the work that this document describes
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// Change the tasks that are there, in these words
+    #[arg(long, value_name = "WHAT", conflicts_with = "prompt")]
+    pub revise: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

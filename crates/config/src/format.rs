@@ -144,7 +144,7 @@ pub const TABLES: [&str; 15] = [
     "price",
 ];
 
-const LATER: [&str; 3] = ["hooks", "notify", "role.planner"];
+const LATER: [&str; 2] = ["hooks", "notify"];
 
 /// The role of `role.<name>…` or none for `agent…`, and what follows.
 fn agent_table(name: &str) -> Option<(Option<Role>, &str)> {

@@ -13,6 +13,7 @@
 mod agent_keys;
 mod detect;
 mod explain;
+mod extend;
 mod format;
 mod key;
 mod keys;
@@ -31,6 +32,7 @@ pub use detect::{
     projects_below,
 };
 pub use explain::{Explanation, KeyDoc, UnknownKey};
+pub use extend::{ExtendError, PolicyAddition, checks_of_text, extend_policy_text};
 pub use format::{AgentNames, PolicyFormat};
 pub use kind::duration::parse as parse_duration;
 pub use layer::{Layer, LayerKind, PROJECT_FILE, Sources};

@@ -505,11 +505,9 @@ fn what_is_wrong_in_a_table_is_said_at_its_place() {
 
 #[test]
 fn what_this_version_cannot_do_is_said_so() {
-    for (text, place, what) in [
-        ("[hooks]\npre_iteration = []\n", "1:2", "hooks"),
-        ("notify.webhook = \"x\"\n", "1:1", "notify"),
-        ("[role.planner]\nuse = \"codex\"\n", "1:7", "role.planner"),
-    ] {
+    for (text, place, what) in
+        [("[hooks]\npre_iteration = []\n", "1:2", "hooks"), ("notify.webhook = \"x\"\n", "1:1", "notify")]
+    {
         refused(
             text,
             &[&format!("{place} `{what}` is not available in this version of windlass | remove it")],

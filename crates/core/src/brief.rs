@@ -152,7 +152,7 @@ impl BriefSpec {
 fn changed_terms(state: &State, role: Role) -> PathList {
     match role {
         Role::Reviewer => state.terms_under_review().clone(),
-        Role::Author | Role::Finisher => PathList::default(),
+        Role::Author | Role::Finisher | Role::Planner => PathList::default(),
     }
 }
 
@@ -160,7 +160,7 @@ fn mode(state: &State, role: Role) -> Mode {
     match role {
         Role::Author if state.phase == Some(Phase::Fix) => Mode::Fix,
         Role::Author if state.explores() => Mode::Explore,
-        Role::Author => Mode::Implement,
+        Role::Author | Role::Planner => Mode::Implement,
         Role::Reviewer if state.phase == Some(Phase::FinalReview) => Mode::ReviewWhole,
         Role::Reviewer if state.explores() => Mode::ReviewReport,
         Role::Reviewer => Mode::ReviewTask,
@@ -174,7 +174,7 @@ fn own_words(state: &State, role: Role) -> Option<OwnText> {
     let text = match role {
         Role::Author => &own.author,
         Role::Reviewer => &own.reviewer,
-        Role::Finisher => return None,
+        Role::Finisher | Role::Planner => return None,
     };
     (!text.file.is_empty()).then(|| text.clone())
 }

@@ -101,6 +101,7 @@ impl Policy {
             Role::Author => true,
             Role::Reviewer => reviews,
             Role::Finisher => self.finish.is_wanted(),
+            Role::Planner => false,
         };
         Role::ALL.into_iter().filter(needed).collect()
     }
@@ -112,16 +113,21 @@ pub enum Role {
     Author,
     Reviewer,
     Finisher,
+    /// Proposes a plan before there is a loop.
+    Planner,
 }
 
 impl Role {
-    pub const ALL: [Self; 3] = [Self::Author, Self::Reviewer, Self::Finisher];
+    pub const ALL: [Self; 4] = [Self::Author, Self::Reviewer, Self::Finisher, Self::Planner];
+    /// Those whose agents a loop calls.
+    pub const IN_LOOPS: [Self; 3] = [Self::Author, Self::Reviewer, Self::Finisher];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Author => "author",
             Self::Reviewer => "reviewer",
             Self::Finisher => "finisher",
+            Self::Planner => "planner",
         }
     }
 }
@@ -253,7 +259,7 @@ impl AgentPolicy {
     pub fn turns_for(&self, role: Role) -> u32 {
         match role {
             Role::Reviewer if self.max_turns > 0 => (self.max_turns / 2).max(REVIEWER_MIN_TURNS),
-            Role::Reviewer | Role::Author | Role::Finisher => self.max_turns,
+            Role::Reviewer | Role::Author | Role::Finisher | Role::Planner => self.max_turns,
         }
     }
 

@@ -333,7 +333,7 @@ impl View {
             workspace: creation.workspace.clone(),
             policy_changes: state.policy_changes,
             revision_waits: !state.revision.is_empty(),
-            agents: Role::ALL.into_iter().map(|role| (role, agent_view(state, role))).collect(),
+            agents: Role::IN_LOOPS.into_iter().map(|role| (role, agent_view(state, role))).collect(),
             sandbox: state.run.asked.sandbox.level,
             sandbox_missed: state.run.asked.sandbox.missed.clone(),
             unchecked: (policy.gate.checks.is_empty() && policy.stop.is_off())

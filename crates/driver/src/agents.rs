@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_agent::registry::{self, AGENTS, KnownAgent, Profile};
-use windlass_agent::{AttemptNames, InstallLookup, TurnRequest, Wall, WallSource, adapter, installed};
+use windlass_agent::{
+    AttemptNames, InstallLookup, TurnRequest, TurnResult, Wall, WallSource, adapter, installed,
+};
 use windlass_core::id::{LoopName, Nonce};
 use windlass_core::input::AttemptResult;
 use windlass_core::live::Live;
@@ -15,6 +17,7 @@ use windlass_process::{Inspection, Spawner};
 use crate::clock;
 use crate::confine::{Confine, PrivateDirs, ProgramAccess, prove};
 use crate::home::Home;
+use crate::interrupt::Interrupts;
 use crate::surroundings::Surroundings;
 
 /// One agent, as far as can be told without calling it.
@@ -92,15 +95,35 @@ pub struct Probe<'a> {
 /// Calls the agent once, in an empty directory below `scratch`, confined as the
 /// policy asks.
 pub fn probe(probe: &Probe<'_>, live: &(dyn Fn(Live) + Sync)) -> Result<AttemptResult, String> {
-    ask(probe, BRIEF, live)
+    let interrupts = Interrupts::new();
+    let question = Question::of_author(BRIEF, &interrupts, live);
+    Ok(ask(probe, &question)?.finished.result)
 }
 
-/// Calls the agent once with this brief, whose nonce is `probe`, in the directory `space` below `scratch` as it is.
-pub(crate) fn ask(
-    probe: &Probe<'_>,
-    brief: &str,
-    live: &(dyn Fn(Live) + Sync),
-) -> Result<AttemptResult, String> {
+/// What an agent is asked outside of a loop.
+pub(crate) struct Question<'a> {
+    pub role: Role,
+    pub nonce: Nonce,
+    pub brief: &'a str,
+    /// Ends the call.
+    pub interrupts: &'a Interrupts,
+    pub live: &'a (dyn Fn(Live) + Sync),
+}
+
+impl<'a> Question<'a> {
+    /// The nonce of the brief is `probe`.
+    pub(crate) fn of_author(
+        brief: &'a str,
+        interrupts: &'a Interrupts,
+        live: &'a (dyn Fn(Live) + Sync),
+    ) -> Self {
+        Self { role: Role::Author, nonce: Nonce::new(NONCE), brief, interrupts, live }
+    }
+}
+
+/// Calls the agent once, in the directory `space` below `scratch` as it is. A planner may only read there.
+pub(crate) fn ask(probe: &Probe<'_>, question: &Question<'_>) -> Result<TurnResult, String> {
+    let Question { role, nonce, brief, interrupts, live } = question;
     let Probe { agent, policy, surroundings, scratch } = *probe;
     let spawner = Spawner::new();
     let choice = prove(&policy.sandbox, &spawner, surroundings, &scratch.join("proofs"))
@@ -117,7 +140,11 @@ pub(crate) fn ask(
     }
     let mut private = PrivateDirs::empty(scratch.join("own")).map_err(failed)?;
     private.read = surroundings.beside_a_program(called.files(agent, &surroundings.project, &confine.path));
-    private.write.extend([space.clone(), dir.join("report")]);
+    private.write.push(dir.join("report"));
+    match role {
+        Role::Planner | Role::Reviewer => private.read.push(space.clone()),
+        Role::Author | Role::Finisher => private.write.push(space.clone()),
+    }
     let home = home(agent, surroundings, scratch, &private);
     if let Some(home) = &home {
         home.seed().map_err(failed)?;
@@ -125,10 +152,11 @@ pub(crate) fn ask(
     confine.write_login_profile(&private).map_err(failed)?;
     let known = registry::behind(agent).map_or(&[][..], |known| known.profile.variables);
     let named: Vec<String> = agent.env.iter().cloned().chain(known.iter().map(ToString::to_string)).collect();
+    let mut listening = None;
     let result = called.call(
         &TurnRequest {
-            role: Role::Author,
-            nonce: &Nonce::new(NONCE),
+            role: *role,
+            nonce,
             brief,
             policy: agent,
             names: AttemptNames {
@@ -159,12 +187,13 @@ pub(crate) fn ask(
             is_spent: &|_| false,
             live,
         },
-        &mut |_| {},
+        &mut |canceller| listening = Some(interrupts.listen(move |_| canceller.cancel())),
     );
+    drop(listening);
     if let Some(home) = &home {
         home.take_back().map_err(failed)?;
     }
-    Ok(result.finished.result)
+    Ok(result)
 }
 
 fn home<'a>(

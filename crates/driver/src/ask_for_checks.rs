@@ -3,12 +3,13 @@
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use serde::Deserialize;
 use windlass_workspace::{Checkout, Depth};
 
-use crate::agents::{Probe, ask};
+use crate::agents::{Probe, Question, ask};
 use crate::repositories::Repositories;
 use crate::surroundings::Surroundings;
 use crate::try_checks::TryPlace;
@@ -54,19 +55,25 @@ pub fn ask_for_checks(
     probe: &Probe<'_>,
     before: &str,
 ) -> Result<ProposedCommands, String> {
-    let space = probe.scratch.join("space");
-    windlass_process::remove_tree(&space).map_err(|error| format!("{}: {error}", space.display()))?;
-    copy_of_head(place, &space)?;
+    let space = fresh_copy(place, probe.scratch)?;
     let brief = if before.is_empty() {
         QUESTION.to_owned()
     } else {
         format!("{QUESTION}\n## What did not work\n\n{before}")
     };
-    let told = ask(probe, &brief, &|_| {})?;
+    let told = ask(probe, &Question::of_author(&brief, place.interrupts, &|_| {}))?.finished.result;
     read_answer(&space).map_err(|why| format!("{why} ({})", told.end))
 }
 
-fn copy_of_head(place: &TryPlace<'_>, space: &std::path::Path) -> Result<(), String> {
+/// The head of the repository, in the directory in which an agent is asked.
+pub(crate) fn fresh_copy(place: &TryPlace<'_>, scratch: &Path) -> Result<PathBuf, String> {
+    let space = scratch.join("space");
+    windlass_process::remove_tree(&space).map_err(|error| format!("{}: {error}", space.display()))?;
+    copy_of_head(place, &space)?;
+    Ok(space)
+}
+
+fn copy_of_head(place: &TryPlace<'_>, space: &Path) -> Result<(), String> {
     let surroundings = Surroundings { state: place.vault.state().to_owned(), ..place.surroundings.clone() };
     let repositories = Repositories::open(&surroundings, place.project, place.vault);
     let Repositories { repository, vault, .. } = repositories.map_err(|error| error.to_string())?;
@@ -76,7 +83,7 @@ fn copy_of_head(place: &TryPlace<'_>, space: &std::path::Path) -> Result<(), Str
 }
 
 /// The file is the agent's: no link is followed, and nothing large is read.
-fn read_answer(space: &std::path::Path) -> Result<ProposedCommands, String> {
+fn read_answer(space: &Path) -> Result<ProposedCommands, String> {
     let path = space.join(ANSWER);
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     let opened = fs::OpenOptions::new().read(true).custom_flags(flags.cast_signed()).open(&path);

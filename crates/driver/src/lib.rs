@@ -11,6 +11,7 @@
 
 pub mod agents;
 pub mod ask_for_checks;
+pub mod ask_for_plan;
 mod briefs;
 pub mod changed_files;
 pub mod clock;

@@ -593,8 +593,7 @@ fn check_container(policy: &Policy) -> Result<(), SetupError> {
     if policy.sandbox.image.is_empty() {
         return Err(SetupError::NoImage);
     }
-    let networks =
-        [Role::Author, Role::Reviewer, Role::Finisher].map(|role| policy.agent_for(role).network.meant());
+    let networks = Role::IN_LOOPS.map(|role| policy.agent_for(role).network.meant());
     match networks.into_iter().chain([policy.gate.network.meant()]).any(|kind| kind == NetworkKind::Allow) {
         true => Err(SetupError::AllowList),
         false => Ok(()),

@@ -35,6 +35,7 @@ mod milestones;
 mod outline;
 mod place;
 mod prd;
+mod proposal;
 mod scope;
 mod shared_text;
 mod slug;
@@ -63,6 +64,7 @@ pub use json::JsonFault;
 pub use link::MAX_TASKS;
 pub use milestones::SectionFault;
 pub use place::{FilePosition, Placed};
+pub use proposal::{MOST_PROPOSED, PlanProposal, ProposedCheck, ProposedTask, file_words};
 pub use scope::TaskScope;
 pub use source::{MAX_FILE_BYTES, MAX_JSON_BYTES, check, read};
 

@@ -106,11 +106,11 @@ pub(crate) fn begin(facts: &mut Facts, state: &State, role: Role, drawn: Draw<'_
         Agents::Mixed if !chance.one_in(3) => Kind::Honest,
         Agents::Mixed => match role {
             Role::Reviewer => *chance.pick(REVIEWERS),
-            Role::Author | Role::Finisher => *chance.pick(AUTHORS),
+            Role::Author | Role::Finisher | Role::Planner => *chance.pick(AUTHORS),
         },
     };
     match role {
-        Role::Author => {
+        Role::Author | Role::Planner => {
             facts.unrecorded = true;
             write(facts, state, kind);
         }
@@ -135,7 +135,7 @@ pub(crate) fn report(turn: &Turn, facts: &Facts, state: &State, chance: &mut Cha
     };
     let report = match turn.role {
         Role::Reviewer => Report::Review(review(turn.kind, facts, state)),
-        Role::Author | Role::Finisher => claim(turn.kind),
+        Role::Author | Role::Finisher | Role::Planner => claim(turn.kind),
     };
     AgentFinished {
         report: if end == AttemptEnd::Normal { report } else { Report::None },

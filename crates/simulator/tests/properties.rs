@@ -84,7 +84,7 @@ fn shown(state: &State) {
     assert_eq!(View::of(state).rests(), refuses_a_drive(state), "a View says what the core decides");
     let view = serde_json::to_string(&View::of(state)).expect("a view is JSON");
     assert!(view.contains("windlass.view"));
-    for role in Role::ALL {
+    for role in Role::IN_LOOPS {
         let brief = BriefSpec::of(state, role);
         assert_eq!(brief.role, role);
     }
@@ -181,7 +181,7 @@ fn finished(state: &State, role: Role, (b, c): (u8, u8)) -> AgentFinished {
     let status = [ClaimStatus::Complete, ClaimStatus::Continue, ClaimStatus::Blocked][usize::from(c % 7 / 3)];
     let report = match role {
         Role::Reviewer => Report::Review(review(state, c)),
-        Role::Author | Role::Finisher => {
+        Role::Author | Role::Finisher | Role::Planner => {
             Report::Author(Claim { status, summary: "said".to_owned(), ..Claim::default() })
         }
     };

@@ -162,11 +162,11 @@ impl Page {
             refused: size.list(spec.summary.refused.iter().map(item), 1, 4),
             author_says: match spec.role {
                 Role::Reviewer => author_says(&spec.author, size),
-                Role::Author | Role::Finisher => String::new(),
+                Role::Author | Role::Finisher | Role::Planner => String::new(),
             },
             next_steps: match spec.role {
                 Role::Author => size.list(next_steps(&spec.author).iter().map(item), 1, 8),
-                Role::Reviewer | Role::Finisher => Vec::new(),
+                Role::Reviewer | Role::Finisher | Role::Planner => Vec::new(),
             },
             last_end: size.line(&indented(&plain(&spec.last_end)), 1),
             failing: failing(&spec.failing, size),
@@ -264,7 +264,7 @@ fn criterion(of: &CriterionAnswer, role: Role) -> String {
         (Role::Author, Met::Unknown) if !of.place.is_empty() => {
             format!("the last review could not tell{place}")
         }
-        (Role::Author | Role::Reviewer | Role::Finisher, _) => String::new(),
+        (Role::Author | Role::Reviewer | Role::Finisher | Role::Planner, _) => String::new(),
     };
     match known.as_str() {
         "" => format!("{}. {text}", of.number),

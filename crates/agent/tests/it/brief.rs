@@ -331,6 +331,7 @@ fn the_operators_texts_replace_ours_and_nothing_else() {
             Role::Reviewer => "OURS for the reviewer of demo1, who judges: A calculator",
             Role::Author => "OURS for the author of demo1: A calculator",
             Role::Finisher => "OURS for the finisher of demo1: A calculator",
+            Role::Planner => unreachable!("no loop calls a planner"),
         };
         assert_eq!(brief.matches(said).count(), 2, "what to do, and the rules:\n{brief}");
         assert!(usual.contains("Never make anything up.") && !brief.contains("Never make anything up."));

@@ -3,8 +3,12 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use windlass_app::{CheckTries, InitReport, InitRequest, StackReport, TestWay, TriedWay, TryObserver};
+use windlass_app::{
+    CheckTries, InitReport, InitRequest, PlanningTalk, PromptPlan, StackReport, TestWay, TriedWay,
+    TryObserver,
+};
 
+use super::planning::{PlanningPrinter, say_heard, say_plan, say_reading};
 use crate::args::InitArgs;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
@@ -18,6 +22,12 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
     let scratch = tempfile::tempdir().or_error()?;
     let interrupts = signals::interrupts()?;
     let tries = CheckTries { interrupts: &interrupts, observer: &mut TryPrinter };
+    let planning = PlanningTalk {
+        interrupts: &interrupts,
+        observer: &mut PlanningPrinter,
+        live: &say_heard,
+        scratch: scratch.path(),
+    };
     let request = InitRequest {
         prompt: asked.prompt.clone(),
         make_repository: asked.git,
@@ -25,6 +35,7 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
         tries: (!asked.no_try).then_some(tries),
         ask_agent: asked.ask_agent,
         here: asked.here,
+        planning: (!asked.no_plan).then_some(planning),
     };
     let directory = locations.directory()?;
     let made = windlass_app::init(&directory, &locations.caller()?, request, scratch.path())?;
@@ -32,8 +43,18 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
     if let Some(repository) = &made.new_repository {
         say!("made a git repository in {}", repository.display());
     }
-    for file in &made.written {
-        say!("wrote {}", file.display());
+    match &made.plan {
+        PromptPlan::Planned(report) => say_plan(report),
+        PromptPlan::NotPlanned { why } => {
+            let why = format!("The prompt is one task: no agent could be asked for a plan ({why}).");
+            say!("{}", text::wrap(&why, "  "));
+        }
+        PromptPlan::OneTask => {}
+    }
+    if !matches!(made.plan, PromptPlan::Planned(_)) {
+        for file in &made.written {
+            say!("wrote {}", file.display());
+        }
     }
     say_next(&directory, &made);
     Ok(Exit::Done)
@@ -56,14 +77,18 @@ impl TryObserver for TryPrinter {
     }
 
     fn tried(&mut self, result: &TriedWay) {
-        match result {
-            TriedWay::Green { duration } => say!("  green, {duration}"),
-            TriedWay::Red { ending, excerpt } => say!("  red: {ending}\n{}", why_red(excerpt)),
-            TriedWay::NotSetUp { ending, excerpt } => {
-                say!("  the set-up failed: {ending}\n{}", why_red(excerpt));
-            }
-            TriedWay::NotRun { why } => say!("  not run: {}", text::clean(why)),
+        say_tried(result);
+    }
+}
+
+pub(super) fn say_tried(result: &TriedWay) {
+    match result {
+        TriedWay::Green { duration } => say!("  green, {duration}"),
+        TriedWay::Red { ending, excerpt } => say!("  red: {ending}\n{}", why_red(excerpt)),
+        TriedWay::NotSetUp { ending, excerpt } => {
+            say!("  the set-up failed: {ending}\n{}", why_red(excerpt));
         }
+        TriedWay::NotRun { why } => say!("  not run: {}", text::clean(why)),
     }
 }
 
@@ -124,6 +149,11 @@ fn say_next(directory: &Path, made: &InitReport) {
         say!("  set `command` under [agent] in windlass.toml: no known agent is installed");
     }
     let who = made.agent.as_ref().map_or("your agent", |agent| agent.name);
+    if let PromptPlan::Planned(report) = &made.plan {
+        say_reading(&report.files);
+        say!("  windlass run    ({who} does the tasks; nothing runs before)");
+        return;
+    }
     match &made.task {
         Some(task) if made.has_prompt => say!("  windlass run    ({who} does {task})"),
         Some(task) => {

@@ -17,6 +17,7 @@ mod list;
 mod log;
 mod operate;
 mod plan;
+mod planning;
 mod prompts;
 mod prove;
 mod rm;

@@ -1,8 +1,9 @@
-//! `windlass plan`: a plan before it runs.
+//! `windlass plan`: a plan before it runs, and asking for one.
 
 use serde_json::json;
 use windlass_app::{AppError, PlanPage, PlanPicture, PlanRequest};
 
+use super::planning;
 use crate::args::{PlanArgs, PlanPictureArgs, PlanSourceArgs, PlanVerb};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -13,8 +14,9 @@ use crate::show::text;
 
 pub fn plan(locations: &Locations, asked: &PlanArgs) -> Result<Exit, Failure> {
     match &asked.verb {
-        PlanVerb::Show(asked) => show(locations, asked),
-        PlanVerb::Check(asked) => check(locations, asked),
+        Some(PlanVerb::Show(asked)) => show(locations, asked),
+        Some(PlanVerb::Check(asked)) => check(locations, asked),
+        None => planning::make(locations, asked),
     }
 }
 

@@ -73,10 +73,10 @@ fn a_goal_without_a_policy_is_for_the_agent_that_is_installed() {
 #[test]
 fn a_prompt_becomes_a_task_beside_others() {
     let case = honest();
-    case.windlass(&["init", "--force", "Make it faster"]).expect_code(0);
+    case.windlass(&["init", "--force", "--no-plan", "Make it faster"]).expect_code(0);
     let first = case.repo.path().join("tasks/001-first.md");
     assert!(std::fs::read_to_string(first).unwrap().contains("Make it faster"));
-    case.windlass(&["init", "--force", "Make it smaller"]).expect_code(0);
+    case.windlass(&["init", "--force", "--no-plan", "Make it smaller"]).expect_code(0);
     let second = case.repo.path().join("tasks/002-goal.md");
     assert!(std::fs::read_to_string(second).unwrap().contains("Make it smaller"));
 }

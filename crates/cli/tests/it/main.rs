@@ -60,6 +60,7 @@ mod panics;
 mod person;
 mod pipes;
 mod places;
+mod planning;
 mod plans;
 mod planted;
 mod prompts;

@@ -25,5 +25,6 @@ mod failures;
 mod first_task;
 mod lies;
 mod loops;
+mod planning;
 mod resumed;
 mod waits;

@@ -19,7 +19,8 @@ const LONGEST_JITTER: Millis = Millis::seconds(30);
 pub(super) fn finished(draft: &mut Draft, attempt: AttemptId, role: Role, told: &AgentFinished) {
     record(draft, attempt, role, told);
     match role {
-        Role::Author => execute::record_tree(draft),
+        // No loop calls a planner; what one left would be recorded as an author's.
+        Role::Author | Role::Planner => execute::record_tree(draft),
         Role::Finisher => last::finisher_finished(draft, told),
         Role::Reviewer if draft.state.cancelling => run::end_cancelled(draft),
         Role::Reviewer if execute::waived(&draft.state) => run::give_up(draft),

@@ -190,7 +190,7 @@ fn run(
 fn inspection(role: Role) -> Inspection {
     match role {
         Role::Reviewer => Inspection::Refused,
-        Role::Author | Role::Finisher => Inspection::Allowed,
+        Role::Author | Role::Finisher | Role::Planner => Inspection::Allowed,
     }
 }
 
@@ -228,7 +228,7 @@ fn private_dirs(
         .extend(attempt_dir(resources, request, attempt).join(REPORT_PATH).parent().map(Path::to_path_buf));
     let space = resources.dirs.space(&request.creation.name);
     match attempt.role {
-        Role::Reviewer => private.read.push(space),
+        Role::Reviewer | Role::Planner => private.read.push(space),
         Role::Author | Role::Finisher => private.write.push(space),
     }
     Ok(private)
