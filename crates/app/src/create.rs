@@ -166,7 +166,14 @@ impl OpenProject {
     fn no_such_loop(&self, word: &str) -> AppError {
         let names: Vec<LoopName> = self.loops().into_iter().flatten().map(|row| row.name).collect();
         let meant = nearest(word, names.iter().map(LoopName::as_str));
+        if word.trim().is_empty() {
+            return AppError::refused("the name of the loop is empty")
+                .hint("say what is to be done: windlass run \"make the tests pass\"");
+        }
         let refused = AppError::refused(format!("there is no loop named {word}"));
+        if self.project.top.join(word).exists() {
+            return refused.hint(format!("is it a plan? `windlass run --plan {}` runs it", shell_word(word)));
+        }
         let refused = match (meant, names.is_empty()) {
             (Some(meant), _) => refused.hint(format!("did you mean {meant}? `windlass run {meant}`")),
             (None, false) => refused.hint(format!("the loops here: {}", joined(&names))),

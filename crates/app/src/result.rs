@@ -74,7 +74,20 @@ impl OpenProject {
             return Err(AppError::refused(format!("{name} has landed nothing yet"))
                 .hint(format!("windlass status {name}")));
         }
-        setup::take(&self.surroundings(), &view.branch, filters).or_broken()
+        let surroundings = self.surroundings();
+        if let Some(commit) = view.commit.as_ref().filter(|_| !setup::is_commit(&surroundings, &view.branch))
+        {
+            let (branch, commit) = (view.branch.as_str(), commit.as_str());
+            let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+            let gone = AppError::refused(format!("the branch {short} is gone"));
+            return Err(match setup::is_commit(&surroundings, commit) {
+                true => gone.hint(format!("`git branch {short} {commit}` brings it back")),
+                false => gone
+                    .hint(format!("the repository does not have its commit {commit} either"))
+                    .hint(format!("`windlass rm {name} --force` forgets the loop")),
+            });
+        }
+        setup::take(&surroundings, &view.branch, filters).or_broken()
     }
 
     /// The proof of completion, and whether it still holds.

@@ -8,6 +8,7 @@ use windlass_config::Styling;
 use crate::exit::Exit;
 use crate::show::out::coloured;
 use crate::show::terminal::takes_colours;
+use crate::show::text;
 
 #[derive(Debug)]
 pub struct Failure {
@@ -49,9 +50,15 @@ impl From<AppError> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "windlass: {}", self.message.trim_end())?;
+        let message = format!("windlass: {}", self.message.trim_end());
+        // What shows a place in a file has its own lines.
+        if message.contains('\n') {
+            writeln!(f, "{message}")?;
+        } else {
+            writeln!(f, "{}", text::wrap(&message, "  "))?;
+        }
         for hint in &self.hints {
-            writeln!(f, "  hint: {hint}")?;
+            writeln!(f, "{}", text::wrap(&format!("  hint: {hint}"), "        "))?;
         }
         Ok(())
     }

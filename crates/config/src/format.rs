@@ -77,6 +77,7 @@ impl PolicyFormat {
         }
         match table {
             "" => format!("known tables: {}", known.join(", ")),
+            _ if known.is_empty() => format!("known tables: {}", TABLES.join(", ")),
             table => format!("[{table}] has: {}", known.join(", ")),
         }
     }

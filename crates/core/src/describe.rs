@@ -12,7 +12,7 @@ use crate::finding::Finding;
 use crate::gate::{CheckRun, Purpose, Trial};
 use crate::id::TaskId;
 use crate::input::AttemptEnd;
-use crate::policy::ProvenSandbox;
+use crate::policy::{ProvenSandbox, Role};
 use crate::revision::{PlanRevision, PolicyRevision};
 use crate::stop::StopResult;
 use crate::tally::Tally;
@@ -221,7 +221,12 @@ impl fmt::Display for AttemptEnd {
 }
 
 fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> fmt::Result {
-    write!(f, "attempt {} {}", finished.attempt, finished.result.end)?;
+    write!(f, "attempt {} ", finished.attempt)?;
+    // Where it fails, one must know whose program it was.
+    if finished.role != Role::Author && finished.result.end != AttemptEnd::Normal {
+        write!(f, "({}) ", finished.role)?;
+    }
+    write!(f, "{}", finished.result.end)?;
     if let Some(claim) = &finished.claim {
         write!(f, ", claims {}", claim.status.name())?;
     }

@@ -117,6 +117,10 @@ pub enum Remedy {
     /// A program that windlass knows is not where it is said to be.
     Path,
     Command,
+    /// A file that is there, and is no program.
+    Executable(PathBuf),
+    /// A shell would have made a home of it.
+    Tilde,
 }
 
 impl Remedy {
@@ -129,10 +133,14 @@ impl Remedy {
             Self::Install(command) => format!("install it: {command}"),
             Self::Path => format!("correct `path` under {at} in windlass.toml, or take it out"),
             Self::Command => format!("set `command` under {at} in windlass.toml to a program that exists"),
+            Self::Executable(path) => format!("chmod +x {}", path.display()),
+            Self::Tilde => {
+                format!("write the whole path under {at} in windlass.toml: `~` stands for no home there")
+            }
         };
         let elsewhere = match self {
             Self::Install(_) => format!("; `path` under {at} names one elsewhere"),
-            Self::Path | Self::Command => String::new(),
+            Self::Path | Self::Command | Self::Executable(_) | Self::Tilde => String::new(),
         };
         vec![first, format!("`windlass agents` lists the agents that are installed{elsewhere}")]
     }
@@ -394,6 +402,12 @@ pub fn count_commits(surroundings: &Surroundings, of: &str, without: &[&CommitId
     counted.unwrap_or(0)
 }
 
+/// Whether a revision of the operator's repository is there; no, where git cannot say.
+pub fn is_commit(surroundings: &Surroundings, revision: &str) -> bool {
+    let git = locate_git(surroundings);
+    git.is_ok_and(|git| windlass_workspace::count_commits(&git, &surroundings.project, revision, &[]).is_ok())
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TakeOutcome {
     Done {
@@ -528,6 +542,8 @@ pub fn check_signed_in(policy: &Policy, surroundings: &Surroundings) -> Result<(
 fn remedy(agent: &AgentPolicy, error: &Unusable) -> Remedy {
     match (registry::named(&agent.adapter), error) {
         (Some(known), Unusable::NotInstalled { .. }) => Remedy::Install(known.install_command()),
+        (None, Unusable::NotExecutable { path }) => Remedy::Executable(path.clone()),
+        (None, _) if agent.command.iter().any(|word| word.starts_with("~/")) => Remedy::Tilde,
         (Some(_), _) => Remedy::Path,
         (None, _) => Remedy::Command,
     }

@@ -34,6 +34,9 @@ pub fn agents(locations: &Locations, asked: &AgentsArgs) -> Result<Exit, Failure
         say!("{}  {:<9} {}", paint(&format!("{mark:<7}"), colour), agent.name, words(agent));
     }
     say!("\n`windlass agents --probe NAME` calls one for real.");
+    if seen.iter().all(|agent| agent.program.is_none()) {
+        say!("Any program can be the agent: use = \"command\" and `command` under [agent].");
+    }
     Ok(Exit::Done)
 }
 

@@ -31,7 +31,10 @@ pub fn doctor(locations: &Locations, asked: &JsonArgs) -> Result<Exit, Failure> 
                 (false, true) => ("missing", Colour::Bad),
                 (false, false) => ("optional", Colour::Busy),
             };
-            let line = text::wrap(&format!("{mark:<8}  {:<18} {}", row.what, row.detail), MARGIN);
+            let line = text::wrap(
+                &format!("{mark:<8}  {:<18} {}", row.what, row.detail.replace('\n', "; ")),
+                MARGIN,
+            );
             say!("{}{}", paint(&line[..MARK_COLUMNS], colour), &line[MARK_COLUMNS..]);
         }
     }

@@ -77,8 +77,8 @@ fn complain_of(problems: &[AppError], as_json: bool) -> Exit {
         return Exit::Usage;
     }
     for problem in problems {
-        complain!("{}", text::clean(&problem.message));
-        problem.hints.iter().for_each(|hint| complain!("  {}", text::clean(hint)));
+        complain!("{}", text::wrap(&problem.message, "  "));
+        problem.hints.iter().for_each(|hint| complain!("{}", text::wrap(&format!("  {hint}"), "  ")));
     }
     if problems.len() > 1 {
         complain!("windlass: {} problems in the plan", problems.len());

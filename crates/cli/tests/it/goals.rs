@@ -54,6 +54,10 @@ fn a_mistyped_name_starts_nothing() {
     let refused = case.windlass(&["run", "par"]).expect_code(2);
     assert!(refused.stderr.contains("the loops here: parser"), "{refused}");
     assert!(refused.stderr.contains("`windlass run --name par` starts a loop of that name"), "{refused}");
+    let refused = case.windlass(&["run", "tasks/answer.md"]).expect_code(2);
+    assert!(refused.stderr.contains("`windlass run --plan 'tasks/answer.md'` runs it"), "{refused}");
+    let refused = case.windlass(&["run", ""]).expect_code(2);
+    assert!(refused.stderr.contains("the name of the loop is empty"), "{refused}");
     assert_eq!(case.turns("author"), 1);
     case.windlass(&["run", "parser"]).expect_code(0);
 }

@@ -172,6 +172,19 @@ fn a_branch_that_somebody_gave_a_trail_is_not_taken() {
 }
 
 #[test]
+fn a_branch_that_is_gone_has_a_way_back() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let branch = format!("windlass/{LOOP}");
+    let commit = case.repo.git(["rev-parse", &branch]).trim().to_owned();
+    case.repo.git(["branch", "--quiet", "-D", &branch]);
+    let said = case.windlass(&["take", LOOP]).expect_code(2).stderr;
+    assert!(said.contains(&format!("`git branch {branch} {commit}` brings it back")), "{said}");
+    case.repo.git(["branch", &branch, &commit]);
+    case.windlass(&["take", LOOP]).expect_code(0);
+}
+
+#[test]
 fn a_checkout_that_has_the_work_says_so() {
     let case = Setup::new(HONEST).ready();
     case.run().completed();
