@@ -14,6 +14,7 @@ use crate::input::{Asked, AttemptEnd, Change, Creation, PathList, UnmergedWork};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{AgentPolicy, Policy, ProvenSandbox, Role};
 use crate::revision::Revision;
+use crate::setback::Setback;
 use crate::stop::StopReport;
 use crate::summary::Summary;
 use crate::tally::Earlier;
@@ -206,6 +207,8 @@ pub struct Work {
     pub files_read: Option<u64>,
     /// What its author said at the end of the last turn that was not cut short.
     pub author: Arc<AuthorSaid>,
+    /// Why its last iteration did not end well.
+    pub setback: Option<Arc<Setback>>,
 }
 
 /// The names of each check's tests, as blobs.

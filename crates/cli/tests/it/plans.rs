@@ -165,3 +165,66 @@ fn a_file_that_could_be_two_kinds_of_plan_is_not_guessed() {
     let said = case.windlass(&["plan", "check", "NOTES.md", "--format", "chek-list"]).expect_code(2).stderr;
     assert!(said.contains("did you mean `checklist`?"), "{said}");
 }
+
+/// agent-loop 1.
+#[test]
+fn a_person_is_told_what_is_ready_which_story_and_how_far_the_plan_is() {
+    let stories = PRD.replace("\"passes\": true", "\"passes\": false, \"dependsOn\": [\"US-001\"]");
+    let case = with_plan("prd.json", &stories);
+    let seen = run_plan(&case, "prd.json");
+    seen.completed();
+    let said = &seen.ran.stdout;
+    let places: Vec<Option<usize>> = [
+        "loop demo1: 0 of 3 tasks done, 2 ready\n",
+        "iteration 1 of 30: US-002  Basket  (0 of 3 tasks done)\n",
+        "iteration 2 of 30: US-001  Prices  (1 of 3 tasks done)\n",
+        "iteration 3 of 30: US-003  Done before  (2 of 3 tasks done)\n",
+        "  tasks     3 of 3 tasks done\n",
+        "next: windlass take demo1",
+    ]
+    .iter()
+    .map(|line| said.find(line))
+    .collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{said}");
+    assert!(!said.contains("last time"), "{said}");
+    let progress = fs::read_to_string(case.repo.path().join(".windlass/loops/demo1/progress.md")).unwrap();
+    let lines: Vec<&str> = progress.lines().collect();
+    assert_eq!(lines.len(), 3, "{progress}");
+    assert!(lines[0].starts_with("- 20"), "{progress}");
+    let entry = "Z iteration 1, US-002 (Basket): done, accepted by the gate, not reviewed";
+    assert!(lines[0].ends_with(entry), "{progress}");
+}
+
+/// agent-loop 2: a review without a verdict, then rejections to the cap.
+#[test]
+fn a_rejection_is_told_before_the_next_iteration_and_in_the_progress() {
+    let reviewer = r#"case $WINDLASS_TASK-$n in
+US-002-1) say '"summary":"I cannot say"' ;;
+US-002-*) say '"verdict":"reject","summary":"the basket\nis empty","findings":[],"resolved":[],"pending":[],"blocker":""' ;;
+*) accept ;;
+esac"#;
+    let agent = "echo $n >>$(echo $WINDLASS_TASK | tr -c 'a-zA-Z0-9\\n' -).txt\ncomplete";
+    let case = project(agent)
+        .reviewer(reviewer)
+        .review("tasks = true\nfinal = false\n")
+        .file("prd.json", PRD)
+        .ready();
+    let seen = run_plan(&case, "prd.json");
+    seen.ended(3, "blocked", "rejected")
+        .task_is("US-002", "blocked", Some("rejected"))
+        .task_is("US-001", "done", None);
+    let said = &seen.ran.stdout;
+    let no_verdict = "  last time (iteration 1): no usable verdict: ";
+    let rejected = "  last time (iteration 2): rejected: the basket is empty\n";
+    assert!(said.find(no_verdict) < said.find(rejected) && said.contains(no_verdict), "{said}");
+    assert!(said.contains("  tasks     2 of 3 tasks done, 1 blocked: US-002\n"), "{said}");
+    assert!(said.contains("next: windlass show demo1 US-002   (why it is blocked)"), "{said}");
+    assert!(case.left("author-3.brief").contains("the basket"), "{}", case.left("author-3.brief"));
+    let progress = fs::read_to_string(case.repo.path().join(".windlass/loops/demo1/progress.md")).unwrap();
+    let verdicts: Vec<&str> =
+        progress.lines().filter_map(|line| line.split_once(" iteration ")).map(|(_, rest)| rest).collect();
+    assert!(verdicts[0].starts_with("1, US-002 (Basket): no usable verdict: "), "{progress}");
+    assert_eq!(verdicts[1], "2, US-002 (Basket): rejected: the basket is empty");
+    assert_eq!(verdicts[4], "5, US-001 (Prices): done, accepted by the reviewer");
+    assert_eq!(seen.task("US-002")["setback"]["result"], "rejected");
+}

@@ -17,6 +17,7 @@ use crate::input::{AttemptEnd, Change, Creation};
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
+use crate::setback::Setback;
 use crate::state::{
     Attempt, AwaitedApproval, Current, Head, Lifecycle, Pause, Run, State, TaskState, TaskStatus, Wait, Work,
 };
@@ -417,8 +418,10 @@ fn phase_entered(state: &mut State, phase: Phase) {
 /// What was said of the work outlives the head it stood on. What the gate and
 /// the final review said of the whole is about the head itself.
 fn rebased(work: Work, head: Head, task: Option<&TaskId>) -> Work {
-    let Work { pending, answers, objection, author, gate, rejected, insensitive, unmerged, .. } = work;
-    let said = Work { base: Some(head), pending, answers, objection, author, unmerged, ..Work::default() };
+    let Work { pending, answers, objection, author, gate, rejected, insensitive, unmerged, setback, .. } =
+        work;
+    let base = Some(head);
+    let said = Work { base, pending, answers, objection, author, unmerged, setback, ..Work::default() };
     match task {
         Some(_) => said,
         None => Work { gate, rejected, insensitive, ..said },
@@ -654,6 +657,8 @@ fn review_recorded(state: &mut State, review: &ReviewRecorded) {
 }
 
 fn iteration_closed(state: &mut State, task: Option<&TaskId>, result: IterationResult) {
+    let setback = Setback::of(state, result).map(Arc::new);
+    state.work_mut(task).setback = setback;
     state.current = None;
     state.phase = None;
     state.approval = None;
