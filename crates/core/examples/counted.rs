@@ -156,7 +156,7 @@ fn creation() -> Creation {
     Creation {
         name: LoopName::new("counted").unwrap(),
         goal: String::new(),
-        plan: Plan { tasks: (0..TASKS).map(task).collect() },
+        plan: Plan { tasks: (0..TASKS).map(task).collect(), tools: Vec::new() },
         policy,
         base: CommitId::new("c".repeat(40)),
         base_tree: TreeId::new("b".repeat(40)),

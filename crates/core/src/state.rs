@@ -45,6 +45,8 @@ pub struct State {
     pub lifecycle: Lifecycle,
     pub run: Run,
     pub tasks: Arc<Vec<TaskState>>,
+    /// The programs that the plan lets an author of windlass's own run.
+    pub tools: Arc<Vec<String>>,
     /// The whole plan's own work: final phases and fixes.
     pub whole: Arc<Work>,
     pub current: Option<Current>,

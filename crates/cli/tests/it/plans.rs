@@ -228,3 +228,67 @@ esac"#;
     assert_eq!(verdicts[4], "5, US-001 (Prices): done, accepted by the reviewer");
     assert_eq!(seen.task("US-002")["setback"]["result"], "rejected");
 }
+
+/// As agent-loop left it: one story is blocked, another was rejected twice.
+#[test]
+fn a_story_that_is_blocked_waits_for_a_person_and_rejections_are_counted_on() {
+    let stories = r#"{ "userStories": [
+    { "id": "US-001", "title": "Prices", "description": "Show prices.", "priority": 1, "passes": false, "blocked": true, "rejections": 3, "notes": "[BLOCKED]" },
+    { "id": "US-002", "title": "Sums", "description": "Add them.", "priority": 2, "passes": false, "dependsOn": ["US-001"] },
+    { "id": "US-003", "title": "Basket", "description": "Keep a basket.", "priority": 3, "passes": false, "rejections": 2, "notes": "[REJECTED] no test" },
+    { "id": "US-004", "title": "Till", "description": "Pay.", "priority": 4, "passes": false }
+  ] }"#;
+    let reject = r#"reject() { say '"verdict":"reject","summary":"not yet","findings":[],"resolved":[],"pending":[],"blocker":""'; }"#;
+    let case = project("echo $n >$(echo $WINDLASS_TASK | tr -c 'a-zA-Z0-9\\n' -).txt\ncomplete")
+        .reviewer(&format!("{reject}\ncase $WINDLASS_TASK in US-003) reject ;; *) accept ;; esac"))
+        .review("tasks = true\nfinal = false\n")
+        .file("prd.json", stories)
+        .ready();
+    let shown = case.windlass(&["plan", "show", "prd.json"]).expect_code(0).stdout;
+    assert!(shown.contains("✗ US-001"), "{shown}");
+    let seen = run_plan(&case, "prd.json");
+    seen.ended(3, "blocked", "several")
+        .task_is("US-001", "blocked", Some("blocked_before"))
+        .task_is("US-003", "blocked", Some("rejected"))
+        .task_is("US-004", "done", None);
+    assert_eq!(seen.task("US-001")["detail"], "blocked in prd.json before windlass");
+    assert_eq!((&seen.task("US-002")["attempts"], &seen.task("US-003")["attempts"]), (&0.into(), &1.into()));
+    assert!(
+        seen.ran.stdout.contains("loop demo1: 0 of 4 tasks done, 2 ready, 1 blocked: US-001"),
+        "{}",
+        seen.ran
+    );
+    assert!(case.left("author-1.brief").contains("[REJECTED] no test"), "{}", case.left("author-1.brief"));
+    case.reviewer("accept");
+    let seen = case.look(case.windlass(&["run", LOOP, "--retry-blocked"]));
+    seen.completed();
+    assert_eq!(seen.task("US-001")["rejections"], 0, "the operator's word sets it back");
+}
+
+/// CodeScribe 4, as far as a foreign agent goes.
+#[test]
+fn programs_that_a_task_allows_are_kept_and_their_change_is_an_event() {
+    let case = project("if [ $n -eq 1 ]; then hold; fi\necho $n >>answer.txt\ncomplete")
+        .checks("[[gate.check]]\nname = \"test\"\nrun = \"test $(wc -l <answer.txt) -ge 3\"\n")
+        .file("task.toml", CHAT)
+        .ready();
+    let mut running = case.home.start(case.command(&["run", "--name", LOOP, "--plan", "task.toml"]));
+    let begun =
+        windlass_testkit::poll::until(crate::case::LONG, || running.has_ended() || case.turns("author") >= 1);
+    assert!(begun && !running.has_ended(), "{}", running.stdout());
+    fs::write(case.repo.path().join("task.toml"), CHAT.replace("[\"make\"]", "[\"make\", \"npm\"]")).unwrap();
+    let told = case.windlass(&["set", LOOP, "--plan", "task.toml"]).expect_code(0).stdout;
+    assert!(told.contains("tools: make -> make, npm\n"), "{told}");
+    case.leave("go");
+    let ran = running.finish(crate::case::RUN).expect_code(0);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    let note = "`[tools] bash` of the plan is not applicable to the agent command";
+    assert_eq!(said.matches(note).count(), 1, "{said}");
+    let log = case.log();
+    let changed = log.of("plan_changed");
+    assert_eq!(changed.len(), 1, "{log}");
+    assert_eq!(changed[0]["tools"], serde_json::json!({ "before": ["make"], "after": ["make", "npm"] }));
+    assert_eq!(log.of("loop_created")[0]["plan"]["tools"], serde_json::json!(["make"]));
+    let told = case.windlass(&["log", LOOP]).expect_code(0).stdout;
+    assert!(told.contains("plan changed; tools: make to make, npm"), "{told}");
+}

@@ -278,6 +278,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         lifecycle: Lifecycle::Idle,
         run: Run { number: 1, ..Run::default() },
         tasks: Arc::new(tasks.collect()),
+        tools: Arc::new(creation.plan.tools.clone()),
         whole: Arc::default(),
         current: None,
         attempt: None,
