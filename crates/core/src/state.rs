@@ -130,7 +130,17 @@ pub struct Run {
     /// How many agents of a role could not be used.
     pub replaced: BTreeMap<Role, usize>,
     /// The conversation that the last attempt of a role left, and the task it was about.
-    pub sessions: BTreeMap<Role, (Option<TaskId>, Session)>,
+    pub sessions: BTreeMap<Role, Conversation>,
+}
+
+/// What an attempt left of its talk with an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conversation {
+    /// None for the whole.
+    pub task: Option<TaskId>,
+    /// As the agent was told it.
+    pub told: Option<Arc<Task>>,
+    pub session: Session,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -497,10 +507,23 @@ impl State {
 
     /// The conversation that an attempt which starts now goes on with.
     pub fn session(&self, role: Role) -> Option<&Session> {
-        let task = self.current_task();
+        self.conversation(role).map(|of| &of.session)
+    }
+
+    fn conversation(&self, role: Role) -> Option<&Conversation> {
         let wanted = self.agent_in_use(role).extra.resume && !self.short_brief;
-        let (of, session) = self.run.sessions.get(&role)?;
-        (wanted && of.as_ref() == task).then_some(session)
+        let of = self.run.sessions.get(&role)?;
+        (wanted && of.task.as_ref() == self.current_task()).then_some(of)
+    }
+
+    /// Whether that conversation has the task in it, as it is written now.
+    pub fn knows_task(&self, role: Role) -> bool {
+        let Some(of) = self.conversation(role) else { return false };
+        let now = self.current_task().and_then(|id| self.task(id)).map(|task| &task.task);
+        match (&of.told, now) {
+            (Some(told), Some(now)) => !told.asks_otherwise(now) && told.mode == now.mode,
+            (Some(_), None) | (None, _) => false,
+        }
     }
 
     /// The number of the last iteration that the open run may make; 0 without a limit.

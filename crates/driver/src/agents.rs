@@ -130,6 +130,7 @@ pub(crate) fn ask(
             role: Role::Author,
             nonce: &Nonce::new(NONCE),
             brief,
+            whole_brief: brief,
             policy: agent,
             names: AttemptNames {
                 name: &LoopName::new("probe").map_err(|e| e.to_string())?,

@@ -19,7 +19,8 @@ use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
 use crate::setback::Setback;
 use crate::state::{
-    Attempt, AwaitedApproval, Current, Head, Lifecycle, Pause, Run, State, TaskState, TaskStatus, Wait, Work,
+    Attempt, AwaitedApproval, Conversation, Current, Head, Lifecycle, Pause, Run, State, TaskState,
+    TaskStatus, Wait, Work,
 };
 use crate::stop::StopReport;
 use crate::tally::Tally;
@@ -478,7 +479,11 @@ fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
     let task = state.attempt.as_ref().and_then(|attempt| attempt.task.clone());
     // A turn that went wrong is no place to go on from.
     match result.session.clone().filter(|_| result.end == AttemptEnd::Normal) {
-        Some(session) => drop(state.run.sessions.insert(finished.role, (task.clone(), session))),
+        Some(session) => {
+            let told = task.as_ref().and_then(|id| state.task(id)).map(|of| Arc::clone(&of.task));
+            let of = Conversation { task: task.clone(), told, session };
+            state.run.sessions.insert(finished.role, of);
+        }
         None => drop(state.run.sessions.remove(&finished.role)),
     }
     if finished.role == Role::Author {
