@@ -24,6 +24,8 @@ use crate::usage::{Ledger, Session};
 use crate::verdict::{AuthorSaid, Claim};
 
 mod fold;
+#[cfg(test)]
+pub(crate) mod tests;
 
 /// What grows with the loop is shared: a step copies the state, and only what
 /// it changes is copied in full.
@@ -45,6 +47,8 @@ pub struct State {
     pub lifecycle: Lifecycle,
     pub run: Run,
     pub tasks: Arc<Vec<TaskState>>,
+    /// Where each of them stands in the list.
+    places: Arc<BTreeMap<TaskId, usize>>,
     /// The programs that the plan lets an author of windlass's own run.
     pub tools: Arc<Vec<String>>,
     /// The whole plan's own work: final phases and fixes.
@@ -398,7 +402,13 @@ impl State {
     }
 
     pub fn task(&self, id: &TaskId) -> Option<&TaskState> {
-        self.tasks.iter().find(|task| task.task.id == *id)
+        self.tasks.get(self.place(id)?)
+    }
+
+    fn place(&self, id: &TaskId) -> Option<usize> {
+        #[cfg(test)]
+        tests::LOOKED_UP.with(|count| count.set(count.get() + 1));
+        self.places.get(id).copied()
     }
 
     /// The task of the open iteration; none for the whole, and between iterations.
@@ -571,12 +581,12 @@ impl State {
     }
 
     pub(crate) fn task_mut(&mut self, id: &TaskId) -> Option<&mut TaskState> {
-        let place = self.tasks.iter().position(|task| task.task.id == *id)?;
+        let place = self.place(id)?;
         Arc::make_mut(&mut self.tasks).get_mut(place)
     }
 
     pub(crate) fn work_mut(&mut self, task: Option<&TaskId>) -> &mut Work {
-        let place = task.and_then(|id| self.tasks.iter().position(|task| task.task.id == *id));
+        let place = task.and_then(|id| self.place(id));
         match place {
             Some(place) => Arc::make_mut(&mut Arc::make_mut(&mut self.tasks)[place].work),
             None => Arc::make_mut(&mut self.whole),

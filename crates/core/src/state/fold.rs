@@ -27,7 +27,7 @@ use crate::tally::Tally;
 use crate::time::{Millis, Timestamp};
 use crate::usage::Ledger;
 use crate::verdict::{AuthorSaid, Verdict};
-use revised::{fresh_task, plan_changed, policy_changed, revision_kept};
+use revised::{fresh_task, places, plan_changed, policy_changed, revision_kept};
 
 pub(super) fn created_by(decision: &Decision) -> Option<State> {
     let Some(Event::Loop(LoopEvent::Created(creation))) = decision.events.first() else { return None };
@@ -271,14 +271,15 @@ fn operator_event(state: &mut State, event: &OperatorEvent) {
 }
 
 fn blank(creation: &Creation, at: Timestamp) -> State {
-    let tasks = creation.plan.tasks.iter().map(fresh_task);
+    let tasks: Vec<TaskState> = creation.plan.tasks.iter().map(fresh_task).collect();
     State {
+        places: Arc::new(places(&tasks)),
         seq: Seq(0),
         events: 0,
         created_at: at,
         lifecycle: Lifecycle::Idle,
         run: Run { number: 1, ..Run::default() },
-        tasks: Arc::new(tasks.collect()),
+        tasks: Arc::new(tasks),
         tools: Arc::new(creation.plan.tools.clone()),
         whole: Arc::default(),
         current: None,

@@ -57,9 +57,15 @@ pub(super) fn plan_changed(state: &mut State, revision: &PlanRevision) {
         }
     }
     tasks.extend(revision.added.iter().map(fresh_task));
-    let places: BTreeMap<&TaskId, usize> =
+    let order: BTreeMap<&TaskId, usize> =
         revision.order.iter().enumerate().map(|(place, id)| (id, place)).collect();
-    tasks.sort_by_key(|task| places.get(&task.task.id).copied());
+    tasks.sort_by_key(|task| order.get(&task.task.id).copied());
+    state.places = Arc::new(places(tasks));
+}
+
+/// Of two with the same id the first is meant.
+pub(super) fn places(tasks: &[TaskState]) -> BTreeMap<TaskId, usize> {
+    tasks.iter().enumerate().rev().map(|(place, task)| (task.task.id.clone(), place)).collect()
 }
 
 /// Results and counts of another gate say nothing about this one; an agent that
