@@ -6,6 +6,7 @@
 
 mod callgrind;
 mod codex;
+mod collatz;
 mod gate;
 mod iteration;
 mod large;

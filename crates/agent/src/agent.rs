@@ -66,6 +66,8 @@ pub struct TurnRequest<'a> {
     pub role: Role,
     pub nonce: &'a Nonce,
     pub brief: &'a str,
+    /// The same with all that the conversation to go on with has in it, for one that turns out to be gone.
+    pub whole_brief: &'a str,
     pub policy: &'a AgentPolicy,
     pub names: AttemptNames<'a>,
     pub wall: Wall,
@@ -137,6 +139,8 @@ pub struct TurnResult {
     pub stderr: Option<Capture>,
     /// Processes that could not be ended: while there are any, the attempt is not over.
     pub survivors: u32,
+    /// The conversation it was to go on with was gone, and it was given the whole brief.
+    pub began_afresh: bool,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

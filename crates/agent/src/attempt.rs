@@ -159,6 +159,7 @@ pub fn result(finished: Finished, report: ParsedReport, end: AttemptEnd) -> Turn
         stdout: Some(finished.stdout),
         stderr: Some(finished.stderr),
         survivors: finished.survivor_count,
+        began_afresh: false,
     }
 }
 
@@ -171,6 +172,7 @@ pub fn not_started(role: Role, what: String) -> TurnResult {
         stdout: None,
         stderr: None,
         survivors: 0,
+        began_afresh: false,
     }
 }
 

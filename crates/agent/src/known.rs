@@ -60,13 +60,17 @@ impl Agent for CliAgent {
         if gone && call.resume.is_some() {
             let note = "the conversation it was to go on with is gone: it began afresh".to_owned();
             (result, _) = match windlass_process::clear_attempt(call.dir) {
-                Ok(()) => turn.play(None, started),
+                Ok(()) => {
+                    let call = &TurnRequest { brief: call.whole_brief, ..*call };
+                    CliTurn { call, ..turn }.play(None, started)
+                }
                 Err(error) => {
                     let what = format!("cannot clear {}: {error}", call.dir.display());
                     (attempt::not_started(call.role, what), false)
                 }
             };
             result.finished.result.notes.push(note);
+            result.began_afresh = true;
         }
         self.name(&mut result.finished.result, call, &program);
         result

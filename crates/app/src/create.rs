@@ -247,6 +247,7 @@ impl OpenProject {
         let planned = self.plan(request, &policy.plan)?;
         let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
         planned.check_names(&checks).map_err(bad_plan)?;
+        let not_applied = tools_not_applied(&planned, &policy.agent.adapter);
         let new_loop = NewLoop {
             name,
             base: request.base.clone(),
@@ -257,7 +258,7 @@ impl OpenProject {
         };
         let mut proposed =
             setup::propose(new_loop).map_err(|error| of_setup(&error, &|key| written.get(key).cloned()))?;
-        proposed.warnings.extend(picked);
+        proposed.warnings.extend(picked.into_iter().chain(not_applied));
         Ok(proposed)
     }
 
@@ -320,6 +321,18 @@ impl OpenProject {
             planned.tasks.iter().filter_map(|task| check_text(task).err()).collect();
         Ok(if problems.is_empty() { Ok(planned) } else { Err(problems) })
     }
+}
+
+/// The list is for an agent that asks windlass before it runs a program; others have rules of their own.
+fn tools_not_applied(planned: &Planned, agent: &str) -> Option<String> {
+    let tools: Vec<&str> = planned.tools.iter().map(|tool| tool.value.as_str()).collect();
+    (!tools.is_empty()).then(|| {
+        format!(
+            "`[tools] bash` of the plan is not applicable to the agent {agent}: what it may run is its own \
+             rule and that of the sandbox (the list is kept with the loop: {})",
+            tools.join(", ")
+        )
+    })
 }
 
 /// A placeholder would only cost attempts.

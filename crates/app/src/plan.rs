@@ -96,8 +96,13 @@ impl PlanPage {
             let task = self.of_loop.as_ref()?.tasks.iter().find(|task| task.id == *id)?;
             Some(mark_of(task.status))
         };
-        let own =
-            |task: &PlannedTask| mark_of(if task.done { TaskStatus::Done } else { TaskStatus::Pending });
+        let own = |task: &PlannedTask| {
+            mark_of(match (task.done, task.blocked) {
+                (true, _) => TaskStatus::Done,
+                (false, true) => TaskStatus::Blocked,
+                (false, false) => TaskStatus::Pending,
+            })
+        };
         let tasks = self.planned.tasks.iter();
         tasks.map(|task| (task.id.clone(), known(&task.id).unwrap_or_else(|| own(task)))).collect()
     }

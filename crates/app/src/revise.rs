@@ -231,7 +231,8 @@ impl OpenProject {
             let text = store.put(task.text.clone().into_bytes()).or_broken()?;
             Ok::<Task, AppError>(task.into_task(text))
         };
-        Ok(Plan { tasks: planned.tasks.into_iter().map(stored).collect::<Result<_, _>>()? })
+        let tools = planned.tools.into_iter().map(|tool| tool.value).collect();
+        Ok(Plan { tasks: planned.tasks.into_iter().map(stored).collect::<Result<_, _>>()?, tools })
     }
 }
 
@@ -242,7 +243,7 @@ pub(crate) fn wanted_policy(state: &State) -> &Policy {
 
 /// None where it is the plan that the loop has.
 fn changed_plan(state: &State, plan: Plan) -> Option<(Plan, PlanRevision)> {
-    let revision = PlanRevision::between(&state.tasks, &plan);
+    let revision = PlanRevision::between(state, &plan);
     let order: Vec<TaskId> = state.tasks.iter().map(|task| task.task.id.clone()).collect();
     (!revision.is_empty(&order)).then_some((plan, revision))
 }

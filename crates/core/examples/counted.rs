@@ -1,14 +1,14 @@
 //! Work whose instructions are counted: a loop of twenty tasks, decided and
 //! folded again and again.
 //!
-//! `counted step|apply|fold REPEATS`
+//! `counted step|apply|fold|choose-first|choose-late REPEATS`
 #![allow(clippy::unwrap_used, reason = "a measurement that fails has nothing to report")]
 
 use std::hint::black_box;
 
 use windlass_core::broken_tests::BrokenTests;
 use windlass_core::effect::Effect;
-use windlass_core::event::Decision;
+use windlass_core::event::{Decision, TaskEvent};
 use windlass_core::gate::CheckResult;
 use windlass_core::id::{BlobId, CommitId, LoopName, Nonce, Seq, TaskId, TreeId};
 use windlass_core::input::{
@@ -24,7 +24,11 @@ const TASKS: usize = 20;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [what, repeats] = words.as_slice() else { panic!("counted step|apply|fold REPEATS") };
+    let [what, repeats] = words.as_slice() else { panic!("counted WHAT REPEATS") };
+    if let Some(done) = [("choose-first", 0), ("choose-late", 900)].into_iter().find(|(name, _)| name == what)
+    {
+        return choose(done.1, repeats.parse().unwrap());
+    }
     let played = Played::new();
     let bodies: Vec<String> =
         played.decisions.iter().map(|decision| serde_json::to_string(decision).unwrap()).collect();
@@ -38,6 +42,31 @@ fn main() {
             other => panic!("there is no {other}"),
         }
     }
+}
+
+/// The first choice of a drive over a thousand tasks, of which so many are done.
+fn choose(done: usize, repeats: u32) {
+    const LARGE: usize = 1_000;
+    let id = |n: usize| TaskId::new(format!("task-{n:04}"));
+    let task = |n: usize| Task {
+        depends_on: (n.saturating_sub(3)..n).map(id).collect(),
+        ..Task::plain(id(n), format!("Do {n}"), BlobId::new("text"))
+    };
+    let plan = Plan { tasks: (0..LARGE).map(task).collect(), tools: Vec::new() };
+    let policy = Policy::default();
+    let mut first = create(Timestamp(0), Creation { plan, policy, ..creation() });
+    let finished = |n: usize| TaskEvent::Done {
+        task: id(n),
+        commit: CommitId::new("c".repeat(40)),
+        reviewed: true,
+        checked: true,
+    };
+    first.events.extend((0..done).map(|n| finished(n).into()));
+    let state = State::created_by(&first).unwrap();
+    let what = Input::RunAsked(Asked::default());
+    let fresh = Nonce::new("0".repeat(32));
+    let asked = Stamped { at: Timestamp(1), elapsed: Millis(0), fresh, closes: None, what };
+    (0..repeats).for_each(|_| drop(black_box(step(&state, &asked))));
 }
 
 fn folded(mut decisions: impl Iterator<Item = Decision>) -> State {
@@ -156,7 +185,7 @@ fn creation() -> Creation {
     Creation {
         name: LoopName::new("counted").unwrap(),
         goal: String::new(),
-        plan: Plan { tasks: (0..TASKS).map(task).collect() },
+        plan: Plan { tasks: (0..TASKS).map(task).collect(), tools: Vec::new() },
         policy,
         base: CommitId::new("c".repeat(40)),
         base_tree: TreeId::new("b".repeat(40)),

@@ -63,6 +63,8 @@ pub struct BriefSpec {
     /// A skill of the agent that the finisher is to use; empty for none.
     pub finish_skill: String,
     pub short: bool,
+    /// The conversation that the attempt goes on with has the task and the rules in it.
+    pub resumed: bool,
     /// The operator's words for the mode of the task, in place of windlass's.
     pub own_words: Option<OwnText>,
 }
@@ -144,6 +146,7 @@ impl BriefSpec {
             finish_prompt: policy.finish.prompt.clone(),
             finish_skill: policy.finish.skill.clone(),
             short: state.short_brief,
+            resumed: state.knows_task(role),
             own_words: own_words(state, role),
         }
     }
@@ -209,4 +212,60 @@ fn first<T>(items: impl Iterator<Item = T>) -> Vec<T> {
 
 fn last(items: &[String]) -> Vec<String> {
     items[items.len().saturating_sub(ITEMS)..].to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::id::CommitId;
+    use crate::input::Creation;
+    use crate::policy::Policy;
+    use crate::state::{Conversation, Current};
+    use crate::task::{Plan, Task};
+    use crate::time::Timestamp;
+    use crate::usage::Session;
+
+    use super::*;
+
+    fn at_work(policy: Policy) -> State {
+        let task = Task::plain(TaskId::new("a"), "Do a".to_owned(), BlobId::new("text"));
+        let creation = Creation {
+            name: LoopName::new("demo").unwrap(),
+            goal: String::new(),
+            plan: Plan { tasks: vec![task], tools: Vec::new() },
+            policy,
+            base: CommitId::new("base"),
+            base_tree: TreeId::new("tree"),
+            trusted: None,
+            branch: "windlass/demo".to_owned(),
+            workspace: String::new(),
+        };
+        let mut state = State::created_by(&crate::step::create(Timestamp(0), creation)).unwrap();
+        let task = Some(TaskId::new("a"));
+        state.current = Some(Current { iteration: 2, task, start_tree: TreeId::new("tree") });
+        state
+    }
+
+    #[test]
+    fn a_brief_is_whole_unless_the_conversation_has_the_task_as_it_is() {
+        let mut policy = Policy::default();
+        policy.agent.extra.resume = true;
+        let mut state = at_work(policy);
+        let resumed = |state: &State| BriefSpec::of(state, Role::Author).resumed;
+        assert!(!resumed(&state), "nobody has said anything yet");
+        let told = Arc::clone(&state.tasks[0].task);
+        let session = Session::default();
+        let of = Conversation { task: Some(told.id.clone()), told: Some(Arc::clone(&told)), session };
+        state.run.sessions.insert(Role::Author, of.clone());
+        assert!(resumed(&state));
+        let other = Task { acceptance: vec!["it is fast".to_owned()], ..(*told).clone() };
+        state.run.sessions.insert(Role::Author, Conversation { told: Some(Arc::new(other)), ..of.clone() });
+        assert!(!resumed(&state), "the task says something else since");
+        state.run.sessions.insert(Role::Author, Conversation { task: None, told: None, ..of.clone() });
+        assert!(!resumed(&state), "it was about the whole");
+        state.run.sessions.insert(Role::Author, of);
+        state.short_brief = true;
+        assert!(!resumed(&state), "a brief that was too large is not added to a conversation");
+    }
 }

@@ -344,6 +344,10 @@ fn plan_changed(f: &mut fmt::Formatter<'_>, revision: &PlanRevision) -> fmt::Res
             write!(f, "; {what}: {names}")?;
         }
     }
+    if let Some(tools) = &revision.tools {
+        let (before, after) = tools.words();
+        write!(f, "; tools: {before} to {after}")?;
+    }
     Ok(())
 }
 

@@ -470,7 +470,7 @@ impl History {
             LoopEvent::Created(creation) => {
                 self.head = Some(creation.base_tree.clone());
                 self.policy_changed(moment, &[], &creation.policy);
-                let Plan { tasks } = &creation.plan;
+                let Plan { tasks, tools: _ } = &creation.plan;
                 let order = tasks.iter().map(|task| task.id.clone()).collect();
                 self.plan_changed(&PlanRevision { added: tasks.clone(), order, ..PlanRevision::default() });
             }

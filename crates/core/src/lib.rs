@@ -27,6 +27,7 @@ pub mod policy;
 pub mod red;
 pub mod revision;
 pub mod scope;
+pub mod setback;
 pub mod state;
 pub mod step;
 pub mod stop;

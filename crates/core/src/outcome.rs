@@ -89,6 +89,7 @@ reasons! {
     GateFailed => "gate_failed", "too many red gates in a row";
     FinalFixes => "final_fixes", "the final checks or the final review stay red";
     Dependency => "dependency", "a task it depends on is blocked";
+    BlockedBefore => "blocked_before", "blocked in prd.json before windlass";
     Several => "several", "tasks are blocked for different reasons";
     MaxIterations => "max_iterations", "the iteration limit is reached";
     Wall => "wall", "the wall-clock budget is spent";

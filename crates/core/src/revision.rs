@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::TaskId;
 use crate::policy::Policy;
-use crate::state::TaskState;
+use crate::state::{State, TaskState};
 use crate::task::{Plan, Task};
 
 /// What is to be another from here on.
@@ -53,6 +53,24 @@ pub struct PlanRevision {
     /// Of those changed, which were done and are to be done again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reopened: Vec<TaskId>,
+    /// The programs of the plan, where they changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsChange>,
+}
+
+/// The programs that a plan lets an author of windlass's own run, before and after.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolsChange {
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+}
+
+impl ToolsChange {
+    /// Both lists in words.
+    pub fn words(&self) -> (String, String) {
+        let list = |tools: &[String]| if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
+        (list(&self.before), list(&self.after))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -62,9 +80,10 @@ pub struct TaskRevision {
 }
 
 impl PlanRevision {
-    /// How to get from these tasks to that plan. What was done or waived stays in the plan although it is no
+    /// How to get from the plan of a loop to that one. What was done or waived stays in the plan although it is no
     /// longer written there; what was done is opened again where it asks for something else.
-    pub fn between(tasks: &[TaskState], plan: &Plan) -> Self {
+    pub fn between(state: &State, plan: &Plan) -> Self {
+        let tasks = &*state.tasks;
         let old: BTreeMap<&TaskId, &TaskState> = tasks.iter().map(|task| (&task.task.id, task)).collect();
         let mut revision = Self::default();
         for task in &plan.tasks {
@@ -88,10 +107,14 @@ impl PlanRevision {
                 false => revision.removed.push(known.task.id.clone()),
             }
         }
+        let (before, after) = (&*state.tools, &plan.tools);
+        revision.tools =
+            (before != after).then(|| ToolsChange { before: before.clone(), after: after.clone() });
         revision
     }
 
     pub fn is_empty(&self, order: &[TaskId]) -> bool {
-        self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty() && self.order == order
+        let same_tasks = self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty();
+        same_tasks && self.order == order && self.tools.is_none()
     }
 }

@@ -14,6 +14,7 @@ use crate::input::{Asked, AttemptEnd, Change, Creation, PathList, UnmergedWork};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{AgentPolicy, Policy, ProvenSandbox, Role};
 use crate::revision::Revision;
+use crate::setback::Setback;
 use crate::stop::StopReport;
 use crate::summary::Summary;
 use crate::tally::Earlier;
@@ -23,6 +24,8 @@ use crate::usage::{Ledger, Session};
 use crate::verdict::{AuthorSaid, Claim};
 
 mod fold;
+#[cfg(test)]
+pub(crate) mod tests;
 
 /// What grows with the loop is shared: a step copies the state, and only what
 /// it changes is copied in full.
@@ -44,6 +47,10 @@ pub struct State {
     pub lifecycle: Lifecycle,
     pub run: Run,
     pub tasks: Arc<Vec<TaskState>>,
+    /// Where each of them stands in the list.
+    places: Arc<BTreeMap<TaskId, usize>>,
+    /// The programs that the plan lets an author of windlass's own run.
+    pub tools: Arc<Vec<String>>,
     /// The whole plan's own work: final phases and fixes.
     pub whole: Arc<Work>,
     pub current: Option<Current>,
@@ -127,7 +134,17 @@ pub struct Run {
     /// How many agents of a role could not be used.
     pub replaced: BTreeMap<Role, usize>,
     /// The conversation that the last attempt of a role left, and the task it was about.
-    pub sessions: BTreeMap<Role, (Option<TaskId>, Session)>,
+    pub sessions: BTreeMap<Role, Conversation>,
+}
+
+/// What an attempt left of its talk with an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conversation {
+    /// None for the whole.
+    pub task: Option<TaskId>,
+    /// As the agent was told it.
+    pub told: Option<Arc<Task>>,
+    pub session: Session,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -206,6 +223,8 @@ pub struct Work {
     pub files_read: Option<u64>,
     /// What its author said at the end of the last turn that was not cut short.
     pub author: Arc<AuthorSaid>,
+    /// Why its last iteration did not end well.
+    pub setback: Option<Arc<Setback>>,
 }
 
 /// The names of each check's tests, as blobs.
@@ -383,7 +402,13 @@ impl State {
     }
 
     pub fn task(&self, id: &TaskId) -> Option<&TaskState> {
-        self.tasks.iter().find(|task| task.task.id == *id)
+        self.tasks.get(self.place(id)?)
+    }
+
+    fn place(&self, id: &TaskId) -> Option<usize> {
+        #[cfg(test)]
+        tests::LOOKED_UP.with(|count| count.set(count.get() + 1));
+        self.places.get(id).copied()
     }
 
     /// The task of the open iteration; none for the whole, and between iterations.
@@ -492,10 +517,23 @@ impl State {
 
     /// The conversation that an attempt which starts now goes on with.
     pub fn session(&self, role: Role) -> Option<&Session> {
-        let task = self.current_task();
+        self.conversation(role).map(|of| &of.session)
+    }
+
+    fn conversation(&self, role: Role) -> Option<&Conversation> {
         let wanted = self.agent_in_use(role).extra.resume && !self.short_brief;
-        let (of, session) = self.run.sessions.get(&role)?;
-        (wanted && of.as_ref() == task).then_some(session)
+        let of = self.run.sessions.get(&role)?;
+        (wanted && of.task.as_ref() == self.current_task()).then_some(of)
+    }
+
+    /// Whether that conversation has the task in it, as it is written now.
+    pub fn knows_task(&self, role: Role) -> bool {
+        let Some(of) = self.conversation(role) else { return false };
+        let now = self.current_task().and_then(|id| self.task(id)).map(|task| &task.task);
+        match (&of.told, now) {
+            (Some(told), Some(now)) => !told.asks_otherwise(now) && told.mode == now.mode,
+            (Some(_), None) | (None, _) => false,
+        }
     }
 
     /// The number of the last iteration that the open run may make; 0 without a limit.
@@ -543,12 +581,12 @@ impl State {
     }
 
     pub(crate) fn task_mut(&mut self, id: &TaskId) -> Option<&mut TaskState> {
-        let place = self.tasks.iter().position(|task| task.task.id == *id)?;
+        let place = self.place(id)?;
         Arc::make_mut(&mut self.tasks).get_mut(place)
     }
 
     pub(crate) fn work_mut(&mut self, task: Option<&TaskId>) -> &mut Work {
-        let place = task.and_then(|id| self.tasks.iter().position(|task| task.task.id == *id));
+        let place = task.and_then(|id| self.place(id));
         match place {
             Some(place) => Arc::make_mut(&mut Arc::make_mut(&mut self.tasks)[place].work),
             None => Arc::make_mut(&mut self.whole),

@@ -33,6 +33,12 @@ pub struct Task {
     /// It was done before windlass came: nothing of it is proven.
     #[serde(default, skip_serializing_if = "is_false")]
     pub done_before: bool,
+    /// It was blocked before windlass came: a person is to look at it first.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub blocked_before: bool,
+    /// How often it was rejected before windlass came.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rejected_before: u32,
 }
 
 impl Task {
@@ -56,6 +62,8 @@ impl Task {
             mode: TaskMode::Implement,
             scope: OwnScope::default(),
             done_before: false,
+            blocked_before: false,
+            rejected_before: 0,
         }
     }
 }
@@ -107,8 +115,15 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// The tasks in plan order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     pub tasks: Vec<Task>,
+    /// The programs that the plan lets an author of windlass's own run. Another agent has its own rules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
 }

@@ -14,6 +14,7 @@ use crate::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId
 use crate::input::PathList;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{MissedLevel, Role, SandboxLevel};
+use crate::setback::Setback;
 use crate::state::{AwaitedApproval, Lifecycle, State, TaskState, TaskStatus};
 use crate::task::TaskMode;
 use crate::time::{Millis, Timestamp};
@@ -30,7 +31,7 @@ pub use stop::{StopCheckView, StopView};
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 6;
+pub const FOLD_VERSION: u32 = 7;
 
 /// How many open findings a View lists.
 pub const LISTED_FINDINGS: usize = 50;
@@ -79,6 +80,9 @@ pub struct View {
     /// The last gate of the whole.
     pub final_gate: Option<GateView>,
     pub tasks: Vec<TaskView>,
+    /// Why the last fix of the whole did not end well.
+    #[serde(default)]
+    pub setback: Option<Setback>,
     /// Finished tasks are reviewed in this run.
     #[serde(default)]
     pub reviews_tasks: bool,
@@ -183,6 +187,9 @@ pub struct TaskView {
     pub reason: Option<Reason>,
     /// The reason in words; the agent's own where it said it was blocked.
     pub detail: String,
+    /// Why its last iteration did not end well.
+    #[serde(default)]
+    pub setback: Option<Setback>,
     pub depends_on: Vec<TaskId>,
     #[serde(default)]
     pub mode: TaskMode,
@@ -345,6 +352,7 @@ impl View {
             baseline: state.baseline.as_deref().map(|gate| gate_view(Purpose::Baseline, gate)),
             final_gate: state.whole.gate.as_deref().map(|gate| gate_view(Purpose::Final, gate)),
             tasks: state.tasks.iter().map(task_view).collect(),
+            setback: state.whole.setback.as_deref().cloned(),
             reviews_tasks: policy.review.tasks && !state.run.asked.no_review,
             reviews_whole: policy.review.whole && !state.run.asked.no_review,
             reviews: state.reviews,
@@ -466,6 +474,7 @@ fn task_view(task: &TaskState) -> TaskView {
         rejections: task.rejections,
         reason: task.reason,
         detail: task.words.clone(),
+        setback: task.work.setback.as_deref().cloned(),
         depends_on: task.task.depends_on.clone(),
         mode: task.task.mode.clone(),
         acceptance: task.criteria(),

@@ -158,6 +158,7 @@ pub(crate) fn ask(probe: &Probe<'_>, question: &Question<'_>) -> Result<TurnResu
             role: *role,
             nonce,
             brief,
+            whole_brief: brief,
             policy: agent,
             names: AttemptNames {
                 name: &LoopName::new("probe").map_err(|e| e.to_string())?,

@@ -290,7 +290,7 @@ mod tests {
         let creation = Creation {
             name: LoopName::new("demo").unwrap(),
             goal: String::new(),
-            plan: Plan { tasks: vec![task] },
+            plan: Plan { tasks: vec![task], tools: Vec::new() },
             policy: Policy::default(),
             base: CommitId::new("base"),
             base_tree: TreeId::new("tree"),

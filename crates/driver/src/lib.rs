@@ -38,6 +38,7 @@ pub mod prove;
 pub mod remove_loop;
 mod repositories;
 mod safeguards;
+pub mod scope;
 pub mod setup;
 pub mod signed_out;
 pub mod surroundings;

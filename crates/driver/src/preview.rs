@@ -62,7 +62,7 @@ fn begun(proposed: &Proposed, asked: &Asked) -> Result<State, PreviewError> {
     let creation = Creation {
         name: proposed.name.clone(),
         goal: proposed.planned.goal.clone(),
-        plan: Plan { tasks },
+        plan: Plan { tasks, tools: Vec::new() },
         policy: proposed.policy.clone(),
         base: proposed.base.clone(),
         base_tree: proposed.base_tree()?,

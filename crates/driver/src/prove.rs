@@ -8,6 +8,7 @@ mod judged;
 mod protection;
 mod rerun;
 mod rules;
+mod scope;
 mod steps;
 mod stop;
 mod terms;
@@ -92,6 +93,8 @@ pub enum StepName {
     Terms,
     /// Nothing that landed changed a path that was protected then.
     Protected,
+    /// Where tasks have a scope: what each landed is within it.
+    Scope,
     /// No bug is open.
     Findings,
     /// Reviewers accepted what landed.
@@ -116,6 +119,7 @@ impl StepName {
             Self::Tasks => "tasks",
             Self::Terms => "terms",
             Self::Protected => "protected",
+            Self::Scope => "scope",
             Self::Findings => "findings",
             Self::Reviews => "reviews",
             Self::Stop => "stop",
@@ -334,7 +338,7 @@ pub fn grades_on_record(reader: &dyn ReadStore, request: &ProofRequest) -> Resul
     let Ok(history) = RecordedLoop::read(reader, &request.name) else { return Ok(Vec::new()) };
     let Repositories { vault, .. } =
         Repositories::open(&request.surroundings, &request.project, &request.vault)?;
-    Ok(grades::grades(&history.state, &history.record(&vault, Protected::default())))
+    Ok(grades::grades(&history, &history.record(&vault, Protected::default())))
 }
 
 /// Fails only where nothing could be looked at; what does not hold is in the proof.
@@ -366,7 +370,7 @@ pub fn prove(reader: &dyn ReadStore, request: &ProofRequest) -> Result<Proof, Pr
         name: request.name.clone(),
         holds: steps.iter().all(|step| step.holds),
         steps,
-        grades: grades::grades(&history.state, &record),
+        grades: grades::grades(&history, &record),
         record: Some(record),
         rerun,
     })

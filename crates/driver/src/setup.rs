@@ -353,6 +353,7 @@ pub fn create(store: &Arc<dyn Store>, mut proposed: Proposed) -> Result<Vec<Plan
     hidden::store(&mut proposed.policy, &proposed.surroundings, &vault)?;
     let trusted = trusted_base(&**store, &vault, &base_tree)?;
     let mut tasks = Vec::new();
+    let tools = proposed.planned.tools.into_iter().map(|tool| tool.value).collect();
     for task in proposed.planned.tasks {
         let text = store.put(task.text.clone().into_bytes())?;
         tasks.push(task.into_task(text));
@@ -362,7 +363,7 @@ pub fn create(store: &Arc<dyn Store>, mut proposed: Proposed) -> Result<Vec<Plan
         workspace: proposed.vault.space(&proposed.name).display().to_string(),
         name: proposed.name,
         goal: proposed.planned.goal,
-        plan: Plan { tasks },
+        plan: Plan { tasks, tools },
         policy: proposed.policy,
         base: proposed.base,
         trusted: Some(trusted.tree),

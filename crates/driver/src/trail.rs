@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use windlass_core::acceptance::CriterionAnswer;
 use windlass_core::event::{
-    AttemptEvent, Decision, Event, IterationEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent,
+    AttemptEvent, Decision, Event, IterationEvent, IterationResult, OperatorEvent, PauseEvent, RunEvent,
+    TaskEvent,
 };
 use windlass_core::history::{History, HistoryLimits, Keep};
-use windlass_core::id::LoopName;
+use windlass_core::id::{LoopName, TaskId};
 use windlass_core::plain::{escaped, plain, plain_line};
 use windlass_core::time::Timestamp;
 use windlass_core::view::{Status, TaskView, View};
@@ -87,7 +88,7 @@ impl TrailRenderer {
         for (seq, event) in (first..).zip(&decision.events) {
             let json = event_line(seq, decision.at, event);
             let line = EventLine { seq, at: decision.at, event, json };
-            self.event(&mut pages, &line);
+            self.event(&mut pages, &line, view);
             pages.lines.push(("events.jsonl", line.json));
         }
         self.status(&mut pages, decision.at, view);
@@ -115,7 +116,7 @@ impl TrailRenderer {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "a page picks the events it tells")]
-    fn event(&self, pages: &mut Pages, line: &EventLine<'_>) {
+    fn event(&self, pages: &mut Pages, line: &EventLine<'_>, view: &View) {
         let EventLine { seq, at, event, json } = line;
         match event {
             Event::Attempt(AttemptEvent::Finished(_)) => pages.lines.push(("execution.jsonl", json.clone())),
@@ -125,14 +126,15 @@ impl TrailRenderer {
             }
             Event::Iteration(IterationEvent::Closed { iteration, task, result }) => {
                 let title = plain_line(task.as_ref().map_or("fix", |task| task.as_str()));
+                let verdict = verdict(view, task.as_ref(), *result);
                 let note = format!(
-                    "# Iteration {iteration}: {title}\n\n{}\n\n{}\n",
-                    result.words(),
+                    "# Iteration {iteration}: {title}\n\n{verdict}\n\n{}\n",
                     self.iteration_lines(*iteration, *seq)
                 );
                 pages.files.push((format!("iterations/{iteration:04}.md"), note));
                 pages.lines.push(("iterations.jsonl", json.clone()));
-                let progress = format!("- {at} iteration {iteration}, {title}: {}", result.words());
+                let titled = titled(view, task.as_ref());
+                let progress = format!("- {at} iteration {iteration}, {titled}: {verdict}");
                 pages.lines.push(("progress.md", progress));
             }
             Event::Task(TaskEvent::StopChecked { .. }) => {
@@ -171,6 +173,34 @@ impl TrailRenderer {
             pages.files.push(("stop-report.json".to_owned(), pretty(&report)));
             pages.files.push(("summary.md".to_owned(), summary(view)));
         }
+    }
+}
+
+/// The task with its title, where that says more.
+fn titled(view: &View, task: Option<&TaskId>) -> String {
+    let Some(id) = task else { return "fix".to_owned() };
+    let title = view.tasks.iter().find(|of| of.id == *id).map_or("", |of| of.title.as_str());
+    match plain_line(title) {
+        title if title.is_empty() || title == id.as_str() => plain_line(id.as_str()),
+        title => format!("{} ({title})", plain_line(id.as_str())),
+    }
+}
+
+/// What an iteration came to, and why: of the view after it was closed.
+fn verdict(view: &View, task: Option<&TaskId>, result: IterationResult) -> String {
+    let of = task.and_then(|id| view.tasks.iter().find(|of| of.id == *id));
+    let setback = match task {
+        Some(_) => of.and_then(|of| of.setback.as_ref()),
+        None => view.setback.as_ref(),
+    };
+    match (result, setback) {
+        (IterationResult::Done, _) => match of {
+            Some(of) if of.reviewed => "done, accepted by the reviewer".to_owned(),
+            Some(of) if of.checked => "done, accepted by the gate, not reviewed".to_owned(),
+            Some(_) | None => result.words().to_owned(),
+        },
+        (_, Some(setback)) => plain_line(&setback.words()),
+        (_, None) => result.words().to_owned(),
     }
 }
 

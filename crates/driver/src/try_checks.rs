@@ -140,7 +140,7 @@ fn creation(
     Ok(Creation {
         name: site.name.clone(),
         goal: String::new(),
-        plan: Plan { tasks: Vec::new() },
+        plan: Plan::default(),
         policy,
         base: head.clone(),
         base_tree: vault.tree_of(head)?,

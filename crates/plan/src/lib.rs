@@ -152,6 +152,8 @@ impl PlannedTask {
             mode: self.mode.map_or_else(TaskMode::default, |mode| TaskMode::from(mode.value)),
             scope: self.scope.into(),
             done_before: self.done,
+            blocked_before: self.blocked && !self.done,
+            rejected_before: u32::try_from(self.rejections).unwrap_or(u32::MAX),
             ..Task::plain(self.id, self.title, text)
         }
     }

@@ -201,7 +201,7 @@ fn other_plan(chance: &mut Chance, state: &State) -> Revision {
     if chance.one_in(2) && tasks.len() > 1 {
         tasks.pop();
     }
-    Revision { plan: Some(Plan { tasks }), policy: None }
+    Revision { plan: Some(Plan { tasks, tools: Vec::new() }), policy: None }
 }
 
 fn wish(chance: &mut Chance) -> Asked {

@@ -200,7 +200,7 @@ fn plan(chance: &mut Chance, tasks: usize) -> Plan {
         priority: i64::try_from(chance.below(3)).expect("below 3"),
         ..Task::plain(id(at), format!("Do t{at}"), BlobId::new("text"))
     };
-    Plan { tasks: (0..tasks).map(task).collect() }
+    Plan { tasks: (0..tasks).map(task).collect(), tools: Vec::new() }
 }
 
 fn check(name: &str, when: CheckWhen) -> CheckPolicy {

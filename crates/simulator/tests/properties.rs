@@ -374,7 +374,7 @@ fn creation((tasks, checks, limits, more): &Setup) -> Creation {
     to.max_transient = limit(8);
     to.max_final_fixes = limit(9);
     let (base, base_tree) = (CommitId::new("c-base"), TreeId::new("base"));
-    let plan = Plan { tasks: (0..1 + tasks % 4).map(|at| task(at, *tasks)).collect() };
+    let plan = Plan { tasks: (0..1 + tasks % 4).map(|at| task(at, *tasks)).collect(), tools: Vec::new() };
     let name = LoopName::new("p").expect("a legal name");
     let (goal, branch, workspace) = (String::new(), "windlass/p".to_owned(), "space".to_owned());
     Creation { name, goal, plan, policy, base, base_tree, trusted: None, branch, workspace }

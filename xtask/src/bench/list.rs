@@ -3,6 +3,7 @@
 use super::Bench;
 use super::callgrind::{Counted, Work};
 use super::codex::codex;
+use super::collatz::collatz;
 use super::gate::gate;
 use super::iteration::iteration;
 use super::large::large;
@@ -61,6 +62,13 @@ pub const BENCHES: &[Bench] = &[
         name: "simulator",
         claim: "The simulator plays at least 200 loops in a second of processor time, with the real driver.",
         run: simulator,
+    },
+    Bench {
+        name: "collatz",
+        claim: "A round of an open-ended loop (Collatz from 27, 111 rounds; a trivial agent, a step check, a stop \
+                check) beside a stand-in that starts as many Python processes in a round as the scripts of \
+                strict-agent-loop do, and judges nothing.",
+        run: collatz,
     },
     Bench {
         name: "codex",

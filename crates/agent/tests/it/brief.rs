@@ -27,6 +27,46 @@ fn a_first_attempt_reads_the_task_and_the_rules() {
 }
 
 #[test]
+fn a_resumed_conversation_hears_only_what_is_new() {
+    let red = FailingCheck {
+        check: "test".to_owned(),
+        reason: RedReason::CommandFailed { how: "exit code 1".to_owned() },
+        excerpt: "-1 is refused".to_owned(),
+    };
+    let again = BriefSpec {
+        resumed: true,
+        iteration: 2,
+        failing: vec![red],
+        pending: vec!["say it in the manual".to_owned()],
+        steering: vec!["no new dependency".to_owned()],
+        ..spec(Role::Author, Mode::Implement)
+    };
+    compare("resumed.md", &again, TASK, "");
+    let brief = rendered(&again);
+    assert!(brief.contains("# Do task 002: Read numbers with a sign\n"), "{brief}");
+    for new in ["iteration 2 of 5", "-1 is refused", "say it in the manual", "no new dependency"] {
+        assert!(brief.contains(new), "{new}: {brief}");
+    }
+    for known in ["Let it read a leading", "A calculator that", "Never make anything up", "cargo clippy"] {
+        assert!(!brief.contains(known), "{known}: {brief}");
+        assert!(rendered(&BriefSpec { resumed: false, ..again.clone() }).contains(known), "{known}");
+    }
+    let review = BriefSpec { resumed: true, ..spec(Role::Reviewer, Mode::ReviewTask) };
+    assert!(rendered(&review).contains("1. `-1` is read as minus one"), "it answers by number");
+}
+
+#[test]
+fn the_rules_say_how_to_read_and_how_to_write() {
+    let brief = rendered(&spec(Role::Author, Mode::Implement));
+    for rule in [
+        "Do not read or list files again only to find your way",
+        "Edit for targeted changes, write for new files",
+    ] {
+        assert!(brief.contains(rule), "{rule}");
+    }
+}
+
+#[test]
 fn an_open_ended_loop_asks_for_one_step() {
     let step =
         BriefSpec { one_step: true, iteration: 7, max_iterations: 0, ..spec(Role::Author, Mode::Implement) };
@@ -478,6 +518,7 @@ fn spec(role: Role, mode: Mode) -> BriefSpec {
         finish_prompt: String::new(),
         finish_skill: String::new(),
         short: false,
+        resumed: false,
     }
 }
 

@@ -91,6 +91,7 @@ impl Stage {
             role: self.role,
             nonce: &nonce,
             brief: "nonce: 5ec7e7\n\n# Do it\n",
+            whole_brief: "nonce: 5ec7e7\n\n# Do it\n",
             policy: &self.policy,
             names: AttemptNames { name: &name, task: self.task.as_ref(), iteration: 4, nth: self.nth },
             wall: self.wall,

@@ -99,6 +99,10 @@ pub fn changes(report: &ReviseReport) -> String {
         line(what, &task.after.id);
     }
     plan.removed.iter().for_each(|task| line("removed", task));
+    if let Some(tools) = &plan.tools {
+        let (before, after) = tools.words();
+        let _ = writeln!(page, "tools: {} -> {}", text::clean(&before), text::clean(&after));
+    }
     if page.is_empty() {
         page.push_str("the order of the tasks changed\n");
     }

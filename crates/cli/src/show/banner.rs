@@ -7,7 +7,8 @@ use windlass_core::policy::Role;
 use windlass_core::time::Millis;
 use windlass_core::view::{LimitUnit, LimitView, View};
 
-use super::live_line::{agent, is_done};
+use super::counts::counts;
+use super::live_line::agent;
 use super::progress::ProgressStyle;
 use super::text::{Colour, paint, wrap};
 
@@ -16,10 +17,7 @@ const MARGIN: &str = "            ";
 /// Lines to print before the first event.
 pub fn banner(view: &View, style: ProgressStyle) -> Vec<String> {
     let name = &view.name;
-    let done = view.tasks.iter().filter(|task| is_done(task.status)).count();
-    let all = view.tasks.len();
-    let tasks = if all == 1 { "task" } else { "tasks" };
-    let head = format!("loop {name}: {done} of {all} {tasks} done");
+    let head = format!("loop {name}: {}", counts(view));
     let rows = [
         ("agent", format!("{}; {}", agent(view, Role::Author), reviews(view))),
         ("limits", limits(view)),

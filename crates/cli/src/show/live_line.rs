@@ -6,10 +6,10 @@ use windlass_app::clock;
 use windlass_core::gate::Purpose;
 use windlass_core::live::{Live, LiveStep};
 use windlass_core::policy::Role;
-use windlass_core::state::TaskStatus;
 use windlass_core::time::Millis;
 use windlass_core::view::{LimitUnit, Status, View};
 
+use super::counts::{self, is_done};
 use super::text::columns;
 use super::times;
 
@@ -116,7 +116,7 @@ fn standing_parts(view: &View, activity: &CurrentStep) -> Vec<String> {
     let all = view.tasks.len();
     let task = match &view.active_task {
         Some(task) => format!("{task} (task {} of {all})", (done + 1).min(all)),
-        None => format!("{done} of {all} {} done", if all == 1 { "task" } else { "tasks" }),
+        None => counts::done(view),
     };
     let phase = match (view.status, view.phase) {
         (Status::Waiting | Status::Paused, _) => view.status.name(),
@@ -172,13 +172,6 @@ fn short_count(count: u64) -> String {
 
 fn millis(span: Duration) -> Millis {
     Millis(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
-}
-
-pub fn is_done(status: TaskStatus) -> bool {
-    match status {
-        TaskStatus::Done | TaskStatus::Waived => true,
-        TaskStatus::Pending | TaskStatus::Active | TaskStatus::Blocked => false,
-    }
 }
 
 #[cfg(test)]

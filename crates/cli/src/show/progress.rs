@@ -15,7 +15,7 @@ use super::out::{self, say};
 use super::red_lines::red_lines;
 use super::terminal;
 use super::text::{self, Colour, fit, paint, width, wrap, wrap_at};
-use super::told::{told, warnings};
+use super::told::{told, told_before, warnings};
 
 const HEARTBEAT: Duration = Duration::from_secs(30);
 /// Before what belongs to the line above.
@@ -197,6 +197,9 @@ impl Observer for ProgressPrinter {
                 self.check_recorded(&at, run, event);
             } else if let Some((words, colour)) = told(view, event) {
                 self.wrapped_line(&format!("{at}  {words}"), colour);
+            }
+            if let Some(words) = told_before(view, event) {
+                self.wrapped_line(&format!("{at}  {words}"), Colour::Busy);
             }
         }
         if decision.closes.is_some() {

@@ -14,7 +14,7 @@ pub fn view() -> View {
     let creation = Creation {
         name: LoopName::new("demo").unwrap(),
         goal: String::new(),
-        plan: Plan { tasks: vec![task] },
+        plan: Plan { tasks: vec![task], tools: Vec::new() },
         policy: Policy::default(),
         base: CommitId::new("base"),
         base_tree: TreeId::new("tree"),

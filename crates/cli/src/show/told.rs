@@ -5,9 +5,11 @@ use windlass_core::event::{
     OperatorEvent, PauseEvent, Phase, RunEvent, TaskEvent,
 };
 use windlass_core::gate::{FailingCheck, Purpose};
+use windlass_core::id::TaskId;
 use windlass_core::outcome::Reason;
 use windlass_core::view::View;
 
+use super::counts;
 use super::text::Colour;
 use super::times;
 
@@ -26,7 +28,9 @@ pub fn warnings(event: &Event) -> Vec<String> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "a surface picks the events it shows")]
 pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
     let told = match event {
-        Event::Iteration(IterationEvent::Opened { .. }) => (event.to_string(), Colour::Bold),
+        Event::Iteration(IterationEvent::Opened { iteration, task, .. }) => {
+            (opened(view, *iteration, task.as_ref()), Colour::Bold)
+        }
         Event::Iteration(IterationEvent::WorkMerged { .. }) => (event.to_string(), Colour::Good),
         Event::Iteration(IterationEvent::WorkNotMerged { .. }) => (event.to_string(), Colour::Bad),
         Event::Attempt(AttemptEvent::Finished(_)) => (format!("  {event}"), Colour::Faint),
@@ -82,6 +86,33 @@ pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
         _ => return None,
     };
     Some(told)
+}
+
+/// Which task, and how far the plan is.
+fn opened(view: &View, iteration: u32, task: Option<&TaskId>) -> String {
+    let of = match view.max_iterations {
+        0 => String::new(),
+        max => format!(" of {max}"),
+    };
+    let task = match task.and_then(|id| view.tasks.iter().find(|task| task.id == *id)) {
+        Some(task) if task.title.is_empty() => task.id.to_string(),
+        Some(task) => format!("{}  {}", task.id, task.title),
+        None => task.map_or_else(|| "fix of the whole".to_owned(), ToString::to_string),
+    };
+    format!("iteration {iteration}{of}: {task}  ({})", counts::done(view))
+}
+
+/// What the iteration before this one of the same work came to.
+#[expect(clippy::wildcard_enum_match_arm, reason = "one event has such a line")]
+pub fn told_before(view: &View, event: &Event) -> Option<String> {
+    let setback = match event {
+        Event::Iteration(IterationEvent::Opened { task: Some(id), .. }) => {
+            view.tasks.iter().find(|task| task.id == *id)?.setback.as_ref()
+        }
+        Event::Iteration(IterationEvent::Opened { task: None, .. }) => view.setback.as_ref(),
+        _ => None,
+    }?;
+    Some(format!("  last time (iteration {}): {}", setback.iteration, setback.words()))
 }
 
 /// It is recorded and not judged: what it means is for whoever watches.

@@ -10,6 +10,7 @@ use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::{GateView, StopCheckView, TaskView, UsageView, View};
 
+use super::counts::counts;
 pub use super::next::next;
 use super::text::{Colour, clean_lines, clock, fit, paint, width, wrap};
 use super::times;
@@ -29,6 +30,7 @@ pub fn page(view: &View, behind: &str) -> String {
     let mut page = String::new();
     let _ = writeln!(page, "{}  {}", paint(view.name.as_str(), Colour::Bold), headline(view));
     let _ = writeln!(page, "{}", wrap(&format!("  goal      {}", view.goal), MARGIN));
+    let _ = writeln!(page, "{}", wrap(&format!("  {:<10}{}", "tasks", counts(view)), MARGIN));
     let _ = writeln!(page, "{}", wrap(&format!("  {:<10}{}", "iteration", iterations(view)), MARGIN));
     let _ = writeln!(page, "{}", wrap(&format!("  {:<10}{}", "branch", branch(view)), MARGIN));
     if view.started_at.is_some() {

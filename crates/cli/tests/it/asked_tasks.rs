@@ -72,7 +72,7 @@ fn an_iteration_has_one_number_wherever_it_is_shown() {
     assert_eq!(case.left("numbers"), "1\n2\n3\n");
     assert_eq!((&seen.view["iteration"], &seen.view["max_iterations"]), (&3.into(), &9.into()));
     assert!(seen.log.to_string().contains("iteration_opened"), "{}", seen.log);
-    assert!(seen.ran.stdout.contains("iteration 3 opened"), "{}", seen.ran);
+    assert!(seen.ran.stdout.contains("iteration 3 of "), "{}", seen.ran);
     assert!(case.left("author-3.brief").contains("iteration 3 of 9"), "{}", case.left("author-3.brief"));
     let status = case.windlass(&["status", LOOP]).expect_code(0).stdout;
     assert!(status.contains("3 of 9"), "{status}");

@@ -165,3 +165,130 @@ fn a_file_that_could_be_two_kinds_of_plan_is_not_guessed() {
     let said = case.windlass(&["plan", "check", "NOTES.md", "--format", "chek-list"]).expect_code(2).stderr;
     assert!(said.contains("did you mean `checklist`?"), "{said}");
 }
+
+/// agent-loop 1.
+#[test]
+fn a_person_is_told_what_is_ready_which_story_and_how_far_the_plan_is() {
+    let stories = PRD.replace("\"passes\": true", "\"passes\": false, \"dependsOn\": [\"US-001\"]");
+    let case = with_plan("prd.json", &stories);
+    let seen = run_plan(&case, "prd.json");
+    seen.completed();
+    let said = &seen.ran.stdout;
+    let places: Vec<Option<usize>> = [
+        "loop demo1: 0 of 3 tasks done, 2 ready\n",
+        "iteration 1 of 30: US-002  Basket  (0 of 3 tasks done)\n",
+        "iteration 2 of 30: US-001  Prices  (1 of 3 tasks done)\n",
+        "iteration 3 of 30: US-003  Done before  (2 of 3 tasks done)\n",
+        "  tasks     3 of 3 tasks done\n",
+        "next: windlass take demo1",
+    ]
+    .iter()
+    .map(|line| said.find(line))
+    .collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{said}");
+    assert!(!said.contains("last time"), "{said}");
+    let progress = fs::read_to_string(case.repo.path().join(".windlass/loops/demo1/progress.md")).unwrap();
+    let lines: Vec<&str> = progress.lines().collect();
+    assert_eq!(lines.len(), 3, "{progress}");
+    assert!(lines[0].starts_with("- 20"), "{progress}");
+    let entry = "Z iteration 1, US-002 (Basket): done, accepted by the gate, not reviewed";
+    assert!(lines[0].ends_with(entry), "{progress}");
+}
+
+/// agent-loop 2: a review without a verdict, then rejections to the cap.
+#[test]
+fn a_rejection_is_told_before_the_next_iteration_and_in_the_progress() {
+    let reviewer = r#"case $WINDLASS_TASK-$n in
+US-002-1) say '"summary":"I cannot say"' ;;
+US-002-*) say '"verdict":"reject","summary":"the basket\nis empty","findings":[],"resolved":[],"pending":[],"blocker":""' ;;
+*) accept ;;
+esac"#;
+    let agent = "echo $n >>$(echo $WINDLASS_TASK | tr -c 'a-zA-Z0-9\\n' -).txt\ncomplete";
+    let case = project(agent)
+        .reviewer(reviewer)
+        .review("tasks = true\nfinal = false\n")
+        .file("prd.json", PRD)
+        .ready();
+    let seen = run_plan(&case, "prd.json");
+    seen.ended(3, "blocked", "rejected")
+        .task_is("US-002", "blocked", Some("rejected"))
+        .task_is("US-001", "done", None);
+    let said = &seen.ran.stdout;
+    let no_verdict = "  last time (iteration 1): no usable verdict: ";
+    let rejected = "  last time (iteration 2): rejected: the basket is empty\n";
+    assert!(said.find(no_verdict) < said.find(rejected) && said.contains(no_verdict), "{said}");
+    assert!(said.contains("  tasks     2 of 3 tasks done, 1 blocked: US-002\n"), "{said}");
+    assert!(said.contains("next: windlass show demo1 US-002   (why it is blocked)"), "{said}");
+    assert!(case.left("author-3.brief").contains("the basket"), "{}", case.left("author-3.brief"));
+    let progress = fs::read_to_string(case.repo.path().join(".windlass/loops/demo1/progress.md")).unwrap();
+    let verdicts: Vec<&str> =
+        progress.lines().filter_map(|line| line.split_once(" iteration ")).map(|(_, rest)| rest).collect();
+    assert!(verdicts[0].starts_with("1, US-002 (Basket): no usable verdict: "), "{progress}");
+    assert_eq!(verdicts[1], "2, US-002 (Basket): rejected: the basket is empty");
+    assert_eq!(verdicts[4], "5, US-001 (Prices): done, accepted by the reviewer");
+    assert_eq!(seen.task("US-002")["setback"]["result"], "rejected");
+}
+
+/// As agent-loop left it: one story is blocked, another was rejected twice.
+#[test]
+fn a_story_that_is_blocked_waits_for_a_person_and_rejections_are_counted_on() {
+    let stories = r#"{ "userStories": [
+    { "id": "US-001", "title": "Prices", "description": "Show prices.", "priority": 1, "passes": false, "blocked": true, "rejections": 3, "notes": "[BLOCKED]" },
+    { "id": "US-002", "title": "Sums", "description": "Add them.", "priority": 2, "passes": false, "dependsOn": ["US-001"] },
+    { "id": "US-003", "title": "Basket", "description": "Keep a basket.", "priority": 3, "passes": false, "rejections": 2, "notes": "[REJECTED] no test" },
+    { "id": "US-004", "title": "Till", "description": "Pay.", "priority": 4, "passes": false }
+  ] }"#;
+    let reject = r#"reject() { say '"verdict":"reject","summary":"not yet","findings":[],"resolved":[],"pending":[],"blocker":""'; }"#;
+    let case = project("echo $n >$(echo $WINDLASS_TASK | tr -c 'a-zA-Z0-9\\n' -).txt\ncomplete")
+        .reviewer(&format!("{reject}\ncase $WINDLASS_TASK in US-003) reject ;; *) accept ;; esac"))
+        .review("tasks = true\nfinal = false\n")
+        .file("prd.json", stories)
+        .ready();
+    let shown = case.windlass(&["plan", "show", "prd.json"]).expect_code(0).stdout;
+    assert!(shown.contains("✗ US-001"), "{shown}");
+    let seen = run_plan(&case, "prd.json");
+    seen.ended(3, "blocked", "several")
+        .task_is("US-001", "blocked", Some("blocked_before"))
+        .task_is("US-003", "blocked", Some("rejected"))
+        .task_is("US-004", "done", None);
+    assert_eq!(seen.task("US-001")["detail"], "blocked in prd.json before windlass");
+    assert_eq!((&seen.task("US-002")["attempts"], &seen.task("US-003")["attempts"]), (&0.into(), &1.into()));
+    assert!(
+        seen.ran.stdout.contains("loop demo1: 0 of 4 tasks done, 2 ready, 1 blocked: US-001"),
+        "{}",
+        seen.ran
+    );
+    assert!(case.left("author-1.brief").contains("[REJECTED] no test"), "{}", case.left("author-1.brief"));
+    case.reviewer("accept");
+    let seen = case.look(case.windlass(&["run", LOOP, "--retry-blocked"]));
+    seen.completed();
+    assert_eq!(seen.task("US-001")["rejections"], 0, "the operator's word sets it back");
+}
+
+/// CodeScribe 4, as far as a foreign agent goes.
+#[test]
+fn programs_that_a_task_allows_are_kept_and_their_change_is_an_event() {
+    let case = project("if [ $n -eq 1 ]; then hold; fi\necho $n >>answer.txt\ncomplete")
+        .checks("[[gate.check]]\nname = \"test\"\nrun = \"test $(wc -l <answer.txt) -ge 3\"\n")
+        .file("task.toml", CHAT)
+        .ready();
+    let mut running = case.home.start(case.command(&["run", "--name", LOOP, "--plan", "task.toml"]));
+    let begun =
+        windlass_testkit::poll::until(crate::case::LONG, || running.has_ended() || case.turns("author") >= 1);
+    assert!(begun && !running.has_ended(), "{}", running.stdout());
+    fs::write(case.repo.path().join("task.toml"), CHAT.replace("[\"make\"]", "[\"make\", \"npm\"]")).unwrap();
+    let told = case.windlass(&["set", LOOP, "--plan", "task.toml"]).expect_code(0).stdout;
+    assert!(told.contains("tools: make -> make, npm\n"), "{told}");
+    case.leave("go");
+    let ran = running.finish(crate::case::RUN).expect_code(0);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    let note = "`[tools] bash` of the plan is not applicable to the agent command";
+    assert_eq!(said.matches(note).count(), 1, "{said}");
+    let log = case.log();
+    let changed = log.of("plan_changed");
+    assert_eq!(changed.len(), 1, "{log}");
+    assert_eq!(changed[0]["tools"], serde_json::json!({ "before": ["make"], "after": ["make", "npm"] }));
+    assert_eq!(log.of("loop_created")[0]["plan"]["tools"], serde_json::json!(["make"]));
+    let told = case.windlass(&["log", LOOP]).expect_code(0).stdout;
+    assert!(told.contains("plan changed; tools: make to make, npm"), "{told}");
+}

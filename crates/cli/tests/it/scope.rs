@@ -33,6 +33,15 @@ complete"#;
     assert!(brief.contains("- at most 2 different files changed\n- at most 5 lines added\n"), "{brief}");
     assert!(brief.contains("4 files are changed, the limit is 2"), "{brief}");
     assert_eq!(seen.task("answer")["failures"], 0, "a task that is done has no failures");
+    let proof = case.windlass(&["prove", crate::case::LOOP, "--json"]).expect_code(0).json();
+    let steps = proof["steps"].as_array().unwrap();
+    let step = steps.iter().find(|step| step["step"] == "scope").expect("a step for the scope");
+    assert_eq!(
+        (&step["holds"], &step["detail"]),
+        (&true.into(), &"1 landing within its limits, measured anew".into())
+    );
+    let grade = proof["grades"].as_array().unwrap().iter().find(|grade| grade["of"] == "scope").cloned();
+    assert_eq!(grade.expect("a grade for the scope")["strength"], "full");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn a_run_begins_with_a_banner() {
     ] {
         assert!(shown.contains(line), "{line}\n{shown}");
     }
-    assert!(shown.find("loop demo1") < shown.find("iteration 1 opened"), "{shown}");
+    assert!(shown.find("loop demo1") < shown.find("iteration 1 of "), "{shown}");
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_red_base_is_told_before_the_first_attempt_with_what_it_printed() {
     assert!(at("check test: exit 1") < at("wanted 42, found 0"), "{shown}");
     let meaning = "the base is red: check test fails before any work. windlass goes on: a task is done only \
                    when its checks are green, whoever broke them";
-    assert!(at("wanted 42, found 0") < at(meaning) && at(meaning) < at("iteration 1 opened"), "{shown}");
+    assert!(at("wanted 42, found 0") < at(meaning) && at(meaning) < at("iteration 1 of "), "{shown}");
     assert!(shown.contains("line 12") && !shown.contains("line 4\n"), "only its last lines: {shown}");
     assert_eq!(shown.matches("check test: exit 1").count(), 1, "told once: {shown}");
 }
@@ -142,7 +142,7 @@ fn another_process_sees_what_the_run_shows() {
     case.look(ended).completed();
     for words in [
         "loop demo1: 0 of 1 task done",
-        "iteration 1 opened",
+        "iteration 1 of 30: answer",
         "and I go on",
         "task answer done",
         "completed (proven)",

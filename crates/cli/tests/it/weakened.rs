@@ -162,3 +162,28 @@ fn without_a_layer_the_gate_judges_alike() {
     );
     assert!(case.repo.show("HEAD", "README.md").contains("A question"));
 }
+
+/// What nobody measured when it landed is measured by the proof, which says so.
+#[test]
+fn a_proof_measures_the_scope_anew() {
+    let scope = "---\nscope:\n  within: [answer.txt]\n---\n# Write the answer\n";
+    let over = "echo 42 >answer.txt\nseq 1 20 >log.txt\ncomplete";
+    for (limits, task, why) in [
+        ("files_changed = 1\n", "# Write the answer\n", "2 files are changed, the limit is 1"),
+        ("lines_written = 5\n", "# Write the answer\n", "21 lines are added, the limit is 5"),
+        ("", scope, "log.txt: it is outside of what this task may change: answer.txt"),
+    ] {
+        let Some(binary) = capability::weakened_binary() else { return };
+        let setup = Setup::new(over).task("answer", task).more(&format!("[scope.implement]\n{limits}"));
+        let case = setup.home(Scratch::exactly(binary)).ready();
+        assert_eq!(run(&case, "evidence"), "completed");
+        let proof = case.windlass(&["prove", LOOP, "--json"]).expect_code(1).json();
+        let steps = proof["steps"].as_array().unwrap();
+        let red: Vec<&str> = steps
+            .iter()
+            .filter(|step| step["holds"] == false)
+            .filter_map(|step| step["detail"].as_str())
+            .collect();
+        assert!(red.len() == 1 && red[0].contains(why), "{red:?}");
+    }
+}

@@ -23,6 +23,8 @@ turns = [
 ]
 "#;
 const FIRST_WORDS: &str = "a matter of subtraction";
+/// Of the task's text.
+const TASK_WORDS: &str = "add.sh 2 3` prints 5";
 
 fn resuming(name: &'static str) -> Option<Play> {
     let agent = cli(name)?;
@@ -48,6 +50,8 @@ fn goes_on(name: &'static str) {
     seen.completed();
     assert_eq!(seen.task("001-add")["attempts"], 2);
     assert!(second_knows_the_first(&play), "{name} began afresh");
+    let first = &play.asked("second")[0].body.to_string();
+    assert_eq!(first.matches(TASK_WORDS).count(), 1, "{name} is told the task once: {first}");
     play.usage_is_the_servers();
 }
 
@@ -71,6 +75,7 @@ pub fn second_begins_afresh(play: &Play, kept: &str) {
     play.case.windlass(&["run", "--name", LOOP]).expect_code(0);
     play.case.windlass(&["prove", LOOP]).expect_code(0);
     assert!(!second_knows_the_first(play), "it knows what is gone");
+    assert!(play.asked("second")[0].body.to_string().contains(TASK_WORDS), "and is told the task anew");
     let notes = play.case.log().of("attempt_finished")[1]["result"]["notes"].to_string();
     assert!(notes.contains("began afresh"), "{notes}");
 }

@@ -17,15 +17,17 @@ use crate::input::{AttemptEnd, Change, Creation};
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
+use crate::setback::Setback;
 use crate::state::{
-    Attempt, AwaitedApproval, Current, Head, Lifecycle, Pause, Run, State, TaskState, TaskStatus, Wait, Work,
+    Attempt, AwaitedApproval, Conversation, Current, Head, Lifecycle, Pause, Run, State, TaskState,
+    TaskStatus, Wait, Work,
 };
 use crate::stop::StopReport;
 use crate::tally::Tally;
 use crate::time::{Millis, Timestamp};
 use crate::usage::Ledger;
 use crate::verdict::{AuthorSaid, Verdict};
-use revised::{fresh_task, plan_changed, policy_changed, revision_kept};
+use revised::{fresh_task, places, plan_changed, policy_changed, revision_kept};
 
 pub(super) fn created_by(decision: &Decision) -> Option<State> {
     let Some(Event::Loop(LoopEvent::Created(creation))) = decision.events.first() else { return None };
@@ -269,14 +271,16 @@ fn operator_event(state: &mut State, event: &OperatorEvent) {
 }
 
 fn blank(creation: &Creation, at: Timestamp) -> State {
-    let tasks = creation.plan.tasks.iter().map(fresh_task);
+    let tasks: Vec<TaskState> = creation.plan.tasks.iter().map(fresh_task).collect();
     State {
+        places: Arc::new(places(&tasks)),
         seq: Seq(0),
         events: 0,
         created_at: at,
         lifecycle: Lifecycle::Idle,
         run: Run { number: 1, ..Run::default() },
-        tasks: Arc::new(tasks.collect()),
+        tasks: Arc::new(tasks),
+        tools: Arc::new(creation.plan.tools.clone()),
         whole: Arc::default(),
         current: None,
         attempt: None,
@@ -417,8 +421,10 @@ fn phase_entered(state: &mut State, phase: Phase) {
 /// What was said of the work outlives the head it stood on. What the gate and
 /// the final review said of the whole is about the head itself.
 fn rebased(work: Work, head: Head, task: Option<&TaskId>) -> Work {
-    let Work { pending, answers, objection, author, gate, rejected, insensitive, unmerged, .. } = work;
-    let said = Work { base: Some(head), pending, answers, objection, author, unmerged, ..Work::default() };
+    let Work { pending, answers, objection, author, gate, rejected, insensitive, unmerged, setback, .. } =
+        work;
+    let base = Some(head);
+    let said = Work { base, pending, answers, objection, author, unmerged, setback, ..Work::default() };
     match task {
         Some(_) => said,
         None => Work { gate, rejected, insensitive, ..said },
@@ -474,7 +480,11 @@ fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
     let task = state.attempt.as_ref().and_then(|attempt| attempt.task.clone());
     // A turn that went wrong is no place to go on from.
     match result.session.clone().filter(|_| result.end == AttemptEnd::Normal) {
-        Some(session) => drop(state.run.sessions.insert(finished.role, (task.clone(), session))),
+        Some(session) => {
+            let told = task.as_ref().and_then(|id| state.task(id)).map(|of| Arc::clone(&of.task));
+            let of = Conversation { task: task.clone(), told, session };
+            state.run.sessions.insert(finished.role, of);
+        }
         None => drop(state.run.sessions.remove(&finished.role)),
     }
     if finished.role == Role::Author {
@@ -654,6 +664,8 @@ fn review_recorded(state: &mut State, review: &ReviewRecorded) {
 }
 
 fn iteration_closed(state: &mut State, task: Option<&TaskId>, result: IterationResult) {
+    let setback = Setback::of(state, result).map(Arc::new);
+    state.work_mut(task).setback = setback;
     state.current = None;
     state.phase = None;
     state.approval = None;

@@ -5,12 +5,13 @@
 
 use super::{Draft, run};
 use crate::effect::Effect;
-use crate::event::{FindingEvent, IterationResult, LoopEvent, Phase, RunEvent};
+use crate::event::{FindingEvent, IterationResult, LoopEvent, Phase, RunEvent, TaskEvent};
 use crate::graph;
 use crate::id::{EffectId, FindingId, TaskId};
+use crate::outcome::Reason;
 use crate::policy::Policy;
-use crate::revision::{PlanRevision, PolicyRevision, Revision};
-use crate::state::State;
+use crate::revision::{PlanRevision, PolicyRevision, Revision, TaskRevision};
+use crate::state::{State, TaskStatus};
 use crate::task::{Plan, Task};
 
 /// The operator's wish: taken up now, or kept until it can be. A plan and a
@@ -114,7 +115,7 @@ fn tasks_of<'a>(state: &'a State, plan: &'a Plan) -> Vec<&'a Task> {
 }
 
 fn revised(state: &State, plan: &Plan) -> PlanRevision {
-    PlanRevision::between(&state.tasks, plan)
+    PlanRevision::between(state, plan)
 }
 
 /// A completed loop is opened again by tasks that it has not done.
@@ -153,7 +154,26 @@ fn take_up_plan(draft: &mut Draft, plan: &Plan) {
     for (finding, why) in open {
         draft.emit(FindingEvent::Waived { finding, why });
     }
+    let changed = revision.changed.clone();
     draft.emit(LoopEvent::PlanChanged(Box::new(revision)));
+    for TaskRevision { before, after } in changed {
+        follow_block(draft, &before, &after);
+    }
+}
+
+/// Whoever writes that a task is blocked, or is so no longer, is heard.
+fn follow_block(draft: &mut Draft, before: &Task, after: &Task) {
+    let Some(known) = draft.state.task(&after.id) else { return };
+    let by_plan = known.reason == Some(Reason::BlockedBefore);
+    let (task, open) = (after.id.clone(), known.status == TaskStatus::Pending);
+    match (before.blocked_before, after.blocked_before) {
+        (true, false) if by_plan => draft.emit(TaskEvent::Unblocked { task }),
+        (false, true) if open => {
+            let reason = Reason::BlockedBefore;
+            draft.emit(TaskEvent::Blocked { task, reason, words: reason.words().to_owned() });
+        }
+        (true | false, true | false) => {}
+    }
 }
 
 /// A gate that is due is not run by the rules of before: its iteration ends,

@@ -311,7 +311,8 @@ enum Next {
 /// dependencies are all done or waived.
 fn next_task(state: &State) -> Next {
     let ready = |task: &&TaskState| {
-        matches!(task.status, TaskStatus::Pending | TaskStatus::Active) && waits_for(state, task).is_empty()
+        matches!(task.status, TaskStatus::Pending | TaskStatus::Active)
+            && task.task.depends_on.iter().all(|id| state.task(id).is_some_and(is_done))
     };
     let asked = state.run.asked.task.as_ref();
     let once = state.run.asked.once;

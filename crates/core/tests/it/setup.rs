@@ -66,7 +66,10 @@ pub fn creation(setup: &[Vec<String>]) -> Creation {
 /// old limit …` is made of the policy before the one in force.
 pub fn revision(state: &State, words: &[&str]) -> Command {
     let mut policy = state.policy().clone();
-    let now = || Plan { tasks: state.tasks.iter().map(|task| (*task.task).clone()).collect() };
+    let now = || Plan {
+        tasks: state.tasks.iter().map(|task| (*task.task).clone()).collect(),
+        tools: state.tools.to_vec(),
+    };
     let mut plan = state.revision.plan.clone().unwrap_or_else(now);
     match words {
         ["task", id, rest @ ..] => {
@@ -118,6 +121,8 @@ fn task(id: &str, mut rest: &[&str]) -> Task {
             "depends" => task.depends_on = list().map(TaskId::new).collect(),
             "priority" => task.priority = number(value).into(),
             "done" => task.done_before = *value == "before",
+            "blocked" => task.blocked_before = *value == "before",
+            "rejected" => task.rejected_before = value.parse().expect("a count"),
             "says" => task.text = BlobId::new(format!("text-{id}-{value}")),
             "mode" => task.mode = TaskMode::from((*value).to_owned()),
             "accept" => task.acceptance.push((*value).to_owned()),

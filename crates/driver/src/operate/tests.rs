@@ -60,7 +60,7 @@ fn creation(name: &LoopName) -> Creation {
     Creation {
         name: name.clone(),
         goal: String::new(),
-        plan: Plan { tasks: Vec::new() },
+        plan: Plan::default(),
         policy: Policy::default(),
         base: CommitId::new("base"),
         base_tree: TreeId::new("tree"),

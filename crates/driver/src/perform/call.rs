@@ -47,14 +47,15 @@ pub(super) fn call(resources: &EffectResources, request: &EffectRequest, attempt
     let spec = request.brief.as_ref().ok_or_else(|| broken("an attempt without a brief"))?;
     let dir = attempt_dir(resources, request, &attempt);
     clear(&dir)?;
-    let mut brief = brief(resources, request, &attempt, spec)?;
-    resources.hide(&mut brief);
+    let mut briefs = briefs(resources, request, &attempt, spec)?;
+    resources.hide(&mut briefs.asked);
+    resources.hide(&mut briefs.whole);
     lock(&resources.workspace).touched = true;
     let space = resources.dirs.space(&request.creation.name);
     let injected = &agent_of(request)?.extra.inject;
     let unusable = |error: std::io::Error| file_fault(&space, &error);
     inject::put(&space, &resources.surroundings.project, injected).map_err(unusable)?;
-    let result = run(resources, request, &attempt, &brief)?;
+    let result = run(resources, request, &attempt, &briefs)?;
     super::test_point("called");
     inject::take_away(&space, injected).map_err(unusable)?;
     if result.survivors > 0 {
@@ -65,6 +66,7 @@ pub(super) fn call(resources: &EffectResources, request: &EffectRequest, attempt
         resources.level_still_holds()?;
     }
     let left = if attempt.role == Role::Reviewer { left(resources, request, spec)? } else { None };
+    let brief = if result.began_afresh { briefs.whole } else { briefs.asked };
     let brief = resources.blobs.put(brief.into_bytes())?;
     let transcript = transcript(resources, &result)?;
     let unread = result.unread.map(|why| format!("its report was not taken: {why}"));
@@ -76,6 +78,28 @@ pub(super) fn call(resources: &EffectResources, request: &EffectRequest, attempt
     finished.left = left.unwrap_or_default();
     clear(&dir)?;
     Ok(Input::AgentFinished(Box::new(finished)))
+}
+
+/// What an agent is told, and what it is told if it knows nothing of it.
+struct Briefs {
+    asked: String,
+    whole: String,
+}
+
+/// Only a program that windlass knows says whether its conversation was still there: others hear it all.
+fn briefs(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    attempt: &Attempt<'_>,
+    spec: &BriefSpec,
+) -> Result<Briefs, Fault> {
+    let resumed = spec.resumed && request.resume.is_some() && is_known(agent_of(request)?);
+    let whole = brief(resources, request, attempt, &BriefSpec { resumed: false, ..spec.clone() })?;
+    let asked = match resumed {
+        true => brief(resources, request, attempt, spec)?,
+        false => whole.clone(),
+    };
+    Ok(Briefs { asked, whole })
 }
 
 fn brief(
@@ -131,7 +155,7 @@ fn run(
     resources: &EffectResources,
     request: &EffectRequest,
     attempt: &Attempt<'_>,
-    brief: &str,
+    briefs: &Briefs,
 ) -> Result<TurnResult, Fault> {
     let policy = agent_of(request)?;
     let agent = adapter(policy).map_err(|error| broken(&error.to_string()))?;
@@ -156,7 +180,8 @@ fn run(
     let call = TurnRequest {
         role: attempt.role,
         nonce: attempt.nonce,
-        brief,
+        brief: &briefs.asked,
+        whole_brief: &briefs.whole,
         workspace: &space,
         dir: &dir,
         project: &resources.surroundings.project,

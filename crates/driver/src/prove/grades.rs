@@ -8,8 +8,9 @@ use windlass_core::policy::SandboxLevel;
 use windlass_core::state::{State, TaskStatus};
 use windlass_core::verdict::Verdict;
 
+use super::history::RecordedLoop;
 use super::steps::counted;
-use super::{Check, CompletionRecord};
+use super::{Check, CompletionRecord, scope};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Grade {
@@ -31,6 +32,8 @@ pub enum GradeOf {
     Hidden,
     Review,
     Sandbox,
+    /// Whether tasks were limited in how much they change, and where. Only where one was.
+    Scope,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -50,6 +53,7 @@ impl GradeOf {
             Self::Hidden => "hidden",
             Self::Review => "review",
             Self::Sandbox => "sandbox",
+            Self::Scope => "scope",
         }
     }
 }
@@ -64,7 +68,8 @@ impl Strength {
     }
 }
 
-pub(super) fn grades(state: &State, record: &CompletionRecord) -> Vec<Grade> {
+pub(super) fn grades(history: &RecordedLoop, record: &CompletionRecord) -> Vec<Grade> {
+    let state = &history.state;
     let graded = [
         (GradeOf::Trial, trial(state, record)),
         (GradeOf::Control, control(&record.checks)),
@@ -73,7 +78,8 @@ pub(super) fn grades(state: &State, record: &CompletionRecord) -> Vec<Grade> {
         (GradeOf::Review, review(record)),
         (GradeOf::Sandbox, sandbox(record)),
     ];
-    graded.into_iter().map(|(of, (strength, words))| Grade { of, strength, words }).collect()
+    let scope = scope(history).map(|graded| (GradeOf::Scope, graded));
+    graded.into_iter().chain(scope).map(|(of, (strength, words))| Grade { of, strength, words }).collect()
 }
 
 type Graded = (Strength, String);
@@ -168,6 +174,19 @@ fn review(record: &CompletionRecord) -> Graded {
             Strength::Weaker,
             format!("{} of {} accepted, not the whole", count, counted(done().count(), "task")),
         ),
+    }
+}
+
+/// None where nothing was limited: no task is the worse for it.
+fn scope(history: &RecordedLoop) -> Option<Graded> {
+    match scope::limited(history) {
+        (_, 0) => None,
+        (all, limited) if limited == all => {
+            Some((Strength::Full, "every task that landed had limits to its change".to_owned()))
+        }
+        (all, limited) => {
+            Some((Strength::Weaker, format!("{limited} of {} had limits", counted(all, "landing"))))
+        }
     }
 }
 

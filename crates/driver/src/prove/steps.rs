@@ -15,7 +15,7 @@ use windlass_workspace::DiscoverError;
 
 use super::history::RecordedLoop;
 use super::judged::{Judged, Wanted, judge};
-use super::{Point, ProofSources, Protected, Step, StepName, protection, rules, stop, terms};
+use super::{Point, ProofSources, Protected, Step, StepName, protection, rules, scope, stop, terms};
 
 /// No output is larger: a check's two streams are capped far below.
 const OUTPUT_LIMIT: u64 = 64 << 20;
@@ -29,6 +29,8 @@ pub(super) fn check_all(sources: &ProofSources<'_>, protected: Result<&Protected
         None => Err("nothing has landed".to_owned()),
     };
     let open_ended = sources.history.final_policy().is_open_ended();
+    let has_scope = scope::limited(sources.history).1 > 0;
+    let scope = has_scope.then(|| (StepName::Scope, scope::kept(sources)));
     let stop = open_ended.then(|| (StepName::Stop, on_landed(stop::held)));
     let all = [
         (StepName::Log, log(sources)),
@@ -49,6 +51,7 @@ pub(super) fn check_all(sources: &ProofSources<'_>, protected: Result<&Protected
         (StepName::Reviews, on_landed(reviews)),
     ];
     all.into_iter()
+        .chain(scope)
         .chain(stop)
         .map(|(step, looked)| {
             let holds = looked.is_ok();

@@ -4,20 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::id::TaskId;
+use crate::outcome::Reason;
 use crate::revision::{PlanRevision, PolicyRevision, Revision};
 use crate::state::{State, TaskState, TaskStatus, Work};
 use crate::task::Task;
 
 pub(super) fn fresh_task(task: &Task) -> TaskState {
+    let blocked = Some(Reason::BlockedBefore).filter(|_| task.blocked_before && !task.done_before);
+    let status = match (task.done_before, blocked) {
+        (true, _) => TaskStatus::Done,
+        (false, Some(_)) => TaskStatus::Blocked,
+        (false, None) => TaskStatus::Pending,
+    };
     TaskState {
         task: Arc::new(task.clone()),
-        status: if task.done_before { TaskStatus::Done } else { TaskStatus::Pending },
-        reason: None,
-        words: String::new(),
+        status,
+        reason: blocked,
+        words: blocked.map_or("", Reason::words).to_owned(),
         attempts: 0,
         failures: 0,
         no_progress: 0,
-        rejections: 0,
+        rejections: task.rejected_before,
         steps: 0,
         commit: None,
         reviewed: false,
@@ -26,24 +33,39 @@ pub(super) fn fresh_task(task: &Task) -> TaskState {
     }
 }
 
+/// One that was done, and is to be done again: what was before windlass is long past.
+fn reopened_task(task: &Task) -> TaskState {
+    let begun = Task { blocked_before: false, rejected_before: 0, ..task.clone() };
+    TaskState { task: Arc::new(task.clone()), ..fresh_task(&begun) }
+}
+
 /// What was done stays done, unless it is opened again.
 pub(super) fn plan_changed(state: &mut State, revision: &PlanRevision) {
     Arc::make_mut(&mut state.revision).plan = None;
     forget_criterion_checks(state, revision);
+    if let Some(tools) = &revision.tools {
+        state.tools = Arc::new(tools.after.clone());
+    }
     let tasks = Arc::make_mut(&mut state.tasks);
     tasks.retain(|task| !revision.removed.contains(&task.task.id));
     for changed in &revision.changed {
         if let Some(task) = tasks.iter_mut().find(|task| task.task.id == changed.after.id) {
             match revision.reopened.contains(&changed.after.id) {
-                true => *task = fresh_task(&changed.after),
+                true => *task = reopened_task(&changed.after),
                 false => task.task = Arc::new(changed.after.clone()),
             }
         }
     }
     tasks.extend(revision.added.iter().map(fresh_task));
-    let places: BTreeMap<&TaskId, usize> =
+    let order: BTreeMap<&TaskId, usize> =
         revision.order.iter().enumerate().map(|(place, id)| (id, place)).collect();
-    tasks.sort_by_key(|task| places.get(&task.task.id).copied());
+    tasks.sort_by_key(|task| order.get(&task.task.id).copied());
+    state.places = Arc::new(places(tasks));
+}
+
+/// Of two with the same id the first is meant.
+pub(super) fn places(tasks: &[TaskState]) -> BTreeMap<TaskId, usize> {
+    tasks.iter().enumerate().rev().map(|(place, task)| (task.task.id.clone(), place)).collect()
 }
 
 /// Results and counts of another gate say nothing about this one; an agent that

@@ -1,0 +1,95 @@
+//! How many tasks are done, ready and blocked, and which are blocked.
+
+use windlass_core::id::TaskId;
+use windlass_core::state::TaskStatus;
+use windlass_core::view::{TaskView, View};
+
+/// How many blocked tasks are named.
+const NAMED: usize = 8;
+
+/// `1 of 3 tasks done, 1 ready`, and what is blocked.
+pub fn counts(view: &View) -> String {
+    let ready = ready(view).count();
+    let rest = match (is_over(view), ready) {
+        (true, _) | (false, 0) => String::new(),
+        (false, ready) => format!(", {ready} ready"),
+    };
+    format!("{}{rest}{}", done(view), blocked(view))
+}
+
+/// `1 of 3 tasks done`.
+pub fn done(view: &View) -> String {
+    let (done, all) = (view.tasks.iter().filter(|task| is_done(task.status)).count(), view.tasks.len());
+    format!("{done} of {all} {} done", if all == 1 { "task" } else { "tasks" })
+}
+
+pub fn is_done(status: TaskStatus) -> bool {
+    match status {
+        TaskStatus::Done | TaskStatus::Waived => true,
+        TaskStatus::Pending | TaskStatus::Active | TaskStatus::Blocked => false,
+    }
+}
+
+fn is_over(view: &View) -> bool {
+    view.outcome.is_some() || view.tasks.iter().all(|task| is_done(task.status))
+}
+
+/// Those that could be worked on now.
+fn ready(view: &View) -> impl Iterator<Item = &TaskView> {
+    let settled: std::collections::BTreeSet<&TaskId> =
+        view.tasks.iter().filter(|task| is_done(task.status)).map(|task| &task.id).collect();
+    view.tasks.iter().filter(move |task| {
+        let open = matches!(task.status, TaskStatus::Pending | TaskStatus::Active);
+        open && task.depends_on.iter().all(|id| settled.contains(id))
+    })
+}
+
+fn blocked(view: &View) -> String {
+    let names: Vec<&str> =
+        view.tasks.iter().filter(|t| t.status == TaskStatus::Blocked).map(|t| t.id.as_str()).collect();
+    match names.len() {
+        0 => String::new(),
+        count if count > NAMED => {
+            format!(", {count} blocked: {} and {} more", names[..NAMED].join(", "), count - NAMED)
+        }
+        count => format!(", {count} blocked: {}", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::id::TaskId;
+
+    use super::super::sample::view;
+    use super::*;
+
+    fn with(tasks: &[(&str, TaskStatus, &[&str])]) -> View {
+        let sample = view();
+        let of = |(id, status, after): &(&str, TaskStatus, &[&str])| TaskView {
+            id: TaskId::new(*id),
+            status: *status,
+            depends_on: after.iter().map(|id| TaskId::new(*id)).collect(),
+            ..sample.tasks[0].clone()
+        };
+        View { tasks: tasks.iter().map(of).collect(), ..sample.clone() }
+    }
+
+    #[test]
+    fn a_task_that_waits_for_another_is_not_ready() {
+        use TaskStatus::{Blocked, Done, Pending};
+        let some = with(&[("a", Done, &[]), ("b", Pending, &["a"]), ("c", Pending, &["b"])]);
+        assert_eq!(counts(&some), "1 of 3 tasks done, 1 ready");
+        let stuck = with(&[("a", Blocked, &[]), ("b", Pending, &["a"])]);
+        assert_eq!(counts(&stuck), "0 of 2 tasks done, 1 blocked: a");
+        assert_eq!(counts(&with(&[("a", Done, &[])])), "1 of 1 task done");
+    }
+
+    #[test]
+    fn of_many_blocked_tasks_some_are_named() {
+        let names: Vec<String> = (0..10).map(|n| format!("t{n}")).collect();
+        let tasks: Vec<(&str, TaskStatus, &[&str])> =
+            names.iter().map(|name| (name.as_str(), TaskStatus::Blocked, &[] as &[&str])).collect();
+        let counts = counts(&with(&tasks));
+        assert!(counts.ends_with(", 10 blocked: t0, t1, t2, t3, t4, t5, t6, t7 and 2 more"), "{counts}");
+    }
+}
