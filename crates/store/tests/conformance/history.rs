@@ -90,7 +90,7 @@ fn creation() -> Creation {
     Creation {
         name: name("demo"),
         goal: "the goal".to_owned(),
-        plan: Plan { tasks: vec![task] },
+        plan: Plan { tasks: vec![task], ..Plan::default() },
         policy: Policy::default(),
         base: CommitId::new("base"),
         base_tree: TreeId::new("tree"),
