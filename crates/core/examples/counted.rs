@@ -125,6 +125,7 @@ fn passed(check: &str) -> CheckResult {
         writes: None,
         control: None,
         broken_tests: Some(BrokenTests::default()),
+        caught: None,
     }
 }
 

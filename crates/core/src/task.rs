@@ -69,6 +69,8 @@ pub enum TaskMode {
     Implement,
     /// It changes nothing: its product is a report.
     Explore,
+    /// It mends a defect, and is done only with a test that fails without it.
+    Fix,
     /// One of the operator's.
     Own(String),
 }
@@ -78,6 +80,7 @@ impl TaskMode {
         match self {
             Self::Implement => "implement",
             Self::Explore => "explore",
+            Self::Fix => "fix",
             Self::Own(name) => name,
         }
     }
@@ -92,6 +95,7 @@ impl From<String> for TaskMode {
         match name.as_str() {
             "" | "implement" => Self::Implement,
             "explore" => Self::Explore,
+            "fix" => Self::Fix,
             _ => Self::Own(name),
         }
     }

@@ -10,6 +10,7 @@ use windlass_core::plain::{plain, visible};
 use windlass_core::policy::Role;
 use windlass_core::scope::ScopeLimits;
 use windlass_core::summary::Ran;
+use windlass_core::task::TaskMode;
 use windlass_core::verdict::{AuthorSaid, ClaimedCheck, Met};
 
 use super::BriefTexts;
@@ -28,6 +29,7 @@ pub(super) struct Page {
     role: &'static str,
     reviewer: bool,
     one_step: bool,
+    fixes: bool,
     /// Whether the workspace has what earlier attempts left.
     carries_on: bool,
     unmerged: Option<Unmerged>,
@@ -141,6 +143,7 @@ impl Page {
             role: spec.role.name(),
             reviewer,
             one_step: spec.one_step,
+            fixes: spec.task.as_ref().is_some_and(|task| task.mode == TaskMode::Fix),
             carries_on: carries_on(spec),
             unmerged: spec.unmerged.as_ref().map(|work| unmerged(work, texts, size)),
             goal: size.line(&indented(&plain(&spec.goal)), 2),
@@ -151,7 +154,9 @@ impl Page {
             allow: size.list(allow.iter().map(|glob| code(glob)), 1, 2),
             scope: spec.task.as_ref().map_or_else(Vec::new, |task| size.list(scope(task), 1, 4)),
             plan: match spec.mode {
-                Mode::Implement | Mode::Explore | Mode::ReviewTask | Mode::ReviewReport => Vec::new(),
+                Mode::Implement | Mode::Explore | Mode::FixTask | Mode::ReviewTask | Mode::ReviewReport => {
+                    Vec::new()
+                }
                 Mode::Fix | Mode::ReviewWhole | Mode::Finish => size.list(spec.plan.iter().map(item), 1, 8),
             },
             steering: size.list(spec.steering.iter().map(item), 4, 12),
@@ -222,6 +227,7 @@ fn heading(spec: &BriefSpec) -> String {
         Mode::Implement if spec.one_step => format!("Make one step of {subject}"),
         Mode::Implement => format!("Do {subject}"),
         Mode::Explore => format!("Find out, for {subject}"),
+        Mode::FixTask => format!("Fix {subject}"),
         Mode::Fix => "Repair the whole".to_owned(),
         Mode::ReviewTask if spec.one_step => format!("Review one step of {subject}"),
         Mode::ReviewTask => format!("Review {subject}"),
