@@ -92,13 +92,14 @@ pub fn built_in(part: BriefPart) -> &'static str {
 }
 
 /// What each mode asks of an agent.
-const MODES: [(Mode, BriefPart, Template<'static>); 7] = [
+const MODES: [(Mode, BriefPart, Template<'static>); 8] = [
     (
         Mode::Implement,
         BriefPart::Implement,
         template("implement.md", include_str!("../templates/implement.md")),
     ),
     (Mode::Explore, BriefPart::Explore, template("explore.md", include_str!("../templates/explore.md"))),
+    (Mode::FixTask, BriefPart::FixTask, template("fix_task.md", include_str!("../templates/fix_task.md"))),
     (
         Mode::ReviewReport,
         BriefPart::ReviewReport,

@@ -146,6 +146,8 @@ fn brief_keys() -> Vec<PolicyKey<Policy>> {
             .doc("A file with what an author is asked to do about a task, in place of windlass's words."),
         key("brief.explore", TEXT, |p| &mut p.brief.part_mut(BriefPart::Explore).file)
             .doc("A file with what an author is asked to do about a task of the mode explore."),
+        key("brief.fix_task", TEXT, |p| &mut p.brief.part_mut(BriefPart::FixTask).file)
+            .doc("A file with what an author is asked to do about a task of the mode fix."),
         key("brief.fix", TEXT, |p| &mut p.brief.part_mut(BriefPart::Fix).file)
             .doc("A file with what an author is asked to do when the finished work does not hold."),
         key("brief.review_task", TEXT, |p| &mut p.brief.part_mut(BriefPart::ReviewTask).file)

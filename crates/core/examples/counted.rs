@@ -154,6 +154,7 @@ fn passed(check: &str) -> CheckResult {
         writes: None,
         control: None,
         broken_tests: Some(BrokenTests::default()),
+        caught: None,
     }
 }
 

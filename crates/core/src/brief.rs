@@ -75,6 +75,9 @@ pub enum Mode {
     Implement,
     /// Find out and report: nothing is changed.
     Explore,
+    /// Mend a defect, with a test that fails without the fix.
+    FixTask,
+    /// Mend what the final phases found.
     Fix,
     ReviewTask,
     /// Of a report instead of a change.
@@ -163,6 +166,7 @@ fn mode(state: &State, role: Role) -> Mode {
     match role {
         Role::Author if state.phase == Some(Phase::Fix) => Mode::Fix,
         Role::Author if state.explores() => Mode::Explore,
+        Role::Author if state.fixes() => Mode::FixTask,
         Role::Author | Role::Planner => Mode::Implement,
         Role::Reviewer if state.phase == Some(Phase::FinalReview) => Mode::ReviewWhole,
         Role::Reviewer if state.explores() => Mode::ReviewReport,

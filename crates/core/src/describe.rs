@@ -251,6 +251,8 @@ fn check_finished(f: &mut fmt::Formatter<'_>, run: &CheckRun) -> fmt::Result {
     let on = match run.trial {
         Trial::Landing => "",
         Trial::TrustedTerms => " on trusted terms",
+        Trial::AddedTests => " without the fix, with its tests",
+        Trial::Base => " without the fix and its tests",
     };
     write!(f, "check {}{again}{on}: {how}, {}", result.check, result.duration_ms)?;
     match &result.tally {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::gate::Purpose;
 use crate::id::{AttemptId, CommitId, EffectId, Nonce, TaskId, TreeId};
 use crate::policy::Role;
+use crate::regression::RegressionTrial;
 
 /// An effect with the id that its closing input names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,12 +29,14 @@ pub enum Effect {
     /// Record the workspace's tree as a commit in the vault.
     Snapshot(Snapshot),
     /// Run checks on a clean checkout of this tree, and where that is another
-    /// one, on its product with trusted terms.
+    /// one, on its product with trusted terms. For a fix, also without the fix.
     RunGate {
         purpose: Purpose,
         tree: TreeId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trusted: Option<TreeId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        regression: Option<RegressionTrial>,
         checks: Vec<String>,
     },
     /// Put a commit on the loop's branch, which must be at `expected`.

@@ -12,6 +12,7 @@ use crate::input::{Asked, AttemptResult, Change, Creation, PathList, UnmergedWor
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
+use crate::regression::RegressionTrial;
 use crate::revision::{PlanRevision, PolicyRevision, Revision};
 use crate::stop::StopResult;
 use crate::time::{Millis, Timestamp};
@@ -270,6 +271,9 @@ pub enum GateEvent {
         /// The tree with trusted terms, where it was judged as well.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trusted: Option<TreeId>,
+        /// What a fix was judged on without the fix.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        regression: Option<RegressionTrial>,
         checks: Vec<String>,
         /// Checks that were red and then green on this tree.
         #[serde(default)]
@@ -281,6 +285,8 @@ pub enum GateEvent {
         tree: TreeId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trusted: Option<TreeId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        regression: Option<RegressionTrial>,
         checks: Vec<String>,
         exits: Vec<(String, Option<i32>)>,
         failing: Vec<FailingCheck>,
@@ -291,6 +297,8 @@ pub enum GateEvent {
         purpose: Purpose,
         tree: TreeId,
         trusted: TreeId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        regression: Option<RegressionTrial>,
         checks: Vec<String>,
         /// As they are on trusted terms.
         failing: Vec<FailingCheck>,
@@ -301,6 +309,8 @@ pub enum GateEvent {
         tree: TreeId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trusted: Option<TreeId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        regression: Option<RegressionTrial>,
         checks: Vec<String>,
         passed: bool,
     },
@@ -414,6 +424,9 @@ pub struct TreeRecorded {
     pub changed_terms: PathList,
     #[serde(default, skip_serializing_if = "PathList::is_empty")]
     pub added_tests: PathList,
+    /// Of a fix: what it began with, with these added; none where it adds none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_tests: Option<TreeId>,
     #[serde(default)]
     pub has_tests: bool,
     pub change: Change,

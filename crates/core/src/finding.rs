@@ -120,6 +120,8 @@ pub enum Rule {
     WrittenDuringCheck,
     GateNotSensitive,
     FlakyCheck,
+    /// No test was seen that fails without the fix and passes with it.
+    NoRegressionTest,
     ReviewerChangedTree,
     /// It was deleted while an attempt ran.
     WorkspaceGone,
@@ -154,6 +156,7 @@ impl Rule {
             | Self::TestsVanished
             | Self::WrittenDuringCheck
             | Self::GateNotSensitive
+            | Self::NoRegressionTest
             | Self::ScopeExceeded
             | Self::ReadOnlyTask => Severity::Bug,
             Self::SpecialFile
@@ -187,7 +190,8 @@ impl Rule {
             | Self::TestsVanished
             | Self::WrittenDuringCheck
             | Self::GateNotSensitive
-            | Self::FlakyCheck => Subject::Gate,
+            | Self::FlakyCheck
+            | Self::NoRegressionTest => Subject::Gate,
             Self::ReviewerChangedTree => Subject::Review,
         }
     }
@@ -261,6 +265,7 @@ impl Evidence {
             (Rule::WrittenDuringCheck, _) => "what judges was written while the check ran".to_owned(),
             (Rule::GateNotSensitive, _) => "the check has not shown that it can fail".to_owned(),
             (Rule::FlakyCheck, _) => "the check was red, then green on the same tree".to_owned(),
+            (Rule::NoRegressionTest, _) => "no added test fails without the fix".to_owned(),
             (Rule::WorkspaceGone, _) => {
                 "the workspace was deleted while the attempt ran; what the attempt did is lost".to_owned()
             }

@@ -11,7 +11,8 @@ use crate::finding::{Evidence, Rule};
 use crate::id::{BlobId, TaskId, TreeId};
 use crate::policy::{CheckPolicy, GatePolicy};
 use crate::red::RedReason;
-use crate::tally::Tally;
+use crate::regression::{RegressionReport, RegressionTrial};
+use crate::tally::{Names, Tally};
 use crate::time::Millis;
 use crate::writes::ObservedWrites;
 
@@ -44,6 +45,10 @@ pub enum Trial {
     Landing,
     /// The same product on trusted terms: those of the base, and those that were accepted since.
     TrustedTerms,
+    /// What a fix began with, with the tests that it adds: the fix is what it lacks.
+    AddedTests,
+    /// What a fix began with.
+    Base,
 }
 
 impl Trial {
@@ -59,6 +64,8 @@ pub struct GateReport {
     pub landing: Vec<CheckResult>,
     /// On trusted terms; nothing where that is the same tree, or the first was red.
     pub trusted: Vec<CheckResult>,
+    /// Without the fix; nothing where none was asked for, or what will land is red.
+    pub regression: RegressionReport,
 }
 
 impl GateReport {
@@ -66,11 +73,25 @@ impl GateReport {
     pub fn landing_exited_well(&self) -> bool {
         self.landing.iter().all(CheckResult::exited_well)
     }
+
+    /// Every result of every trial.
+    pub fn each_result_mut(&mut self, visit: impl FnMut(&mut CheckResult)) {
+        let Self { landing, trusted, regression: RegressionReport { with_tests, base } } = self;
+        landing.iter_mut().chain(trusted).chain(with_tests).chain(base).for_each(visit);
+    }
+
+    /// Whether each check of the landing trial succeeded at its last run: what makes it worth a look whether the
+    /// work has a regression test.
+    pub fn landing_ended_well(&self) -> bool {
+        let mut checks = self.landing.iter().map(|result| &result.check);
+        let last = |check: &String| self.landing.iter().rev().find(|result| result.check == *check);
+        checks.all(|check| last(check).is_some_and(CheckResult::exited_well))
+    }
 }
 
 impl From<Vec<CheckResult>> for GateReport {
     fn from(landing: Vec<CheckResult>) -> Self {
-        Self { landing, trusted: Vec::new() }
+        Self { landing, ..Self::default() }
     }
 }
 
@@ -107,6 +128,10 @@ pub struct CheckResult {
     /// Set where windlass broke its tests, which it does where the check is green.
     #[serde(default)]
     pub broken_tests: Option<BrokenTests>,
+    /// Set on the base with the tests of a fix, where tests are counted: those that failed there, are not among
+    /// the base's, and pass in what will land.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caught: Option<Names>,
 }
 
 /// One check, run once on this tree.
@@ -179,6 +204,16 @@ impl CheckResult {
     /// Whether the command itself succeeded.
     pub fn exited_well(&self) -> bool {
         self.exit_code == Some(0) && !self.timed_out
+    }
+
+    /// Whether there was a run at all.
+    pub fn has_run(&self) -> bool {
+        self.exit_code.is_some() || self.signal.is_some() || self.timed_out
+    }
+
+    /// Whether its tests were to be counted and could not be.
+    pub fn is_uncounted(&self) -> bool {
+        matches!(self.tally, Some(Tally::Unreadable { .. }))
     }
 
     /// Why the check, without its control, is red. Fails closed: what the
@@ -334,8 +369,23 @@ impl GateSummary {
         }
     }
 
-    /// Of both trials: what will land must be green, and its product on trusted terms as well.
+    /// Of all trials: what will land must be green, its product on trusted terms as well, and a fix has a
+    /// regression test.
     pub fn of_report(by: &Judgement<'_>, asked: &Trials, report: &GateReport) -> Self {
+        let judged = Self::of_trials(by, asked, report);
+        let regression = asked.regression.as_ref();
+        match regression.and_then(|asked| asked.red(by.gate, report)) {
+            None => judged,
+            // No reviewer is asked to do without it.
+            Some(red) => {
+                let failing = judged.failing.iter().cloned().chain([red]).collect();
+                Self { passed: false, needs_terms: false, failing, ..judged }
+            }
+        }
+    }
+
+    /// Of both trials of the work: what will land must be green, and its product on trusted terms as well.
+    fn of_trials(by: &Judgement<'_>, asked: &Trials, report: &GateReport) -> Self {
         let landing = Self::of(by, &report.landing);
         if asked.trusted.is_none() || !report.landing_exited_well() {
             return landing;
@@ -412,6 +462,15 @@ pub struct Trials {
     pub landing: TreeId,
     /// Its product on trusted terms; none where that is the same tree.
     pub trusted: Option<TreeId>,
+    /// Of a fix: what it began with, and that with its tests.
+    pub regression: Option<RegressionTrial>,
+}
+
+impl Trials {
+    /// One tree and no other.
+    pub fn only(landing: TreeId) -> Self {
+        Self { landing, trusted: None, regression: None }
+    }
 }
 
 /// A result may be used again for an equal key only: the same bytes under the
@@ -442,6 +501,7 @@ mod tests {
             writes: None,
             control: None,
             broken_tests: None,
+            caught: None,
         }
     }
 

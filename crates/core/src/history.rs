@@ -17,6 +17,7 @@ use crate::gate::{CheckResult, CheckRun, Purpose, Trial};
 use crate::id::{AttemptId, BlobId, CommitId, FindingId, TaskId, TreeId};
 use crate::input::Asked;
 use crate::policy::{Policy, Role};
+use crate::regression::RegressionTrial;
 use crate::revision::{KeyChange, PlanRevision};
 use crate::summary::Summary;
 use crate::task::{Plan, Task};
@@ -234,6 +235,9 @@ pub struct GateRecord {
     pub tree: TreeId,
     /// The tree with trusted terms, where that was to be judged as well.
     pub trusted: Option<TreeId>,
+    /// What a fix was judged on without the fix.
+    #[serde(default)]
+    pub regression: Option<RegressionTrial>,
     pub checks: Vec<String>,
     pub results: Vec<CheckRecord>,
     /// What came of it then.
@@ -571,15 +575,15 @@ impl History {
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "two events end a run of the gate")]
     fn gate_ended(&mut self, moment: Moment, event: &Event) {
-        let (purpose, tree, trusted, checks, flaky) = match event {
-            Event::Gate(GateEvent::Passed { purpose, tree, trusted, checks, flaky }) => {
-                (purpose, tree, trusted.as_ref(), checks, Some(flaky))
+        let (purpose, tree, trusted, regression, checks, flaky) = match event {
+            Event::Gate(GateEvent::Passed { purpose, tree, trusted, regression, checks, flaky }) => {
+                (purpose, tree, trusted.as_ref(), regression, checks, Some(flaky))
             }
-            Event::Gate(GateEvent::Failed { purpose, tree, trusted, checks, .. }) => {
-                (purpose, tree, trusted.as_ref(), checks, None)
+            Event::Gate(GateEvent::Failed { purpose, tree, trusted, regression, checks, .. }) => {
+                (purpose, tree, trusted.as_ref(), regression, checks, None)
             }
-            Event::Gate(GateEvent::NeedsTerms { purpose, tree, trusted, checks, .. }) => {
-                (purpose, tree, Some(trusted), checks, None)
+            Event::Gate(GateEvent::NeedsTerms { purpose, tree, trusted, regression, checks, .. }) => {
+                (purpose, tree, Some(trusted), regression, checks, None)
             }
             _ => return,
         };
@@ -589,6 +593,7 @@ impl History {
             purpose: *purpose,
             tree: tree.clone(),
             trusted: trusted.cloned(),
+            regression: regression.clone(),
             checks: checks.clone(),
             results: std::mem::take(&mut self.unjudged),
             passed: flaky.is_some(),

@@ -263,6 +263,8 @@ pub struct Snapshotted {
     pub changed_terms: PathList,
     /// The protected files that it adds, or adds lines to.
     pub added_tests: PathList,
+    /// Of a fix: what it began with, with the tests that it adds; none where it adds none.
+    pub with_tests: Option<TreeId>,
     /// Whether the trusted tree has a protected file of the project's own: a
     /// test, or what runs one.
     pub has_tests: bool,
@@ -282,6 +284,7 @@ impl Snapshotted {
             trusted_tree: None,
             changed_terms: PathList::default(),
             added_tests: PathList::default(),
+            with_tests: None,
             has_tests: true,
             change: Change::default(),
             whitespace_only: false,

@@ -25,6 +25,7 @@ pub mod outcome;
 pub mod plain;
 pub mod policy;
 pub mod red;
+pub mod regression;
 pub mod revision;
 pub mod scope;
 pub mod setback;

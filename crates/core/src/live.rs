@@ -45,6 +45,10 @@ pub enum LiveStep {
     BrokenTests {
         check: String,
     },
+    /// It is seen whether the added tests of a fix are red without it.
+    Regression {
+        check: String,
+    },
     SetUp {
         command: String,
     },

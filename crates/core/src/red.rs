@@ -22,6 +22,8 @@ pub enum RedReason {
     ControlNotRun,
     /// Red for this reason at one run, green before on the same tree.
     Flaky { red: Box<RedReason>, run: u32, of: u32 },
+    /// No test was seen that fails without the fix and passes with it.
+    NoRegressionTest { how: String },
     /// It was run less often than the policy asks for.
     NotRun { runs: u32, of: u32 },
     /// The policy has no check of this name.
@@ -39,6 +41,7 @@ impl RedReason {
             Self::CommandFailed { .. }
             | Self::NotSensitive { .. }
             | Self::ControlNotRun
+            | Self::NoRegressionTest { .. }
             | Self::NotRun { .. }
             | Self::NotInGate => self.detail(),
         }
@@ -51,7 +54,8 @@ impl RedReason {
             | Self::TestsFailed { how }
             | Self::TestsVanished { how }
             | Self::WrittenDuringCheck { how }
-            | Self::NotSensitive { how } => how.clone(),
+            | Self::NotSensitive { how }
+            | Self::NoRegressionTest { how } => how.clone(),
             Self::ControlNotRun => "its control was not run".to_owned(),
             Self::Flaky { red, run, of } => flaky(&red.detail(), *run, *of),
             Self::NotRun { runs: 0, .. } => "was not run".to_owned(),
@@ -67,6 +71,7 @@ impl RedReason {
             Self::WrittenDuringCheck { .. } => Some(Rule::WrittenDuringCheck),
             Self::NotSensitive { .. } => Some(Rule::GateNotSensitive),
             Self::Flaky { .. } => Some(Rule::FlakyCheck),
+            Self::NoRegressionTest { .. } => Some(Rule::NoRegressionTest),
             Self::CommandFailed { .. }
             | Self::TestsFailed { .. }
             | Self::ControlNotRun
@@ -84,6 +89,7 @@ impl RedReason {
             | Self::WrittenDuringCheck { .. }
             | Self::NotSensitive { .. }
             | Self::ControlNotRun
+            | Self::NoRegressionTest { .. }
             | Self::Flaky { .. } => true,
             Self::CommandFailed { .. } | Self::NotRun { .. } | Self::NotInGate => false,
         }

@@ -13,6 +13,7 @@ use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq
 use crate::input::{Asked, AttemptEnd, Change, Creation, PathList, UnmergedWork};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{AgentPolicy, Policy, ProvenSandbox, Role};
+use crate::regression::{NO_REGRESSION_CHECK, RegressionTrial, base_is_red};
 use crate::revision::Revision;
 use crate::setback::Setback;
 use crate::stop::StopReport;
@@ -435,6 +436,12 @@ impl State {
         task.is_some_and(|task| task.task.mode == TaskMode::Explore)
     }
 
+    /// Whether the task in hand is done only with a regression test.
+    pub fn fixes(&self) -> bool {
+        let task = self.current_task().and_then(|id| self.task(id));
+        task.is_some_and(|task| self.policy().asks_for_regression_test(&task.task))
+    }
+
     /// The work the open iteration belongs to.
     pub fn current_work(&self) -> &Work {
         let task = self.current_task();
@@ -469,14 +476,44 @@ impl State {
     /// What a run of the gate on the recorded tree judges.
     pub fn recorded_trials(&self, recorded: &TreeRecorded) -> Trials {
         let trusted = recorded.trusted_tree.clone().filter(|_| self.trial_has_meaning(recorded));
-        Trials { landing: recorded.gate_tree.clone(), trusted }
+        Trials { landing: recorded.gate_tree.clone(), trusted, regression: self.regression_trial(recorded) }
     }
 
     /// What a run of the gate on the branch's head judges.
     pub fn head_trials(&self) -> Trials {
         let landing = self.head.tree.clone();
         let trusted = Some(self.trusted.clone()).filter(|trusted| *trusted != landing);
-        Trials { landing, trusted }
+        Trials { landing, trusted, regression: None }
+    }
+
+    /// What must show the regression test of a fix.
+    fn regression_trial(&self, recorded: &TreeRecorded) -> Option<RegressionTrial> {
+        let task = self.current_task().and_then(|id| self.task(id))?;
+        if !self.policy().asks_for_regression_test(&task.task) {
+            return None;
+        }
+        let base = self.base().tree.clone();
+        let with_tests = recorded.with_tests.as_ref().unwrap_or(&base).clone();
+        Some(RegressionTrial { base, with_tests, checks: self.policy().regression_checks(&task.task) })
+    }
+
+    /// Why no regression test of this task could be told from what is red without it, where that is known before
+    /// anybody works on it.
+    pub(crate) fn why_unfixable(&self, task: &TaskId) -> Option<(Reason, String)> {
+        let task = self.task(task).filter(|task| self.policy().asks_for_regression_test(&task.task))?;
+        let checks = self.policy().regression_checks(&task.task);
+        if checks.is_empty() {
+            return Some((Reason::Unproven, NO_REGRESSION_CHECK.to_owned()));
+        }
+        let baseline = self.baseline.as_ref().filter(|_| self.head.tree == self.creation.base_tree)?;
+        let red = |check: &&String| {
+            let plain = self.policy().gate.check(check).is_some_and(|asked| asked.junit.is_empty());
+            let is_it = |failing: &FailingCheck| failing.check == **check && failing.reason.rule().is_none();
+            plain && baseline.failing.iter().any(is_it)
+        };
+        let red: Vec<&String> = checks.iter().filter(red).collect();
+        let words = || red.iter().map(|check| base_is_red(check)).collect::<Vec<_>>().join("; ");
+        (red.len() == checks.len()).then(|| (Reason::BaseRed, words()))
     }
 
     /// Without a test, and red as it was, the base has no terms to be judged by.

@@ -73,8 +73,8 @@ fn closed(draft: &mut Draft, input: &Stamped<Input>) {
             attempt::finished(draft, attempt, role, finished)
         }
         (Effect::Snapshot(_), Input::Snapshotted(taken)) => execute::snapshotted(draft, taken),
-        (Effect::RunGate { purpose, tree, trusted, checks }, Input::GateReported(report)) => {
-            let trials = Trials { landing: tree, trusted };
+        (Effect::RunGate { purpose, tree, trusted, regression, checks }, Input::GateReported(report)) => {
+            let trials = Trials { landing: tree, trusted, regression };
             verify::reported(draft, verify::Ran { purpose, trials, checks }, report)
         }
         (Effect::Land { commit, .. }, Input::Landed) => run::landed(draft, &commit),
@@ -131,8 +131,8 @@ impl Draft {
     }
 
     fn run_gate(&mut self, purpose: Purpose, trials: Trials, checks: Vec<String>) {
-        let Trials { landing: tree, trusted } = trials;
-        self.perform(Effect::RunGate { purpose, tree, trusted, checks });
+        let Trials { landing: tree, trusted, regression } = trials;
+        self.perform(Effect::RunGate { purpose, tree, trusted, regression, checks });
     }
 
     fn refuse(&mut self, input: &Input, why: &str) {

@@ -77,6 +77,8 @@ pub enum TaskMode {
     Implement,
     /// It changes nothing: its product is a report.
     Explore,
+    /// It mends a defect, and is done only with a test that fails without it.
+    Fix,
     /// One of the operator's.
     Own(String),
 }
@@ -86,6 +88,7 @@ impl TaskMode {
         match self {
             Self::Implement => "implement",
             Self::Explore => "explore",
+            Self::Fix => "fix",
             Self::Own(name) => name,
         }
     }
@@ -100,6 +103,7 @@ impl From<String> for TaskMode {
         match name.as_str() {
             "" | "implement" => Self::Implement,
             "explore" => Self::Explore,
+            "fix" => Self::Fix,
             _ => Self::Own(name),
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::broken_tests::{Breakings, BrokenTests};
 use crate::finding::Evidence;
-use crate::gate::{CheckResult, Control, GateReport};
+use crate::gate::{CheckResult, Control};
 use crate::input::{
     AgentFinished, AttemptEnd, AttemptResult, Change, Input, PathList, Report, Snapshotted, UnmergedWork,
     WorkMerge,
@@ -23,9 +23,7 @@ impl Input {
             Self::AgentFinished(finished) => finished.visit(visit),
             Self::Snapshotted(taken) => taken.visit(visit),
             Self::WorkMerged(merge) => visit_merge(merge, visit),
-            Self::GateReported(GateReport { landing, trusted }) => {
-                landing.iter_mut().chain(trusted).for_each(|result| check(result, visit));
-            }
+            Self::GateReported(report) => report.each_result_mut(|result| check(result, visit)),
             Self::StopChecked(results) => {
                 results.iter_mut().for_each(|StopResult { check: _, holds: _, why, output: _ }| visit(why));
             }
@@ -95,6 +93,7 @@ impl Snapshotted {
             tree: _,
             gate_tree: _,
             trusted_tree: _,
+            with_tests: _,
             changed_terms,
             added_tests,
             has_tests: _,
@@ -141,8 +140,10 @@ fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {
         writes,
         control,
         broken_tests,
+        caught,
     } = result;
     visit(excerpt);
+    caught.iter_mut().flat_map(|names| &mut names.first).for_each(&mut *visit);
     if let Some(ObservedWrites { all: _, terms: _, judging, missed }) = writes {
         judging.first.iter_mut().for_each(&mut *visit);
         visit(missed);

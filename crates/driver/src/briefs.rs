@@ -78,7 +78,7 @@ pub fn read_modes(
 
 fn is_built_in(mode: &str) -> bool {
     match TaskMode::from(mode.to_owned()) {
-        TaskMode::Implement | TaskMode::Explore => true,
+        TaskMode::Implement | TaskMode::Explore | TaskMode::Fix => true,
         TaskMode::Own(_) => false,
     }
 }

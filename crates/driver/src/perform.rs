@@ -284,7 +284,7 @@ impl EffectResources {
                 call::call(self, &request, call::Attempt { id: *attempt, role: *role, nonce })
             }
             Effect::Snapshot(snapshot) => snapshot::snapshot(self, &request, snapshot),
-            Effect::RunGate { tree, trusted, checks, purpose } => {
+            Effect::RunGate { tree, trusted, regression: _, checks, purpose } => {
                 let target = |tree, trial| gate::GateTarget { purpose: *purpose, trial, tree, checks };
                 let trusted = trusted.as_ref().map(|tree| target(tree, Trial::TrustedTerms));
                 gate::gate(self, &request, target(tree, Trial::Landing), trusted)

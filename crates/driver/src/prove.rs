@@ -6,6 +6,7 @@ mod grades;
 mod history;
 mod judged;
 mod protection;
+mod regression;
 mod rerun;
 mod rules;
 mod scope;
@@ -27,7 +28,7 @@ use windlass_core::outcome::Outcome;
 use windlass_core::policy::ProvenSandbox;
 use windlass_core::revision::KeyChange;
 use windlass_core::state::TaskStatus;
-use windlass_core::tally::Tally;
+use windlass_core::tally::{Names, Tally};
 use windlass_core::time::{Millis, Timestamp};
 use windlass_core::verdict::Verdict;
 use windlass_store::{ReadStore, Store, VaultDir};
@@ -239,12 +240,28 @@ pub struct TaskProof {
     pub tree: Option<TreeId>,
     pub checked: bool,
     pub reviewed: bool,
+    /// Of a fix: its regression test, as windlass saw it; none where the operator waived that.
+    pub regression: Option<RegressionProof>,
     /// What is known of each of its criteria: what the reviewer that accepted it answered, and which check
     /// of the criterion's own was green.
     pub acceptance: Vec<CriterionAnswer>,
     /// The hash of the gate that judged it; none where nothing did.
     pub gate: Option<String>,
     pub checks: Vec<Check>,
+}
+
+/// A check that was red without a fix because of a test that the fix adds, and green with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RegressionProof {
+    pub check: String,
+    /// The tests, where the policy names the check's junit files.
+    pub tests: Names,
+    /// What the fix began with, with the tests that it adds.
+    pub tree: TreeId,
+    /// The check on that tree.
+    pub without_fix: Try,
+    /// The same without the added tests.
+    pub without_tests: Try,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]

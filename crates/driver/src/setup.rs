@@ -9,12 +9,13 @@ use windlass_agent::{Unusable, adapter, registry};
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::Creation;
 use windlass_core::policy::{
-    AgentPolicy, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel, SandboxPolicy, WantedLevel,
+    AgentPolicy, CheckPolicy, CheckWhen, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel,
+    SandboxPolicy, WantedLevel,
 };
 use windlass_core::step;
-use windlass_core::task::Plan;
+use windlass_core::task::{Plan, TaskMode};
 use windlass_gate::{BadGlob, Globs, JunitFiles, MissingFile, PathRules, missing_files};
-use windlass_plan::{Planned, PlannedTask};
+use windlass_plan::{Placed, Planned, PlannedTask};
 use windlass_process::Spawner;
 use windlass_store::{AppendError, BlobError, Store, VaultDir};
 use windlass_workspace::{
@@ -83,6 +84,8 @@ pub enum SetupError {
     Glob(#[from] BadGlob),
     #[error("{place}: there is no mode {mode:?}")]
     UnknownMode { place: String, mode: String },
+    #[error("{place}: a task of the mode fix needs a check that runs its regression test, and has none")]
+    FixWithoutCheck { place: String },
     #[error(transparent)]
     Hidden(#[from] BadHidden),
     #[error("sandbox.level = {:?} is below sandbox.minimum = {:?}", level.name(), minimum.name())]
@@ -209,10 +212,15 @@ impl SetupError {
             Self::Brief(bad) => bad.hints(),
             Self::Hidden(bad) => bad.hints(),
             Self::UnknownMode { mode, .. } => vec![
-                "a task has the mode implement or explore, or one of yours".to_owned(),
+                "a task has the mode implement, explore or fix, or one of yours".to_owned(),
                 format!(
                     "for a mode of yours, write prompts/{mode}.md, and prompts/{mode}_review.md for its reviewer"
                 ),
+            ],
+            Self::FixWithoutCheck { .. } => vec![
+                "add a [[gate.check]] that runs the project's tests, due for tasks; `windlass init` proposes one"
+                    .to_owned(),
+                "or let the task have the mode implement".to_owned(),
             ],
             Self::NotInBase(missing) if missing.is_there => {
                 vec![format!("git add {} && git commit", missing.file)]
@@ -250,6 +258,7 @@ pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
     read_modes(&mut policy, &planned, &surroundings)?;
     check_allowed(&policy, &planned)?;
     check_one_task(&policy, &planned)?;
+    check_fixes(&policy, &planned)?;
     let warnings = warnings(&repository, &policy, &base, sandbox.level)?;
     Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, surroundings, vault })
 }
@@ -282,6 +291,7 @@ pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
         read_modes(&mut policy, planned, &surroundings)?;
         check_allowed(&policy, planned)?;
         check_one_task(&policy, planned)?;
+        check_fixes(&policy, planned)?;
     }
     hidden::store(&mut policy, &surroundings, &Vault::open_or_create(&git, &vault.vault_git())?)?;
     Ok(policy)
@@ -328,6 +338,22 @@ fn check_one_task(policy: &Policy, planned: &Planned) -> Result<(), SetupError> 
         _ if !policy.is_open_ended() => Ok(()),
         tasks => Err(SetupError::SeveralTasks { tasks }),
     }
+}
+
+/// Only a check of the gate can show a regression test.
+fn check_fixes(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
+    for task in &planned.tasks {
+        let is_fix = |mode: &&Placed<String>| TaskMode::from(mode.value.clone()) == TaskMode::Fix;
+        let Some(mode) = task.mode.as_ref().filter(is_fix).filter(|_| !task.done) else { continue };
+        let is_named = |check: &CheckPolicy| {
+            task.checks.is_empty() || task.checks.iter().any(|named| named.value == check.name)
+        };
+        let due = |check: &CheckPolicy| check.when != CheckWhen::Final && is_named(check);
+        if !policy.gate.checks.iter().any(due) {
+            return Err(SetupError::FixWithoutCheck { place: task.place_of(mode).to_string() });
+        }
+    }
+    Ok(())
 }
 
 /// Reads what the operator's own modes say that tasks have.

@@ -59,6 +59,21 @@ pub fn measure(
     Ok(measured)
 }
 
+/// What a fix began with, with the tests that it adds, and nothing else of it. None: it adds none.
+pub fn with_added_tests(
+    vault: &Vault,
+    rules: &PathRules,
+    base: &TreeId,
+    landing: &TreeId,
+) -> Result<Option<TreeId>, VaultError> {
+    let changes = vault.diff(base, landing)?;
+    let is_added =
+        |change: &TreeChange| change.kind != ChangeKind::Deleted && rules.is_test(change.path.as_ref());
+    let added: Vec<BString> = changes.into_iter().filter(is_added).map(|change| change.path).collect();
+    let tree = graft(vault, base, landing, &added)?;
+    Ok(Some(tree).filter(|tree| tree != base))
+}
+
 /// Whether a changed path needs somebody's word before it is trusted: all that is neither product nor a
 /// plain test.
 pub fn is_term(rules: &PathRules, path: &[u8]) -> bool {

@@ -103,7 +103,8 @@ pub fn try_checks(place: &TryPlace<'_>, commands: &TriedCommands<'_>) -> Result<
     let stopped = Arc::clone(&resources);
     let listening = place.interrupts.listen(move |_| EffectResources::stop(&stopped));
     let checks = vec![CHECK.to_owned()];
-    let effect = Effect::RunGate { purpose: Purpose::Baseline, tree, trusted: None, checks };
+    let effect =
+        Effect::RunGate { purpose: Purpose::Baseline, tree, trusted: None, regression: None, checks };
     let performed = resources.perform(EffectRequest::new(&effect, journal.state()));
     drop(listening);
     drop(resources);

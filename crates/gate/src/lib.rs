@@ -52,6 +52,6 @@ pub use run::{CheckCommand, Checked, GateRun, run, run_check, run_command};
 pub use run_files::BaseReader;
 pub use steering::installed_dir;
 pub use stop::{FoundPath, MAX_STOP_FILE, StopLook, look_at, stop_path};
-pub use tally::{Counted, compare_names};
+pub use tally::{Counted, compare_names, new_and_run};
 pub use tree_watch::{DirectoryKind, TouchSink, TreeWatch, WatchEnd, WatchPlace, look_through_layer};
 pub use watched::watched;

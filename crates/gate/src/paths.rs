@@ -259,7 +259,11 @@ impl PathRules {
         if self.allowed.find(&candidate).is_some() {
             return PathKind::Allowed;
         }
-        if let Some(glob) = self.guarded.find(&candidate) {
+        self.kind_unless_allowed(path, &candidate)
+    }
+
+    fn kind_unless_allowed(&self, path: &[u8], candidate: &Candidate<'_>) -> PathKind {
+        if let Some(glob) = self.guarded.find(candidate) {
             return PathKind::Guarded(GuardedBy::Name { glob: glob.to_owned() });
         }
         if self.named.contains(path) {
@@ -268,22 +272,22 @@ impl PathRules {
         if self.make.is_target(path) {
             return PathKind::Guarded(GuardedBy::Target);
         }
-        if self.by_policy.find(&candidate).is_some() {
+        if self.by_policy.find(candidate).is_some() {
             return PathKind::Guarded(GuardedBy::Policy);
         }
-        if let Some(glob) = self.protected.find(&candidate) {
+        if let Some(glob) = self.protected.find(candidate) {
             return PathKind::Test { glob: glob.to_owned() };
         }
         let is_script = self.make.is_script(path) || self.package.contains(path);
         if is_script && !self.named_product.contains(path) {
             return PathKind::Guarded(GuardedBy::Recipe);
         }
-        if let Some(by) = self.term(path, &candidate) {
+        if let Some(by) = self.term(path, candidate) {
             return PathKind::Term(by);
         }
         match &self.product {
             None => PathKind::Product { glob: None },
-            Some(product) => match product.find(&candidate) {
+            Some(product) => match product.find(candidate) {
                 Some(glob) => PathKind::Product { glob: Some(glob.to_owned()) },
                 None => PathKind::Term(TermBy::NotProduct),
             },
@@ -343,6 +347,26 @@ impl PathRules {
             let plain = parts.take_while(is_plain).collect::<Vec<_>>().join("/");
             !plain.is_empty() && ancestors(plain.as_bytes()).any(|above| above == dir)
         })
+    }
+
+    /// Whether it is a test, or what runs one, also where the task may change it.
+    pub fn is_test(&self, path: &[u8]) -> bool {
+        let kind = match self.kind(path) {
+            PathKind::Allowed => self.kind_unless_allowed(path, &Candidate::new(as_path(path))),
+            kind @ (PathKind::Guarded(_)
+            | PathKind::Test { .. }
+            | PathKind::Term(_)
+            | PathKind::Product { .. }) => kind,
+        };
+        match kind {
+            PathKind::Test { .. } | PathKind::Guarded(GuardedBy::Check | GuardedBy::Recipe) => true,
+            PathKind::Guarded(
+                GuardedBy::Name { .. } | GuardedBy::Target | GuardedBy::Policy | GuardedBy::Hidden { .. },
+            )
+            | PathKind::Allowed
+            | PathKind::Term(_)
+            | PathKind::Product { .. } => false,
+        }
     }
 
     /// Whether the task may change the path whatever the gate says of it.
@@ -542,6 +566,16 @@ mod tests {
         let found =
             covered(&rules, &["test.sh", "sub/test.sh", "ci/a.py", "new.py", "Makefile", "GNUmakefile"]);
         assert_eq!(found, ["test.sh", "ci/a.py", "Makefile", "GNUmakefile"]);
+    }
+
+    #[test]
+    fn a_test_is_one_also_where_the_task_may_change_it() {
+        let paths = ["tests/a.sh", "test.sh", "src/a.sh", "AGENTS.md", ".windlass/x"];
+        for allow in [&[][..], &["**"]] {
+            let rules = rules(&["tests/**"], &["sh ./test.sh"], allow);
+            let found: Vec<&str> = paths.into_iter().filter(|path| rules.is_test(path.as_bytes())).collect();
+            assert_eq!(found, ["tests/a.sh", "test.sh"], "{allow:?}");
+        }
     }
 
     #[test]

@@ -170,6 +170,7 @@ impl Checked {
             writes: None,
             control: None,
             broken_tests: None,
+            caught: None,
         }
     }
 

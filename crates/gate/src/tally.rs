@@ -30,6 +30,12 @@ impl Counted {
         self.cases.cases.into_iter().filter(failed).map(|case| case.parts)
     }
 
+    /// The failed tests by name, in order.
+    pub fn failed_names(&self) -> Vec<String> {
+        let broken = self.cases.cases.iter().filter(|case| matches!(case.end, End::Failed | End::Errored));
+        broken.map(|case| case.name.clone()).collect()
+    }
+
     /// Every test on a line of its own, in order: `s` where it was skipped and `r` where it ran, a blank, its
     /// name. Equal tests give equal text.
     pub fn names(&self) -> String {
@@ -72,6 +78,13 @@ pub fn compare_names(with: Earlier, then: &str, now: &str) -> Comparison {
     }
 }
 
+/// Of these tests, those that the first such text does not name and that ran in the second.
+pub fn new_and_run<'n>(names: &'n [String], before: &str, after: &str) -> Vec<&'n str> {
+    let (before, after) = (by_name(before), by_name(after));
+    let is_it = |name: &&str| !before.contains_key(name) && after.get(name) == Some(&true);
+    names.iter().map(String::as_str).filter(is_it).collect()
+}
+
 /// Whether any test of that name ran.
 fn by_name(text: &str) -> BTreeMap<&str, bool> {
     let mut names = BTreeMap::new();
@@ -79,4 +92,16 @@ fn by_name(text: &str) -> BTreeMap<&str, bool> {
         *names.entry(name).or_insert(false) |= state == "r";
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_was_there_or_is_skipped_is_not_new() {
+        let failed = ["old", "new", "skipped", "gone"].map(str::to_owned);
+        let found = new_and_run(&failed, "r old\n", "r old\nr new\ns skipped\n");
+        assert_eq!(found, ["new"]);
+    }
 }

@@ -483,8 +483,8 @@ impl Audit {
             GateEvent::NeedsTerms { purpose, tree, trusted, checks, .. } => {
                 (*purpose, tree, Some(trusted), checks, Judgement::NeedsTerms)
             }
-            GateEvent::Reused { tree, trusted, checks, passed } => {
-                let trials = Trials { landing: tree.clone(), trusted: trusted.clone() };
+            GateEvent::Reused { tree, trusted, regression: _, checks, passed } => {
+                let trials = Trials { trusted: trusted.clone(), ..Trials::only(tree.clone()) };
                 let Some(known) = self.trials.get(&(trials, checks.clone())) else {
                     return Err("a result is used again that nothing gave".to_owned());
                 };
@@ -494,7 +494,7 @@ impl Audit {
         };
         match purpose {
             Purpose::Baseline | Purpose::Task => {
-                let trials = Trials { landing: tree.clone(), trusted: trusted.cloned() };
+                let trials = Trials { trusted: trusted.cloned(), ..Trials::only(tree.clone()) };
                 self.trials.insert((trials, checks.clone()), said);
                 self.gates.insert((tree.clone(), checks.clone()), said);
             }

@@ -133,6 +133,7 @@ impl Facts {
             writes: None,
             control: None,
             broken_tests: Some(BrokenTests::default()),
+            caught: None,
         };
         checks.iter().map(result).collect()
     }

@@ -215,8 +215,9 @@ fn perform(books: &mut Books, performing: &Performing) -> Input {
         (Effect::PrepareWorkspace { tree }, _) => books.facts.prepare(tree),
         (Effect::Snapshot(snapshot), _) => books.facts.snapshot(snapshot),
         (Effect::RunGate { .. } | Effect::CheckStop { .. }, _) if cut_short => Ok(Input::EffectDropped),
-        (Effect::RunGate { tree, trusted, checks, .. }, _) => {
-            let trials = Trials { landing: tree.clone(), trusted: trusted.clone() };
+        (Effect::RunGate { tree, trusted, regression, checks, .. }, _) => {
+            let (trusted, regression) = (trusted.clone(), regression.clone());
+            let trials = Trials { landing: tree.clone(), trusted, regression };
             books.facts.gate(&trials, checks, &state.base().tree)
         }
         (Effect::CheckStop { tree }, _) => books.facts.stop(tree, &state.policy().stop),

@@ -155,7 +155,7 @@ fn answer(effect: &Effect, state: &State, (a, b, c): (u8, u8, u8)) -> Input {
         Effect::Snapshot(_) => snapshotted(b, c),
         Effect::RunGate { checks, trusted, .. } => {
             let trusted = trusted.as_ref().map_or_else(Vec::new, |_| results(checks, c));
-            Input::GateReported(GateReport { landing: results(checks, b), trusted })
+            Input::GateReported(GateReport { trusted, ..GateReport::from(results(checks, b)) })
         }
         Effect::Land { .. } => Input::Landed,
         Effect::CheckStop { .. } => Input::StopChecked(Vec::new()),
@@ -302,6 +302,7 @@ fn results(checks: &[String], b: u8) -> Vec<CheckResult> {
         writes: None,
         control: None,
         broken_tests: Some(BrokenTests::default()),
+        caught: None,
     };
     checks.iter().skip(usize::from(b.is_multiple_of(31))).map(result).collect()
 }

@@ -9,7 +9,7 @@ use windlass_core::nearest::nearest;
 pub const MAX_TEMPLATE_BYTES: usize = 8 * 1024;
 
 /// What a template can name; the first ones are texts, the last ones are for `if` only.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     "name",
     "heading",
     "iteration",
@@ -28,8 +28,9 @@ pub const NAMES: [&str; 18] = [
     "reviewer",
     "carries_on",
     "one_step",
+    "fixes",
 ];
-const FLAGS: [&str; 3] = ["reviewer", "carries_on", "one_step"];
+const FLAGS: [&str; 4] = ["reviewer", "carries_on", "one_step", "fixes"];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {what}")]

@@ -10,6 +10,7 @@ use windlass_core::plain::{plain, visible};
 use windlass_core::policy::Role;
 use windlass_core::scope::ScopeLimits;
 use windlass_core::summary::Ran;
+use windlass_core::task::TaskMode;
 use windlass_core::verdict::{AuthorSaid, ClaimedCheck, Met};
 
 use super::BriefTexts;
@@ -30,6 +31,7 @@ pub(super) struct Page {
     one_step: bool,
     /// Whether the conversation has the task and the rules in it.
     resumed: bool,
+    fixes: bool,
     /// Whether the workspace has what earlier attempts left.
     carries_on: bool,
     unmerged: Option<Unmerged>,
@@ -144,6 +146,7 @@ impl Page {
             reviewer,
             one_step: spec.one_step,
             resumed: spec.resumed,
+            fixes: spec.task.as_ref().is_some_and(|task| task.mode == TaskMode::Fix),
             carries_on: carries_on(spec),
             unmerged: spec.unmerged.as_ref().map(|work| unmerged(work, texts, size)),
             goal: if spec.resumed { String::new() } else { size.line(&indented(&plain(&spec.goal)), 2) },
@@ -154,7 +157,9 @@ impl Page {
             allow: size.list(allow.iter().map(|glob| code(glob)), 1, 2),
             scope: spec.task.as_ref().map_or_else(Vec::new, |task| size.list(scope(task), 1, 4)),
             plan: match spec.mode {
-                Mode::Implement | Mode::Explore | Mode::ReviewTask | Mode::ReviewReport => Vec::new(),
+                Mode::Implement | Mode::Explore | Mode::FixTask | Mode::ReviewTask | Mode::ReviewReport => {
+                    Vec::new()
+                }
                 Mode::Fix | Mode::ReviewWhole | Mode::Finish => size.list(spec.plan.iter().map(item), 1, 8),
             },
             steering: size.list(spec.steering.iter().map(item), 4, 12),
@@ -225,6 +230,7 @@ fn heading(spec: &BriefSpec) -> String {
         Mode::Implement if spec.one_step => format!("Make one step of {subject}"),
         Mode::Implement => format!("Do {subject}"),
         Mode::Explore => format!("Find out, for {subject}"),
+        Mode::FixTask => format!("Fix {subject}"),
         Mode::Fix => "Repair the whole".to_owned(),
         Mode::ReviewTask if spec.one_step => format!("Review one step of {subject}"),
         Mode::ReviewTask => format!("Review {subject}"),

@@ -204,6 +204,23 @@ fn a_task_that_explores_has_words_of_its_own() {
 }
 
 #[test]
+fn a_task_that_fixes_has_words_of_its_own() {
+    let with_mode = |role, mode| {
+        let mut spec = spec(role, mode);
+        spec.task.as_mut().unwrap().mode = TaskMode::Fix;
+        spec
+    };
+    let brief = rendered(&with_mode(Role::Author, Mode::FixTask));
+    assert!(
+        brief.contains("# Fix task 002: ") && brief.contains("First write a test that fails because of it"),
+        "{brief}"
+    );
+    let asks = "judge whether that test shows the defect";
+    assert!(rendered(&with_mode(Role::Reviewer, Mode::ReviewTask)).contains(asks));
+    assert!(!rendered(&spec(Role::Reviewer, Mode::ReviewTask)).contains(asks));
+}
+
+#[test]
 fn the_ten_names_of_agent_loop_are_filled_in() {
     let names = [
         "MAX_FILES_TO_READ",
@@ -349,6 +366,7 @@ fn the_operators_texts_replace_ours_and_nothing_else() {
     for (role, mode) in [
         (Role::Author, Mode::Implement),
         (Role::Author, Mode::Explore),
+        (Role::Author, Mode::FixTask),
         (Role::Author, Mode::Fix),
         (Role::Reviewer, Mode::ReviewTask),
         (Role::Reviewer, Mode::ReviewReport),

@@ -82,6 +82,9 @@ impl CurrentStep {
             Some(Doing::Step(LiveStep::BrokenTests { check })) => {
                 format!("check {check}: is it red when its tests are broken?  {for_so_long}")
             }
+            Some(Doing::Step(LiveStep::Regression { check })) => {
+                format!("check {check}: is it red without the fix?  {for_so_long}")
+            }
             Some(Doing::Step(LiveStep::SetUp { command })) => format!("set-up: {command}  {for_so_long}"),
             Some(Doing::Tool(tool)) => format!("{tool}  {for_so_long}"),
             Some(Doing::Words(words)) => words.clone(),

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use windlass_app::prove::{
-    Check, CompletionRecord, Grade, PolicyProof, Proof, ReviewProof, Step, Strength, TaskProof, WaivedFinding,
+    Check, CompletionRecord, Grade, PolicyProof, Proof, RegressionProof, ReviewProof, Step, Strength,
+    TaskProof, WaivedFinding,
 };
 use windlass_core::broken_tests::BrokenTests;
 use windlass_core::state::TaskStatus;
@@ -234,8 +235,21 @@ fn task(task: &TaskProof, record: &CompletionRecord) -> Vec<String> {
     let other_gate = task.gate.as_ref().filter(|gate| **gate != record.gate.hash);
     let other_gate = other_gate.map(|gate| below(&format!("judged by another gate, {}", short(gate))));
     let criteria = task.acceptance.iter().map(|of| below(&criterion(of)));
-    let more = other_gate.into_iter().chain(criteria).chain(task.checks.iter().flat_map(special));
+    let regression = task.regression.as_ref().map(|of| below(&regression(of)));
+    let more =
+        other_gate.into_iter().chain(regression).chain(criteria).chain(task.checks.iter().flat_map(special));
     std::iter::once(line).chain(reason(&task.why)).chain(more).collect()
+}
+
+fn regression(of: &RegressionProof) -> String {
+    let tests = of.tests.told();
+    let how = match of.without_fix.exit_code {
+        Some(code) => format!("exit code {code}"),
+        None if of.without_fix.timed_out => "timed out".to_owned(),
+        None => "no exit code".to_owned(),
+    };
+    let (check, event) = (&of.check, of.without_fix.event);
+    format!("its regression test was red without the fix: {check}, {how}, event {event}{tests}")
 }
 
 fn policy_change(policy: &PolicyProof) -> Vec<String> {

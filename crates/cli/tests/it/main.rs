@@ -44,6 +44,7 @@ mod done_before;
 mod explore;
 mod final_phases;
 mod first_look;
+mod fix;
 mod gate;
 mod gate_cache;
 mod gate_hardened;

@@ -10,9 +10,17 @@ const TASK: &str = "---\nacceptance: [the answer is 42]\n---\n# Write the answer
 fn prompts_are_listed_shown_put_out_and_used() {
     let case = Setup::new("echo 42 >answer.txt\ncomplete").ready();
     let listed = case.windlass(&["prompts"]).expect_code(0).stdout;
-    for name in
-        ["rules", "implement", "explore", "fix", "review_task", "review_report", "review_whole", "finish"]
-    {
+    for name in [
+        "rules",
+        "implement",
+        "explore",
+        "fix_task",
+        "fix",
+        "review_task",
+        "review_report",
+        "review_whole",
+        "finish",
+    ] {
         let line = format!("{name:<15} windlass's own");
         assert!(listed.lines().any(|of| of == line), "{line} is not in\n{listed}");
     }

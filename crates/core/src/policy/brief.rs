@@ -19,6 +19,7 @@ pub enum BriefPart {
     Rules,
     Implement,
     Explore,
+    FixTask,
     Fix,
     ReviewTask,
     ReviewReport,
@@ -27,10 +28,11 @@ pub enum BriefPart {
 }
 
 impl BriefPart {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Rules,
         Self::Implement,
         Self::Explore,
+        Self::FixTask,
         Self::Fix,
         Self::ReviewTask,
         Self::ReviewReport,
@@ -49,6 +51,7 @@ impl BriefPart {
             Self::Rules => "brief.rules",
             Self::Implement => "brief.implement",
             Self::Explore => "brief.explore",
+            Self::FixTask => "brief.fix_task",
             Self::Fix => "brief.fix",
             Self::ReviewTask => "brief.review_task",
             Self::ReviewReport => "brief.review_report",

@@ -17,6 +17,7 @@ use crate::input::{AttemptEnd, Change, Creation};
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
+use crate::regression::RegressionTrial;
 use crate::setback::Setback;
 use crate::state::{
     Attempt, AwaitedApproval, Conversation, Current, Head, Lifecycle, Pause, Run, State, TaskState,
@@ -138,30 +139,48 @@ fn attempt_event(state: &mut State, at: Timestamp, event: &AttemptEvent) {
 fn gate_event(state: &mut State, event: &GateEvent) {
     match event {
         GateEvent::CheckFinished(run) => check_finished(state, run),
-        GateEvent::Passed { purpose, tree, trusted, checks, flaky } => {
+        GateEvent::Passed { purpose, tree, trusted, regression, checks, flaky } => {
             let summary = GateSummary { flaky: flaky.clone(), ..green(checks) };
-            gate_reported(state, *purpose, key(tree, trusted.as_ref(), checks), summary);
+            gate_reported(
+                state,
+                *purpose,
+                key(trials(tree, trusted.as_ref(), regression.as_ref()), checks),
+                summary,
+            );
         }
-        GateEvent::Failed { purpose, tree, trusted, checks, exits, failing } => {
+        GateEvent::Failed { purpose, tree, trusted, regression, checks, exits, failing } => {
             let (exits, failing) = (exits.clone(), failing.clone());
             let summary =
                 GateSummary { passed: false, flaky: Vec::new(), exits, failing, needs_terms: false };
-            gate_reported(state, *purpose, key(tree, trusted.as_ref(), checks), summary);
+            gate_reported(
+                state,
+                *purpose,
+                key(trials(tree, trusted.as_ref(), regression.as_ref()), checks),
+                summary,
+            );
         }
-        GateEvent::NeedsTerms { purpose, tree, trusted, checks, failing } => {
+        GateEvent::NeedsTerms { purpose, tree, trusted, regression, checks, failing } => {
             let failing = failing.clone();
             let summary = GateSummary { passed: false, failing, needs_terms: true, ..green(checks) };
-            gate_reported(state, *purpose, key(tree, Some(trusted), checks), summary);
+            gate_reported(
+                state,
+                *purpose,
+                key(trials(tree, Some(trusted), regression.as_ref()), checks),
+                summary,
+            );
         }
-        GateEvent::Reused { tree, trusted, checks, .. } => {
-            gate_reused(state, &key(tree, trusted.as_ref(), checks));
+        GateEvent::Reused { tree, trusted, regression, checks, .. } => {
+            gate_reused(state, &key(trials(tree, trusted.as_ref(), regression.as_ref()), checks));
         }
     }
 }
 
-fn key(tree: &TreeId, trusted: Option<&TreeId>, checks: &[String]) -> GateKey {
-    let trials = Trials { landing: tree.clone(), trusted: trusted.cloned() };
+fn key(trials: Trials, checks: &[String]) -> GateKey {
     GateKey { trials, checks: checks.to_vec() }
+}
+
+fn trials(tree: &TreeId, trusted: Option<&TreeId>, regression: Option<&RegressionTrial>) -> Trials {
+    Trials { landing: tree.clone(), trusted: trusted.cloned(), regression: regression.cloned() }
 }
 
 fn green(checks: &[String]) -> GateSummary {

@@ -92,6 +92,7 @@ pub(super) fn snapshotted(draft: &mut Draft, taken: &Snapshotted) {
         trusted_tree: taken.trusted_tree.clone(),
         changed_terms: taken.changed_terms.clone(),
         added_tests: taken.added_tests.clone(),
+        with_tests: taken.with_tests.clone(),
         has_tests: taken.has_tests,
         change: taken.change.clone(),
         whitespace_only: taken.whitespace_only,

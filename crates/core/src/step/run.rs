@@ -65,7 +65,7 @@ fn run_baseline(draft: &mut Draft) -> bool {
         return false;
     }
     let tree = draft.state.creation.base_tree.clone();
-    draft.run_gate(Purpose::Baseline, Trials { landing: tree, trusted: None }, checks);
+    draft.run_gate(Purpose::Baseline, Trials::only(tree), checks);
     true
 }
 
@@ -87,7 +87,13 @@ pub(super) fn choose(draft: &mut Draft) {
     if run_baseline(draft) {
         return;
     }
-    match next_task(&draft.state) {
+    let mut next = next_task(&draft.state);
+    while let Next::Task(task) = &next {
+        let Some((reason, words)) = draft.state.why_unfixable(task) else { break };
+        draft.emit(TaskEvent::Blocked { task: task.clone(), reason, words });
+        next = next_task(&draft.state);
+    }
+    match next {
         Next::Task(task) => open_iteration(draft, Some(task)),
         Next::AllDone => last::begin(draft),
         Next::Blocked(reason, detail) => draft.end(OutcomeKind::Blocked, reason, detail),

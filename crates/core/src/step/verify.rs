@@ -13,6 +13,7 @@ use crate::id::TreeId;
 use crate::limit::{self, LimitCheck, LimitReached};
 use crate::outcome::Reason;
 use crate::policy::{Policy, TermsRule};
+use crate::regression::RegressionReport;
 use crate::state::State;
 
 pub(super) struct Ran {
@@ -38,8 +39,8 @@ pub(super) fn begin(draft: &mut Draft) {
     match draft.state.gates.get(&key).cloned() {
         Some(summary) => {
             let passed = summary.passed;
-            let Trials { landing: tree, trusted } = trials;
-            draft.emit(GateEvent::Reused { tree, trusted, checks, passed });
+            let Trials { landing: tree, trusted, regression } = trials;
+            draft.emit(GateEvent::Reused { tree, trusted, regression, checks, passed });
             finding::gated(draft, &summary);
             judge(draft, Some(summary));
         }
@@ -56,6 +57,12 @@ pub(super) fn reported(draft: &mut Draft, ran: Ran, report: &GateReport) {
     check_runs(draft, &CheckedTree { purpose, trial: Trial::Landing, tree: landing }, &report.landing);
     if let Some(tree) = ran.trials.trusted.clone() {
         check_runs(draft, &CheckedTree { purpose, trial: Trial::TrustedTerms, tree }, &report.trusted);
+    }
+    if let Some(asked) = ran.trials.regression.clone() {
+        let RegressionReport { with_tests, base } = &report.regression;
+        let tree = asked.with_tests;
+        check_runs(draft, &CheckedTree { purpose, trial: Trial::AddedTests, tree }, with_tests);
+        check_runs(draft, &CheckedTree { purpose, trial: Trial::Base, tree: asked.base }, base);
     }
     draft.emit(conclusion(ran, &summary));
     if draft.state.cancelling {
@@ -90,18 +97,18 @@ fn check_runs(draft: &mut Draft, on: &CheckedTree, results: &[CheckResult]) {
 }
 
 fn conclusion(ran: Ran, summary: &GateSummary) -> GateEvent {
-    let Ran { purpose, trials: Trials { landing: tree, trusted }, checks } = ran;
+    let Ran { purpose, trials: Trials { landing: tree, trusted, regression }, checks } = ran;
     let failing = summary.failing.clone();
     match trusted {
         Some(trusted) if summary.needs_terms => {
-            GateEvent::NeedsTerms { purpose, tree, trusted, checks, failing }
+            GateEvent::NeedsTerms { purpose, tree, trusted, regression, checks, failing }
         }
         trusted if summary.passed => {
-            GateEvent::Passed { purpose, tree, trusted, checks, flaky: summary.flaky.clone() }
+            GateEvent::Passed { purpose, tree, trusted, regression, checks, flaky: summary.flaky.clone() }
         }
         trusted => {
             let exits = summary.exits.clone();
-            GateEvent::Failed { purpose, tree, trusted, checks, exits, failing }
+            GateEvent::Failed { purpose, tree, trusted, regression, checks, exits, failing }
         }
     }
 }
@@ -247,7 +254,7 @@ fn previous_gate(state: &State) -> Option<Arc<GateSummary>> {
     let task = state.current_task();
     let checks = state.checks_for(task);
     let on_base = base == state.creation.base_tree;
-    let key = GateKey { trials: Trials { landing: base, trusted: None }, checks: checks.clone() };
+    let key = GateKey { trials: Trials::only(base), checks: checks.clone() };
     if let Some(known) = state.gates.get(&key) {
         return Some(known.clone());
     }

@@ -9,6 +9,7 @@ use windlass_core::input::{
     AgentFinished, Asked, AttemptEnd, Change, Input, PathList, Report, Snapshotted, UnmergedWork, WorkMerge,
 };
 use windlass_core::outcome::{Fault, Reason};
+use windlass_core::regression::RegressionReport;
 use windlass_core::state::State;
 use windlass_core::stop::{StopCheck, StopResult};
 use windlass_core::tally::{Comparison, Counts, Earlier, Names, Tally};
@@ -148,6 +149,7 @@ pub fn tree(name: &str, mut rest: &[&str]) -> Input {
             }
             ["adds-tests", path, rest @ ..] => {
                 taken.trusted_tree = Some(TreeId::new(format!("{name}-trusted")));
+                taken.with_tests = Some(TreeId::new(format!("{name}-tests")));
                 taken.added_tests.count += 1;
                 taken.added_tests.paths.push((*path).to_owned());
                 rest
@@ -219,19 +221,36 @@ pub fn stop(held: &[&str], state: &State) -> Input {
 ///
 /// Where trusted terms are judged too, they are as green or red; after
 /// `trusted`, what will land is green and the words are about those terms.
+///
+/// Of a fix: `gate green without red test`, with its tests alone; the base
+/// itself is green, or what is said after `base`. What is said after `counting`
+/// is measured on red ones too.
 pub fn gate(words: &[&str], checks: &[String], trials: &Trials) -> Input {
+    let (words, regression) = match words.iter().position(|word| *word == "without") {
+        Some(at) => (&words[..at], regression(&words[at + 1..], checks)),
+        None => (words, RegressionReport::default()),
+    };
     let (landing, on_trusted) = match words {
         ["trusted", words @ ..] => (results(&["green"], checks), results(words, checks)),
         words => (results(words, checks), results(words, checks)),
     };
     let asked = trials.trusted.is_some() && landing.iter().all(CheckResult::exited_well);
     let trusted = if asked { on_trusted } else { Vec::new() };
-    Input::GateReported(GateReport { landing, trusted })
+    Input::GateReported(GateReport { landing, trusted, regression })
+}
+
+fn regression(words: &[&str], checks: &[String]) -> RegressionReport {
+    let (with_tests, base) = match words.iter().position(|word| *word == "base") {
+        Some(at) => (&words[..at], &words[at + 1..]),
+        None => (words, &["green"][..]),
+    };
+    RegressionReport { with_tests: results(with_tests, checks), base: results(base, checks) }
 }
 
 fn results(words: &[&str], checks: &[String]) -> Vec<CheckResult> {
-    let (words, with) = match words.iter().position(|word| *word == "with") {
-        Some(at) => (&words[..at], &words[at + 1..]),
+    let measures = |word: &&str| matches!(*word, "with" | "counting");
+    let (words, with) = match words.iter().position(measures) {
+        Some(at) => (&words[..at], &words[at..]),
         None => (words, &[][..]),
     };
     let result = |check: &String| {
@@ -258,8 +277,13 @@ fn results(words: &[&str], checks: &[String]) -> Vec<CheckResult> {
             writes: None,
             control: None,
             broken_tests: Some(BrokenTests::default()),
+            caught: None,
         };
-        if ended == Some(0) { measured(result, with) } else { result }
+        match with {
+            ["with", with @ ..] if ended == Some(0) => measured(result, with),
+            ["counting", with @ ..] => measured(result, with),
+            _ => result,
+        }
     };
     let reported = |check: &&String| match words {
         ["empty"] => false,
@@ -306,6 +330,10 @@ fn measured(mut result: CheckResult, mut with: &[&str]) -> CheckResult {
                     let (with, tests) = (Earlier::Baseline, counts.tests);
                     counts.compared = Some(Comparison { with, tests, vanished, newly_skipped });
                 }
+                rest
+            }
+            ["caught", name, rest @ ..] => {
+                result.caught = Some(Names::of([*name]));
                 rest
             }
             ["no-control", rest @ ..] => {

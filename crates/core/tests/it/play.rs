@@ -124,13 +124,14 @@ impl Play {
             }
             ["tree", name, rest @ ..] => input::tree(name, rest),
             ["gate", rest @ ..] => {
-                let (checks, landing, trusted) = match self.state.outstanding().next() {
+                let (checks, trials) = match self.state.outstanding().next() {
                     Some((_, Effect::RunGate { checks, tree, trusted, .. })) => {
-                        (checks.clone(), tree.clone(), trusted.clone())
+                        let trials = Trials { trusted: trusted.clone(), ..Trials::only(tree.clone()) };
+                        (checks.clone(), trials)
                     }
-                    Some(_) | None => (Vec::new(), TreeId::new("none"), None),
+                    Some(_) | None => (Vec::new(), Trials::only(TreeId::new("none"))),
                 };
-                input::gate(rest, &checks, &Trials { landing, trusted })
+                input::gate(rest, &checks, &trials)
             }
             ["review", rest @ ..] => input::review(rest),
             ["landed"] => Input::Landed,

@@ -28,9 +28,13 @@ pub fn effect(state: &State, effect: &Effect) -> String {
                 snapshot.trusted.as_ref().map_or_else(String::new, |tree| format!(", terms of {tree}"));
             format!("    => snapshot from {from} on {parent}{terms}\n")
         }
-        Effect::RunGate { purpose, tree, trusted, checks } => {
+        Effect::RunGate { purpose, tree, trusted, regression, checks } => {
             let and = trusted.as_ref().map_or_else(String::new, |tree| format!(" and {tree}"));
-            format!("    => {} gate on {tree}{and}: {}\n", purpose.name(), checks.join(" "))
+            let without = regression.as_ref().map_or_else(String::new, |asked| match asked.adds_tests() {
+                true => format!(", without the fix on {} and {}", asked.with_tests, asked.base),
+                false => ", without a test".to_owned(),
+            });
+            format!("    => {} gate on {tree}{and}{without}: {}\n", purpose.name(), checks.join(" "))
         }
         Effect::Land { commit, expected, .. } => {
             let expected = expected.as_ref().map_or("nothing", CommitId::as_str);

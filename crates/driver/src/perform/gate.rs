@@ -5,6 +5,7 @@
 mod control;
 mod dirs;
 mod kept_setup;
+mod regression;
 mod runner;
 mod tally;
 mod watch;
@@ -12,15 +13,18 @@ mod withheld;
 
 use windlass_core::broken_tests::BrokenTests;
 use windlass_core::control::CheckControl;
+use windlass_core::effect::Effect;
 use windlass_core::gate::{CheckResult, CheckStart, GateReport, Purpose, Trial};
 use windlass_core::hidden::HiddenOutput;
 use windlass_core::id::TreeId;
 use windlass_core::input::Input;
 use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
+use windlass_core::regression::RegressionTrial;
 use windlass_gate::PathRules;
 
 use self::control::{Controlled, TestBreaker};
+use self::regression::regression;
 use self::runner::GateRunner;
 use self::tally::compare_trials;
 use self::withheld::Judged;
@@ -65,6 +69,12 @@ pub(super) fn gate(
         report.trusted = results;
         compare_trials(resources, &mut report)?;
     }
+    if let Some(asked) = regression_due(request, &report) {
+        match regression(resources, request, asked, &report)? {
+            Some(ran) => report.regression = ran,
+            None => return Ok(Input::EffectDropped),
+        }
+    }
     let trials = [(Some(landing), &mut report.landing), (trusted, &mut report.trusted)];
     for (target, results) in trials {
         let Some(target) = target.filter(|_| !results.is_empty()) else { continue };
@@ -85,6 +95,12 @@ pub(super) fn gate(
         report.trusted.clone_from(&report.landing);
     }
     Ok(Input::GateReported(report))
+}
+
+/// What is to be seen without the fix: nothing where the fix adds no test, or is red itself.
+fn regression_due<'r>(request: &'r EffectRequest, report: &GateReport) -> Option<&'r RegressionTrial> {
+    let Effect::RunGate { regression: Some(asked), .. } = &request.effect else { return None };
+    Some(asked).filter(|asked| asked.adds_tests() && report.landing_ended_well())
 }
 
 /// With the hidden files that come from outside.

@@ -91,6 +91,12 @@ fn measure(
     let asked = TermsRequest { trusted, landing: &gate_tree };
     let terms = terms::measure(&resources.vault, &rules, asked).map_err(|error| fault(&error))?;
     let has_tests = terms.trusted_tree.is_none() || has_tests(resources, &rules, trusted)?;
+    let is_fix = request.task.as_ref().is_some_and(|task| request.policy.asks_for_regression_test(task));
+    let with_tests = match is_fix {
+        true => terms::with_added_tests(&resources.vault, &rules, &wanted.base, &gate_tree)
+            .map_err(|error| fault(&error))?,
+        false => None,
+    };
     let unlike = wanted.from != taken.tree;
     let whitespace_only = unlike
         && resources.vault.whitespace_only(&wanted.from, &taken.tree).map_err(|error| fault(&error))?;
@@ -110,6 +116,7 @@ fn measure(
         trusted_tree: terms.trusted_tree,
         changed_terms: terms.changed,
         added_tests: terms.added_tests,
+        with_tests,
         has_tests,
         change: summary(&changes),
         whitespace_only,

@@ -154,6 +154,7 @@ impl RecordedLoop {
             checked: task.checked,
             reviewed: task.reviewed,
             gate: run.map(|run| rules::gate(&self.policy_at(run.event).gate).hash),
+            regression: run.and_then(|run| judged::regression(self, run)),
             acceptance: self.criteria(task, landing),
             checks: run.map_or_else(Vec::new, |run| {
                 let task = landing.and_then(|(landing, _)| landing.task.as_ref());

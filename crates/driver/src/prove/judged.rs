@@ -11,12 +11,13 @@ use windlass_core::gate::{
 };
 use windlass_core::history::{CheckRecord, GateRecord, LandingRecord, ReviewRecord};
 use windlass_core::id::{TaskId, TreeId};
+use windlass_core::regression::RegressionReport;
 use windlass_core::tally::Tally;
 use windlass_core::task::Task;
 use windlass_core::verdict::Verdict;
 
 use super::history::RecordedLoop;
-use super::{Check, Try, rules};
+use super::{Check, RegressionProof, Try, rules};
 
 /// Which run is asked for.
 #[derive(Clone, Copy)]
@@ -124,12 +125,38 @@ pub(super) fn find<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Option<
 
 fn summary(run: &GateRecord, history: &RecordedLoop, task: Option<&Task>) -> GateSummary {
     let of = |trial| run.results.iter().filter(move |done| done.trial == trial).map(|of| of.result.clone());
-    let report =
-        GateReport { landing: of(Trial::Landing).collect(), trusted: of(Trial::TrustedTerms).collect() };
-    let trials = Trials { landing: run.tree.clone(), trusted: run.trusted.clone() };
+    let report = GateReport {
+        landing: of(Trial::Landing).collect(),
+        trusted: of(Trial::TrustedTerms).collect(),
+        regression: without_fix(run),
+    };
+    let trials = Trials {
+        landing: run.tree.clone(),
+        trusted: run.trusted.clone(),
+        regression: run.regression.clone(),
+    };
     let policy = history.policy_at(run.event).judging(task);
     let by = Judgement { gate: &policy.gate, purpose: run.purpose, checks: &run.checks };
     GateSummary::of_report(&by, &trials, &report)
+}
+
+fn without_fix(run: &GateRecord) -> RegressionReport {
+    let of = |trial| run.results.iter().filter(move |done| done.trial == trial).map(|of| of.result.clone());
+    RegressionReport { with_tests: of(Trial::AddedTests).collect(), base: of(Trial::Base).collect() }
+}
+
+/// What was red without the fix and is green with it.
+pub(super) fn regression(history: &RecordedLoop, run: &GateRecord) -> Option<RegressionProof> {
+    let asked = run.regression.as_ref()?;
+    let gate = &history.policy_at(run.event).gate;
+    let shown = asked.shown(gate, &without_fix(run))?;
+    let of = |trial: Trial| {
+        let mut runs = run.results.iter().rev().filter(move |done| done.trial == trial);
+        runs.find(|done| done.result.check == shown.check).map(a_try)
+    };
+    let (red, base) = (of(Trial::AddedTests)?, of(Trial::Base)?);
+    let (tree, check, tests) = (asked.with_tests.clone(), shown.check.clone(), shown.tests.clone());
+    Some(RegressionProof { check, tests, tree, without_fix: red, without_tests: base })
 }
 
 /// What a proof says of each check: its last result, and all that was judged of it.

@@ -62,8 +62,8 @@ fn run(
         DriveOutputs { trail: &trail, live: sync_channel(1).0 },
     )
     .map_err(|error| error.to_string())?;
-    let Trials { landing: tree, trusted } = state.head_trials();
-    let effect = Effect::RunGate { purpose: Purpose::Final, tree, trusted, checks };
+    let Trials { landing: tree, trusted, regression } = state.head_trials();
+    let effect = Effect::RunGate { purpose: Purpose::Final, tree, trusted, regression, checks };
     resources.begin();
     match resources.perform(EffectRequest::new(&effect, &state)) {
         Input::GateReported(report) => Ok(report),

@@ -15,7 +15,9 @@ use windlass_workspace::DiscoverError;
 
 use super::history::RecordedLoop;
 use super::judged::{Judged, Wanted, judge};
-use super::{Point, ProofSources, Protected, Step, StepName, protection, rules, scope, stop, terms};
+use super::{
+    Point, ProofSources, Protected, Step, StepName, protection, regression, rules, scope, stop, terms,
+};
 
 /// No output is larger: a check's two streams are capped far below.
 const OUTPUT_LIMIT: u64 = 64 << 20;
@@ -191,6 +193,11 @@ fn tasks(sources: &ProofSources<'_>) -> StepResult {
         }
     }
     let mut words = format!("{} green on the tree that landed", counted(checked, "task"));
+    match regression::seen(sources)? {
+        0 => {}
+        1 => words.push_str(", 1 with a regression test that was red without it"),
+        count => words.push_str(&format!(", {count} with regression tests that were red without them")),
+    }
     if unchecked > 0 {
         words.push_str(&format!(", {unchecked} done without a check"));
     }

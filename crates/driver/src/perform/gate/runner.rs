@@ -1,12 +1,12 @@
 //! One gate being run: it brings the tree, the cache and the command together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use windlass_control::FailedCase;
-use windlass_core::gate::{CheckResult, CheckStart, Control, Purpose};
+use windlass_core::gate::{CheckResult, CheckStart, Control, Purpose, Trial};
 use windlass_core::id::BlobId;
 use windlass_core::live::{CheckEnd, Live, LiveStep};
 use windlass_core::outcome::{Fault, Reason};
@@ -51,6 +51,8 @@ pub struct GateRunner<'a> {
     watch: Option<Rc<GateWatch>>,
     /// The paths in which the tree differs from the base.
     changed: Vec<PathBuf>,
+    /// By check, the tests that failed at its last run, where added tests of a fix are tried.
+    failed: BTreeMap<String, Vec<String>>,
     /// How many commands were run.
     number: usize,
     setup: SetupUse,
@@ -140,6 +142,7 @@ impl<'a> GateRunner<'a> {
             cache,
             watch,
             changed,
+            failed: BTreeMap::new(),
             number: 0,
             setup: SetupUse::Inline,
             previous,
@@ -207,7 +210,7 @@ impl<'a> GateRunner<'a> {
         if !self.set_up(check)? {
             return Ok(None);
         }
-        let step = LiveStep::Check { check: check.name.clone(), purpose: self.target.purpose };
+        let step = self.live_step(check);
         self.resources.tell(Live::StepStarted(step));
         self.start(start)?;
         let counter = TestCounter::begin(check, &self.dirs.written())?;
@@ -226,13 +229,35 @@ impl<'a> GateRunner<'a> {
         if let Some(counter) = counter {
             let earlier = earlier_tests(self.resources, self.request, self.target.trial, &check.name)?;
             result.tally = Some(counter.tally(self.resources, &self.dirs.written(), earlier.as_ref())?);
+            if self.target.trial == Trial::AddedTests {
+                self.failed.insert(check.name.clone(), counter.failed_names(&self.dirs.written()));
+            }
         }
         self.tell_end(&result);
         Ok(Some(result))
     }
 
+    /// The names of the tests that failed, by check.
+    pub fn take_failed(&mut self) -> BTreeMap<String, Vec<String>> {
+        std::mem::take(&mut self.failed)
+    }
+
+    fn live_step(&self, check: &CheckPolicy) -> LiveStep {
+        let name = check.name.clone();
+        match self.target.trial {
+            Trial::Landing | Trial::TrustedTerms => {
+                LiveStep::Check { check: name, purpose: self.target.purpose }
+            }
+            Trial::AddedTests | Trial::Base => LiveStep::Regression { check: name },
+        }
+    }
+
     /// What a hidden test printed may be withheld: then the record tells it, without that.
     fn tell_end(&self, result: &CheckResult) {
+        // Red is what is hoped for there: the record tells it.
+        if matches!(self.target.trial, Trial::AddedTests | Trial::Base) {
+            return;
+        }
         let is_red = !result.exited_well();
         if is_red && !self.request.policy.gate.hidden.is_off() {
             return;

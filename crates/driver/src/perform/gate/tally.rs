@@ -7,7 +7,7 @@ use windlass_core::gate::{CheckResult, GateReport, Trial};
 use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
 use windlass_core::tally::{Counts, Earlier, Names, Tally};
-use windlass_gate::{Before, CaseParts, Counted, JunitFiles, compare_names};
+use windlass_gate::{Before, CaseParts, Counted, JunitFiles, compare_names, new_and_run};
 
 use crate::perform::{EffectRequest, EffectResources, fault};
 use crate::weaken::Defence;
@@ -37,6 +37,12 @@ impl TestCounter {
         let counted = self.files.read(written, &self.before).and_then(|files| Counted::of(&files));
         let case = |CaseParts { class, name, message }| FailedCase { class, name, message };
         counted.map(|counted| counted.failed().map(case).collect()).unwrap_or_default()
+    }
+
+    /// The names of the failed tests, as a tally has them.
+    pub fn failed_names(&self, written: &Path) -> Vec<String> {
+        let counted = self.files.read(written, &self.before).and_then(|files| Counted::of(&files));
+        counted.map(|counted| counted.failed_names()).unwrap_or_default()
     }
 
     /// Counts what the check wrote, and compares it with an earlier tree's tests.
@@ -75,6 +81,8 @@ pub fn earlier_tests(
     let earlier = match trial {
         Trial::Landing => &request.earlier,
         Trial::TrustedTerms => &request.at_baseline,
+        // What they lack or have more is judged elsewhere.
+        Trial::AddedTests | Trial::Base => return Ok(None),
     };
     let Some((tree, names)) = earlier.get(check) else { return Ok(None) };
     Ok(Some(EarlierTests { tree: *tree, names: resources.blobs.text(names, NAMES_LIMIT)? }))
@@ -98,6 +106,22 @@ pub fn compare_trials(resources: &EffectResources, report: &mut GateReport) -> R
         }
     }
     Ok(())
+}
+
+/// Of tests that failed with the added tests of a fix: those that its base does not have, and that run in what
+/// will land.
+pub fn caught(
+    resources: &EffectResources,
+    failed: &[String],
+    base: &CheckResult,
+    landing: &CheckResult,
+) -> Result<Option<Names>, Fault> {
+    let names = |result: &CheckResult| match &result.tally {
+        Some(Tally::Counted(counts)) => resources.blobs.text(&counts.names, NAMES_LIMIT).map(Some),
+        Some(Tally::Unreadable { .. }) | None => Ok(None),
+    };
+    let (Some(base), Some(landing)) = (names(base)?, names(landing)?) else { return Ok(None) };
+    Ok(Some(Names::of(new_and_run(failed, &base, &landing))))
 }
 
 /// One test that passed: what a gate that does not count would believe.

@@ -38,7 +38,7 @@ impl Judged<'_> {
         for target in targets {
             told.add(self, target)?;
         }
-        report.landing.iter_mut().chain(&mut report.trusted).for_each(clear_printed);
+        report.each_result_mut(clear_printed);
         let mut input = Input::GateReported(std::mem::take(report));
         input.each_foreign_text(&mut |text| *text = told.of(text, self.output));
         let Input::GateReported(clean) = input else { unreachable!("it is what was put in") };
