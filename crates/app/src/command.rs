@@ -131,7 +131,8 @@ impl OpenProject {
             | Command::Steer { .. }
             | Command::Note { .. }
             | Command::Trust
-            | Command::Revise(_) => Ok(command.clone()),
+            | Command::Revise(_)
+            | Command::Amend(_) => Ok(command.clone()),
         }
     }
 }

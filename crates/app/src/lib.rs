@@ -37,6 +37,8 @@ mod revise;
 mod run;
 mod size;
 mod story;
+mod task;
+mod task_files;
 mod try_ways;
 
 pub use agents::{agents, probe};
@@ -62,6 +64,7 @@ pub use result::AttemptBranch;
 pub use revise::{PolicyBelow, ReviseReport, ReviseRequest, ReviseResult};
 pub use run::RunStart;
 pub use story::{AttemptStory, IterationStory, TaskStory};
+pub use task::{ListedTask, NewTask, TaskChange, TaskEdit, TaskReport};
 pub use try_ways::{StackReport, TriedWay, TryObserver};
 
 pub use windlass_config::TestWay;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::amendment::Amendment;
 use crate::id::{FindingId, LoopName, TaskId, TreeId};
 use crate::revision::Revision;
 
@@ -45,6 +46,8 @@ pub enum Command {
     },
     /// Another plan or policy from here on.
     Revise(Box<Revision>),
+    /// Other tasks than the plan has, of which only these are another.
+    Amend(Box<Amendment>),
 }
 
 /// How a command is called, and what it does.
@@ -186,7 +189,7 @@ const REJECT: CommandSpec = CommandSpec {
 
 impl Command {
     /// Every command that is made of words. A revision is not: the application
-    /// reads it from keys and files, and checks it as a new loop's is checked.
+    /// reads it from keys and files, and checks it as a new loop's is checked. Nor is an amendment.
     pub const SPECS: &'static [CommandSpec] =
         &[PAUSE, RESUME, CANCEL, RESTART, UNBLOCK, WAIVE, STEER, NOTE, TRUST, APPROVE, REJECT];
 
@@ -204,6 +207,7 @@ impl Command {
             Self::Approve { .. } => APPROVE.name,
             Self::Reject { .. } => REJECT.name,
             Self::Revise(_) => "revise",
+            Self::Amend(_) => "amend",
         }
     }
 
@@ -245,7 +249,7 @@ impl Command {
                 format!("the author of {name} is told what is wrong."),
                 next_if("run", "unless it is running"),
             ),
-            Self::Revise(_) => (
+            Self::Revise(_) | Self::Amend(_) => (
                 format!("{name} has another plan or policy from here on."),
                 next_if("run", "unless it is running"),
             ),

@@ -4,6 +4,7 @@
 //! store remembers it.
 
 pub mod acceptance;
+pub mod amendment;
 pub mod brief;
 pub mod broken_tests;
 pub mod command;

@@ -107,6 +107,24 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+/// Why a text cannot be the id of a task. It names files and branches too.
+pub fn usable_task_id(id: &str) -> Result<(), &'static str> {
+    const LONGEST: usize = 250;
+    if id.is_empty() {
+        Err("it is empty")
+    } else if id.contains(char::is_control) {
+        Err("it has a control character in it")
+    } else if id.trim() != id {
+        Err("it starts or ends with a blank")
+    } else if id.contains('/') {
+        Err("it has a slash in it")
+    } else if id.len() > LONGEST {
+        Err("it is longer than 250 bytes")
+    } else {
+        Ok(())
+    }
+}
+
 /// The tasks in plan order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {

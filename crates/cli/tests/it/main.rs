@@ -81,6 +81,7 @@ mod show;
 mod signals;
 mod stop;
 mod take;
+mod task_verbs;
 mod terminal;
 mod terms;
 mod watched;

@@ -1,6 +1,7 @@
 //! What a scenario's loop is made of.
 
 use windlass_core::acceptance::CriterionCheck;
+use windlass_core::amendment::{Amendment, TaskPart, TaskPlace};
 use windlass_core::command::Command;
 use windlass_core::id::{BlobId, CommitId, LoopName, TaskId, TreeId};
 use windlass_core::input::Creation;
@@ -103,6 +104,22 @@ pub fn revision(state: &State, words: &[&str]) -> Command {
         other => panic!("a revision is not understood: {other:?}"),
     }
     Command::Revise(Box::new(Revision { plan: Some(plan), policy: None }))
+}
+
+/// `amend add d depends a`, `amend drop b`, `amend drop b force`, `amend split b x y`, `amend first b`.
+pub fn amendment(words: &[&str]) -> Command {
+    let part =
+        |id: &&str| TaskPart { id: TaskId::new(*id), title: format!("Do {id}"), text: BlobId::new(*id) };
+    let amendment = match words {
+        ["add", id, rest @ ..] => Amendment::Add { task: Box::new(task(id, rest)), place: None },
+        ["drop", id, rest @ ..] => Amendment::Drop { task: TaskId::new(*id), force: rest == ["force"] },
+        ["split", id, parts @ ..] => {
+            Amendment::Split { task: TaskId::new(*id), parts: parts.iter().map(part).collect() }
+        }
+        ["first", id] => Amendment::Move { task: TaskId::new(*id), place: TaskPlace::First },
+        other => panic!("an amendment is not understood: {other:?}"),
+    };
+    Command::Amend(Box::new(amendment))
 }
 
 fn other_policy(number: u32, key: KeyChange, policy: Policy) -> Command {
