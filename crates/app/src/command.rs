@@ -132,7 +132,9 @@ impl OpenProject {
             | Command::Note { .. }
             | Command::Trust
             | Command::Revise(_)
-            | Command::Amend(_) => Ok(command.clone()),
+            | Command::Amend(_)
+            | Command::AcceptAmendment { .. }
+            | Command::RejectAmendment { .. } => Ok(command.clone()),
         }
     }
 }

@@ -5,16 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use windlass_core::amendment::{
-    self, AmendedTask, Amendment, AmendmentError, PlanOrder, TaskPart, TaskPlace, waits_for,
+    self, AmendedTask, Amendment, AmendmentError, PlanOrder, TaskPart, TaskPlace, WholeTask, part_text,
+    task_body, waits_for,
 };
 use windlass_core::command::Command;
-use windlass_core::id::{BlobId, LoopName, TaskId};
+use windlass_core::id::{AmendmentId, BlobId, LoopName, TaskId};
+use windlass_core::proposal::{ProposedAction, ProposedAmendment, ProposedPart};
 use windlass_core::revision::{PlanRevision, Revision};
 use windlass_core::state::{State, TaskStatus};
 use windlass_core::step;
-use windlass_core::task::{Plan, Task};
+use windlass_core::task::{Plan, Task, task_slug};
 use windlass_driver::Interrupts;
-use windlass_plan::{body_of, slug};
+use windlass_plan::body_of;
 use windlass_store::blobs::id_of;
 
 use crate::error::Classify as _;
@@ -32,7 +34,7 @@ pub enum TaskChange {
     Add(NewTask),
     Edit(TaskEdit),
     Drop { task: TaskId, force: bool },
-    Split { task: TaskId, titles: Vec<String> },
+    Split { task: TaskId, parts: Vec<ProposedPart> },
     Move { task: TaskId, place: TaskPlace },
 }
 
@@ -119,10 +121,50 @@ impl OpenProject {
         let Some(source) = self.plan_directory(name) else {
             return self.change_loop(name, &state, change, interrupts);
         };
-        let files = TaskFiles::read(self.project.top.join(&source), &source, false)?;
+        let mut files = TaskFiles::read(self.project.top.join(&source), &source, false)?;
+        files.bring_applied(&state, &|text| self.text_of(text))?;
         let mut in_loop = LoopOfFiles { project: self, name, state: &state, interrupts, revised: None };
         let report = self.change_files(&files, Some(&mut in_loop), change)?;
         Ok(TaskReport { revised: in_loop.revised, ..report })
+    }
+
+    /// The operator's word on what an agent proposed. An accepted amendment changes the plan as the operator's own
+    /// would, and is marked after that: whatever stops it between, it still waits.
+    pub fn accept_amendment(
+        &self,
+        name: &LoopName,
+        id: &AmendmentId,
+        interrupts: Interrupts,
+    ) -> Result<TaskReport, AppError> {
+        self.refuse_inside_attempt()?;
+        let mark = Command::AcceptAmendment { amendment: id.clone() };
+        let state = self.state_of(name)?;
+        if let Some(why) = step::refusal(&state, &mark) {
+            return Err(AppError::refused(why));
+        }
+        let known = state.amendments.iter().find(|known| known.id == *id);
+        let proposed = &known.expect("what is not there is refused").proposed;
+        let report = self.change_task(Some(name), &change_of(proposed), interrupts.clone())?;
+        self.send(name, &mark, interrupts)?;
+        Ok(report)
+    }
+
+    pub fn reject_amendment(
+        &self,
+        name: &LoopName,
+        id: &AmendmentId,
+        why: &str,
+        interrupts: Interrupts,
+    ) -> Result<(), AppError> {
+        self.refuse_inside_attempt()?;
+        self.send(name, &Command::RejectAmendment { amendment: id.clone(), why: why.to_owned() }, interrupts)
+    }
+
+    fn send(&self, name: &LoopName, command: &Command, interrupts: Interrupts) -> Result<(), AppError> {
+        match self.command(name, command, interrupts)?.result {
+            CommandResult::Refused { why } => Err(AppError::refused(why)),
+            CommandResult::Done(_) | CommandResult::Recorded | CommandResult::Interrupted => Ok(()),
+        }
     }
 
     /// The task files of the plan that windlass.toml names.
@@ -155,8 +197,9 @@ impl OpenProject {
             files.tasks.iter().map(|task| AmendedTask { task, is_settled: settled(task) }).collect();
         let of_loop: BTreeSet<TaskId> =
             state.iter().flat_map(|state| state.tasks.iter()).map(|task| task.task.id.clone()).collect();
-        let drafted = Drafted::new(change, &rows, &of_loop, &|id| Ok(files.text_of(id)))?;
+        let mut drafted = Drafted::new(change, &rows, &of_loop, &|id| Ok(files.text_of(id)))?;
         let plan = drafted.applied(&rows, PlanOrder::ByFileName)?;
+        drafted.texts.extend(files.applied_texts.clone());
         let changes = files.changes(&plan, &drafted.texts)?;
         if let Some(in_loop) = &in_loop {
             in_loop.check(files.with(&changes)?)?;
@@ -187,8 +230,7 @@ impl OpenProject {
         let store = self.store()?;
         let text_of = |id: &TaskId| {
             let task = rows.iter().find(|row| row.task.id == *id);
-            let text = task.map(|row| store.blob(&row.task.text, TEXT_LIMIT).or_broken()).transpose()?;
-            Ok(text.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default())
+            task.map_or_else(|| Ok(String::new()), |row| self.text_of(&row.task.text))
         };
         let drafted = Drafted::new(change, &rows, &BTreeSet::new(), &text_of)?;
         let plan = drafted.applied(&rows, PlanOrder::AsWritten)?;
@@ -214,6 +256,11 @@ impl OpenProject {
         let revised =
             ReviseReport { plan: Some(revision), result, warning: report.warning, ..ReviseReport::default() };
         Ok(TaskReport { files: Vec::new(), revised: Some(revised), notes })
+    }
+
+    fn text_of(&self, text: &BlobId) -> Result<String, AppError> {
+        let bytes = self.store()?.blob(text, TEXT_LIMIT).or_broken()?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn unchanged_source(&self, name: &LoopName) -> String {
@@ -284,7 +331,7 @@ impl Drafted {
                 let title = new.title.trim().to_owned();
                 let id = new.id.as_ref().map_or_else(|| new_id(&title, rows, &taken), TaskId::new);
                 free(&id)?;
-                let text = keep(with_title(&title, new.text.as_deref().unwrap_or_default()));
+                let text = keep(task_body(&title, new.text.as_deref().unwrap_or_default()));
                 let task = Task {
                     depends_on: unique(&new.depends_on),
                     priority: new.priority,
@@ -300,21 +347,20 @@ impl Drafted {
                     return Err(AppError::refused("the text is empty; nothing was changed")
                         .hint("say what is to be done"));
                 }
-                let text = text.map(|text| keep(with_title(&named.unwrap_or_default(), text)));
+                let text = text.map(|text| keep(task_body(&named.unwrap_or_default(), text)));
                 let depends_on = edit.depends_on.as_deref().map(unique);
                 Amendment::Edit { task: edit.task.clone(), title, text, depends_on, priority: edit.priority }
             }
             TaskChange::Drop { task, force } => Amendment::Drop { task: task.clone(), force: *force },
-            TaskChange::Split { task, titles } => {
-                let whole = find(task).map(|whole| whole.title.clone()).unwrap_or_default();
-                let text = text_of(task)?;
-                let titles: Vec<String> = titles.iter().map(|title| title.trim().to_owned()).collect();
+            TaskChange::Split { task, parts } => {
+                let (title, text) = (find(task).map(|task| task.title.as_str()), text_of(task)?);
+                let whole = WholeTask { title: title.unwrap_or_default(), text: body_of(&text), parts };
                 let part = |nth: usize| TaskPart {
                     id: TaskId::new(format!("{task}-{}", nth + 1)),
-                    title: titles[nth].clone(),
-                    text: keep(part_text(&titles, nth, &whole, body_of(&text))),
+                    title: parts[nth].title.trim().to_owned(),
+                    text: keep(part_text(&whole, nth)),
                 };
-                let parts: Vec<TaskPart> = (0..titles.len()).map(part).collect();
+                let parts: Vec<TaskPart> = (0..parts.len()).map(part).collect();
                 parts.iter().try_for_each(|part| free(&part.id))?;
                 Amendment::Split { task: task.clone(), parts }
             }
@@ -328,6 +374,31 @@ impl Drafted {
     }
 }
 
+/// What an agent proposed, as an operator would ask for it.
+fn change_of(proposed: &ProposedAmendment) -> TaskChange {
+    let said = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let task = TaskId::new(&proposed.task);
+    let depends_on: Vec<TaskId> = proposed.depends_on.iter().map(TaskId::new).collect();
+    match proposed.action {
+        ProposedAction::Add => TaskChange::Add(NewTask {
+            title: proposed.title.clone(),
+            id: said(&proposed.task),
+            text: said(&proposed.text),
+            depends_on,
+            ..NewTask::default()
+        }),
+        ProposedAction::Edit => TaskChange::Edit(TaskEdit {
+            task,
+            title: said(&proposed.title),
+            text: said(&proposed.text),
+            depends_on: Some(depends_on).filter(|on| !on.is_empty()),
+            priority: None,
+        }),
+        ProposedAction::Drop => TaskChange::Drop { task, force: false },
+        ProposedAction::Split => TaskChange::Split { task, parts: proposed.parts.clone() },
+    }
+}
+
 fn refused(error: &AmendmentError) -> AppError {
     AppError::refused(format!("{error}; nothing was changed")).hint(error.remedy())
 }
@@ -337,36 +408,9 @@ fn unique(ids: &[TaskId]) -> Vec<TaskId> {
     ids.iter().filter(|id| seen.insert((*id).clone())).cloned().collect()
 }
 
-/// A text with a heading of its own stays as it is.
-fn with_title(title: &str, text: &str) -> String {
-    let text = text.trim();
-    match text.starts_with('#') {
-        true => format!("{text}\n"),
-        false => format!("# {title}\n\n{text}").trim_end().to_owned() + "\n",
-    }
-}
-
-/// What is said of the whole stands between fences: no heading and no mark in it is the part's own.
-fn part_text(titles: &[String], nth: usize, whole: &str, text: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    let fence = "`".repeat(longest.max(2) + 1);
-    let row = |(at, title): (usize, &String)| {
-        format!("{}. {title}{}\n", at + 1, if at == nth { " (this part)" } else { "" })
-    };
-    let parts: String = titles.iter().enumerate().map(row).collect();
-    format!(
-        "# {}\n\nThis is part {} of {} of “{whole}”. Do this part only.\n\n{parts}\nThe whole task, as context:\n\n\
-         {fence}markdown\n{}\n{fence}\n",
-        titles[nth],
-        nth + 1,
-        titles.len(),
-        text.trim()
-    )
-}
-
 /// The words of the title; where all tasks have a number before their name, the next one.
 fn new_id(title: &str, rows: &[AmendedTask<'_>], taken: &BTreeSet<TaskId>) -> TaskId {
-    let words = slug(title).unwrap_or_else(|| TaskId::new("task"));
+    let words = task_slug(title).unwrap_or_else(|| TaskId::new("task"));
     let number = |row: &AmendedTask<'_>| {
         let (digits, _) = row.task.id.as_str().split_once('-')?;
         let number: u32 = digits.parse().ok()?;
@@ -461,24 +505,5 @@ mod tests {
         assert_eq!(id_among("Parse durations", &["001-a", "b"]), "parse-durations");
         assert_eq!(id_among("First", &["first", "first-2"]), "first-3");
         assert_eq!(id_among("…", &[]), "task");
-    }
-
-    #[test]
-    fn a_part_carries_the_whole_between_fences_that_nothing_in_it_closes() {
-        let titles = ["One".to_owned(), "Two".to_owned()];
-        let text =
-            part_text(&titles, 1, "Whole", "# Whole\n\n## Acceptance\n\n- it works\n\n````\nx\n````\n");
-        assert!(text.starts_with("# Two\n\nThis is part 2 of 2 of “Whole”."), "{text}");
-        assert!(text.contains("\n2. Two (this part)\n"), "{text}");
-        assert!(text.contains("\n`````markdown\n# Whole"), "{text}");
-        let read = windlass_plan::task_of_text(&TaskId::new("x"), &text).unwrap();
-        assert_eq!((read.title.as_str(), read.acceptance.len()), ("Two", 0));
-    }
-
-    #[test]
-    fn a_text_keeps_its_own_heading() {
-        assert_eq!(with_title("T", "do it"), "# T\n\ndo it\n");
-        assert_eq!(with_title("T", "# Mine\n\ndo it"), "# Mine\n\ndo it\n");
-        assert_eq!(with_title("T", ""), "# T\n");
     }
 }

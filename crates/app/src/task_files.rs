@@ -1,13 +1,15 @@
 //! The task files of a plan: what each has to say after an amendment, and writing them so that a refusal leaves
 //! everything as it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::{BlobId, TaskId};
+use windlass_core::proposal::{AmendmentAnswer, AmendmentState, ProposedAction};
+use windlass_core::state::State;
 use windlass_core::task::{Plan, Task};
 use windlass_plan::{FrontValue, PlanError, Planned, body_of, task_of_text, task_text, tasks_dir, with_keys};
 use windlass_store::blobs::id_of;
@@ -22,6 +24,9 @@ pub(crate) struct TaskFiles {
     pub source: String,
     pub tasks: Vec<Task>,
     texts: BTreeMap<TaskId, String>,
+    /// What the tasks say that the loop added by itself.
+    pub applied_texts: BTreeMap<BlobId, String>,
+    written: Vec<Task>,
 }
 
 /// One file, before and after; none where it is not there.
@@ -56,8 +61,42 @@ impl TaskFiles {
             },
         };
         let texts = planned.iter().map(|task| (task.id.clone(), task.text.clone())).collect();
-        let tasks = planned.into_iter().map(stored).collect();
-        Ok(Self { dir, source: source.to_owned(), tasks, texts })
+        let tasks: Vec<Task> = planned.into_iter().map(stored).collect();
+        let written = tasks.clone();
+        Ok(Self { dir, source: source.to_owned(), tasks, texts, applied_texts: BTreeMap::new(), written })
+    }
+
+    /// What the loop applied of its agents' amendments is in no file: with the next change it comes there, or the
+    /// loop would lose it by reading them.
+    pub fn bring_applied(
+        &mut self,
+        state: &State,
+        text_of: &dyn Fn(&BlobId) -> Result<String, AppError>,
+    ) -> Result<(), AppError> {
+        let open = |id: &TaskId| state.task(id).filter(|task| !task.is_settled());
+        let applied = |known: &&AmendmentState| known.answer == Some(AmendmentAnswer::Applied);
+        for known in state.amendments.iter().filter(applied) {
+            let whole = TaskId::new(&known.proposed.task);
+            if known.proposed.action == ProposedAction::Split && state.task(&whole).is_none() {
+                let last = known.added.last().filter(|last| open(last).is_some());
+                self.tasks.retain(|task| task.id != whole);
+                self.tasks.iter_mut().for_each(|task| depend_instead(task, &whole, last));
+            }
+            for added in known.added.iter().filter_map(open) {
+                if self.tasks.iter().all(|task| task.id != added.task.id) {
+                    let text = &added.task.text;
+                    self.applied_texts.insert(text.clone(), body_of(&text_of(text)?).to_owned());
+                    self.tasks.push(added.task.as_ref().clone());
+                }
+            }
+        }
+        // What is done and in no file is no dependency that a file could name.
+        let named: BTreeSet<TaskId> = self.tasks.iter().map(|task| task.id.clone()).collect();
+        let texts = &self.applied_texts;
+        let brought = self.tasks.iter_mut().filter(|task| texts.contains_key(&task.text));
+        brought.for_each(|task| task.depends_on.retain(|on| named.contains(on)));
+        self.tasks.sort_by_cached_key(|task| format!("{}.md", task.id).into_bytes());
+        Ok(())
     }
 
     pub fn text_of(&self, id: &TaskId) -> String {
@@ -71,7 +110,7 @@ impl TaskFiles {
         plan: &Plan,
         bodies: &BTreeMap<BlobId, String>,
     ) -> Result<Vec<FileChange>, AppError> {
-        let known = |id: &TaskId| self.tasks.iter().find(|task| task.id == *id);
+        let known = |id: &TaskId| self.written.iter().find(|task| task.id == *id);
         let mut changes = Vec::new();
         for task in &plan.tasks {
             let body = bodies.get(&task.text);
@@ -84,7 +123,7 @@ impl TaskFiles {
         }
         changes.sort_by_key(|change| change.before.is_some());
         let is_gone = |task: &&Task| plan.tasks.iter().all(|kept| kept.id != task.id);
-        changes.extend(self.tasks.iter().filter(is_gone).map(|task| self.change(&task.id, None)));
+        changes.extend(self.written.iter().filter(is_gone).map(|task| self.change(&task.id, None)));
         changes.iter().try_for_each(check_file)?;
         self.check_reading(plan, &changes, bodies)?;
         Ok(changes)
@@ -163,6 +202,13 @@ impl TaskFiles {
             AppError { message: format!("{}; nothing was changed", refused.message), ..refused }
         })?;
         Ok(Plan { tasks: planned.tasks.into_iter().map(stored).collect() })
+    }
+}
+
+fn depend_instead(task: &mut Task, whole: &TaskId, last: Option<&TaskId>) {
+    match last {
+        Some(last) => task.depends_on.iter_mut().filter(|on| *on == whole).for_each(|on| *on = last.clone()),
+        None => task.depends_on.retain(|on| on != whole),
     }
 }
 

@@ -26,6 +26,10 @@ pub enum TaskVerb {
     Split(TaskSplitArgs),
     /// Change when a task is done; it never precedes what it depends on
     Move(TaskMoveArgs),
+    /// Take up a change of the plan that an agent proposed
+    Accept(TaskAcceptArgs),
+    /// Turn down a change of the plan that an agent proposed
+    Reject(TaskRejectArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -100,6 +104,26 @@ pub struct TaskDropArgs {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct TaskAcceptArgs {
+    /// The loop and the amendment, such as A1; `task list` lists them
+    #[arg(value_name = "[LOOP] AMENDMENT", required = true, num_args = 1..=2)]
+    pub words: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct TaskRejectArgs {
+    /// The loop and the amendment, such as A1; `task list` lists them
+    #[arg(value_name = "[LOOP] AMENDMENT", required = true, num_args = 1..=2)]
+    pub words: Vec<String>,
+    /// The reason, kept on the record
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub why: String,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::graph::{self, GraphError};
 use crate::id::{BlobId, TaskId};
 use crate::nearest::nearest;
+use crate::proposal::ProposedPart;
 use crate::task::{Plan, Task, usable_task_id};
 
 /// The most parts that one task is split into.
@@ -45,6 +46,17 @@ pub enum Amendment {
         task: TaskId,
         place: TaskPlace,
     },
+}
+
+impl Amendment {
+    /// The tasks that it brings into the plan.
+    pub fn added(&self) -> Vec<TaskId> {
+        match self {
+            Self::Add { task, .. } => vec![task.id.clone()],
+            Self::Split { parts, .. } => parts.iter().map(|part| part.id.clone()).collect(),
+            Self::Edit { .. } | Self::Drop { .. } | Self::Move { .. } => Vec::new(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -380,6 +392,52 @@ fn check_title(title: &str) -> Result<(), AmendmentError> {
     } else {
         Ok(())
     }
+}
+
+/// The text of a task; one with a heading of its own stays as it is.
+pub fn task_body(title: &str, text: &str) -> String {
+    let text = text.trim();
+    match text.starts_with('#') {
+        true => format!("{text}\n"),
+        false => format!("# {title}\n\n{text}").trim_end().to_owned() + "\n",
+    }
+}
+
+/// A task that is split.
+#[derive(Clone, Copy, Debug)]
+pub struct WholeTask<'a> {
+    pub title: &'a str,
+    pub text: &'a str,
+    pub parts: &'a [ProposedPart],
+}
+
+/// What the author of one part is told. What is said of the whole stands between fences: no heading and no mark in
+/// it is the part's own. The last part answers for all of it, so that nothing is lost by a split.
+pub fn part_text(whole: &WholeTask<'_>, nth: usize) -> String {
+    let WholeTask { title, text, parts } = *whole;
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    let row = |(number, part): (usize, &ProposedPart)| {
+        let this = if number == nth + 1 { " (this part)" } else { "" };
+        format!("{number}. {}{this}\n", part.title.trim())
+    };
+    let list: String = (1..).zip(parts).map(row).collect();
+    let own = match parts[nth].text.trim() {
+        "" => String::new(),
+        text => format!("{text}\n\n"),
+    };
+    let asked = match nth + 1 == parts.len() {
+        true => "It is the last: after it, everything that the whole task asks for must hold.",
+        false => "Do this part only.",
+    };
+    format!(
+        "# {}\n\n{own}This is part {} of {} of “{title}”. {asked}\n\n{list}\nThe whole task, as context:\n\n\
+         {fence}markdown\n{}\n{fence}\n",
+        parts[nth].title.trim(),
+        nth + 1,
+        parts.len(),
+        text.trim()
+    )
 }
 
 /// The tasks that one waits for although its place is before them: dependencies decide first.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::amendment::Amendment;
-use crate::id::{FindingId, LoopName, TaskId, TreeId};
+use crate::id::{AmendmentId, FindingId, LoopName, TaskId, TreeId};
 use crate::revision::Revision;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +48,14 @@ pub enum Command {
     Revise(Box<Revision>),
     /// Other tasks than the plan has, of which only these are another.
     Amend(Box<Amendment>),
+    /// An agent's proposal is taken; the plan itself changes by another command.
+    AcceptAmendment {
+        amendment: AmendmentId,
+    },
+    RejectAmendment {
+        amendment: AmendmentId,
+        why: String,
+    },
 }
 
 /// How a command is called, and what it does.
@@ -208,6 +216,8 @@ impl Command {
             Self::Reject { .. } => REJECT.name,
             Self::Revise(_) => "revise",
             Self::Amend(_) => "amend",
+            Self::AcceptAmendment { .. } => "accept_amendment",
+            Self::RejectAmendment { .. } => "reject_amendment",
         }
     }
 
@@ -249,6 +259,8 @@ impl Command {
                 format!("the author of {name} is told what is wrong."),
                 next_if("run", "unless it is running"),
             ),
+            Self::AcceptAmendment { amendment } => (format!("{amendment} of {name} is accepted."), None),
+            Self::RejectAmendment { amendment, .. } => (format!("{amendment} of {name} is rejected."), None),
             Self::Revise(_) | Self::Amend(_) => (
                 format!("{name} has another plan or policy from here on."),
                 next_if("run", "unless it is running"),

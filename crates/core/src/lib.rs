@@ -25,6 +25,7 @@ pub mod nearest;
 pub mod outcome;
 pub mod plain;
 pub mod policy;
+pub mod proposal;
 pub mod red;
 pub mod revision;
 pub mod scope;

@@ -24,6 +24,7 @@ mod fault;
 mod finding;
 mod last;
 mod limit;
+mod propose;
 mod review;
 mod revise;
 mod run;

@@ -66,7 +66,6 @@ pub use link::MAX_TASKS;
 pub use milestones::SectionFault;
 pub use place::{FilePosition, Placed};
 pub use scope::TaskScope;
-pub use slug::slug;
 pub use source::{MAX_FILE_BYTES, MAX_JSON_BYTES, check, read};
 pub use task_file::task_of_text;
 

@@ -28,6 +28,7 @@ pub(super) struct Page {
     role: &'static str,
     reviewer: bool,
     one_step: bool,
+    may_amend: bool,
     /// Whether the workspace has what earlier attempts left.
     carries_on: bool,
     unmerged: Option<Unmerged>,
@@ -141,6 +142,7 @@ impl Page {
             role: spec.role.name(),
             reviewer,
             one_step: spec.one_step,
+            may_amend: spec.may_amend,
             carries_on: carries_on(spec),
             unmerged: spec.unmerged.as_ref().map(|work| unmerged(work, texts, size)),
             goal: size.line(&indented(&plain(&spec.goal)), 2),

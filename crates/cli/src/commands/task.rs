@@ -7,7 +7,9 @@ use std::io::Read;
 use serde_json::{Value, json};
 use windlass_app::{ListedTask, NewTask, OpenProject, ReviseResult, TaskChange, TaskEdit, TaskReport};
 use windlass_core::amendment::TaskPlace;
-use windlass_core::id::{LoopName, TaskId};
+use windlass_core::id::{AmendmentId, LoopName, TaskId};
+use windlass_core::proposal::ProposedPart;
+use windlass_core::view::AmendmentView;
 
 use crate::args::LoopArgs;
 use crate::commands::set;
@@ -27,6 +29,20 @@ pub fn task(locations: &Locations, asked: &TaskArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
     let (words, change, as_json) = match &asked.verb {
         TaskVerb::List(asked) => return list(&place, asked),
+        TaskVerb::Accept(asked) => {
+            let (name, id) = last(&asked.words);
+            let name = place.exact(name.as_deref())?.name;
+            let report = place.accept_amendment(&name, &AmendmentId::new(id), signals::interrupts()?)?;
+            return Ok(tell(Some(&name), &report, asked.json));
+        }
+        TaskVerb::Reject(asked) => {
+            let (name, id) = last(&asked.words);
+            let name = place.exact(name.as_deref())?.name;
+            let id = AmendmentId::new(id);
+            place.reject_amendment(&name, &id, &asked.why, signals::interrupts()?)?;
+            say!("{id} of {name} is rejected.");
+            return Ok(Exit::Done);
+        }
         TaskVerb::Add(asked) => {
             let (name, title) = last(&asked.words);
             (name, TaskChange::Add(new_task(asked, title)?), asked.json)
@@ -47,8 +63,9 @@ pub fn task(locations: &Locations, asked: &TaskArgs) -> Result<Exit, Failure> {
         TaskVerb::Split(asked) => {
             let (name, words) = split_words(&place, &asked.words)?;
             let (task, titles) = words.split_first().expect("clap asks for a word");
-            let titles = titles.to_vec();
-            (name, TaskChange::Split { task: TaskId::new(task), titles }, asked.json)
+            let part = |title: &String| ProposedPart { title: title.clone(), text: String::new() };
+            let parts = titles.iter().map(part).collect();
+            (name, TaskChange::Split { task: TaskId::new(task), parts }, asked.json)
         }
     };
     let name = place.task_loop(words.as_deref())?;
@@ -144,8 +161,10 @@ fn place_of(before: Option<&String>, after: Option<&String>) -> Option<TaskPlace
 fn list(place: &OpenProject, asked: &LoopArgs) -> Result<Exit, Failure> {
     let name = place.task_loop(asked.name.as_deref())?;
     let tasks = place.task_list(name.as_ref())?;
+    let view = name.as_ref().map(|name| place.view(name)).transpose()?.flatten();
+    let amendments = view.map(|view| view.amendments).unwrap_or_default();
     if asked.json {
-        print_json::print(&json!({ "loop": name, "tasks": tasks }));
+        print_json::print(&json!({ "loop": name, "tasks": tasks, "amendments": amendments }));
         return Ok(Exit::Done);
     }
     let width = |of: fn(&ListedTask) -> usize| tasks.iter().map(of).max().unwrap_or_default();
@@ -160,6 +179,19 @@ fn list(place: &OpenProject, asked: &LoopArgs) -> Result<Exit, Failure> {
             line.push_str(&format!("  (priority {})", task.priority));
         }
         say!("{}", text::fit(&text::clean(&line), text::width()));
+    }
+    if let Some(name) = name.filter(|_| !amendments.is_empty()) {
+        say!("\nproposed by agents, waiting for you:");
+        for AmendmentView { id, attempt, proposed } in &amendments {
+            let line =
+                format!("{id}  {} {}  (attempt {attempt})", proposed.action.name(), proposed.subject());
+            say!("{}", text::fit(&text::clean(&line), text::width()));
+            let told = [("why", &proposed.why), ("text", &proposed.text)];
+            for (what, said) in told.into_iter().filter(|(_, said)| !said.is_empty()) {
+                say!("{}", text::wrap(&format!("    {what}: {}", text::clean(said)), "    "));
+            }
+        }
+        say!("next: windlass task accept {name} ID   or   windlass task reject {name} ID");
     }
     Ok(Exit::Done)
 }

@@ -63,6 +63,7 @@ mod places;
 mod plans;
 mod planted;
 mod prompts;
+mod proposals;
 mod prove;
 mod prove_judged;
 mod repositories;

@@ -196,3 +196,27 @@ fn what_a_task_waits_for_is_found_through_others() {
     assert_eq!(waits_for(&tasks, &id("a")), BTreeSet::from([id("b"), id("c")]));
     assert!(waits_for(&tasks, &id("d")).is_empty());
 }
+
+#[test]
+fn a_part_carries_the_whole_between_fences_that_nothing_in_it_closes() {
+    let named = |title: &str, text: &str| ProposedPart { title: title.to_owned(), text: text.to_owned() };
+    let parts = [named("One", "Only this."), named("Two", "")];
+    let text = "# Whole\n\n## Acceptance\n\n- it works\n\n````\nx\n````\n";
+    let whole = WholeTask { title: "Whole", text, parts: &parts };
+    let first = part_text(&whole, 0);
+    assert!(
+        first.starts_with("# One\n\nOnly this.\n\nThis is part 1 of 2 of “Whole”. Do this part only."),
+        "{first}"
+    );
+    let last = part_text(&whole, 1);
+    assert!(last.starts_with("# Two\n\nThis is part 2 of 2 of “Whole”. It is the last: after it,"), "{last}");
+    assert!(last.contains("\n2. Two (this part)\n"), "{last}");
+    assert!(last.contains("\n`````markdown\n# Whole") && last.ends_with("\n`````\n"), "{last}");
+}
+
+#[test]
+fn a_text_keeps_its_own_heading() {
+    assert_eq!(task_body("T", "do it"), "# T\n\ndo it\n");
+    assert_eq!(task_body("T", "# Mine\n\ndo it"), "# Mine\n\ndo it\n");
+    assert_eq!(task_body("T", ""), "# T\n");
+}

@@ -1,12 +1,13 @@
 //! What the operator asks for. A command that makes no sense now is refused,
 //! on the record, with the reason.
 
-use super::{Draft, approval, execute, fault, revise, run};
+use super::{Draft, approval, execute, fault, propose, revise, run};
 use crate::command::Command;
 use crate::event::{FindingEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent};
 use crate::finding::{Origin, Rule};
 use crate::id::{CommandId, FindingId, TaskId};
 use crate::outcome::{OutcomeKind, Reason};
+use crate::proposal::AmendmentAnswer;
 use crate::revision::Revision;
 use crate::state::TaskStatus;
 
@@ -32,6 +33,12 @@ pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
         Command::Approve { tree } => approval::approve(draft, tree),
         Command::Reject { why } => approval::reject(draft, why),
         Command::Revise(revision) => revised(draft, revision),
+        Command::AcceptAmendment { amendment } => {
+            propose::answered(draft, amendment, AmendmentAnswer::Accepted, "")
+        }
+        Command::RejectAmendment { amendment, why } => {
+            propose::answered(draft, amendment, AmendmentAnswer::Rejected, why)
+        }
         Command::Amend(amendment) => {
             revise::amended(&draft.state, amendment).and_then(|revision| revised(draft, &revision))
         }

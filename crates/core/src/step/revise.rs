@@ -39,6 +39,16 @@ pub(super) fn amended(state: &State, amendment: &Amendment) -> Result<Revision, 
     Ok(Revision { plan: Some(plan), policy: None })
 }
 
+/// Between two iterations, without the operator.
+pub(super) fn take_up_amendment(draft: &mut Draft, amendment: &Amendment) -> Result<(), String> {
+    let revision = amended(&draft.state, amendment)?;
+    check(&draft.state, &revision)?;
+    if let Some(plan) = &revision.plan {
+        take_up_plan(draft, plan);
+    }
+    Ok(())
+}
+
 /// The tasks that an amendment changes.
 pub fn wanted_tasks(state: &State) -> Vec<AmendedTask<'_>> {
     let kept = state.revision.plan.as_ref();
