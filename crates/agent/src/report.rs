@@ -186,6 +186,7 @@ fn claim(fields: &Fields) -> Result<Claim, String> {
         next: fields.texts("next")?,
         plan: fields.lines("plan"),
         checks: fields.checks("checks"),
+        amendments: fields.amendments("amendments"),
     })
 }
 

@@ -20,6 +20,16 @@ fn claim() -> Value {
         ("command", text("A command that was run to see whether the work holds.")),
         ("exit", or_null("integer", "Its exit code.")),
     ]);
+    let part = object([("title", text("The part in one line.")), ("text", text("What is to be done."))]);
+    let amendment = object([
+        ("action", one_of(&["add", "edit", "drop", "split"])),
+        ("task", text("The id of the task. Empty for a new one.")),
+        ("title", text("The title of the task, in one line.")),
+        ("text", text("What is to be done.")),
+        ("depends_on", texts("Ids of tasks that must be done first.")),
+        ("parts", list(part)),
+        ("why", text("Why the plan needs it.")),
+    ]);
     object([
         ("nonce", text("The nonce of the brief's first line.")),
         ("status", one_of(&["complete", "continue", "blocked"])),
@@ -28,6 +38,7 @@ fn claim() -> Value {
         ("next", texts("What is left to do.")),
         ("plan", texts("The steps that were followed.")),
         ("checks", list(check)),
+        ("amendments", list(amendment)),
     ])
 }
 

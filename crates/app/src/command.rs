@@ -131,7 +131,10 @@ impl OpenProject {
             | Command::Steer { .. }
             | Command::Note { .. }
             | Command::Trust
-            | Command::Revise(_) => Ok(command.clone()),
+            | Command::Revise(_)
+            | Command::Amend(_)
+            | Command::AcceptAmendment { .. }
+            | Command::RejectAmendment { .. } => Ok(command.clone()),
         }
     }
 }

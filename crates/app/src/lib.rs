@@ -39,6 +39,8 @@ mod revise;
 mod run;
 mod size;
 mod story;
+mod task;
+mod task_files;
 mod try_ways;
 
 pub use agents::{agents, probe};
@@ -57,7 +59,7 @@ pub use hidden::hidden_mode;
 pub use history::{LoggedEvent, LoggedItem};
 pub use init::{CheckTries, InitReport, InitRequest, PromptPlan, init, make_repository};
 pub use plan::{PlanPage, PlanPicture, PlanRequest};
-pub use plan_files::FileChange;
+pub use plan_files::PlannedFile;
 pub use planning::{NotPlanned, PlanWish, PlanningObserver, PlanningReport, PlanningTalk};
 pub use policy::{PolicyArguments, policy_format};
 pub use project::{OpenProject, StoredLoop};
@@ -66,6 +68,7 @@ pub use result::AttemptBranch;
 pub use revise::{PolicyBelow, ReviseReport, ReviseRequest, ReviseResult};
 pub use run::RunStart;
 pub use story::{AttemptStory, IterationStory, TaskStory};
+pub use task::{ListedTask, NewTask, TaskChange, TaskEdit, TaskReport};
 pub use try_ways::{StackReport, TriedWay, TryObserver};
 
 pub use windlass_config::TestWay;

@@ -51,7 +51,7 @@ impl TaskFile {
 /// The files of a plan that can be run.
 #[derive(Debug)]
 pub struct PlanFiles {
-    pub files: Vec<FileChange>,
+    pub files: Vec<PlannedFile>,
     pub planned: Planned,
     /// The checks that are new.
     pub checks: Vec<ProposedCheck>,
@@ -60,7 +60,7 @@ pub struct PlanFiles {
 
 /// A file of the project, by its path from there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileChange {
+pub struct PlannedFile {
     pub path: String,
     pub before: Option<String>,
     /// None is a file that goes.
@@ -201,12 +201,12 @@ impl PlanGround {
         }
     }
 
-    fn task_changes(&self, proposal: &PlanProposal) -> Vec<FileChange> {
+    fn task_changes(&self, proposal: &PlanProposal) -> Vec<PlannedFile> {
         let path = |name: &str| format!("{}/{name}", self.tasks_dir);
         let mut changes = Vec::new();
         for task in &proposal.tasks {
             let before = self.tasks.iter().find(|file| file.name == task.file_name());
-            changes.push(FileChange {
+            changes.push(PlannedFile {
                 path: path(&task.file_name()),
                 before: before.map(|file| file.text.clone()),
                 after: Some(task.render(operators_part(before).as_ref())),
@@ -216,18 +216,18 @@ impl PlanGround {
             let replaced = changes.iter().any(|change| change.path == path(&file.name));
             !replaced && (file.is_placeholder() || proposal.drop.iter().any(|id| id == file.id()))
         };
-        let gone = self.tasks.iter().filter(goes).map(|file| FileChange {
+        let gone = self.tasks.iter().filter(goes).map(|file| PlannedFile {
             path: path(&file.name),
             before: Some(file.text.clone()),
             after: None,
         });
-        let gone: Vec<FileChange> = gone.collect();
+        let gone: Vec<PlannedFile> = gone.collect();
         changes.extend(gone);
         changes.retain(|change| change.before != change.after);
         changes
     }
 
-    fn write_shadow(&self, shadow: &Path, changes: &[FileChange]) -> Result<(), AppError> {
+    fn write_shadow(&self, shadow: &Path, changes: &[PlannedFile]) -> Result<(), AppError> {
         let changed = |path: &String| changes.iter().any(|change| change.path == *path);
         for task in &self.tasks {
             let path = format!("{}/{}", self.tasks_dir, task.name);
@@ -243,9 +243,9 @@ impl PlanGround {
         Ok(())
     }
 
-    fn documents(&self, proposal: &PlanProposal) -> Vec<FileChange> {
+    fn documents(&self, proposal: &PlanProposal) -> Vec<PlannedFile> {
         let name = format!("{:03}-{}.md", self.next_number, file_words(&proposal.title));
-        let document = |dir: &str, text: &str| FileChange {
+        let document = |dir: &str, text: &str| PlannedFile {
             path: format!("{dir}/{name}"),
             before: None,
             after: Some(format!("{}\n", text.trim())),
@@ -254,10 +254,10 @@ impl PlanGround {
         spec.into_iter().chain([document("plan", &proposal.plan)]).collect()
     }
 
-    fn policy_change(&self, after: String) -> Option<FileChange> {
+    fn policy_change(&self, after: String) -> Option<PlannedFile> {
         let is_other = self.policy_is_new || after != self.policy_text;
         let before = (!self.policy_is_new).then(|| self.policy_text.clone());
-        is_other.then(|| FileChange { path: PROJECT_FILE.to_owned(), before, after: Some(after) })
+        is_other.then(|| PlannedFile { path: PROJECT_FILE.to_owned(), before, after: Some(after) })
     }
 }
 

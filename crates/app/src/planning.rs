@@ -14,7 +14,7 @@ use windlass_driver::try_checks::{TriedCheck, TriedCommands, TryError, TryPlace,
 use windlass_plan::{PlanProposal, ProposedCheck, TaskGraph, TaskMark, tree};
 
 use crate::plan::mark_of;
-use crate::plan_files::{FileChange, PlanFiles, PlanGround};
+use crate::plan_files::{PlanFiles, PlanGround, PlannedFile};
 use crate::{AppError, OpenProject, PlanRequest, PolicyArguments, TriedWay};
 
 /// How often an agent is asked.
@@ -50,7 +50,7 @@ pub trait PlanningObserver {
 
 /// A plan that was written.
 pub struct PlanningReport {
-    pub files: Vec<FileChange>,
+    pub files: Vec<PlannedFile>,
     /// The tasks and what waits for what, drawn.
     pub picture: String,
     pub tasks: usize,

@@ -78,6 +78,24 @@ impl OpenProject {
         crate::init::write(&self.kept_reading(name), &text)
     }
 
+    /// Where the loop's plan is written; none for a sentence, and where its reading is lost.
+    pub(crate) fn plan_source(&self, name: &LoopName) -> Option<String> {
+        let earlier = self.earlier_reading(name)?;
+        let plan = earlier.plan?;
+        if plan.source != earlier.policy.plan.source {
+            return Some(plan.source);
+        }
+        let resolved = self.policy(&PolicyArguments::default()).ok();
+        let now = resolved.filter(|resolved| resolved.has_project_file).map(|now| now.policy.plan.source);
+        Some(now.filter(|source| !source.trim().is_empty()).unwrap_or(plan.source))
+    }
+
+    /// The same, where it is a directory of task files in this checkout.
+    pub(crate) fn plan_directory(&self, name: &LoopName) -> Option<String> {
+        let source = self.plan_source(name)?.trim().to_owned();
+        self.project.top.join(&source).is_dir().then_some(source)
+    }
+
     /// None where nothing is known of an earlier reading. A file that is gone says nothing: the checkout may be that
     /// of another branch.
     pub(crate) fn edited_files(&self, name: &LoopName) -> Result<Option<EditedFiles>, AppError> {

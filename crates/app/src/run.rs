@@ -36,8 +36,8 @@ impl OpenProject {
 
     pub(crate) fn refuse_inside_attempt(&self) -> Result<(), AppError> {
         if self.caller.is_inside_attempt {
-            return Err(AppError::refused("`windlass run` inside an attempt of a loop is refused")
-                .hint("an attempt does its task; it starts no loops"));
+            return Err(AppError::refused("inside an attempt of a loop this is refused")
+                .hint("an attempt does its task; it starts no loops and changes no plan"));
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use windlass_core::time::Millis;
 
 use crate::operator::OperatorArgs;
+use crate::task_args::TaskArgs;
 
 /// All commands by what one wants to do, on one screen.
 const OVERVIEW: &str = "\
@@ -26,7 +27,7 @@ Direct
   pause  resume  cancel  restart    hold a loop, end its run, open another
   unblock  waive                    try a task again, or do without it
   approve  reject                   let work land, or send it back
-  steer  note  set                  instruct the agent, change plan or policy
+  steer  note  set  task            instruct the agent, change policy or plan
 Finish
   take  trust          bring the work into your checkout, trust its settings
   rm  export           remove a loop, write its readable trail
@@ -88,6 +89,8 @@ pub enum Verb {
     Operate(OperatorArgs),
     /// Change the policy or the plan of a loop
     Set(SetArgs),
+    /// List a plan's tasks; add, edit, drop, split or move one
+    Task(TaskArgs),
     /// Bring the loop's branch into your checkout
     Take(TakeArgs),
     /// Remove a loop and everything windlass keeps of it
@@ -133,6 +136,7 @@ impl Verb {
             | Self::Attach(_)
             | Self::Operate(_)
             | Self::Set(_)
+            | Self::Task(_)
             | Self::Take(_)
             | Self::Rm(_)
             | Self::Export(_) => false,

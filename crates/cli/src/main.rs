@@ -13,6 +13,7 @@ mod place;
 mod reference;
 mod show;
 mod signals;
+mod task_args;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

@@ -7,6 +7,7 @@ use windlass_core::hidden::HiddenOutput;
 use windlass_core::policy::{
     BriefPart, LandRule, Policy, Rejected, SandboxLevel, TermsRule, WantedEngine, WantedLevel,
 };
+use windlass_core::proposal::AmendmentRule;
 
 use super::key::PolicyKey;
 use super::kind::ValueKind;
@@ -91,6 +92,8 @@ fn workspace_and_plan_keys() -> Vec<PolicyKey<Policy>> {
             .doc("Where the plan is: a directory of task files, a Markdown, JSON or TOML file, or a goal sentence."),
         key("plan.format", TEXT, |p| &mut p.plan.format)
             .doc("What the plan is written as, where its file leaves it open: task, milestones, checklist, prd, github-issues, codescribe."),
+        key("plan.amendments", amendment_rule(), |p| &mut p.plan.amendments)
+            .doc("What becomes of changes of the plan that authors propose: they wait for you, those that only add tasks or split one are applied, or they are not heard."),
     ]
 }
 
@@ -244,6 +247,18 @@ fn hidden_output() -> OneOf<HiddenOutput> {
             HiddenOutput::Names => "names",
             HiddenOutput::Nothing => "nothing",
             HiddenOutput::All => "all",
+        },
+        later: &[],
+    }
+}
+
+fn amendment_rule() -> OneOf<AmendmentRule> {
+    OneOf {
+        options: vec![AmendmentRule::Ask, AmendmentRule::Apply, AmendmentRule::Ignore],
+        name: |rule| match rule {
+            AmendmentRule::Ask => "ask",
+            AmendmentRule::Apply => "apply",
+            AmendmentRule::Ignore => "ignore",
         },
         later: &[],
     }

@@ -10,6 +10,7 @@ use crate::gate::FailingCheck;
 use crate::id::{BlobId, LoopName, TaskId, TreeId};
 use crate::input::{AttemptEnd, Change, PathList, UnmergedWork};
 use crate::policy::{OwnText, Role};
+use crate::proposal::AmendmentRule;
 use crate::scope::ScopeLimits;
 use crate::state::State;
 use crate::summary::Summary;
@@ -62,6 +63,8 @@ pub struct BriefSpec {
     pub finish_prompt: String,
     /// A skill of the agent that the finisher is to use; empty for none.
     pub finish_skill: String,
+    /// For an author: it may propose to change the plan.
+    pub may_amend: bool,
     pub short: bool,
     /// The conversation that the attempt goes on with has the task and the rules in it.
     pub resumed: bool,
@@ -148,6 +151,9 @@ impl BriefSpec {
             tree_under_review: state.tree_under_review().filter(|_| role == Role::Reviewer).cloned(),
             finish_prompt: policy.finish.prompt.clone(),
             finish_skill: policy.finish.skill.clone(),
+            may_amend: role == Role::Author
+                && policy.plan.amendments != AmendmentRule::Ignore
+                && !policy.is_open_ended(),
             short: state.short_brief,
             resumed: state.knows_task(role),
             own_words: own_words(state, role),

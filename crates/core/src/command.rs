@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{FindingId, LoopName, TaskId, TreeId};
+use crate::amendment::Amendment;
+use crate::id::{AmendmentId, FindingId, LoopName, TaskId, TreeId};
 use crate::revision::Revision;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +46,16 @@ pub enum Command {
     },
     /// Another plan or policy from here on.
     Revise(Box<Revision>),
+    /// Other tasks than the plan has, of which only these are another.
+    Amend(Box<Amendment>),
+    /// An agent's proposal is taken; the plan itself changes by another command.
+    AcceptAmendment {
+        amendment: AmendmentId,
+    },
+    RejectAmendment {
+        amendment: AmendmentId,
+        why: String,
+    },
 }
 
 /// How a command is called, and what it does.
@@ -186,7 +197,7 @@ const REJECT: CommandSpec = CommandSpec {
 
 impl Command {
     /// Every command that is made of words. A revision is not: the application
-    /// reads it from keys and files, and checks it as a new loop's is checked.
+    /// reads it from keys and files, and checks it as a new loop's is checked. Nor is an amendment.
     pub const SPECS: &'static [CommandSpec] =
         &[PAUSE, RESUME, CANCEL, RESTART, UNBLOCK, WAIVE, STEER, NOTE, TRUST, APPROVE, REJECT];
 
@@ -204,6 +215,9 @@ impl Command {
             Self::Approve { .. } => APPROVE.name,
             Self::Reject { .. } => REJECT.name,
             Self::Revise(_) => "revise",
+            Self::Amend(_) => "amend",
+            Self::AcceptAmendment { .. } => "accept_amendment",
+            Self::RejectAmendment { .. } => "reject_amendment",
         }
     }
 
@@ -245,7 +259,9 @@ impl Command {
                 format!("the author of {name} is told what is wrong."),
                 next_if("run", "unless it is running"),
             ),
-            Self::Revise(_) => (
+            Self::AcceptAmendment { amendment } => (format!("{amendment} of {name} is accepted."), None),
+            Self::RejectAmendment { amendment, .. } => (format!("{amendment} of {name} is rejected."), None),
+            Self::Revise(_) | Self::Amend(_) => (
                 format!("{name} has another plan or policy from here on."),
                 next_if("run", "unless it is running"),
             ),

@@ -46,6 +46,15 @@ impl fmt::Display for LoopEvent {
             Self::RevisionKept(_) => {
                 write!(f, "a change of plan or policy waits")
             }
+            Self::AmendmentProposed { amendment, proposed, .. } => {
+                write!(f, "amendment {amendment} proposed: {} {}", proposed.action.name(), proposed.subject())
+            }
+            Self::AmendmentAnswered { amendment, answer, why, .. } if why.is_empty() => {
+                write!(f, "amendment {amendment} {}", answer.name())
+            }
+            Self::AmendmentAnswered { amendment, answer, why, .. } => {
+                write!(f, "amendment {amendment} {}: {why}", answer.name())
+            }
         }
     }
 }

@@ -7,11 +7,12 @@ use crate::acceptance::CriterionAnswer;
 use crate::effect::Issued;
 use crate::finding::Finding;
 use crate::gate::{CheckRun, FailingCheck, Purpose};
-use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, TaskId, TreeId};
+use crate::id::{AmendmentId, AttemptId, CommandId, CommitId, EffectId, FindingId, TaskId, TreeId};
 use crate::input::{Asked, AttemptResult, Change, Creation, PathList, UnmergedWork};
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
+use crate::proposal::{AmendmentAnswer, ProposedAmendment};
 use crate::regression::RegressionTrial;
 use crate::revision::{PlanRevision, PolicyRevision, Revision};
 use crate::stop::StopResult;
@@ -178,6 +179,18 @@ pub enum LoopEvent {
     /// A change that waits for the end of the open iteration.
     #[serde(rename = "revision_kept")]
     RevisionKept(Box<Revision>),
+    /// An author would change the plan so.
+    #[serde(rename = "amendment_proposed")]
+    AmendmentProposed { amendment: AmendmentId, attempt: AttemptId, proposed: Box<ProposedAmendment> },
+    #[serde(rename = "amendment_answered")]
+    AmendmentAnswered {
+        amendment: AmendmentId,
+        answer: AmendmentAnswer,
+        why: String,
+        /// Of one that was applied: the tasks it added.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        added: Vec<TaskId>,
+    },
 }
 
 /// A run, from its start to its outcome.

@@ -482,7 +482,9 @@ impl History {
             LoopEvent::PolicyChanged(revision) => {
                 self.policy_changed(moment, &revision.keys, &revision.policy);
             }
-            LoopEvent::RevisionKept(_) => {}
+            LoopEvent::RevisionKept(_)
+            | LoopEvent::AmendmentProposed { .. }
+            | LoopEvent::AmendmentAnswered { .. } => {}
         }
     }
 

@@ -64,6 +64,10 @@ text_id! {
     FindingId
 }
 text_id! {
+    /// A proposed amendment's name inside its loop: `A1`, `A2`, …
+    AmendmentId
+}
+text_id! {
     /// A git commit, as lower-case hex.
     CommitId
 }

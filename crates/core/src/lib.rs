@@ -4,6 +4,7 @@
 //! store remembers it.
 
 pub mod acceptance;
+pub mod amendment;
 pub mod brief;
 pub mod broken_tests;
 pub mod command;
@@ -24,6 +25,7 @@ pub mod nearest;
 pub mod outcome;
 pub mod plain;
 pub mod policy;
+pub mod proposal;
 pub mod red;
 pub mod regression;
 pub mod revision;

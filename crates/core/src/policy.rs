@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::ControlWhen;
 use crate::hidden::HiddenPolicy;
 use crate::outcome::Reason;
+use crate::proposal::AmendmentRule;
 use crate::scope::ScopeLimits;
 use crate::stop::StopPolicy;
 use crate::task::Task;
@@ -321,6 +322,9 @@ pub struct PlanPolicy {
     /// What the source is written as; empty where the file itself says so.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub format: String,
+    /// What becomes of the amendments that agents propose.
+    #[serde(default, skip_serializing_if = "AmendmentRule::is_default")]
+    pub amendments: AmendmentRule,
 }
 
 /// Section `[gate]`.

@@ -13,6 +13,7 @@ use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq
 use crate::input::{Asked, AttemptEnd, Change, Creation, PathList, UnmergedWork};
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{AgentPolicy, Policy, ProvenSandbox, Role};
+use crate::proposal::AmendmentState;
 use crate::regression::{NO_REGRESSION_CHECK, RegressionTrial, base_is_red};
 use crate::revision::Revision;
 use crate::setback::Setback;
@@ -44,6 +45,8 @@ pub struct State {
     pub judged_by: Option<Arc<Policy>>,
     /// What waits to be taken up between two iterations.
     pub revision: Arc<Revision>,
+    /// What agents proposed to change in the plan, and what became of it.
+    pub amendments: Arc<Vec<AmendmentState>>,
     pub created_at: Timestamp,
     pub lifecycle: Lifecycle,
     pub run: Run,

@@ -2,12 +2,14 @@
 //! more thing that happened. The arms below are single calls; each phase has
 //! its own file.
 
+use crate::command::Command;
 use crate::effect::Effect;
 use crate::event::{
-    AttemptEvent, Decision, Event, IterationEvent, LoopEvent, OperatorEvent, PauseEvent, Phase, RunEvent,
+    AttemptEvent, CommandAnswer, Decision, Event, IterationEvent, LoopEvent, OperatorEvent, PauseEvent,
+    Phase, RunEvent,
 };
 use crate::gate::{Purpose, Trials};
-use crate::id::{EffectId, Nonce};
+use crate::id::{CommandId, EffectId, Nonce};
 use crate::input::{Creation, Input, Stamped};
 use crate::outcome::{Outcome, OutcomeKind, Reason};
 use crate::policy::Role;
@@ -22,11 +24,14 @@ mod fault;
 mod finding;
 mod last;
 mod limit;
+mod propose;
 mod review;
 mod revise;
 mod run;
 mod stop;
 mod verify;
+
+pub use revise::wanted_tasks;
 
 /// The decision that begins a loop's log.
 pub fn create(at: Timestamp, creation: Creation) -> Decision {
@@ -55,6 +60,22 @@ pub fn step(state: &State, input: &Stamped<Input>) -> Decision {
         | Input::EffectDropped => closed(&mut draft, input),
     }
     draft.decide()
+}
+
+/// Why a command would be refused as things are. Nothing is decided.
+pub fn refusal(state: &State, command: &Command) -> Option<String> {
+    let id = CommandId(state.last_command.0 + 1);
+    let input = Stamped {
+        at: state.updated_at,
+        elapsed: Millis(0),
+        fresh: Nonce::new(""),
+        closes: None,
+        what: Input::Commanded { id, command: command.clone() },
+    };
+    match step(state, &input).answer_to(id) {
+        Some(CommandAnswer::Refused { why }) => Some(why),
+        Some(CommandAnswer::Done) | None => None,
+    }
 }
 
 /// An input that closes an effect must answer the very effect it names.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Severity;
 use crate::id::FindingId;
+use crate::proposal::ProposedAmendment;
 
 /// What an author says of its own turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,9 @@ pub struct Claim {
     /// What it says it ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<ClaimedCheck>,
+    /// What it would change in the plan. In the log each is an event of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub amendments: Vec<ProposedAmendment>,
 }
 
 /// A command that an author says it ran. windlass did not see it.

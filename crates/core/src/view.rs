@@ -10,10 +10,11 @@ use crate::acceptance::CriterionAnswer;
 use crate::event::{Phase, ReviewRecorded};
 use crate::finding::{Finding, Severity};
 use crate::gate::{GateSummary, Purpose};
-use crate::id::{AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
+use crate::id::{AmendmentId, AttemptId, BlobId, CommitId, FindingId, LoopName, TaskId, TreeId};
 use crate::input::PathList;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::{MissedLevel, Role, SandboxLevel};
+use crate::proposal::{AmendmentState, ProposedAmendment};
 use crate::setback::Setback;
 use crate::state::{AwaitedApproval, Lifecycle, State, TaskState, TaskStatus};
 use crate::task::TaskMode;
@@ -119,6 +120,9 @@ pub struct View {
     pub paused: Option<PauseView>,
     /// What would land, if the operator approves it.
     pub approval: Option<ApprovalView>,
+    /// What agents propose to change in the plan, and waits for the operator.
+    #[serde(default)]
+    pub amendments: Vec<AmendmentView>,
     /// How many events the log holds.
     pub events: u64,
 }
@@ -201,6 +205,26 @@ pub struct TaskView {
     pub done_before: bool,
     pub reviewed: bool,
     pub checked: bool,
+}
+
+/// An amendment that an agent proposed, in the agent's words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AmendmentView {
+    pub id: AmendmentId,
+    pub attempt: AttemptId,
+    pub proposed: ProposedAmendment,
+}
+
+impl AmendmentView {
+    fn waiting(state: &State) -> Vec<Self> {
+        let waiting = state.amendments.iter().filter(|known| known.answer.is_none());
+        let view = |known: &AmendmentState| Self {
+            id: known.id.clone(),
+            attempt: known.attempt,
+            proposed: known.proposed.as_ref().clone(),
+        };
+        waiting.map(view).collect()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -378,6 +402,7 @@ impl View {
             waiting: state.waiting.as_ref().map(|w| WaitView { until: w.until, why: w.why }),
             paused: state.paused.as_ref().map(|p| PauseView { why: p.why, detail: p.detail.clone() }),
             approval: state.approval.as_deref().map(ApprovalView::of),
+            amendments: AmendmentView::waiting(state),
             events: state.events,
         }
     }

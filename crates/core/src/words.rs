@@ -10,6 +10,7 @@ use crate::input::{
     WorkMerge,
 };
 use crate::outcome::Fault;
+use crate::proposal::{ProposedAmendment, ProposedPart};
 use crate::stop::StopResult;
 use crate::summary::{Ran, Summary};
 use crate::tally::{Comparison, Counts, Tally};
@@ -224,12 +225,23 @@ fn visit_end(end: &mut AttemptEnd, visit: &mut dyn FnMut(&mut String)) {
 }
 
 fn visit_claim(claim: &mut Claim, visit: &mut dyn FnMut(&mut String)) {
-    let Claim { status: _, summary, blockers, next, plan, checks } = claim;
+    let Claim { status: _, summary, blockers, next, plan, checks, amendments } = claim;
     visit(summary);
     blockers.iter_mut().chain(next).chain(plan).for_each(&mut *visit);
     for ClaimedCheck { command, exit: _, output } in checks {
         visit(command);
         visit(output);
+    }
+    amendments.iter_mut().for_each(|amendment| visit_amendment(amendment, visit));
+}
+
+fn visit_amendment(amendment: &mut ProposedAmendment, visit: &mut dyn FnMut(&mut String)) {
+    let ProposedAmendment { action: _, task, title, text, depends_on, parts, why, stored: _ } = amendment;
+    [task, title, text, why].into_iter().for_each(&mut *visit);
+    depends_on.iter_mut().for_each(&mut *visit);
+    for ProposedPart { title, text } in parts {
+        visit(title);
+        visit(text);
     }
 }
 

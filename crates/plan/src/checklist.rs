@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use windlass_core::id::TaskId;
+use windlass_core::task::task_slug;
 
 use crate::criterion::PlannedCriterion;
 use crate::error::PlanError;
@@ -14,7 +15,6 @@ use crate::format::PlanFormat;
 use crate::link::{Frame, MAX_TASKS, Slot, finish};
 use crate::markdown::{Heading, ListItem, MarkdownText};
 use crate::outline::{outline, parts};
-use crate::slug::slug;
 use crate::{Planned, PlannedTask, shared_text, title_line};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -107,7 +107,8 @@ impl BoxReader<'_> {
         let boxes: Vec<&ListItem> = text.items_in(&range).filter(|item| item.checked.is_some()).collect();
         let criteria = boxes.iter().map(|item| text.item_text(item.range.start..item.own_end));
         let body = text.visible(heading.range.end..range.end);
-        let id = slug(&format!("task {number}")).unwrap_or_else(|| TaskId::new(format!("task-{number}")));
+        let id =
+            task_slug(&format!("task {number}")).unwrap_or_else(|| TaskId::new(format!("task-{number}")));
         let shown = if title.is_empty() { heading.text.as_str() } else { title };
         let task = PlannedTask {
             acceptance: criteria.filter(|item| !item.is_empty()).map(PlannedCriterion::plain).collect(),
@@ -137,7 +138,7 @@ impl BoxReader<'_> {
         let inner = || text.items_in(&(range.start + 1..range.end)).filter(|inner| inner.checked.is_some());
         let criteria = inner().map(|inner| text.item_text(inner.range.start..inner.own_end));
         let line = text.index.placed(range.start, ()).line;
-        let id = slug(&own).unwrap_or_else(|| TaskId::new(format!("line-{line}")));
+        let id = task_slug(&own).unwrap_or_else(|| TaskId::new(format!("line-{line}")));
         let task = PlannedTask {
             acceptance: criteria.filter(|item| !item.is_empty()).map(PlannedCriterion::plain).collect(),
             done,

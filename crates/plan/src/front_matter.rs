@@ -1,5 +1,7 @@
 //! The lines between `---` at the top of a task file.
 
+mod write;
+
 use windlass_core::nearest::nearest;
 
 use crate::criterion::PlannedCriterion;
@@ -7,6 +9,8 @@ use crate::fault::{FaultKind, SyntaxFault};
 use crate::place::{LineIndex, Placed};
 use crate::scope::TaskScope;
 use crate::yaml::{Shape, Yaml, YamlSource};
+
+pub use write::{FrontValue, UnwritableFrontMatter, task_text, with_keys};
 
 pub const KEYS: [&str; 9] =
     ["title", "depends_on", "priority", "allow", "checks", "acceptance", "done", "mode", "scope"];
@@ -283,6 +287,15 @@ impl Key {
 fn unknown(key: &Placed<String>, known: &'static [&'static str]) -> SyntaxFault {
     let nearest = nearest(&key.value, known.iter().copied());
     FaultKind::UnknownKey { key: key.value.clone(), known, nearest }.at(key.line, key.column)
+}
+
+/// What a task file says below its front matter.
+pub fn body_of(text: &str) -> &str {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    match Block::of(text) {
+        Ok(Some(block)) => text[block.end..].split_once('\n').map_or("", |(_, body)| body),
+        Ok(None) | Err(_) => text,
+    }
 }
 
 #[cfg(test)]

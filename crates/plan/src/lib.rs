@@ -10,7 +10,7 @@
 //! - `codescribe`: a CodeScribe task in TOML;
 //! - `goal`: one sentence, one task.
 //!
-//! It reads and never writes, knows nothing of stores, agents or git, and
+//! It writes no file (what a task file is to say, `front_matter` puts into words), knows nothing of stores, agents or git, and
 //! refuses what it does not understand with the place and a remedy, instead of
 //! guessing. Texts leave here as text; whoever stores them makes
 //! `windlass_core::task::Task` of them.
@@ -58,7 +58,9 @@ pub use draw::{TaskMark, dot, mermaid, tree};
 pub use error::PlanError;
 pub use fault::{FaultKind, SyntaxFault};
 pub use format::{PlanFormat, UnknownPlanFormat};
-pub use front_matter::{FrontMatter, KEYS, read_front_matter};
+pub use front_matter::{
+    FrontMatter, FrontValue, KEYS, UnwritableFrontMatter, body_of, read_front_matter, task_text, with_keys,
+};
 pub use graph::TaskGraph;
 pub use json::JsonFault;
 pub use link::MAX_TASKS;
@@ -67,6 +69,7 @@ pub use place::{FilePosition, Placed};
 pub use proposal::{MOST_PROPOSED, PlanProposal, ProposedCheck, ProposedTask, file_words};
 pub use scope::TaskScope;
 pub use source::{MAX_FILE_BYTES, MAX_JSON_BYTES, check, read};
+pub use task_file::task_of_text;
 
 /// A plan as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use windlass_core::id::TaskId;
 use windlass_core::nearest::nearest;
+use windlass_core::task::task_slug;
 
 use crate::criterion::PlannedCriterion;
 use crate::error::PlanError;
@@ -18,7 +19,6 @@ use crate::link::{Frame, MAX_TASKS, Slot, finish};
 use crate::markdown::{Comment, MarkdownText};
 use crate::outline::{outline, parts};
 use crate::place::Placed;
-use crate::slug::slug;
 use crate::{Planned, PlannedTask, shared_text, title_line};
 
 const MARKERS: [&str; 2] = ["windlass-task", "forge-section"];
@@ -155,7 +155,7 @@ impl SectionReader<'_> {
         let (read, faults) = outline(text, &body);
         let mut problems: Vec<PlanError> = faults.into_iter().map(|fault| fault.in_file(self.file)).collect();
         let title = self.title(&body).unwrap_or_else(|| format!("Section on line {}", at.line));
-        let id = slug(&title).unwrap_or_else(|| TaskId::new(format!("line-{}", at.line)));
+        let id = task_slug(&title).unwrap_or_else(|| TaskId::new(format!("line-{}", at.line)));
         let mut part = |names: &[&str]| -> Vec<String> {
             let found = parts(text, &body, names);
             let lines: Vec<String> = found.iter().flat_map(|range| self.lines(range)).collect();

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use windlass_core::id::TaskId;
 use windlass_core::nearest::nearest;
+use windlass_core::task::usable_task_id;
 
 use crate::criterion::PlannedCriterion;
 use crate::error::PlanError;
@@ -14,7 +15,6 @@ use crate::format::PlanFormat;
 use crate::json::{Json, JsonFault, JsonObject, JsonText};
 use crate::link::{Frame, MAX_TASKS, Slot, finish};
 use crate::place::Placed;
-use crate::slug::usable;
 use crate::{Planned, PlannedTask, shared_text, title_line};
 
 const STORIES: &str = "userStories";
@@ -100,7 +100,7 @@ impl<'a> Story<'a> {
         };
         let id = needed("id")?;
         let title = needed("title")?.value;
-        if let Err(why) = usable(&id.value) {
+        if let Err(why) = usable_task_id(&id.value) {
             let value = object.get("id").unwrap_or(story);
             problems.push(json.fault(value, JsonFault::BadId { id: id.value.clone(), why }));
         }

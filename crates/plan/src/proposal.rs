@@ -4,9 +4,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 use windlass_core::id::TaskId;
+use windlass_core::task::task_slug;
 
 use crate::front_matter::FrontMatter;
-use crate::slug::slug;
 
 /// More tasks than these in one answer are not one plan that a person can read.
 pub const MOST_PROPOSED: usize = 100;
@@ -170,7 +170,7 @@ impl ProposedTask {
 
 /// The words of a title as the name of a file.
 pub fn file_words(title: &str) -> String {
-    slug(title).map_or_else(|| "plan".to_owned(), |id| id.to_string())
+    task_slug(title).map_or_else(|| "plan".to_owned(), |id| id.to_string())
 }
 
 /// A text of JSON is one of YAML too, whatever is in it.

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use windlass_core::id::TaskId;
+use windlass_core::task::usable_task_id;
 
 /// The id that a file's name gives, or why it gives none.
 pub(crate) fn id_of_file(file: &Path) -> Result<TaskId, &'static str> {
@@ -13,57 +14,6 @@ pub(crate) fn id_of_file(file: &Path) -> Result<TaskId, &'static str> {
     if id.is_empty() {
         return Err("nothing stands before `.md`");
     }
-    usable(id)?;
+    usable_task_id(id)?;
     Ok(TaskId::new(id))
-}
-
-/// Why a text cannot be the id of a task. It names files and branches too.
-pub(crate) fn usable(id: &str) -> Result<(), &'static str> {
-    const LONGEST: usize = 250;
-    if id.is_empty() {
-        Err("it is empty")
-    } else if id.contains(char::is_control) {
-        Err("it has a control character in it")
-    } else if id.trim() != id {
-        Err("it starts or ends with a blank")
-    } else if id.contains('/') {
-        Err("it has a slash in it")
-    } else if id.len() > LONGEST {
-        Err("it is longer than 250 bytes")
-    } else {
-        Ok(())
-    }
-}
-
-/// The words of a title as an id: `Parse durations!` is `parse-durations`.
-/// None where it has no letter and no digit.
-pub(crate) fn slug(title: &str) -> Option<TaskId> {
-    const LONGEST: usize = 60;
-    let mut id = String::new();
-    let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    for word in words.map(str::to_lowercase) {
-        if !id.is_empty() && id.chars().count() + 1 + word.chars().count() > LONGEST {
-            break;
-        }
-        if !id.is_empty() {
-            id.push('-');
-        }
-        id.extend(word.chars().take(LONGEST));
-    }
-    (!id.is_empty()).then(|| TaskId::new(id))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_gives_an_id() {
-        let shown = |title: &str| slug(title).map(|id| id.to_string());
-        assert_eq!(shown("Phase 1: Parse `durations`!").as_deref(), Some("phase-1-parse-durations"));
-        assert_eq!(shown("Größe — テスト").as_deref(), Some("größe-テスト"));
-        assert_eq!(shown("…!").as_deref(), None);
-        assert!(shown(&"word ".repeat(40)).is_some_and(|id| id.len() <= 60 && !id.ends_with('-')));
-        assert_eq!(shown(&"x".repeat(99)).map(|id| id.len()), Some(60));
-    }
 }

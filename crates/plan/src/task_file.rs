@@ -20,6 +20,12 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> 
     finish(vec![slot(id, file, text.to_owned())], Frame::new(PlanFormat::Task))
 }
 
+/// What the text of a task file says, whatever is wrong with its dependencies; none where it cannot be read.
+pub fn task_of_text(id: &TaskId, text: &str) -> Option<PlannedTask> {
+    let slot = slot(id.clone(), Path::new(id.as_str()), text.to_owned());
+    if slot.problems.is_empty() { slot.task } else { None }
+}
+
 /// What one task file says, with every fault in it.
 pub(crate) fn slot(id: TaskId, file: &Path, text: String) -> Slot {
     let problem = |fault: SyntaxFault| fault.in_file(file);

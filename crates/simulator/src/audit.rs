@@ -239,7 +239,11 @@ impl Audit {
             Event::Loop(LoopEvent::PlanChanged(revision)) => self.plan_changed(revision),
             Event::Loop(LoopEvent::PolicyChanged(revision)) => self.policy_changed(&revision.policy),
             Event::Loop(LoopEvent::Created(_))
-            | Event::Loop(LoopEvent::RevisionKept(_))
+            | Event::Loop(
+                LoopEvent::RevisionKept(_)
+                | LoopEvent::AmendmentProposed { .. }
+                | LoopEvent::AmendmentAnswered { .. },
+            )
             | Event::Finding(FindingEvent::Carried { .. })
             | Event::Finding(FindingEvent::Remeasured { .. })
             | Event::Attempt(AttemptEvent::FailureCounted { .. })

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
+use windlass_core::amendment::MAX_PARTS;
 use windlass_core::plain;
+use windlass_core::proposal::{MAX_PROPOSED, ProposedAction, ProposedAmendment, ProposedPart};
 use windlass_core::verdict::ClaimedCheck;
 
 use crate::bound;
@@ -88,6 +90,12 @@ impl Fields {
         items.iter().filter_map(claimed_check).take(CLAIMED).collect()
     }
 
+    /// What an author would change in the plan. What has another form proposes nothing.
+    pub fn amendments(&self, key: &str) -> Vec<ProposedAmendment> {
+        let items = self.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        items.iter().filter_map(amendment).take(MAX_PROPOSED).collect()
+    }
+
     pub fn one_of<T: Copy>(&self, key: &str, words: &[(&str, T)]) -> Result<T, String> {
         let wanted = || words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
         let Some(value) = self.get(key) else {
@@ -133,6 +141,40 @@ fn claimed_check(item: &Value) -> Option<ClaimedCheck> {
     let check =
         ClaimedCheck { command: shown(command, CLAIMED_BYTES), exit, output: shown(output, CLAIMED_BYTES) };
     (!command.is_empty()).then_some(check)
+}
+
+fn amendment(item: &Value) -> Option<ProposedAmendment> {
+    let line = |of: &Value, key: &str| {
+        let text = of.get(key).and_then(Value::as_str).map(str::trim).unwrap_or_default();
+        bound::shown_line(text)
+    };
+    let block = |of: &Value| {
+        let text = of.get("text").and_then(Value::as_str).map(str::trim).unwrap_or_default();
+        bound::shown_text(text)
+    };
+    let list = |key: &str| item.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let action = match item.get("action").and_then(Value::as_str)? {
+        "add" => ProposedAction::Add,
+        "edit" => ProposedAction::Edit,
+        "drop" => ProposedAction::Drop,
+        "split" => ProposedAction::Split,
+        _ => return None,
+    };
+    let part = |of: &Value| match of.as_str() {
+        Some(title) => ProposedPart { title: bound::shown_line(title.trim()), text: String::new() },
+        None => ProposedPart { title: line(of, "title"), text: block(of) },
+    };
+    let depends_on = list("depends_on").iter().filter_map(Value::as_str).take(CLAIMED);
+    Some(ProposedAmendment {
+        action,
+        task: line(item, "task"),
+        title: line(item, "title"),
+        text: block(item),
+        depends_on: depends_on.map(|id| bound::shown_line(id.trim())).collect(),
+        parts: list("parts").iter().map(part).take(MAX_PARTS).collect(),
+        why: line(item, "why"),
+        stored: Vec::new(),
+    })
 }
 
 fn not_a(wanted: &str, key: &str, found: &Value) -> String {

@@ -68,8 +68,13 @@ fn the_rules_say_how_to_read_and_how_to_write() {
 
 #[test]
 fn an_open_ended_loop_asks_for_one_step() {
-    let step =
-        BriefSpec { one_step: true, iteration: 7, max_iterations: 0, ..spec(Role::Author, Mode::Implement) };
+    let step = BriefSpec {
+        one_step: true,
+        may_amend: false,
+        iteration: 7,
+        max_iterations: 0,
+        ..spec(Role::Author, Mode::Implement)
+    };
     compare("one_step.md", &step, TASK, "");
     let red = FailingCheck {
         check: "step".to_owned(),
@@ -280,6 +285,7 @@ fn said() -> AuthorSaid {
             ran("cargo test", Some(0)),
             ClaimedCheck { output: "ok\n3 passed".to_owned(), ..ran("make lint", None) },
         ],
+        amendments: vec![],
     };
     AuthorSaid { claim: Some(claim), message: "the last words".to_owned() }
 }
@@ -497,6 +503,7 @@ fn spec(role: Role, mode: Mode) -> BriefSpec {
         mode,
         unmerged: None,
         one_step: false,
+        may_amend: role == Role::Author,
         iteration: 1,
         max_iterations: 5,
         task: Some(TaskBrief {

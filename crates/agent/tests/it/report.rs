@@ -11,6 +11,7 @@ use windlass_core::finding::Severity;
 use windlass_core::id::{FindingId, Nonce};
 use windlass_core::input::Report;
 use windlass_core::policy::Role;
+use windlass_core::proposal::{ProposedAction, ProposedPart};
 use windlass_core::usage::Usage;
 use windlass_core::verdict::{Claim, ClaimStatus, ClaimedCheck, Met, NoVerdict, Review, Verdict};
 use windlass_redact::{Redactor, Secret};
@@ -110,6 +111,30 @@ fn what_an_author_followed_and_ran_is_heard_in_whatever_form() {
 }
 
 /// Half a secret, at the end of a text that is cut, would not be known for one.
+#[test]
+fn what_an_author_proposes_is_heard_bounded_and_never_costs_the_report() {
+    let proposed = |amendments: &str| {
+        let heard = author(&format!(
+            r#"{{"nonce":"n1","status":"complete","summary":"","amendments":{amendments}}}"#
+        ));
+        let Report::Author(claim) = heard.report else { panic!("{amendments}: {heard:?}") };
+        claim.amendments
+    };
+    for nothing in ["null", "7", "\"add\"", "{}", "[7, {}, {\"action\":\"fly\"}]"] {
+        assert_eq!(proposed(nothing), [], "{nothing}");
+    }
+    let heard = proposed(
+        r#"[{"action":"split","task":" b ","parts":[{"title":"x\u001b[31m","text":"a\nb"},"y"],"why":"large"}]"#,
+    );
+    let part = |title: &str, text: &str| ProposedPart { title: title.to_owned(), text: text.to_owned() };
+    assert_eq!((heard[0].action, heard[0].task.as_str()), (ProposedAction::Split, "b"));
+    assert_eq!(heard[0].parts, [part("x", "a\nb"), part("y", "")]);
+    let one = format!(r#"{{"action":"add","title":"{0}","text":"{0}"}}"#, "x".repeat(100_000));
+    let heard = proposed(&format!("[{}]", [one.as_str(); 9].join(",")));
+    assert_eq!(heard.len(), 5);
+    assert!(heard[0].title.len() < 500 && heard[0].text.len() < 9_000);
+}
+
 #[test]
 fn a_report_is_cleaned_before_it_is_cut() {
     let dir = tempfile::tempdir().unwrap();

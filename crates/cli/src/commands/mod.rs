@@ -26,6 +26,7 @@ mod set;
 mod show;
 mod status;
 mod take;
+mod task;
 mod usage;
 
 use crate::args::{Args, Verb};
@@ -53,6 +54,7 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
         Verb::Check(asked) => check::check(&locations, &asked),
         Verb::Operate(asked) => operate::operate(&locations, &asked),
         Verb::Set(asked) => set::set(&locations, &asked),
+        Verb::Task(asked) => task::task(&locations, &asked),
         Verb::Take(named) => take::take(&locations, &named),
         Verb::Rm(asked) => rm::rm(&locations, &asked),
         Verb::Export(export) => export::export(&locations, &export),

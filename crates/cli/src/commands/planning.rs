@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use windlass_app::{
-    FileChange, Live, PlanWish, PlanningObserver, PlanningReport, PlanningTalk, ProposedCheck, TriedWay,
+    Live, PlanWish, PlannedFile, PlanningObserver, PlanningReport, PlanningTalk, ProposedCheck, TriedWay,
 };
 
 use crate::args::PlanArgs;
@@ -148,7 +148,7 @@ pub fn say_plan(report: &PlanningReport) {
 }
 
 /// How the operator reads what was written.
-pub fn say_reading(files: &[FileChange]) {
+pub fn say_reading(files: &[PlannedFile]) {
     let mut tops: Vec<&str> = files
         .iter()
         .map(|change| change.path.split_once('/').map_or(&*change.path, |(top, _)| top))

@@ -172,6 +172,11 @@ fn notes(view: &View) -> Vec<String> {
         let since = clock(attempt.started_at);
         notes.push(format!("{:<10}{} {}, since {since}{seen}", "attempt", attempt.id, attempt.role));
     }
+    if !view.amendments.is_empty() {
+        let count = view.amendments.len();
+        let what = if count == 1 { "change of the plan waits" } else { "changes of the plan wait" };
+        notes.push(format!("{:<10}{count} {what} for you: windlass task list {}", "proposed", view.name));
+    }
     if view.unchecked {
         notes.push(format!("{:<10}{}", "unchecked", unchecked(view)));
     }

@@ -17,6 +17,7 @@ use crate::input::{AttemptEnd, Change, Creation};
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
+use crate::proposal::AmendmentState;
 use crate::regression::RegressionTrial;
 use crate::setback::Setback;
 use crate::state::{
@@ -75,6 +76,18 @@ fn loop_event(state: &mut State, event: &LoopEvent) {
         LoopEvent::PlanChanged(revision) => plan_changed(state, revision),
         LoopEvent::PolicyChanged(revision) => policy_changed(state, revision),
         LoopEvent::RevisionKept(revision) => revision_kept(state, revision),
+        LoopEvent::AmendmentProposed { amendment, attempt, proposed } => {
+            let (id, proposed) = (amendment.clone(), Arc::new(proposed.as_ref().clone()));
+            let new = AmendmentState { id, attempt: *attempt, proposed, answer: None, added: Vec::new() };
+            Arc::make_mut(&mut state.amendments).push(new);
+        }
+        LoopEvent::AmendmentAnswered { amendment, answer, added, .. } => {
+            let known = Arc::make_mut(&mut state.amendments).iter_mut().find(|known| known.id == *amendment);
+            if let Some(known) = known {
+                known.answer = Some(*answer);
+                known.added.clone_from(added);
+            }
+        }
     }
 }
 
@@ -340,6 +353,7 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
         policy_changes: 0,
         judged_by: None,
         revision: Arc::default(),
+        amendments: Arc::default(),
         creation: Arc::new(creation.clone()),
     }
 }

@@ -1,7 +1,7 @@
 //! An attempt ended. How it ended decides whether it is judged, tried again,
 //! waited for, or counted.
 
-use super::{Draft, execute, last, limit, review, run};
+use super::{Draft, execute, last, limit, propose, review, run};
 use crate::event::{AttemptEvent, AttemptFinished, IterationResult, PauseEvent, Phase};
 use crate::id::AttemptId;
 use crate::input::{AgentFinished, AttemptEnd, AttemptResult, Report};
@@ -44,10 +44,12 @@ pub(super) fn never_started(draft: &mut Draft, attempt: AttemptId, role: Role) {
 }
 
 fn record(draft: &mut Draft, attempt: AttemptId, role: Role, told: &AgentFinished) {
-    let claim = match &told.report {
+    let mut claim = match &told.report {
         Report::Author(claim) => Some(claim.clone()),
         Report::None | Report::Review(_) => None,
     };
+    let proposed = claim.as_mut().map(|claim| std::mem::take(&mut claim.amendments)).unwrap_or_default();
+    let is_heard = role == Role::Author && told.result.end == AttemptEnd::Normal;
     let policy = draft.state.policy();
     let priced =
         |part: &ModelUsage| ModelUsage { usage: policy.priced(&part.model, &part.usage), ..part.clone() };
@@ -55,6 +57,9 @@ fn record(draft: &mut Draft, attempt: AttemptId, role: Role, told: &AgentFinishe
     let usage = usage::sum(&models).or(told.result.usage);
     let result = AttemptResult { usage, models, ..told.result.clone() };
     draft.emit(AttemptEvent::Finished(Box::new(AttemptFinished { attempt, role, claim, result })));
+    if is_heard {
+        propose::recorded(draft, attempt, &proposed);
+    }
 }
 
 /// After an attempt that did not end by itself.

@@ -1,12 +1,14 @@
 //! What the operator asks for. A command that makes no sense now is refused,
 //! on the record, with the reason.
 
-use super::{Draft, approval, execute, fault, revise, run};
+use super::{Draft, approval, execute, fault, propose, revise, run};
 use crate::command::Command;
 use crate::event::{FindingEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent};
 use crate::finding::{Origin, Rule};
 use crate::id::{CommandId, FindingId, TaskId};
 use crate::outcome::{OutcomeKind, Reason};
+use crate::proposal::AmendmentAnswer;
+use crate::revision::Revision;
 use crate::state::TaskStatus;
 
 /// Commands are taken in order, each once: an id that is not new is no command.
@@ -30,10 +32,16 @@ pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
         Command::Trust => trust(draft),
         Command::Approve { tree } => approval::approve(draft, tree),
         Command::Reject { why } => approval::reject(draft, why),
-        Command::Revise(revision) => match not_completed(draft) {
-            Ok(()) => revise::asked(draft, revision),
-            Err(_) => revise::reopen(draft, revision),
-        },
+        Command::Revise(revision) => revised(draft, revision),
+        Command::AcceptAmendment { amendment } => {
+            propose::answered(draft, amendment, AmendmentAnswer::Accepted, "")
+        }
+        Command::RejectAmendment { amendment, why } => {
+            propose::answered(draft, amendment, AmendmentAnswer::Rejected, why)
+        }
+        Command::Amend(amendment) => {
+            revise::amended(&draft.state, amendment).and_then(|revision| revised(draft, &revision))
+        }
     };
     if let Err(why) = refused {
         draft.emit(OperatorEvent::InputRefused { input: command.name().to_owned(), why });
@@ -62,6 +70,13 @@ fn take(draft: &mut Draft, id: CommandId, name: &str) -> bool {
 }
 
 type Refusal = Result<(), String>;
+
+fn revised(draft: &mut Draft, revision: &Revision) -> Refusal {
+    match not_completed(draft) {
+        Ok(()) => revise::asked(draft, revision),
+        Err(_) => revise::reopen(draft, revision),
+    }
+}
 
 fn pause(draft: &mut Draft) -> Refusal {
     not_ended(draft)?;

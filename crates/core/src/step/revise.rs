@@ -4,6 +4,7 @@
 //! dead end.
 
 use super::{Draft, run};
+use crate::amendment::{self, AmendedTask, Amendment, PlanOrder};
 use crate::effect::Effect;
 use crate::event::{FindingEvent, IterationResult, LoopEvent, Phase, RunEvent, TaskEvent};
 use crate::graph;
@@ -30,6 +31,32 @@ pub(super) fn asked(draft: &mut Draft, revision: &Revision) -> Result<(), String
         take_up_plan(draft, plan);
     }
     Ok(())
+}
+
+/// The plan that the loop has, or will have when its iteration has ended, with this amendment.
+pub(super) fn amended(state: &State, amendment: &Amendment) -> Result<Revision, String> {
+    let plan = amendment::amended(&wanted_tasks(state), amendment, PlanOrder::AsWritten);
+    let plan = plan.map_err(|error| format!("{error}; {}", error.remedy()))?;
+    let tools = state.revision.plan.as_ref().map_or(&*state.tools, |waiting| &waiting.tools).clone();
+    Ok(Revision { plan: Some(Plan { tools, ..plan }), policy: None })
+}
+
+/// Between two iterations, without the operator.
+pub(super) fn take_up_amendment(draft: &mut Draft, amendment: &Amendment) -> Result<(), String> {
+    let revision = amended(&draft.state, amendment)?;
+    check(&draft.state, &revision)?;
+    if let Some(plan) = &revision.plan {
+        take_up_plan(draft, plan);
+    }
+    Ok(())
+}
+
+/// The tasks that an amendment changes.
+pub fn wanted_tasks(state: &State) -> Vec<AmendedTask<'_>> {
+    let kept = state.revision.plan.as_ref();
+    let tasks = kept.map_or_else(|| current_tasks(state), |plan| tasks_of(state, plan));
+    let row = |task| AmendedTask { task, is_settled: stays_settled(state, task) };
+    tasks.into_iter().map(row).collect()
 }
 
 /// Between two iterations: what was kept is taken up.

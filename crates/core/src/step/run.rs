@@ -1,6 +1,6 @@
 //! Opening a run, choosing what it does next, and ending it.
 
-use super::{Draft, attempt, finding, last, limit, revise, stop};
+use super::{Draft, attempt, finding, last, limit, propose, revise, stop};
 use crate::effect::Effect;
 use crate::event::{
     IterationEvent, IterationResult, LandingEvent, OperatorEvent, PauseEvent, RunEvent, TaskEvent,
@@ -72,6 +72,7 @@ fn run_baseline(draft: &mut Draft) -> bool {
 /// The next task, or the final phases, or the end.
 pub(super) fn choose(draft: &mut Draft) {
     revise::take_up(draft);
+    propose::apply(draft);
     if draft.state.cancelling {
         return draft.end(OutcomeKind::Cancelled, Reason::Operator, String::new());
     }

@@ -9,6 +9,7 @@ use windlass_core::input::{
     AgentFinished, Asked, AttemptEnd, Change, Input, PathList, Report, Snapshotted, UnmergedWork, WorkMerge,
 };
 use windlass_core::outcome::{Fault, Reason};
+use windlass_core::proposal::{ProposedAction, ProposedAmendment, ProposedPart};
 use windlass_core::regression::RegressionReport;
 use windlass_core::state::State;
 use windlass_core::stop::{StopCheck, StopResult};
@@ -88,6 +89,11 @@ pub fn agent(words: &[&str], now: Timestamp) -> Input {
     };
     let (end, report) = match words {
         ["complete"] => (AttemptEnd::Normal, claim(ClaimStatus::Complete, "")),
+        ["proposes", rest @ ..] => {
+            let amendments = vec![proposed(rest)];
+            let claim = Claim { status: ClaimStatus::Complete, amendments, ..Claim::default() };
+            (AttemptEnd::Normal, Report::Author(claim))
+        }
         ["continue"] => (AttemptEnd::Normal, claim(ClaimStatus::Continue, "")),
         ["continue", next @ ..] => {
             let next = next.iter().map(|item| (*item).to_owned()).collect();
@@ -108,6 +114,37 @@ pub fn agent(words: &[&str], now: Timestamp) -> Input {
     told.result.usage = usage;
     told.result.message = message;
     Input::AgentFinished(Box::new(told))
+}
+
+/// `add New depends a`, `split b x y`, `drop b`, `edit b`.
+fn proposed(words: &[&str]) -> ProposedAmendment {
+    let mut proposed = ProposedAmendment {
+        action: ProposedAction::Add,
+        task: String::new(),
+        title: String::new(),
+        text: "more".to_owned(),
+        depends_on: Vec::new(),
+        parts: Vec::new(),
+        why: "it is needed".to_owned(),
+        stored: Vec::new(),
+    };
+    match words {
+        ["add", title, rest @ ..] => {
+            proposed.title = (*title).to_owned();
+            proposed.depends_on = rest.iter().skip(1).map(|id| (*id).to_owned()).collect();
+            proposed.stored = vec![BlobId::new(format!("text-{title}"))];
+        }
+        ["split", task, parts @ ..] => {
+            let part = |title: &&str| ProposedPart { title: (*title).to_owned(), text: String::new() };
+            (proposed.action, proposed.task) = (ProposedAction::Split, (*task).to_owned());
+            proposed.parts = parts.iter().map(part).collect();
+            proposed.stored = parts.iter().map(|title| BlobId::new(format!("text-{title}"))).collect();
+        }
+        ["drop", task] => (proposed.action, proposed.task) = (ProposedAction::Drop, (*task).to_owned()),
+        ["edit", task] => (proposed.action, proposed.task) = (ProposedAction::Edit, (*task).to_owned()),
+        other => panic!("a proposal is not understood: {other:?}"),
+    }
+    proposed
 }
 
 fn end(words: &[&str], now: Timestamp) -> AttemptEnd {

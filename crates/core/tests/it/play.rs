@@ -103,6 +103,7 @@ impl Play {
     fn command(&mut self, words: &[&str]) {
         let command = match words {
             ["revise", rest @ ..] => setup::revision(&self.state, rest),
+            ["amend", rest @ ..] => setup::amendment(rest),
             words => input::command(words),
         };
         let id = CommandId(self.commands);

@@ -1,10 +1,12 @@
 //! What a scenario's loop is made of.
 
 use windlass_core::acceptance::CriterionCheck;
+use windlass_core::amendment::{Amendment, TaskPart, TaskPlace};
 use windlass_core::command::Command;
-use windlass_core::id::{BlobId, CommitId, LoopName, TaskId, TreeId};
+use windlass_core::id::{AmendmentId, BlobId, CommitId, LoopName, TaskId, TreeId};
 use windlass_core::input::Creation;
 use windlass_core::policy::{CheckPolicy, CheckWhen, LoopLimits, Policy, Rejected, TermsRule};
+use windlass_core::proposal::AmendmentRule;
 use windlass_core::revision::{KeyChange, PolicyRevision, Revision};
 use windlass_core::state::State;
 use windlass_core::stop::{StopCheck, StopCondition};
@@ -31,6 +33,8 @@ pub fn creation(setup: &[Vec<String>]) -> Creation {
                 policy.review.tasks = matches!(*which, "on" | "tasks");
                 policy.review.whole = matches!(*which, "on" | "final");
             }
+            ["amendments", "apply"] => policy.plan.amendments = AmendmentRule::Apply,
+            ["amendments", "ignore"] => policy.plan.amendments = AmendmentRule::Ignore,
             ["terms", "forbid"] => policy.gate.terms = TermsRule::Forbid,
             ["rejected", "reset"] => policy.review.rejected = Rejected::Reset,
             ["limit", name, value] => *limit(&mut policy.limits, name) = number(value),
@@ -106,6 +110,26 @@ pub fn revision(state: &State, words: &[&str]) -> Command {
         other => panic!("a revision is not understood: {other:?}"),
     }
     Command::Revise(Box::new(Revision { plan: Some(plan), policy: None }))
+}
+
+/// `amend add d depends a`, `amend drop b`, `amend drop b force`, `amend split b x y`, `amend first b`.
+pub fn amendment(words: &[&str]) -> Command {
+    let part =
+        |id: &&str| TaskPart { id: TaskId::new(*id), title: format!("Do {id}"), text: BlobId::new(*id) };
+    let amendment = match words {
+        ["accept", id] => return Command::AcceptAmendment { amendment: AmendmentId::new(*id) },
+        ["reject", id, why] => {
+            return Command::RejectAmendment { amendment: AmendmentId::new(*id), why: (*why).to_owned() };
+        }
+        ["add", id, rest @ ..] => Amendment::Add { task: Box::new(task(id, rest)), place: None },
+        ["drop", id, rest @ ..] => Amendment::Drop { task: TaskId::new(*id), force: rest == ["force"] },
+        ["split", id, parts @ ..] => {
+            Amendment::Split { task: TaskId::new(*id), parts: parts.iter().map(part).collect() }
+        }
+        ["first", id] => Amendment::Move { task: TaskId::new(*id), place: TaskPlace::First },
+        other => panic!("an amendment is not understood: {other:?}"),
+    };
+    Command::Amend(Box::new(amendment))
 }
 
 fn other_policy(number: u32, key: KeyChange, policy: Policy) -> Command {

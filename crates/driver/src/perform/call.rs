@@ -8,15 +8,18 @@ use windlass_agent::{
     Agent, AttemptNames, REPORT_PATH, STDERR_MARK, TurnRequest, TurnResult, Wall, WallSource, adapter,
     registry,
 };
+use windlass_core::amendment::{WholeTask, part_text, task_body};
 use windlass_core::brief::BriefSpec;
 use windlass_core::finding::{Evidence, Rule};
 use windlass_core::id::{AttemptId, BlobId, LoopName, Nonce};
-use windlass_core::input::{AttemptEnd, Input};
+use windlass_core::input::{AttemptEnd, Input, Report};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{AgentPolicy, Role};
+use windlass_core::proposal::{AmendmentRule, ProposedAction};
 use windlass_core::time::{Millis, Timestamp};
 use windlass_core::usage::Usage;
 use windlass_core::view::AttemptView;
+use windlass_plan::body_of;
 use windlass_process::{Capture, Inspection};
 use windlass_store::VaultDir;
 use windlass_workspace::{CommitText, ReadFiles, SnapshotRequest};
@@ -76,6 +79,7 @@ pub(super) fn call(resources: &EffectResources, request: &EffectRequest, attempt
     finished.result.brief = Some(brief);
     finished.tree_changed = left.is_some();
     finished.left = left.unwrap_or_default();
+    store_amendments(resources, request, spec, &mut finished.report)?;
     clear(&dir)?;
     Ok(Input::AgentFinished(Box::new(finished)))
 }
@@ -100,6 +104,35 @@ fn briefs(
         false => whole.clone(),
     };
     Ok(Briefs { asked, whole })
+}
+
+/// What the loop may apply by itself needs its texts stored: a new task, and parts of the task in hand.
+fn store_amendments(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    spec: &BriefSpec,
+    report: &mut Report,
+) -> Result<(), Fault> {
+    let Report::Author(claim) = report else { return Ok(()) };
+    if request.policy.plan.amendments != AmendmentRule::Apply {
+        return Ok(());
+    }
+    for proposed in &mut claim.amendments {
+        let own = spec.task.as_ref().filter(|task| task.id.as_str() == proposed.task);
+        let texts = match (proposed.action, own) {
+            (ProposedAction::Add, _) => vec![task_body(&proposed.title, &proposed.text)],
+            (ProposedAction::Split, Some(task)) => {
+                let text = resources.blobs.text(&task.text, TEXT_LIMIT)?;
+                let parts = &proposed.parts;
+                let whole = WholeTask { title: &task.title, text: body_of(&text), parts };
+                (0..parts.len()).map(|nth| part_text(&whole, nth)).collect()
+            }
+            (ProposedAction::Split, None) | (ProposedAction::Edit | ProposedAction::Drop, _) => Vec::new(),
+        };
+        proposed.stored =
+            texts.into_iter().map(|text| resources.blobs.put(text.into_bytes())).collect::<Result<_, _>>()?;
+    }
+    Ok(())
 }
 
 fn brief(

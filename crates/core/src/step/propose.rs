@@ -1,0 +1,78 @@
+//! The amendments that an author proposes: kept, and applied between two iterations where the policy says so.
+
+use std::collections::BTreeSet;
+
+use super::{Draft, revise};
+use crate::event::LoopEvent;
+use crate::id::{AmendmentId, AttemptId, TaskId};
+use crate::proposal::{
+    AmendmentAnswer, AmendmentRule, MAX_APPLIED, MAX_PROPOSED, MAX_WAITING, ProposedAmendment,
+};
+use crate::state::State;
+
+/// What is proposed again is not heard again.
+pub(super) fn recorded(draft: &mut Draft, attempt: AttemptId, proposed: &[ProposedAmendment]) {
+    if draft.state.policy().plan.amendments == AmendmentRule::Ignore {
+        return;
+    }
+    for proposed in proposed.iter().take(MAX_PROPOSED) {
+        let known = &draft.state.amendments;
+        let is_known = known.iter().any(|known| known.proposed.is_same(proposed));
+        let waiting = known.iter().filter(|known| known.answer.is_none()).count();
+        if is_known || waiting >= MAX_WAITING {
+            continue;
+        }
+        let amendment = AmendmentId::new(format!("A{}", known.len() + 1));
+        let proposed = Box::new(proposed.clone());
+        draft.emit(LoopEvent::AmendmentProposed { amendment, attempt, proposed });
+    }
+}
+
+/// Between two iterations: what may be applied is, in the order in which it was proposed.
+pub(super) fn apply(draft: &mut Draft) {
+    if draft.state.policy().plan.amendments != AmendmentRule::Apply || draft.state.cancelling {
+        return;
+    }
+    let waiting: Vec<(AmendmentId, _)> = draft
+        .state
+        .amendments
+        .iter()
+        .filter(|known| known.answer.is_none())
+        .map(|known| (known.id.clone(), known.proposed.clone()))
+        .collect();
+    for (amendment, proposed) in waiting {
+        if applied(&draft.state) >= MAX_APPLIED {
+            return;
+        }
+        let taken: BTreeSet<TaskId> = draft.state.tasks.iter().map(|task| task.task.id.clone()).collect();
+        let Some(wanted) = proposed.applicable(&taken) else { continue };
+        let (answer, why, added) = match revise::take_up_amendment(draft, &wanted) {
+            Ok(()) => (AmendmentAnswer::Applied, String::new(), wanted.added()),
+            Err(why) => (AmendmentAnswer::Refused, why, Vec::new()),
+        };
+        draft.emit(LoopEvent::AmendmentAnswered { amendment, answer, why, added });
+    }
+}
+
+fn applied(state: &State) -> usize {
+    state.amendments.iter().filter(|known| known.answer == Some(AmendmentAnswer::Applied)).count()
+}
+
+/// The operator's word. What an accepted amendment makes of the plan is a command of its own.
+pub(super) fn answered(
+    draft: &mut Draft,
+    amendment: &AmendmentId,
+    answer: AmendmentAnswer,
+    why: &str,
+) -> Result<(), String> {
+    let known = draft.state.amendments.iter().find(|known| known.id == *amendment);
+    let Some(known) = known else {
+        return Err(format!("there is no amendment {amendment}; `windlass task list` lists them"));
+    };
+    if let Some(answer) = known.answer {
+        return Err(format!("amendment {amendment} was {} before", answer.name()));
+    }
+    let (amendment, why) = (amendment.clone(), why.to_owned());
+    draft.emit(LoopEvent::AmendmentAnswered { amendment, answer, why, added: Vec::new() });
+    Ok(())
+}
