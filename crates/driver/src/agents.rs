@@ -141,10 +141,7 @@ pub(crate) fn ask(probe: &Probe<'_>, question: &Question<'_>) -> Result<TurnResu
     let mut private = PrivateDirs::empty(scratch.join("own")).map_err(failed)?;
     private.read = surroundings.beside_a_program(called.files(agent, &surroundings.project, &confine.path));
     private.write.push(dir.join("report"));
-    match role {
-        Role::Planner | Role::Reviewer => private.read.push(space.clone()),
-        Role::Author | Role::Finisher => private.write.push(space.clone()),
-    }
+    space_for(*role, &mut private).push(space.clone());
     let home = home(agent, surroundings, scratch, &private);
     if let Some(home) = &home {
         home.seed().map_err(failed)?;
@@ -195,6 +192,14 @@ pub(crate) fn ask(probe: &Probe<'_>, question: &Question<'_>) -> Result<TurnResu
         home.take_back().map_err(failed)?;
     }
     Ok(result)
+}
+
+/// The paths among which the directory of a role is.
+fn space_for(role: Role, private: &mut PrivateDirs) -> &mut Vec<PathBuf> {
+    match role {
+        Role::Planner | Role::Reviewer => &mut private.read,
+        Role::Author | Role::Finisher => &mut private.write,
+    }
 }
 
 fn home<'a>(

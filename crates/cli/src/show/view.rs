@@ -89,6 +89,7 @@ pub fn usage(usage: &UsageView) -> String {
     };
     match usage.attempts_unknown {
         0 => format!("{tokens} tokens, {cost} in {attempts}"),
+        1 if usage.attempts == 1 => "unknown: 1 attempt, which did not say".to_owned(),
         unknown if unknown == usage.attempts => format!("unknown: {attempts}, none of them said"),
         unknown => format!("{tokens} tokens, {cost} in {attempts}, and {unknown} of them did not say"),
     }

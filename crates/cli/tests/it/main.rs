@@ -64,6 +64,7 @@ mod places;
 mod planning;
 mod plans;
 mod planted;
+mod predecessors;
 mod prompts;
 mod proposals;
 mod prove;

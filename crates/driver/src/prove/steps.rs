@@ -113,7 +113,7 @@ fn commits(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
         }
     }
     let objects = sources.vault.rehash(&landed.commit).map_err(in_vault)?;
-    Ok(format!("{} commits after the base; {objects} objects hashed anew", way.len() - 1))
+    Ok(format!("{} after the base; {objects} objects hashed anew", counted(way.len() - 1, "commit")))
 }
 
 fn branch(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
