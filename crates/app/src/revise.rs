@@ -131,14 +131,23 @@ impl OpenProject {
         });
         let command = Command::Revise(Box::new(Revision { plan, policy }));
         let report = self.command(name, &command, interrupts)?;
-        let result = match report.result {
+        let result = self.revise_result(name, report.result)?;
+        Ok(ReviseReport { keys, plan: plan_revision, result, warning: report.warning })
+    }
+
+    /// What became of a command that changes the plan or the policy.
+    pub(crate) fn revise_result(
+        &self,
+        name: &LoopName,
+        result: CommandResult,
+    ) -> Result<ReviseResult, AppError> {
+        Ok(match result {
             CommandResult::Done(_) if self.state_of(name)?.revision.is_empty() => ReviseResult::Now,
             CommandResult::Done(_) => ReviseResult::AtNextIteration,
             CommandResult::Recorded => ReviseResult::Recorded,
             CommandResult::Interrupted => ReviseResult::Interrupted,
             CommandResult::Refused { why } => ReviseResult::Refused { why },
-        };
-        Ok(ReviseReport { keys, plan: plan_revision, result, warning: report.warning })
+        })
     }
 
     /// What was edited in the files since the loop read them, by the names of keys and tasks.

@@ -243,13 +243,10 @@ impl OpenProject {
             store.put(text.clone().into_bytes()).or_broken()?;
         }
         let report = self.command(name, &command, interrupts)?;
-        let result = match report.result {
-            CommandResult::Done(_) if self.state_of(name)?.revision.is_empty() => ReviseResult::Now,
-            CommandResult::Done(_) => ReviseResult::AtNextIteration,
-            CommandResult::Recorded => ReviseResult::Recorded,
-            CommandResult::Interrupted => ReviseResult::Interrupted,
-            CommandResult::Refused { why } => return Err(AppError::refused(why)),
-        };
+        let result = self.revise_result(name, report.result)?;
+        if let ReviseResult::Refused { why } = result {
+            return Err(AppError::refused(why));
+        }
         let plan = Plan { tools: (*state.tools).clone(), ..plan };
         let revision = PlanRevision::between(state, &plan);
         let mut notes = notes(&drafted.amendment, &plan.tasks, &rows);

@@ -63,7 +63,7 @@ pub enum Verb {
     Demo(DemoArgs),
     /// Write a windlass.toml for this repository
     Init(InitArgs),
-    /// Show a plan, or check it, before anything runs
+    /// Make a plan, show it or check it, before anything runs
     Plan(PlanArgs),
     /// Run a loop until it ends, creating it if there is none
     Run(RunArgs),
