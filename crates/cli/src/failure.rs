@@ -50,18 +50,17 @@ impl From<AppError> for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let message = format!("windlass: {}", self.message.trim_end());
-        // What shows a place in a file has its own lines.
-        if message.contains('\n') {
-            writeln!(f, "{message}")?;
-        } else {
-            writeln!(f, "{}", text::wrap(&message, "  "))?;
-        }
+        writeln!(f, "{}", wrapped(format!("windlass: {}", self.message.trim_end()), "  "))?;
         for hint in &self.hints {
-            writeln!(f, "{}", text::wrap(&format!("  hint: {hint}"), "        "))?;
+            writeln!(f, "{}", wrapped(format!("  hint: {hint}"), "        "))?;
         }
         Ok(())
     }
+}
+
+/// What has lines of its own, as one that shows a place in a file, keeps them.
+fn wrapped(told: String, margin: &str) -> String {
+    if told.contains('\n') { told } else { text::wrap(&told, margin) }
 }
 
 /// Any error of a library becomes a failure of the edge.
