@@ -41,8 +41,12 @@ fn orphaned(setting: &Setting) -> Played {
     let held = daemons(&setting.plain, None).and_then(|left| {
         ensure(left == (0, 0), || format!("alive after the run and after the next: {left:?}"))
     });
-    let without = daemons(&setting.weakened, Some("pid".to_owned()))
-        .and_then(|(run, next)| ensure(run > 0 && next > 0, || "it did not outlive the runs".to_owned()));
+    let outlives = || {
+        let (run, next) = daemons(&setting.weakened, Some("pid".to_owned()))?;
+        ensure(run > 0 && next > 0, || format!("alive after the run and after the next: {run} and {next}"))
+    };
+    // That it can is what is shown. Beside many other plays it was seen, rarely, to end by itself.
+    let without = outlives().or_else(|_| outlives()).or_else(|_| outlives());
     Played::both(held, without, "`pid`")
 }
 
