@@ -1,4 +1,4 @@
-//! Random bytes through the readers of what agents print and of plans, led by coverage: the targets of `fuzz/`, built
+//! Random bytes through the readers of what agents print, of plans and of planners' answers, led by coverage: the targets of `fuzz/`, built
 //! without cargo-fuzz, which a stable toolchain can do as well.
 //!
 //! It starts from every recording. What it learns stays in the target directory, so that the next run goes on
@@ -26,8 +26,8 @@ impl Default for Asked {
     }
 }
 
-/// What agents print, and what people write as plans.
-const TARGETS: [&str; 2] = [READERS, "plans"];
+/// What agents print, what people write as plans, and what planners answer.
+const TARGETS: [&str; 3] = [READERS, "plans", "proposals"];
 const READERS: &str = "readers";
 
 /// What libFuzzer needs of the compiler: counters at every edge, and the operands of comparisons.

@@ -102,7 +102,8 @@ impl<'a> Relay<'a> {
         let told = if printed.is_flood { &[][..] } else { &lines[lines.len().saturating_sub(LINES)..] };
         let left_out = if printed.is_flood { printed.lines } else { lines.len() - told.len() };
         if left_out > 0 {
-            let text = format!("… {left_out} lines of output left out …");
+            let lines = if left_out == 1 { "line" } else { "lines" };
+            let text = format!("… {left_out} {lines} of output left out …");
             (self.call.live)(Live::Text { text });
         }
         for line in told {

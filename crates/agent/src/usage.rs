@@ -6,6 +6,9 @@ use windlass_core::usage::Usage;
 /// A dearer turn is a mistake of the reporter, and would end a loop that has a budget.
 const MAX_COST_USD: f64 = 1e9;
 
+/// The most that is believed of a count: sums of it are far from any end.
+const MAX_COUNT: u64 = 9_000_000_000_000_000;
+
 /// None when nothing is said, or when any of it is impossible: unknown is not zero.
 pub fn of(value: Option<&Value>) -> Option<Usage> {
     let said = value?.as_object()?;
@@ -33,10 +36,11 @@ const KEYS: [&str; 6] = [
     "cost_usd",
 ];
 
-/// Some programs write every number with a fraction.
-fn count(value: &Value) -> Option<u64> {
-    let whole = |number: &f64| (0.0..=9e15).contains(number) && number.fract() == 0.0;
-    value.as_u64().or_else(|| value.as_f64().filter(whole).map(|number| number as u64))
+/// Some programs write every number with a fraction. No turn has more than a fraction can hold exactly.
+pub fn count(value: &Value) -> Option<u64> {
+    let whole = |number: &f64| (0.0..=MAX_COUNT as f64).contains(number) && number.fract() == 0.0;
+    let said = value.as_u64().or_else(|| value.as_f64().filter(whole).map(|number| number as u64));
+    said.filter(|count| *count <= MAX_COUNT)
 }
 
 fn cost(value: &Value) -> Option<u64> {
@@ -79,6 +83,8 @@ mod tests {
             json!({"input_tokens": 1, "cost_usd": -0.5}),
             json!({"input_tokens": 1, "cost_usd": 1e12}),
             json!({"input_tokens": 1, "output_tokens": 1e40}),
+            json!({"input_tokens": u64::MAX}),
+            json!({"input_tokens": 9_000_000_000_000_001_u64}),
         ] {
             assert_eq!(of(Some(&unknown)), None, "{unknown}");
         }

@@ -70,12 +70,13 @@ pub fn heard(asked: VersionAnswer) -> Option<String> {
     }
 }
 
-/// The name with the version, and what is to be said of a version that was never tried: once, not at each
-/// attempt.
+/// The name with the version, and what is to be said of a version that was never tried or is not known: once, not
+/// at each attempt.
 pub fn words(agent: &KnownAgent, asked: VersionAnswer) -> (String, Option<String>) {
     let name = agent.name;
     let Some(version) = heard(asked) else {
-        return (name.to_owned(), Some(format!("{name} did not say its version")));
+        let silent = is_first(name).then(|| format!("{name} did not say its version"));
+        return (name.to_owned(), silent);
     };
     let tried = agent.tried_versions;
     let named = format!("{name} {version}");

@@ -19,7 +19,7 @@ use windlass_store::{Holder, ReadStore};
 
 use crate::error::Classify as _;
 use crate::init::{PLACEHOLDER_TASK, best_agent};
-use crate::project::loop_name;
+use crate::project::{joined, loop_name};
 use crate::revise::of_setup;
 use crate::{AppError, ErrorKind, OpenProject, PolicyArguments, StoredLoop, asked_tasks};
 
@@ -95,6 +95,7 @@ impl OpenProject {
         match self.view(&name)? {
             Some(view) => {
                 self.refuse_removed(&view)?;
+                self.refuse_other_repository(&view)?;
                 asked_tasks::check_known(&request.asked, &view)?;
                 Ok(match view.rests() {
                     true => RunProposal::Resting(Box::new(view)),
@@ -164,8 +165,10 @@ impl OpenProject {
 
     /// A mistyped name starts nothing.
     fn no_such_loop(&self, word: &str) -> AppError {
-        let names: Vec<LoopName> = self.loops().into_iter().flatten().map(|row| row.name).collect();
-        let meant = nearest(word, names.iter().map(LoopName::as_str));
+        let rows = self.loops().unwrap_or_default();
+        let names: Vec<LoopName> = rows.iter().map(|row| row.name.clone()).collect();
+        let part_of = || names.iter().map(LoopName::as_str).find(|name| name.contains(word));
+        let meant = nearest(word, names.iter().map(LoopName::as_str)).or_else(part_of);
         if word.trim().is_empty() {
             return AppError::refused("the name of the loop is empty")
                 .hint("say what is to be done: windlass run \"make the tests pass\"");
@@ -174,6 +177,10 @@ impl OpenProject {
         if self.project.top.join(word).exists() {
             return refused.hint(format!("is it a plan? `windlass run --plan {}` runs it", shell_word(word)));
         }
+        let name = free_name(&name_beside(word), &rows);
+        let goal = format!("is it a goal? `windlass run --name {name} {}`", shell_word(word));
+        let is_goal = has_no_blanks(word);
+        let refused = if is_goal { refused.hint(&goal) } else { refused };
         let refused = match (meant, names.is_empty()) {
             (Some(meant), _) => refused.hint(format!("did you mean {meant}? `windlass run {meant}`")),
             (None, false) => refused.hint(format!("the loops here: {}", joined(&names))),
@@ -185,7 +192,7 @@ impl OpenProject {
             }
             Err(_) => refused,
         };
-        refused.hint(format!("is it a goal? `windlass run --name NAME {}`", shell_word(word)))
+        if is_goal { refused } else { refused.hint(goal) }
     }
 
     /// A name that is taken by another goal is refused.
@@ -285,7 +292,13 @@ impl OpenProject {
         }
         let source = request.plan.as_deref().unwrap_or(&plan.source);
         if source.trim().is_empty() {
-            return Err(AppError::refused("there is no plan: `plan.source` is not set in windlass.toml")
+            let refused = AppError::refused("there is no plan: `plan.source` is not set in windlass.toml");
+            if self.project.top.join("tasks").is_dir() {
+                return Err(refused
+                    .hint("to do the tasks in tasks/: windlass run --plan tasks")
+                    .hint("to do so always, in windlass.toml: [plan] with source = \"tasks\""));
+            }
+            return Err(refused
                 .hint("`windlass init` writes a windlass.toml and a first task")
                 .hint("or give a goal: windlass run \"make the tests pass\""));
         }
@@ -388,10 +401,6 @@ fn several_loops(views: &[View]) -> AppError {
     refused.hint("`windlass run --name NAME` starts another loop from the plan")
 }
 
-fn joined(names: &[LoopName]) -> String {
-    names.iter().map(LoopName::as_str).collect::<Vec<_>>().join(", ")
-}
-
 /// As a shell takes it for one word.
 fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
@@ -442,6 +451,27 @@ fn slug(text: &str) -> LoopName {
     LoopName::new(trimmed).unwrap_or_else(|_| LoopName::new("loop").expect("a plain word is legal"))
 }
 
+/// A name for a goal of one word: a loop that has the word itself as its name would be one of the plan.
+fn name_beside(word: &str) -> LoopName {
+    const MOST: usize = 8;
+    let (whole, start) = (slug(word), slug(&word.chars().take(MOST).collect::<String>()));
+    let is_other = start != whole && start.as_str() != word;
+    if is_other { start } else { LoopName::new("goal").expect("a plain word is legal") }
+}
+
+/// Whether it has letters of a script that writes sentences without blanks.
+fn has_no_blanks(text: &str) -> bool {
+    text.chars().any(|c| {
+        matches!(c,
+            // Thai, Lao, Tibetan; Burmese; Khmer.
+            '\u{0e00}'..='\u{0fff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+            // Kana, Bopomofo and Han, with their extensions.
+            | '\u{2e80}'..='\u{2fdf}' | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{312f}'
+            | '\u{31a0}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}')
+    })
+}
+
 pub(crate) fn bad_plan(error: PlanError) -> AppError {
     let remedy = error.remedy();
     AppError::refused(error).hint(remedy)
@@ -460,6 +490,16 @@ mod tests {
         assert_eq!(slug("it's café au lait").as_str(), "it-s-café-au-lait");
         assert_eq!(slug("cafe\u{301}"), slug("café"), "one name, however it is written");
         assert_eq!(slug("my repo").as_str(), "my-repo");
+    }
+
+    #[test]
+    fn a_script_without_blanks_is_told_from_one_with_them() {
+        for text in ["添加一个统计单词的函数", "テスト", "ทดสอบ", "fix修正"] {
+            assert!(has_no_blanks(text), "{text}");
+        }
+        for text in ["parser", "тесты", "테스트", "café", ""] {
+            assert!(!has_no_blanks(text), "{text}");
+        }
     }
 
     #[test]

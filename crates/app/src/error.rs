@@ -10,7 +10,7 @@ pub enum ErrorKind {
     Broken,
     /// The request cannot be used; nothing was changed.
     Refused,
-    /// The loop waits until the operator does something.
+    /// The loop waits until the operator does something, or somebody else drives it.
     NeedsOperator,
 }
 

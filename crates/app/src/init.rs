@@ -99,8 +99,11 @@ pub fn init(
         return Err(AppError::refused(format!("{} is there already; nothing was changed", file.display()))
             .hint("`windlass init --force` replaces it"));
     }
-    if new_repository.is_some() {
-        make_repository(&top, caller)?;
+    match new_repository {
+        Some(_) => make_repository(&top, caller)?,
+        None => setup::require_commit(&caller.surroundings(&top)).map_err(|error| {
+            AppError::refused(&error).with_hints(error.hints()).hint("then: windlass init")
+        })?,
     }
     let (proposal, dir) = proposal_for(&top, directory, request.here)?;
     let agent = best_agent(&caller.surroundings(&top), scratch);
@@ -227,7 +230,8 @@ fn asked_policy(caller: &Caller, top: &Path, best: Option<&AgentStatus>) -> Resu
 /// a prompt is never dropped.
 fn task_file(top: &Path, prompt: Option<&str>) -> Option<PathBuf> {
     let (tasks, first) = (top.join("tasks"), top.join(FIRST_TASK));
-    let has_tasks = std::fs::read_dir(&tasks).is_ok_and(|mut entries| entries.next().is_some());
+    let is_task = |entry: std::fs::DirEntry| entry.path().extension().is_some_and(|end| end == "md");
+    let has_tasks = std::fs::read_dir(&tasks).is_ok_and(|entries| entries.flatten().any(is_task));
     let is_placeholder = || std::fs::read_to_string(&first).is_ok_and(|text| text == PLACEHOLDER_TASK);
     if !has_tasks || is_placeholder() {
         return Some(first);
@@ -251,7 +255,7 @@ fn first_task(prompt: Option<&str>) -> String {
 
 /// Of those that are installed; one that is signed in before one that is not.
 pub(crate) fn best_agent(surroundings: &Surroundings, scratch: &Path) -> Option<AgentStatus> {
-    let found = agents::installed_agents(surroundings, scratch);
+    let found = agents::installed_agents(&Policy::default(), surroundings, scratch);
     let mut installed: Vec<AgentStatus> = found.into_iter().filter(|agent| agent.program.is_some()).collect();
     installed.sort_by_key(|agent| agent.login == Login::None);
     installed.into_iter().next()

@@ -9,6 +9,7 @@
 //! Neighbours: `cli` calls it; `driver` drives, `store` remembers, `config` and
 //! `plan` read what the operator wrote.
 
+mod adopt;
 mod agents;
 mod asked_tasks;
 mod attach;
@@ -43,6 +44,7 @@ mod task;
 mod task_files;
 mod try_ways;
 
+pub use adopt::AdoptedLoops;
 pub use agents::{agents, probe};
 pub use attach::FollowEnd;
 pub use caller::Caller;

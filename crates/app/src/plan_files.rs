@@ -6,13 +6,16 @@ use std::path::Path;
 
 use windlass_config::{PROJECT_FILE, PolicyAddition, checks_of_text, extend_policy_text};
 use windlass_core::policy::{CheckPolicy, Policy};
-use windlass_driver::ask_for_plan::bad_globs;
+use windlass_driver::ask_for_plan::{bad_globs, reaching};
 use windlass_plan::{FrontMatter, PlanProposal, Planned, ProposedCheck, file_words};
 use windlass_plan::{read_front_matter, tasks_dir};
 
 use crate::error::Classify as _;
 use crate::init::{PLACEHOLDER_TASK, write};
 use crate::{AppError, Caller, PolicyArguments};
+
+/// Where the record of loops can be read.
+const TRAIL_DIR: &str = ".windlass";
 
 /// The project's files that a plan adds to.
 #[derive(Clone, Debug, Default)]
@@ -131,13 +134,31 @@ impl PlanGround {
         let known: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
         problems.extend(unknown_checks(&planned, &known));
         problems.extend(proposal.tasks.iter().flat_map(|task| bad_globs("`allow`", &task.allow)));
+        let mut files = self.documents(proposal);
+        files.extend(tasks);
+        problems.extend(self.allowed_too_much(proposal, &files));
         if !problems.is_empty() {
             return Ok(Err(problems));
         }
-        let mut files = self.documents(proposal);
-        files.extend(tasks);
         files.extend(self.policy_change(policy_text));
         Ok(Ok(PlanFiles { files, planned, checks, policy }))
+    }
+
+    /// No task of an agent's plan may change the policy, the record, or the plan itself.
+    fn allowed_too_much(&self, proposal: &PlanProposal, files: &[PlannedFile]) -> Vec<String> {
+        let mut own = vec![PROJECT_FILE.to_owned(), format!("{TRAIL_DIR}/loops")];
+        own.extend(self.tasks.iter().map(|task| format!("{}/{}", self.tasks_dir, task.name)));
+        own.extend(files.iter().map(|file| file.path.clone()));
+        let mut problems = Vec::new();
+        for task in &proposal.tasks {
+            for (glob, path) in reaching(&task.allow, &own) {
+                problems.push(format!(
+                    "task {:?}: `allow` has {glob:?}, which reaches {path}: name the tests that it must change",
+                    task.id
+                ));
+            }
+        }
+        problems
     }
 
     fn misuse_of_ids(&self, proposal: &PlanProposal) -> Vec<String> {

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use windlass_core::id::TaskId;
 use windlass_core::live::Live;
 use windlass_core::policy::{Policy, Role};
 use windlass_driver::Interrupts;
@@ -11,7 +12,7 @@ use windlass_driver::ask_for_plan::brief::{BadAnswer, PlanQuestion, TaskSoFar};
 use windlass_driver::ask_for_plan::{AskedPlan, NoPlan, ask_for_plan, missing_in_head};
 use windlass_driver::signed_out::signed_out;
 use windlass_driver::try_checks::{TriedCheck, TriedCommands, TryError, TryPlace, try_checks};
-use windlass_plan::{PlanProposal, ProposedCheck, TaskGraph, TaskMark, tree};
+use windlass_plan::{PlanProposal, Planned, PlannedTask, ProposedCheck, TaskGraph, TaskMark, tree};
 
 use crate::plan::mark_of;
 use crate::plan_files::{PlanFiles, PlanGround, PlannedFile};
@@ -54,8 +55,18 @@ pub struct PlanningReport {
     /// The tasks and what waits for what, drawn.
     pub picture: String,
     pub tasks: usize,
+    /// What tasks may change though it is protected: each id with its globs.
+    pub allowed: Vec<(TaskId, Vec<String>)>,
     /// Each new check, with what came of it on the head.
     pub checks: Vec<(ProposedCheck, TriedWay)>,
+}
+
+const BY_HAND: &str = "or write the task files yourself: each file tasks/NAME.md has a line `# TITLE`, and below it what is to be done";
+
+fn allowed(planned: &Planned) -> Vec<(TaskId, Vec<String>)> {
+    let with_globs = planned.tasks.iter().filter(|task| !task.allow.is_empty());
+    let globs = |task: &PlannedTask| task.allow.iter().map(|glob| glob.value.clone()).collect();
+    with_globs.map(|task| (task.id.clone(), globs(task))).collect()
 }
 
 /// Why nothing was planned.
@@ -99,7 +110,7 @@ impl OpenProject {
             Err(NotPlanned::NoAgent(why)) => {
                 Err(AppError::refused(format!("no agent can be asked for a plan: {why}"))
                     .hint("`windlass agents` lists those that windlass knows")
-                    .hint("or write the task files yourself: docs/guide/tasks.md"))
+                    .hint(BY_HAND))
             }
         }
     }
@@ -136,6 +147,7 @@ impl OpenProject {
         Ok(PlanningReport {
             picture: tree(&graph, |_| mark),
             tasks: files.planned.tasks.len(),
+            allowed: allowed(&files.planned),
             files: files.files,
             checks,
         })
@@ -202,12 +214,17 @@ impl Asking<'_> {
             talk.observer.refused(&problems);
             before = BadAnswer { problems, answer };
         }
-        Err(AppError::broken(format!(
-            "{} gave no plan that can be used, {MOST_ASKED} times; nothing was written",
-            self.probe.agent.adapter
-        ))
-        .hint("ask for less at once, or write the task files yourself: docs/guide/tasks.md")
-        .into())
+        let agent = &self.probe.agent.adapter;
+        let failed = AppError::broken(format!(
+            "{agent} gave no plan that can be used, {MOST_ASKED} times; nothing was written"
+        ));
+        let failed = match agent == "command" {
+            true => failed
+                .hint("name an agent that plans: [role.planner] in windlass.toml, such as use = \"codex\"")
+                .hint("your own program writes one JSON object into the file $WINDLASS_REPORT: nonce, title, spec, plan, tasks"),
+            false => failed.hint("ask for less at once"),
+        };
+        Err(failed.hint(BY_HAND).into())
     }
 
     fn files_of(

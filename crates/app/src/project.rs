@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use unicode_normalization::UnicodeNormalization as _;
 use windlass_config::Resolved;
 use windlass_core::id::{LoopName, LoopNameError};
+use windlass_core::nearest::nearest;
 use windlass_core::view::{Owner, View};
 use windlass_driver::drive_loop::LoopSite;
+use windlass_driver::loop_branch;
 use windlass_driver::orphaned_data::OrphanedData;
 use windlass_driver::perform::last_activity;
 use windlass_driver::project::{self, Project, ProjectError};
@@ -41,9 +43,11 @@ pub struct StoredLoop {
 }
 
 impl StoredLoop {
-    /// The loop's View, with the truth about its owner.
+    /// The loop's View, with the truth about its owner and its branch.
     pub fn view(&self) -> Result<View, AppError> {
-        let view = windlass_store::view(&*self.reader, &self.name, &self.head).or_broken()?;
+        let mut view = windlass_store::view(&*self.reader, &self.name, &self.head).or_broken()?;
+        view.branch_gone =
+            view.commit.is_some() && loop_branch::is_gone(self.vault.repository(), &view.branch);
         let held = self.reader.holder(&self.name).or_broken()?.is_held();
         let attempt = view.attempt.as_ref().filter(|_| held);
         let last_activity = attempt.and_then(|attempt| last_activity(&self.vault, &self.name, attempt));
@@ -91,6 +95,7 @@ impl OpenProject {
     /// The records, for reading; none if windlass was never used here. A loop
     /// that left something and is not on record is a loss, and is told as one.
     pub fn reader(&self) -> Result<Option<Arc<dyn ReadStore>>, AppError> {
+        self.refuse_moved()?;
         let orphaned = OrphanedData::scan(&self.project.top, &self.vault);
         let reader = windlass_store::open_read(&self.vault).or_broken()?;
         let known = match &reader {
@@ -119,30 +124,30 @@ impl OpenProject {
             return Ok(self.stored_loop(name, head, reader));
         }
         let mut rows = self.stored(&reader)?;
-        let all = names(&rows);
+        let everyone = loop_names(&rows);
         rows.retain(|row| name.is_none_or(|part| row.name.as_str().contains(part)));
         match (name, rows.len()) {
             (_, 1) => Ok(rows.remove(0)),
-            (Some(name), 0) if !all.is_empty() => Err(no_such_loop(name, &all)),
+            (Some(name), 0) if !everyone.is_empty() => Err(no_such_loop(name, &everyone)),
             (_, 0) => Err(no_loops()),
             _ => Err(AppError::refused("more than one loop matches")
-                .hint(format!("name one of: {}", names(&rows)))),
+                .hint(format!("name one of: {}", joined(&loop_names(&rows))))),
         }
     }
 
     /// The loop a changing command means: its exact name, or the only one.
     pub fn exact(&self, name: Option<&str>) -> Result<StoredLoop, AppError> {
         let mut rows = self.loops()?;
-        let all = names(&rows);
+        let everyone = loop_names(&rows);
         match (name, rows.len()) {
             (_, 0) => Err(no_loops()),
             (Some(name), _) => {
                 let found = rows.into_iter().find(|row| loop_name(name).is_ok_and(|name| row.name == name));
-                found.ok_or_else(|| no_such_loop(name, &all))
+                found.ok_or_else(|| not_exactly(name, &everyone))
             }
             (None, 1) => Ok(rows.remove(0)),
             (None, _) => Err(AppError::refused("there is more than one loop; nothing was changed")
-                .hint(format!("name one of: {all}"))),
+                .hint(format!("name one of: {}", joined(&everyone)))),
         }
     }
 
@@ -176,8 +181,12 @@ pub(crate) fn loop_name(typed: &str) -> Result<LoopName, LoopNameError> {
     LoopName::new(&typed.nfc().collect::<String>())
 }
 
-fn names(rows: &[StoredLoop]) -> String {
-    rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>().join(", ")
+fn loop_names(rows: &[StoredLoop]) -> Vec<LoopName> {
+    rows.iter().map(|row| row.name.clone()).collect()
+}
+
+pub(crate) fn joined(names: &[LoopName]) -> String {
+    names.iter().map(LoopName::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// The same for every worktree of a repository.
@@ -193,8 +202,22 @@ fn no_loops() -> AppError {
     AppError::refused("there is no loop in this repository yet").hint("`windlass run` starts one")
 }
 
-fn no_such_loop(name: &str, all: &str) -> AppError {
-    AppError::refused(format!("there is no loop named {name}")).hint(format!("the loops here: {all}"))
+fn no_such_loop(name: &str, all: &[LoopName]) -> AppError {
+    let refused = AppError::refused(format!("there is no loop named {name}"));
+    match nearest(name, all.iter().map(LoopName::as_str)) {
+        Some(meant) => refused.hint(format!("did you mean {meant}?")),
+        None => refused.hint(format!("the loops here: {}", joined(all))),
+    }
+}
+
+/// A part of a name is enough to read, and not to change anything.
+fn not_exactly(name: &str, all: &[LoopName]) -> AppError {
+    let meant: Vec<LoopName> = all.iter().filter(|whole| whole.as_str().contains(name)).cloned().collect();
+    if name.is_empty() || meant.is_empty() {
+        return no_such_loop(name, all);
+    }
+    AppError::refused(format!("there is no loop named {name}; the whole name is needed"))
+        .hint(format!("is it {}?", joined(&meant)))
 }
 
 fn not_a_project(error: ProjectError) -> AppError {

@@ -2,6 +2,7 @@
 
 use windlass_core::view::View;
 use windlass_driver::remove_loop::{self, OnlyHere, RemovalError, RemovalRule, RemovedLoop};
+use windlass_driver::setup;
 use windlass_store::LeaseError;
 
 use crate::{AppError, ErrorKind, OpenProject, StoredLoop};
@@ -13,6 +14,9 @@ impl OpenProject {
                 .hint("an attempt does its task; it removes no loops"));
         }
         let view = stored.view()?;
+        if rule == RemovalRule::OnlyWhatIsElsewhere {
+            self.refuse_other_repository(&view)?;
+        }
         let removed = remove_loop::remove(&self.store()?, &self.site(&stored.name), &view, rule);
         removed.map_err(|error| of_removal(&error, &view))
     }
@@ -25,6 +29,22 @@ impl OpenProject {
         let name = &view.name;
         Err(AppError::new(ErrorKind::NeedsOperator, format!("loop {name} is being removed"))
             .hint(format!("`windlass rm {name}` finishes that")))
+    }
+
+    /// Loops are found by the place of the repository. One that was made anew in the same place has nothing of them,
+    /// so they answer for nothing here.
+    pub(crate) fn refuse_other_repository(&self, view: &View) -> Result<(), AppError> {
+        let (name, base) = (&view.name, view.base.as_str());
+        if setup::is_commit(&self.surroundings(), base) {
+            return Ok(());
+        }
+        let base = base.get(..10).unwrap_or(base);
+        let why = format!(
+            "loop {name} is of another repository that was here: this one does not have its base {base}"
+        );
+        Err(AppError::refused(why)
+            .hint(format!("`windlass rm {name} --force` forgets it"))
+            .hint("`windlass run --name NAME` starts a loop of another name"))
     }
 }
 
@@ -77,6 +97,10 @@ fn way_out(only: &OnlyHere, view: &View) -> Option<String> {
         OnlyHere::OpenIteration => Some(format!("`windlass run {name}` goes on with it")),
         OnlyHere::Task(task) => Some(format!("`windlass show {name} {task}` shows that work")),
         OnlyHere::Whole => Some(format!("`windlass show {name}` lists the attempts")),
+        OnlyHere::Branch(_) if view.branch_gone => {
+            let commit = view.commit.as_ref()?;
+            Some(format!("`git branch {} {commit}` brings the branch back", view.branch))
+        }
         OnlyHere::Branch(_) => Some(format!("`windlass take {name}` brings it into your checkout")),
         OnlyHere::Terms => Some(format!("`windlass trust {name}` accepts them")),
     }

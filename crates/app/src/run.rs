@@ -1,7 +1,8 @@
 //! A drive of a loop that is on record.
 
-use windlass_core::id::LoopName;
+use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
+use windlass_core::state::{TaskState, TaskStatus};
 use windlass_driver::drive_loop::{self, SiteWorlds};
 use windlass_driver::local_world::Observer;
 use windlass_driver::{Ended, Interrupts, setup};
@@ -22,7 +23,8 @@ impl OpenProject {
         self.refuse_inside_attempt()?;
         let mut worlds = SiteWorlds::new(self.site(name), start.interrupts, start.observer);
         drive_loop::drive(&self.store()?, name, start.asked, &mut worlds).map_err(|error| {
-            let kind = if error.is_disk_full() { ErrorKind::NeedsOperator } else { ErrorKind::Broken };
+            let waits = error.is_disk_full() || error.is_driven_elsewhere();
+            let kind = if waits { ErrorKind::NeedsOperator } else { ErrorKind::Broken };
             AppError::new(kind, &error).with_hints(error.hints())
         })
     }
@@ -32,6 +34,20 @@ impl OpenProject {
         let state = self.state_of(name)?;
         setup::check_signed_in(wanted_policy(&state), &self.surroundings())
             .map_err(|error| of_setup(&error, &|_| None))
+    }
+
+    /// The tasks of a loop that neither a check nor a review could prove in this drive. Each costs an attempt
+    /// before it is blocked, so it is told first.
+    pub fn unprovable_tasks(&self, name: &LoopName, asked: &Asked) -> Result<Vec<TaskId>, AppError> {
+        let state = self.state_of(name)?;
+        let policy = wanted_policy(&state);
+        if policy.review.tasks && !asked.no_review {
+            return Ok(Vec::new());
+        }
+        let is_open = |task: &&TaskState| matches!(task.status, TaskStatus::Pending | TaskStatus::Active);
+        let unproven = |task: &&TaskState| policy.gate.checks_for(Some(&task.task)).is_empty();
+        let tasks = state.tasks.iter().filter(is_open).filter(unproven);
+        Ok(tasks.map(|task| task.task.id.clone()).collect())
     }
 
     pub(crate) fn refuse_inside_attempt(&self) -> Result<(), AppError> {

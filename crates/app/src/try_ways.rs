@@ -82,9 +82,11 @@ pub fn try_ways(
     let mut report = TryReport { stacks: Vec::new(), chosen: ChosenChecks::default() };
     let mut chosen: Vec<(&StackProposal, &TestWay)> = Vec::new();
     for stack in &proposal.stacks {
-        let (way, green) = Trial { place: &place, proposal }.choose(stack, observer)?;
-        let missing: BTreeSet<&str> = stack.ways.iter().flat_map(|way| way.needs.iter().copied()).collect();
-        let missing = missing.into_iter().filter(|program| !surroundings.finds(program));
+        let Chosen { way, green, has_run } = Trial { place: &place, proposal }.choose(stack, observer)?;
+        // What could be fetched instead, and was, is not missing.
+        let wanted = stack.ways.iter().filter(|_| !has_run).flat_map(|way| way.needs.iter().copied());
+        let missing: BTreeSet<&str> = wanted.filter(|program| !surroundings.finds(program)).collect();
+        let missing = missing.into_iter();
         let missing = missing.map(|program| match install_command(program) {
             Some(command) => format!("{program} ({command})"),
             None => program.to_owned(),
@@ -115,22 +117,29 @@ pub fn try_ways(
 /// Stands for a stack where an agent proposes.
 const ASKED: &str = "the agent's proposal";
 
+struct Chosen<'s> {
+    way: &'s TestWay,
+    green: bool,
+    /// Some way came as far as its check.
+    has_run: bool,
+}
+
 struct Trial<'a> {
     place: &'a TryPlace<'a>,
     proposal: &'a Proposal,
 }
 
 impl Trial<'_> {
-    /// The first way that is green; else one that ran tests, or the likeliest. And whether it is green.
+    /// The first way that is green; else one that ran tests, or the likeliest.
     fn choose<'s>(
         &self,
         stack: &'s StackProposal,
         observer: &mut dyn TryObserver,
-    ) -> Result<(&'s TestWay, bool), AppError> {
+    ) -> Result<Chosen<'s>, AppError> {
         let can_run = |way: &&TestWay| way.needs.iter().all(|program| self.place.surroundings.finds(program));
         let mut failed: BTreeSet<&[String]> = BTreeSet::new();
-        let mut ran_tests = None;
-        let mut tried = 0;
+        let mut ran_tests: Option<&TestWay> = None;
+        let (mut tried, mut has_run) = (0, false);
         for way in stack.ways.iter().filter(can_run) {
             if failed.contains(way.setup.as_slice()) || tried == MOST_TRIED {
                 continue;
@@ -140,14 +149,19 @@ impl Trial<'_> {
             let result = self.run(way)?;
             observer.tried(&result);
             match result {
-                TriedWay::Green { .. } => return Ok((way, true)),
+                TriedWay::Green { .. } => return Ok(Chosen { way, green: true, has_run: true }),
                 TriedWay::NotSetUp { .. } => drop(failed.insert(&way.setup)),
-                TriedWay::Red { excerpt, .. } if shows_tests(&excerpt) => drop(ran_tests.get_or_insert(way)),
-                TriedWay::Red { .. } | TriedWay::NotRun { .. } => {}
+                TriedWay::Red { excerpt, .. } => {
+                    has_run = true;
+                    if shows_tests(&excerpt) {
+                        ran_tests.get_or_insert(way);
+                    }
+                }
+                TriedWay::NotRun { .. } => {}
             }
         }
         let likeliest = ran_tests.or(stack.ways.iter().find(can_run)).or(stack.ways.first());
-        Ok((likeliest.expect("a stack has a way"), false))
+        Ok(Chosen { way: likeliest.expect("a stack has a way"), green: false, has_run })
     }
 
     /// A way that an agent proposed and that is green; each time it is told what came of its last one.

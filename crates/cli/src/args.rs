@@ -30,7 +30,7 @@ Direct
   steer  note  set  task            instruct the agent, change policy or plan
 Finish
   take  trust          bring the work into your checkout, trust its settings
-  rm  export           remove a loop, write its readable trail
+  rm  export  adopt    remove a loop, write its trail, go on after a move
 Set up
   config  gate  prompts  explain keys, what the gate protects, agents' texts
   completions          print a completion script for a shell
@@ -97,6 +97,8 @@ pub enum Verb {
     Rm(RmArgs),
     /// Write the readable trail of a loop
     Export(ExportArgs),
+    /// Take over the loops of this repository after it was moved
+    Adopt(AdoptArgs),
     /// Explain what the gate makes of a path
     Gate(GateArgs),
     /// List, show or put out the texts that briefs are made of
@@ -139,7 +141,8 @@ impl Verb {
             | Self::Task(_)
             | Self::Take(_)
             | Self::Rm(_)
-            | Self::Export(_) => false,
+            | Self::Export(_)
+            | Self::Adopt(_) => false,
         }
     }
 }
@@ -441,6 +444,16 @@ pub struct TakeArgs {
     /// Make a branch of what this attempt left, landed or not
     #[arg(long, value_name = "N", conflicts_with = "run_filters")]
     pub attempt: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub struct AdoptArgs {
+    /// Where the repository was, if its trail does not say
+    #[arg(value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

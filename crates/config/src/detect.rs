@@ -1,6 +1,7 @@
 //! What a project is built and tested with, from its files: ways to set it up and test it, the likeliest first,
 //! and what no agent may touch.
 
+mod fetched;
 mod makefile;
 mod native;
 mod node;
@@ -555,8 +556,22 @@ mod tests {
                        .poetry/bin/python -m pip install -q poetry ; \
                        POETRY_VIRTUALENVS_IN_PROJECT=true .poetry/bin/";
         assert!(all.contains(&format!("{fetched}{install} ; {tests} (python3)")), "{all:#?}");
-        let unittest = ways(&["tests/test_a.py=import unittest"]);
-        assert_eq!(unittest[1], "python3 -m unittest discover -s tests -t . (python3)");
+        let locked = format!(
+            "{} ; {} ; {} ; {pip} -c .venv/locked.txt -e '.' 'attrs' 'pytest>=7.1,<8' ; {check}",
+            "python3 -m venv .venv && echo '*' >.venv/.gitignore",
+            r#"awk -F '"' '/^name = "/ { name = $2 } /^version = "/ { print name "==" $2 }' poetry.lock >.venv/locked.txt"#,
+            ".venv/bin/python -m pip install -q --upgrade pip",
+        );
+        assert!(all.contains(&locked), "{all:#?}");
+        let fetched = "python3 -m venv .uv && echo '*' >.uv/.gitignore ; .uv/bin/python -m pip install -q uv ; \
+                       .uv/bin/uv sync --frozen --group test";
+        let all = ways(&["uv.lock", groups]);
+        assert!(all.contains(&format!("{fetched} ; {tests} (python3)")), "{all:#?}");
+        let test = "tests/test_a.py=import unittest";
+        assert_eq!(ways(&[test])[1], "python3 -m unittest discover -s tests (python3)");
+        let package = ways(&[test, "tests/__init__.py"]);
+        assert_eq!(package[1], "python3 -m unittest discover -s tests -t . (python3)");
+        assert_eq!(ways(&["test_a.py=import unittest", "a.py"])[1], "python3 -m unittest discover (python3)");
     }
 
     #[test]
@@ -603,6 +618,10 @@ mod tests {
         let lock = "pnpm-lock.yaml=lockfileVersion: '6.0'\n";
         let old = ways(&["package.json={\"scripts\":{\"test\":\"x\"},\"dependencies\":{\"a\":\"1\"}}", lock]);
         assert!(old.iter().any(|way| way.starts_with("npx -y -p pnpm@8 ")), "{old:#?}");
+        let settings = "pnpm-workspace.yaml=allowBuilds:\n  esbuild: false\n";
+        let lock = "pnpm-lock.yaml=lockfileVersion: '9.0'\n";
+        let new = ways(&["package.json={\"scripts\":{\"test\":\"x\"}}", lock, settings]);
+        assert!(new.iter().any(|way| way.starts_with("npx -y -p pnpm@10 ")), "{new:#?}");
         let plain = ways(&["package.json={\"scripts\":{\"test\":\"node --test\"}}"]);
         assert_eq!(plain, ["npm test (npm)"]);
     }
@@ -616,7 +635,67 @@ mod tests {
             ways(&["configure", "Makefile.in=check:\n", "a.c"]),
             ["./configure && make && make check (make)"]
         );
+        let lesser = ways(&["Makefile=test: check\ncheck:\n", "a.c"]);
+        assert_eq!(lesser, ["make test (make)", "make check (make)"]);
         assert_eq!(ways(&["Makefile=sds-test: a.c\n", "a.c"]), ["make sds-test && ./sds-test (make)"]);
+    }
+
+    #[test]
+    fn a_build_tool_that_is_missing_can_be_fetched_by_pip() {
+        let all = ways(&["CMakeLists.txt", "a.c"]);
+        let environment = "python3 -m venv .cmake && echo '*' >.cmake/.gitignore ; \
+                           .cmake/bin/python -m pip install -q 'cmake<4' ; \
+                           export PATH=\"$PWD/.cmake/bin:$PATH\" && cmake -S . -B build ";
+        let fetched = all.last().unwrap();
+        assert!(fetched.starts_with(environment), "{all:#?}");
+        assert!(fetched.ends_with(" --output-junit junit.xml (python3) -> build/junit.xml"), "{all:#?}");
+        let all = ways(&["meson.build", "a.c"]);
+        let environment = ".meson/bin/python -m pip install -q meson ninja ; \
+                           export PATH=\"$PWD/.meson/bin:$PATH\" && meson setup _build ";
+        assert!(all.last().unwrap().contains(environment), "{all:#?}");
+    }
+
+    #[test]
+    fn bats_that_is_missing_can_be_fetched_by_npm() {
+        let fetched = "npm install --no-save --no-package-lock --prefix .bats bats@1 ; \
+                       echo '*' >.bats/node_modules/.gitignore ; \
+                       PATH=\"$PWD/.bats/node_modules/bats/bin:$PATH\" bats test (npm)";
+        assert_eq!(ways(&["test/a.bats"]), ["bats test (bats)", fetched]);
+    }
+
+    #[test]
+    fn a_test_script_is_run_by_the_shell_that_it_asks_for() {
+        for (first, shell) in [
+            ("#!/bin/sh", "sh"),
+            ("#! /bin/sh -e", "sh"),
+            ("#!/usr/bin/env bash", "bash"),
+            ("#!/bin/bash -e", "bash"),
+            ("set -e", "sh"),
+        ] {
+            assert_eq!(ways(&[&format!("run_tests.sh={first}\n")]), [format!("{shell} ./run_tests.sh ()")]);
+        }
+        assert_eq!(ways(&["test_runner=#! /bin/sh\n"]), ["sh ./test_runner ()"]);
+    }
+
+    #[test]
+    fn components_that_rustup_cannot_bring_are_done_without() {
+        assert_eq!(
+            ways(&["Cargo.toml", "rust-toolchain.toml"]),
+            [
+                "cargo fetch ; cargo test (cargo)",
+                "RUSTUP_AUTO_INSTALL=0 cargo fetch ; RUSTUP_AUTO_INSTALL=0 cargo test (cargo)"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_package_that_asks_for_a_later_node_does_not_stand_in_the_way() {
+        let all = ways(&[
+            "package.json={\"scripts\":{\"test\":\"x\"},\"dependencies\":{\"a\":\"1\"}}",
+            "yarn.lock",
+        ]);
+        assert_eq!(all[0], "yarn install --frozen-lockfile ; yarn test (yarn)");
+        assert_eq!(all[1], "yarn install --frozen-lockfile --ignore-engines ; yarn test (yarn)");
     }
 
     #[test]

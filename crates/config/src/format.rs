@@ -82,6 +82,13 @@ impl PolicyFormat {
         }
     }
 
+    /// The key of the same table that was meant, dotted as an argument has it.
+    pub(crate) fn nearest_in_table(&self, name: &str) -> Option<String> {
+        let (table, word) = name.rsplit_once('.')?;
+        let meant = nearest(word, self.words_in(table).iter().copied())?;
+        Some(format!("{table}.{meant}"))
+    }
+
     /// Every leaf, dotted; each role has the keys of `[agent]`.
     pub(crate) fn all_names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();

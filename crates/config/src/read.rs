@@ -156,7 +156,13 @@ impl LayerReader<'_> {
         } else if name.starts_with("stop.check.") {
             "set the whole list: stop.check=[{name=\"done\", exists=\"done.txt\"}]".to_owned()
         } else {
-            self.format.suggest(name)
+            // An argument is typed with the whole name; a table in it has names of its own.
+            let is_typed =
+                self.layer.kind == LayerKind::Set && self.layer.text.trim_start().starts_with(name);
+            match self.format.nearest_in_table(name).filter(|_| is_typed) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => self.format.suggest(name),
+            }
         };
         self.problems.push(TextProblem { span, message: format!("unknown {what} `{name}`"), help });
     }

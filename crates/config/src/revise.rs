@@ -165,7 +165,7 @@ mod tests {
     fn what_cannot_be_written_cannot_be_set() {
         let before = policy("");
         for (set, said) in [
-            ("loop.max_iteration=9", "did you mean `max_iterations`?"),
+            ("loop.max_iteration=9", "did you mean `loop.max_iterations`?"),
             ("loop.max_iterations=many", "max_iterations"),
             ("nonsense", "there is no `=` in it"),
         ] {

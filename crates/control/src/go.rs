@@ -5,6 +5,7 @@ mod expected;
 use tree_sitter::Node;
 
 use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
+use crate::literal;
 use crate::numbers::{Numbers, Pair};
 use crate::syntax::{contains, indent_at, line, named_children, newline, text};
 
@@ -123,10 +124,8 @@ impl Test<'_> {
     fn with_another_literal(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
-        if self.obstacle.is_none()
-            && let Some(literal) = expected::last_literal(self.body, source)
-        {
-            literal.put_into(&mut plan, numbers);
+        if self.obstacle.is_none() {
+            literal::change_any(expected::literals(self.body, source), &mut plan, numbers);
         }
         plan
     }

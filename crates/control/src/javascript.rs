@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use tree_sitter::Node;
 
 use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
+use crate::literal;
 use crate::numbers::{Numbers, Pair};
 use crate::syntax::{line, named_children};
 use call::{Body, Call, CallKind};
@@ -61,9 +62,7 @@ pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbe
         match test.function {
             Err(obstacle) => plan.give_up(obstacle),
             Ok(function) => {
-                if let Some(literal) = expected::last_literal(function, source) {
-                    literal.put_into(&mut plan, numbers);
-                }
+                literal::change_any(expected::literals(function, source), &mut plan, numbers);
             }
         }
         plans.push(plan);

@@ -18,9 +18,19 @@ pub(crate) struct ChangedLiteral {
     line: usize,
 }
 
+/// Any one of them: who knows which value is changed can be right there, and wrong everywhere else.
+pub(crate) fn change_any(mut found: Vec<ChangedLiteral>, plan: &mut Plan, numbers: &mut Numbers) {
+    if found.len() > 1 {
+        let chosen = numbers.below(found.len() as u64);
+        found.swap_remove(usize::try_from(chosen).unwrap_or(0)).put_into(plan, numbers);
+    } else if let Some(only) = found.pop() {
+        only.put_into(plan, numbers);
+    }
+}
+
 impl ChangedLiteral {
     /// A whole number becomes any smaller one but the next, which the code may well return.
-    pub fn put_into(mut self, plan: &mut Plan, numbers: &mut Numbers) {
+    fn put_into(mut self, plan: &mut Plan, numbers: &mut Numbers) {
         let digits: String = self.before.chars().take_while(char::is_ascii_digit).collect();
         let reduced = self.edit.text.parse::<u64>().ok().filter(|reduced| *reduced > 1);
         if let Some(reduced) = reduced.filter(|reduced| digits.parse() == Ok(reduced + 1)) {

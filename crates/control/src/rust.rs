@@ -7,6 +7,7 @@ mod in_macro;
 use tree_sitter::Node;
 
 use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
+use crate::literal;
 use crate::numbers::{Numbers, Pair};
 use crate::syntax::{indent_at, line, named_children, newline, text};
 
@@ -153,15 +154,13 @@ impl Test<'_> {
     fn with_another_literal(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
-        let literal = match &self.body {
+        let found = match &self.body {
             Body::Block { block, .. } if self.obstacle.is_none() && !self.must_panic => {
-                expected::last_literal(*block, source)
+                expected::literals(*block, source)
             }
-            Body::Block { .. } | Body::Tokens(_) => None,
+            Body::Block { .. } | Body::Tokens(_) => Vec::new(),
         };
-        if let Some(literal) = literal {
-            literal.put_into(&mut plan, numbers);
-        }
+        literal::change_any(found, &mut plan, numbers);
         plan
     }
 }

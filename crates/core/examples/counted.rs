@@ -9,7 +9,7 @@ use std::hint::black_box;
 use windlass_core::broken_tests::BrokenTests;
 use windlass_core::effect::Effect;
 use windlass_core::event::{Decision, TaskEvent};
-use windlass_core::gate::CheckResult;
+use windlass_core::gate::{CheckResult, TellNumbers};
 use windlass_core::id::{BlobId, CommitId, LoopName, Nonce, Seq, TaskId, TreeId};
 use windlass_core::input::{
     AgentFinished, Asked, AttemptEnd, AttemptResult, Change, Creation, Input, Snapshotted, Stamped, WorkMerge,
@@ -148,6 +148,7 @@ fn passed(check: &str) -> CheckResult {
         output: BlobId::new("f".repeat(64)),
         excerpt: "ok".to_owned(),
         without_hidden: None,
+        tell_numbers: TellNumbers::All,
         strays: 0,
         again: false,
         tally: None,

@@ -243,10 +243,9 @@ impl Command {
             Self::Resume => (format!("{name} may go on."), next_if("run", "unless it is running")),
             Self::Cancel => (format!("{name} is cancelled; its commits and workspace stay."), next("status")),
             Self::Restart => (format!("a new run of {name} is open."), next("run")),
-            Self::Unblock { task } => (
-                format!("task {task} of {name} may be tried again."),
-                next_if("restart", "if the run has ended"),
-            ),
+            Self::Unblock { task } => {
+                (format!("task {task} of {name} may be tried again."), next_if("run", "unless it is running"))
+            }
             Self::WaiveTask { task, .. } => waived(task.as_str()),
             Self::WaiveFinding { finding, .. } => waived(finding.as_str()),
             Self::Steer { .. } => (format!("the next brief of {name} carries it."), None),

@@ -9,9 +9,9 @@ use crate::event::{
     Novelty, OperatorEvent, PauseEvent, ReviewRecorded, RunEvent, TaskEvent, TreeRecorded,
 };
 use crate::finding::Finding;
-use crate::gate::{CheckRun, Purpose, Trial};
+use crate::gate::{CheckRun, Purpose, TellNumbers};
 use crate::id::TaskId;
-use crate::input::AttemptEnd;
+use crate::input::{AttemptEnd, CONFINED};
 use crate::policy::{ProvenSandbox, Role};
 use crate::revision::{PlanRevision, PolicyRevision};
 use crate::stop::StopResult;
@@ -246,7 +246,8 @@ fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> f
         1 => write!(f, ", left a process behind (ended)"),
         strays => write!(f, ", left {strays} processes behind (ended)"),
     }?;
-    finished.result.notes.iter().try_for_each(|note| write!(f, "; {note}"))
+    let notes = finished.result.notes.iter().filter(|note| !note.ends_with(CONFINED));
+    notes.into_iter().try_for_each(|note| write!(f, "; {note}"))
 }
 
 fn check_finished(f: &mut fmt::Formatter<'_>, run: &CheckRun) -> fmt::Result {
@@ -257,15 +258,19 @@ fn check_finished(f: &mut fmt::Formatter<'_>, run: &CheckRun) -> fmt::Result {
         (false, None) => "no exit code".to_owned(),
     };
     let again = if result.again { " again" } else { "" };
-    let on = match run.trial {
-        Trial::Landing => "",
-        Trial::TrustedTerms => " on trusted terms",
-        Trial::AddedTests => " without the fix, with its tests",
-        Trial::Base => " without the fix and its tests",
-    };
-    write!(f, "check {}{again}{on}: {how}, {}", result.check, result.duration_ms)?;
+    let on = run.trial.after_check();
+    let has_numbers = result.tell_numbers != TellNumbers::Nobody;
+    match (has_numbers, result.exited_well()) {
+        (true, _) => write!(f, "check {}{again}{on}: {how}, {}", result.check, result.duration_ms),
+        (false, true) => write!(f, "check {}{again}{on}: green", result.check),
+        (false, false) => write!(f, "check {}{again}{on}: red", result.check),
+    }?;
     match &result.tally {
-        Some(Tally::Counted(counts)) => write!(f, ", {} tests, {} skipped", counts.tests, counts.skipped)?,
+        Some(Tally::Counted(_)) if !has_numbers => {}
+        Some(Tally::Counted(counts)) => {
+            let tests = if counts.tests == 1 { "test" } else { "tests" };
+            write!(f, ", {} {tests}, {} skipped", counts.tests, counts.skipped)?;
+        }
         Some(Tally::Unreadable { .. }) => write!(f, ", tests not counted")?,
         None => {}
     }
@@ -374,4 +379,21 @@ fn name(task: Option<&TaskId>) -> &str {
 /// The first characters of a hash are enough for people.
 fn short(hash: &str) -> &str {
     hash.get(..10).unwrap_or(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::AttemptId;
+    use crate::input::AttemptResult;
+
+    #[test]
+    fn what_is_so_in_every_attempt_is_not_told_with_each() {
+        let notes =
+            vec![format!("its own sandbox is {CONFINED}"), "3 lines of its output were not read".into()];
+        let result = AttemptResult { notes, ..AttemptResult::ended(AttemptEnd::Normal) };
+        let finished = AttemptFinished { attempt: AttemptId(2), role: Role::Author, claim: None, result };
+        let told = crate::event::AttemptEvent::Finished(Box::new(finished)).to_string();
+        assert_eq!(told, "attempt 2 ended; 3 lines of its output were not read");
+    }
 }

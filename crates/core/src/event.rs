@@ -30,6 +30,19 @@ pub struct Decision {
     pub effects: Vec<Issued>,
 }
 
+impl Decision {
+    /// As the trail shows it, which agents can read.
+    pub fn told(&self) -> Self {
+        let mut told = self.clone();
+        for event in &mut told.events {
+            if let Event::Gate(GateEvent::CheckFinished(run)) = event {
+                run.result = run.result.told();
+            }
+        }
+        told
+    }
+}
+
 /// What became of an operator's command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandAnswer {

@@ -52,6 +52,16 @@ pub enum Trial {
 }
 
 impl Trial {
+    /// As it follows the name of a check, with a blank; nothing for what will land.
+    pub fn after_check(self) -> &'static str {
+        match self {
+            Self::Landing => "",
+            Self::TrustedTerms => " on trusted terms",
+            Self::AddedTests => " without the fix, with its tests",
+            Self::Base => " without the fix and its tests",
+        }
+    }
+
     fn is_landing(&self) -> bool {
         *self == Self::Landing
     }
@@ -111,6 +121,8 @@ pub struct CheckResult {
     /// was red: the excerpt is of this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_hidden: Option<BlobId>,
+    #[serde(default, skip_serializing_if = "TellNumbers::is_all")]
+    pub tell_numbers: TellNumbers,
     /// Processes it left behind, ended by windlass.
     pub strays: u32,
     /// The second run of a check that was red.
@@ -128,10 +140,29 @@ pub struct CheckResult {
     /// Set where windlass broke its tests, which it does where the check is green.
     #[serde(default)]
     pub broken_tests: Option<BrokenTests>,
-    /// Set on the base with the tests of a fix, where tests are counted: those that failed there, are not among
-    /// the base's, and pass in what will land.
+    /// Set on the base with the tests of a fix, where tests are counted or what the check prints can be read: those
+    /// that failed there, are not among the base's, and pass in what will land.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caught: Option<Names>,
+}
+
+/// Who is told the exit code of a run, its signal, how long it took, and how many tests it counted. Judged code
+/// chooses them, by what it reads in hidden files where there are any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TellNumbers {
+    #[default]
+    All,
+    /// Agents are told red or green.
+    Operator,
+    /// They were taken out: 0 and 1 stand for green and red.
+    Nobody,
+}
+
+impl TellNumbers {
+    fn is_all(&self) -> bool {
+        *self == Self::All
+    }
 }
 
 /// One check, run once on this tree.
@@ -220,10 +251,12 @@ impl CheckResult {
     /// policy wants counted and was not is red.
     pub fn red_without_control(&self, asked: &CheckPolicy) -> Option<RedReason> {
         if !self.exited_well() {
-            return Some(RedReason::CommandFailed { how: self.ending() });
+            let how = if self.tell_numbers.is_all() { self.ending() } else { "red".to_owned() };
+            return Some(RedReason::CommandFailed { how });
         }
         let by_tests = match &self.tally {
             _ if asked.junit.is_empty() => None,
+            Some(tally) if !self.tell_numbers.is_all() => tally.red_reason_without_numbers(),
             Some(tally) => tally.red_reason(),
             None => Some(RedReason::TestsFailed { how: "its tests were not counted".to_owned() }),
         };
@@ -234,6 +267,7 @@ impl CheckResult {
         let by_control = || match asked.control() {
             CheckControl::Off => None,
             CheckControl::Command(_) => match &self.control {
+                Some(control) if !self.tell_numbers.is_all() => control.told().red_reason(),
                 Some(control) => control.red_reason(),
                 None => Some(RedReason::ControlNotRun),
             },
@@ -244,6 +278,32 @@ impl CheckResult {
             },
         };
         self.red_without_control(asked).or_else(by_control)
+    }
+
+    /// As agents may know it.
+    pub fn told(&self) -> Self {
+        if self.tell_numbers.is_all() {
+            return self.clone();
+        }
+        let tally = self.tally.as_ref().map(Tally::without_numbers);
+        let control = self.control.as_ref().map(Control::told);
+        let broken_tests = self.broken_tests.clone();
+        Self {
+            exit_code: self.has_run().then(|| i32::from(!self.exited_well())),
+            signal: None,
+            timed_out: false,
+            duration_ms: Millis(0),
+            strays: 0,
+            tell_numbers: TellNumbers::Nobody,
+            tally,
+            control,
+            broken_tests: broken_tests.map(|broken| BrokenTests {
+                runs: 0,
+                duration_ms: Millis(0),
+                ..broken
+            }),
+            ..self.clone()
+        }
     }
 
     pub fn ending(&self) -> String {
@@ -265,6 +325,16 @@ impl Control {
             && !self.timed_out
     }
 
+    /// As agents may know it: that it failed as it must, passed, or proves nothing.
+    fn told(&self) -> Self {
+        let exit_code = match self.exit_code {
+            _ if self.is_sensitive() => Some(1),
+            Some(0) if !self.timed_out => Some(0),
+            Some(_) | None => None,
+        };
+        Self { exit_code, signal: None, timed_out: false, duration_ms: Millis(0), ..self.clone() }
+    }
+
     fn red_reason(&self) -> Option<RedReason> {
         let how = match (self.timed_out, self.exit_code, self.signal) {
             _ if self.is_sensitive() => return None,
@@ -274,7 +344,7 @@ impl Control {
             }
             (false, Some(code), _) => format!("its control proves nothing: exit code {code}"),
             (false, None, Some(signal)) => format!("its control proves nothing: ended by signal {signal}"),
-            (false, None, None) => "its control did not start".to_owned(),
+            (false, None, None) => "its control did not run to an end of its own".to_owned(),
         };
         Some(RedReason::NotSensitive { how })
     }
@@ -291,6 +361,15 @@ pub struct GateSummary {
     pub failing: Vec<FailingCheck>,
     /// The checks are green on what will land, and red on trusted terms.
     pub needs_terms: bool,
+}
+
+impl GateSummary {
+    /// The checks that exited well, and were not red for another reason.
+    pub fn green(&self) -> impl Iterator<Item = String> {
+        let exited_well = self.exits.iter().filter(|(_, code)| *code == Some(0));
+        let is_red = |name: &str| self.failing.iter().any(|failing| failing.check == name);
+        exited_well.map(|(name, _)| name.clone()).filter(move |name| !is_red(name))
+    }
 }
 
 /// A run of the gate, or a result that was used again.
@@ -495,6 +574,7 @@ mod tests {
             output: BlobId::new("output"),
             excerpt: String::new(),
             without_hidden: None,
+            tell_numbers: TellNumbers::All,
             strays: 0,
             again,
             tally: None,

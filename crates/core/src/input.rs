@@ -113,6 +113,10 @@ pub struct AgentFinished {
     pub left: Vec<Evidence>,
 }
 
+/// How a note ends that says that a program's own rules are off. They are in every attempt, so it is told only
+/// with the attempt itself.
+pub const CONFINED: &str = "off: windlass confines it";
+
 /// How an attempt went, as its adapter saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptResult {

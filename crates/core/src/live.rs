@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::gate::Purpose;
+use crate::gate::{Purpose, Trial};
 use crate::time::Millis;
 use crate::usage::Usage;
 
@@ -62,6 +62,9 @@ pub struct CheckEnd {
     pub exit_code: Option<i32>,
     pub timed_out: bool,
     pub duration_ms: Millis,
+    /// Which tree it judged.
+    #[serde(default)]
+    pub trial: Trial,
     /// The last useful lines of one that failed.
     pub excerpt: String,
 }
@@ -117,6 +120,7 @@ mod tests {
             exit_code: Some(1),
             timed_out: false,
             duration_ms: Millis(7),
+            trial: Trial::TrustedTerms,
             excerpt: "red".into(),
         };
         let usage = Usage { input_tokens: 7, ..Usage::default() };

@@ -37,7 +37,7 @@ pub struct RegressionReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RegressionShown {
     pub check: String,
-    /// The tests by name, where the policy names the check's junit files.
+    /// The tests by name, where these are known.
     pub tests: Names,
 }
 
@@ -120,9 +120,12 @@ impl RegressionReport {
         if with_tests.exited_well() {
             return Err(NONE_FAILS.to_owned());
         }
-        match of(&self.base).ok_or_else(|| not_run(""))?.exited_well() {
-            true => Ok(RegressionShown { check, tests: Names::default() }),
-            false => Err(base_is_red(&check)),
+        if !of(&self.base).ok_or_else(|| not_run(""))?.exited_well() {
+            return Err(base_is_red(&check));
+        }
+        match with_tests.caught {
+            Some(caught) if caught.count == 0 => Err(not_loaded(&check)),
+            caught => Ok(RegressionShown { check, tests: caught.unwrap_or_default() }),
         }
     }
 }
@@ -131,6 +134,13 @@ impl RegressionReport {
 pub const NO_REGRESSION_CHECK: &str = "no check runs the tests of this task, so nothing can show its regression test: add a [[gate.check]] that does";
 
 const NONE_FAILS: &str = "no added test fails without the fix";
+
+fn not_loaded(check: &str) -> String {
+    format!(
+        "check {check} is red with the added tests, but calls none of them failed without the fix: a test that \
+         cannot be loaded there shows nothing, so let it use only what the base has"
+    )
+}
 
 fn caught_by_name(
     check: &str,

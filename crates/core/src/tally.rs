@@ -67,11 +67,50 @@ impl Tally {
             Self::Counted(counts) => counts.red_reason(),
         }
     }
+
+    /// The same in words that have no number: judged code can write as many tests as it likes.
+    pub fn red_reason_without_numbers(&self) -> Option<RedReason> {
+        match (self, self.red_reason()?) {
+            (Self::Counted(counts), RedReason::TestsFailed { .. }) if counts.broken() > 0 => {
+                let how = format!("its report shows failed tests{}", counts.failed.named());
+                Some(RedReason::TestsFailed { how })
+            }
+            (Self::Counted(_), RedReason::TestsFailed { .. }) => {
+                Some(RedReason::TestsFailed { how: "its report has no test that ran".to_owned() })
+            }
+            (Self::Counted(Counts { compared: Some(compared), .. }), RedReason::TestsVanished { .. }) => {
+                let gone = compared.vanished.named() + &compared.newly_skipped.named();
+                let how = format!("tests of {} are gone or skipped{gone}", compared.with.words());
+                Some(RedReason::TestsVanished { how })
+            }
+            (_, reason) => Some(reason),
+        }
+    }
+
+    /// What is left where no number may be told.
+    pub fn without_numbers(&self) -> Self {
+        match self {
+            Self::Unreadable { .. } => self.clone(),
+            Self::Counted(counts) => Self::Counted(Counts {
+                tests: 0,
+                failures: 0,
+                errors: 0,
+                skipped: 0,
+                failed: counts.failed.without_count(),
+                compared: None,
+                ..counts.clone()
+            }),
+        }
+    }
 }
 
 impl Counts {
+    fn broken(&self) -> u32 {
+        self.failures.saturating_add(self.errors)
+    }
+
     fn red_reason(&self) -> Option<RedReason> {
-        let broken = self.failures.saturating_add(self.errors);
+        let broken = self.broken();
         if broken > 0 {
             let how = format!("its report shows {}{}", failed(broken), self.failed.told());
             return Some(RedReason::TestsFailed { how });
@@ -79,6 +118,7 @@ impl Counts {
         if self.skipped >= self.tests {
             let how = match self.tests {
                 0 => "its report has no test".to_owned(),
+                1 => "its one test was skipped".to_owned(),
                 tests => format!("all of its {tests} tests were skipped"),
             };
             return Some(RedReason::TestsFailed { how });
@@ -88,20 +128,27 @@ impl Counts {
     }
 }
 
+impl Earlier {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Baseline => "the base",
+            Self::Accepted => "what landed last",
+            Self::TrustedTerms => "the trial on trusted terms",
+        }
+    }
+}
+
 impl Comparison {
     fn what_is_gone(&self, tests: u32) -> Option<String> {
-        let then = match self.with {
-            Earlier::Baseline => "the base",
-            Earlier::Accepted => "what landed last",
-            Earlier::TrustedTerms => "the trial on trusted terms",
-        };
+        let then = self.with.words();
         if self.vanished.count > 0 {
             return Some(format!("tests of {then} are gone{}", self.vanished.told()));
         }
         if self.newly_skipped.count > 0 {
             return Some(format!("tests that ran on {then} are skipped{}", self.newly_skipped.told()));
         }
-        (tests < self.tests).then(|| format!("{tests} tests are left of the {} of {then}", self.tests))
+        let left = if tests == 1 { "1 test is".to_owned() } else { format!("{tests} tests are") };
+        (tests < self.tests).then(|| format!("{left} left of the {} of {then}", self.tests))
     }
 }
 
@@ -121,6 +168,15 @@ impl Names {
             }
         }
         kept
+    }
+
+    /// The same, without how many more there are.
+    fn named(&self) -> String {
+        self.without_count().told()
+    }
+
+    fn without_count(&self) -> Self {
+        Self { count: self.first.len() as u32, first: self.first.clone() }
     }
 
     /// `: a, b and 3 more`, or nothing where no name is known.
@@ -157,6 +213,16 @@ mod tests {
 
     fn words(counts: Counts) -> (String, Option<Rule>) {
         Tally::Counted(counts).red_reason().map(|red| (red.words(), red.rule())).unwrap_or_default()
+    }
+
+    #[test]
+    fn one_test_is_not_called_tests() {
+        assert_eq!(words(counts(1, 1)).0, "exit code 0, but its one test was skipped");
+        let with = Earlier::Baseline;
+        let compared =
+            Comparison { with, tests: 2, vanished: Names::default(), newly_skipped: Names::default() };
+        let fewer = Counts { compared: Some(compared), ..counts(1, 0) };
+        assert_eq!(words(fewer).0, "exit code 0, but 1 test is left of the 2 of the base");
     }
 
     #[test]

@@ -47,6 +47,12 @@ impl Task {
         self.text != other.text || self.acceptance != other.acceptance
     }
 
+    /// Whether it may be begun when the other may, and is worked on in the same way.
+    pub fn is_begun_as(&self, other: &Self) -> bool {
+        let begin = |task: &Self| (task.blocked_before, task.done_before, task.mode.clone());
+        self.depends_on == other.depends_on && begin(self) == begin(other)
+    }
+
     /// A task of which nothing else is said.
     pub fn plain(id: TaskId, title: String, text: BlobId) -> Self {
         Self {

@@ -98,13 +98,16 @@ pub struct Price {
 impl Price {
     /// Reasoning is charged as output.
     pub fn of(&self, usage: &Usage) -> u64 {
-        let part = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-        let sum = part(usage.input_tokens, self.input)
-            + part(usage.output_tokens, self.output)
-            + part(usage.reasoning_tokens, self.output)
-            + part(usage.cache_read_tokens, self.cache_read)
-            + part(usage.cache_write_tokens, self.cache_write);
-        u64::try_from((sum + 500_000) / 1_000_000).unwrap_or(u64::MAX)
+        let parts = [
+            (usage.input_tokens, self.input),
+            (usage.output_tokens, self.output),
+            (usage.reasoning_tokens, self.output),
+            (usage.cache_read_tokens, self.cache_read),
+            (usage.cache_write_tokens, self.cache_write),
+        ];
+        let part = |(tokens, price): (u64, u64)| u128::from(tokens) * u128::from(price);
+        let sum = parts.into_iter().map(part).fold(0, u128::saturating_add);
+        u64::try_from(sum.saturating_add(500_000) / 1_000_000).unwrap_or(u64::MAX)
     }
 }
 
@@ -215,6 +218,25 @@ mod tests {
         assert_eq!(sum(&[part(Some(2)), part(Some(5))]).unwrap().cost_micro_usd, Some(7));
         let unpriced = sum(&[part(Some(2)), part(None)]).unwrap();
         assert_eq!((unpriced.cost_micro_usd, unpriced.input_tokens), (None, 6));
+    }
+
+    #[test]
+    fn no_sum_passes_its_end() {
+        let most = u64::MAX;
+        let used = Usage {
+            input_tokens: most,
+            output_tokens: most,
+            reasoning_tokens: most,
+            cache_read_tokens: most,
+            cache_write_tokens: most,
+            cost_micro_usd: Some(most),
+        };
+        let price = Price { input: most, output: most, cache_read: most, cache_write: most };
+        assert_eq!((price.of(&used), used.tokens()), (most, most));
+        let mut ledger = Ledger::default();
+        ledger.record(Role::Author, Some(&used), &[]);
+        ledger.record(Role::Author, Some(&used), &[]);
+        assert_eq!((ledger.total, ledger.attempts), (used, 2));
     }
 
     #[test]

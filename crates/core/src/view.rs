@@ -32,7 +32,7 @@ pub use stop::{StopCheckView, StopView};
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 7;
+pub const FOLD_VERSION: u32 = 8;
 
 /// How many open findings a View lists.
 pub const LISTED_FINDINGS: usize = 50;
@@ -44,6 +44,9 @@ pub struct View {
     pub name: LoopName,
     pub status: Status,
     pub outcome: Option<Outcome>,
+    /// Whose agent it was, where an agent that keeps failing ended the run.
+    #[serde(default)]
+    pub failed_role: Option<Role>,
     pub phase: Option<Phase>,
     /// Counted over the whole life of the loop, from 1; 0 before the first.
     pub iteration: u32,
@@ -94,6 +97,9 @@ pub struct View {
     pub reviews: u32,
     pub last_review: Option<ReviewView>,
     pub branch: String,
+    /// Something landed, and when this was shown the repository had no such branch any more.
+    #[serde(default)]
+    pub branch_gone: bool,
     pub base: CommitId,
     pub base_tree: TreeId,
     /// The branch's head; none until something landed.
@@ -330,6 +336,12 @@ impl ApprovalView {
     }
 }
 
+fn failed_role(state: &State) -> Option<Role> {
+    let reason = state.outcome()?.reason;
+    let failed = matches!(reason, Reason::AgentFailed | Reason::Stalled | Reason::ReviewFailed);
+    state.attempt.as_ref().filter(|_| failed).map(|attempt| attempt.role)
+}
+
 fn last_gate_view(state: &State) -> Option<GateView> {
     let last = state.last_gate.as_ref()?;
     Some(GateView { task: last.task.clone(), ..gate_view(last.purpose, &last.summary) })
@@ -351,6 +363,7 @@ impl View {
             name: creation.name.clone(),
             status: status(state),
             outcome: state.outcome().cloned(),
+            failed_role: failed_role(state),
             phase: state.phase,
             iteration: state.iterations,
             max_iterations: state.last_iteration(),
@@ -382,6 +395,7 @@ impl View {
             reviews: state.reviews,
             last_review: state.last_review.as_deref().map(review_view),
             branch: creation.branch.clone(),
+            branch_gone: false,
             base: creation.base.clone(),
             base_tree: creation.base_tree.clone(),
             commit: state.head.landed.then(|| state.head.commit.clone()),

@@ -135,6 +135,7 @@ fn check(result: &mut CheckResult, visit: &mut dyn FnMut(&mut String)) {
         output: _,
         excerpt,
         without_hidden: _,
+        tell_numbers: _,
         strays: _,
         again: _,
         tally,

@@ -18,6 +18,7 @@ use crate::clock;
 use crate::confine::{Confine, PrivateDirs, ProgramAccess, prove};
 use crate::home::Home;
 use crate::interrupt::Interrupts;
+use crate::signed_out::has_other_way;
 use crate::surroundings::Surroundings;
 
 /// One agent, as far as can be told without calling it.
@@ -37,24 +38,26 @@ pub struct AgentStatus {
 pub enum Login {
     Variable(&'static str),
     File(&'static str),
+    /// By nothing of its own; its configuration may name a provider or a key.
+    Configured,
     None,
 }
 
-/// Every agent that windlass knows, the best first.
+/// Every agent that windlass knows, the best first, each with what the policy says of it.
 ///
 /// Their versions are asked for below `scratch`.
-pub fn installed_agents(surroundings: &Surroundings, scratch: &Path) -> Vec<AgentStatus> {
+pub fn installed_agents(policy: &Policy, surroundings: &Surroundings, scratch: &Path) -> Vec<AgentStatus> {
     let path = surroundings.clean_path();
     let spawner = Spawner::new();
     let look = &|agent: &'static KnownAgent| {
-        let policy = AgentPolicy { adapter: agent.name.to_owned(), ..AgentPolicy::default() };
+        let asked = named(policy, agent.name);
         let found = installed(
-            &policy,
+            &asked,
             InstallLookup { project: &surroundings.project, path: &path, spawner: &spawner, scratch },
         );
         AgentStatus {
             name: agent.name,
-            login: login(&agent.profile, surroundings),
+            login: login(&agent.profile, &asked, surroundings),
             program: found.as_ref().map(|found| found.program.clone()),
             tried: found.as_ref().is_some_and(|found| found.tried),
             version: found.and_then(|found| found.version),
@@ -67,7 +70,20 @@ pub fn installed_agents(surroundings: &Surroundings, scratch: &Path) -> Vec<Agen
     })
 }
 
-fn login(profile: &'static Profile, surroundings: &Surroundings) -> Login {
+/// What the policy says of an agent. A policy that names none is for whichever is picked.
+pub fn named(policy: &Policy, name: &str) -> AgentPolicy {
+    let mut all = [&policy.agent].into_iter().chain(policy.roles.values());
+    let adapter = name.to_owned();
+    match all.find(|agent| agent.adapter == name) {
+        Some(agent) => agent.clone(),
+        None if policy.agent.adapter == "command" && policy.agent.command.is_empty() => {
+            AgentPolicy { adapter, ..policy.agent.clone() }
+        }
+        None => AgentPolicy { adapter, ..AgentPolicy::default() },
+    }
+}
+
+fn login(profile: &'static Profile, agent: &AgentPolicy, surroundings: &Surroundings) -> Login {
     let keys = profile.variables.iter().filter(|name| !name.ends_with("_URL") && !name.ends_with("_PROJECT"));
     let set = |name: &&&str| surroundings.var(name).is_some_and(|value| !value.is_empty());
     if let Some(name) = keys.copied().collect::<Vec<_>>().iter().find(|name| set(name)) {
@@ -75,7 +91,11 @@ fn login(profile: &'static Profile, surroundings: &Surroundings) -> Login {
     }
     let home = surroundings.var("HOME").map(Path::new);
     let file = home.and_then(|home| profile.credentials.iter().find(|name| home.join(name).is_file()));
-    file.map_or(Login::None, |name| Login::File(name))
+    match file {
+        Some(name) => Login::File(name),
+        None if has_other_way(agent, surroundings) => Login::Configured,
+        None => Login::None,
+    }
 }
 
 const NONCE: &str = "probe";

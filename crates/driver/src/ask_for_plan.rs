@@ -84,6 +84,16 @@ pub fn missing_in_head(place: &TryPlace<'_>, policy: &Policy) -> Vec<String> {
     missing_files(policy, &in_head).into_iter().map(named).collect()
 }
 
+/// The patterns that cover one of these paths, each with the first.
+pub fn reaching<'p>(globs: &[String], paths: &'p [String]) -> Vec<(String, &'p str)> {
+    let one = |glob: &String| {
+        let covers = Globs::new("`allow`", std::slice::from_ref(glob)).ok()?;
+        let path = paths.iter().find(|path| covers.covers(path.as_bytes()))?;
+        Some((glob.clone(), path.as_str()))
+    };
+    globs.iter().filter_map(one).collect()
+}
+
 /// The patterns that are none.
 pub fn bad_globs(place: &'static str, globs: &[String]) -> Vec<String> {
     let one = |glob: &String| Globs::new(place, std::slice::from_ref(glob)).err().map(|bad| bad.to_string());

@@ -458,7 +458,14 @@ impl Confine {
                 env.retain(|(variable, _)| !is_of_the_host(variable, &named));
             }
             env.push(("HOME".into(), access.private.home().into()));
-            env.push(("TMPDIR".into(), access.private.scratch().into()));
+            // The same directory, by a name that leaves room for that of a socket (108 bytes in all).
+            let scratch = match self.level {
+                SandboxLevel::Namespaces => PathBuf::from("/tmp"),
+                SandboxLevel::None | SandboxLevel::Landlock | SandboxLevel::Container => {
+                    access.private.scratch()
+                }
+            };
+            env.push(("TMPDIR".into(), scratch.into()));
             if access.network.meant() == NetworkKind::Allow {
                 env.extend(proxy_environment());
             }

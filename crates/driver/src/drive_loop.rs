@@ -76,6 +76,10 @@ impl DriveLoopError {
         matches!(self, Self::DiskFull(_))
     }
 
+    pub fn is_driven_elsewhere(&self) -> bool {
+        matches!(self, Self::Lease(LeaseError::Held { .. }))
+    }
+
     #[expect(clippy::wildcard_enum_match_arm, reason = "most errors say it all")]
     pub fn hints(&self) -> Vec<String> {
         match self {

@@ -27,6 +27,8 @@ pub mod kept_trees;
 pub mod live_ring;
 pub mod local_world;
 pub mod look_at_stop;
+pub mod loop_branch;
+pub mod moved_repository;
 pub mod operate;
 pub mod orphaned_data;
 pub mod perform;

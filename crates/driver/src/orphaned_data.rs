@@ -36,7 +36,13 @@ impl<'a> OrphanedData<'a> {
     pub fn scan(project: &Path, vault: &'a VaultDir) -> Self {
         let refs = vault.vault_git().join("refs/windlass");
         let loops = project.join(".windlass/loops");
-        Self { vault, snapshots: names(&refs).collect(), trails: names(&loops).collect(), refs, loops }
+        Self {
+            vault,
+            snapshots: loop_names(&refs).collect(),
+            trails: loop_names(&loops).collect(),
+            refs,
+            loops,
+        }
     }
 
     /// The first loop that is not among those on record. `is_tracked` is asked about files of the project: a trail
@@ -77,7 +83,7 @@ impl<'a> OrphanedData<'a> {
 }
 
 /// Those of a directory's entries that can be the name of a loop.
-fn names(dir: &Path) -> impl Iterator<Item = LoopName> {
+pub(crate) fn loop_names(dir: &Path) -> impl Iterator<Item = LoopName> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter_map(|entry| LoopName::new(entry.file_name().to_str()?).ok())
 }
@@ -105,12 +111,12 @@ fn was_removed(trail: &Path, vault: &VaultDir, name: &LoopName) -> bool {
 
 /// What a trail says of its loop.
 #[derive(serde::Deserialize)]
-struct TrailState {
-    workspace: String,
+pub(crate) struct TrailState {
+    pub(crate) workspace: String,
     created_at: Option<Timestamp>,
 }
 
-fn trail_state(trail: &Path) -> Option<TrailState> {
+pub(crate) fn trail_state(trail: &Path) -> Option<TrailState> {
     // Neither a link is followed nor a pipe waited for: the project is not ours alone.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let opened =

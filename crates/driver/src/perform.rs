@@ -14,7 +14,7 @@ mod snapshot;
 mod stop;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::SyncSender;
@@ -153,11 +153,18 @@ pub struct EffectRequest {
     earlier: BTreeMap<String, (Earlier, BlobId)>,
     /// The same on trusted terms, which may lack tests that landed since.
     at_baseline: BTreeMap<String, (Earlier, BlobId)>,
+    /// Checks that nothing was wrong with before any work.
+    green_on_base: BTreeSet<String>,
 }
 
 impl EffectRequest {
     pub fn effect(&self) -> &Effect {
         &self.effect
+    }
+
+    /// False also where nobody has looked.
+    pub fn was_green_on_base(&self, check: &str) -> bool {
+        self.green_on_base.contains(check)
     }
 
     pub fn new(effect: &Effect, state: &State) -> Self {
@@ -206,6 +213,7 @@ impl EffectRequest {
             base_terms: state.baseline_terms.iter().cloned().collect(),
             earlier: earlier(effect, |check| state.tallies.earlier(check)),
             at_baseline: earlier(effect, |check| state.tallies.at_baseline(check)),
+            green_on_base: state.baseline.iter().flat_map(|summary| summary.green()).collect(),
         }
     }
 }

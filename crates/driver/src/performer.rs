@@ -68,6 +68,9 @@ impl<R> Performer<R> {
     }
 }
 
+/// At least so long: on a busy machine what was killed needs a turn to see it.
+const AFTER_KILL: Duration = Duration::from_secs(10);
+
 impl<R> Drop for Performer<R> {
     /// Whoever drops it holds the loop's lease, which another may have next.
     fn drop(&mut self) {
@@ -78,7 +81,7 @@ impl<R> Drop for Performer<R> {
         let mut ended = self.ends_within(self.patience);
         if !ended {
             self.end.kill();
-            ended = self.ends_within(self.patience);
+            ended = self.ends_within(self.patience.max(AFTER_KILL));
         }
         match self.thread.take().filter(|_| ended).map(JoinHandle::join) {
             Some(Ok(())) => {}

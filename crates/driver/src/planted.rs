@@ -91,14 +91,18 @@ fn of_loop(
     let unlike: BTreeSet<BString> =
         vault.diff(base, &state.head.tree)?.into_iter().map(|change| change.path).collect();
     let changes = vault.diff(&state.trusted, &state.head.tree)?;
-    let is_planted = |path: &BString| terms::is_term(&rules, path.as_ref()) && !unlike.contains(path);
-    let planted = changes.into_iter().filter(|change| is_planted(&change.path)).map(|change| Planted {
-        path: change.path,
-        by: state.creation.name.clone(),
-        landed: change.new,
-        before: state.trusted.clone(),
-    });
-    Ok(planted.collect())
+    let mut planted = Vec::new();
+    for change in changes.into_iter().filter(|change| !unlike.contains(&change.path)) {
+        if terms::is_term(vault, &rules, &state.head.tree, change.path.as_ref())? {
+            planted.push(Planted {
+                path: change.path,
+                by: state.creation.name.clone(),
+                landed: change.new,
+                before: state.trusted.clone(),
+            });
+        }
+    }
+    Ok(planted)
 }
 
 /// What some loop came to trust while it ran: a reviewer looked at it there.

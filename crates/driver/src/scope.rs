@@ -1,12 +1,14 @@
 //! Whether a change keeps to the scope of its task: measured when its tree is recorded, and again when a proof
 //! is looked at.
 
+use std::collections::BTreeMap;
+
 use windlass_core::finding::{Evidence, Rule};
 use windlass_core::policy::Policy;
 use windlass_core::scope::{MeasuredScope, ScopeLimits, outside};
 use windlass_core::task::Task;
 use windlass_gate::{BadGlob, Globs};
-use windlass_workspace::{Vault, VaultError};
+use windlass_workspace::{ChangeKind, Vault, VaultError};
 
 use crate::terms::TreeDiff;
 
@@ -65,7 +67,54 @@ pub fn is_over(seen: &Evidence) -> bool {
     seen.rule == Rule::ScopeExceeded
 }
 
+/// Of every file, whatever it holds: what git calls binary is counted here, and so is what a list that was cut
+/// does not have.
 fn lines_written(vault: &Vault, diff: &TreeDiff<'_>) -> Result<u64, VaultError> {
     let counts = vault.line_counts(diff.base, diff.tree)?;
-    Ok(counts.iter().filter_map(|file| file.lines).map(|lines| lines.added).sum())
+    let known: BTreeMap<&[u8], u64> =
+        counts.iter().filter_map(|file| Some((file.path.as_ref(), file.lines?.added))).collect();
+    let mut sum = 0_u64;
+    for change in diff.changes {
+        let path: &[u8] = change.path.as_ref();
+        let added = match (known.get(path), change.kind) {
+            (Some(added), _) => *added,
+            (None, ChangeKind::Deleted) => 0,
+            (None, ChangeKind::Added | ChangeKind::Modified | ChangeKind::TypeChanged) => {
+                let text = |tree| Ok::<_, VaultError>(vault.read_blob(tree, path)?.unwrap_or_default());
+                added_lines(&text(diff.base)?, &text(diff.tree)?)
+            }
+        };
+        sum = sum.saturating_add(added);
+    }
+    Ok(sum)
+}
+
+/// The lines that are more often in the later text; at least one where it is another.
+fn added_lines(before: &[u8], after: &[u8]) -> u64 {
+    let mut left: BTreeMap<&[u8], u64> = BTreeMap::new();
+    for line in before.split_inclusive(|byte| *byte == b'\n') {
+        *left.entry(line).or_default() += 1;
+    }
+    let mut added = 0;
+    for line in after.split_inclusive(|byte| *byte == b'\n') {
+        match left.get_mut(line) {
+            Some(count) if *count > 0 => *count -= 1,
+            Some(_) | None => added += 1,
+        }
+    }
+    if before == after { 0 } else { added.max(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_what_is_no_text_are_counted() {
+        assert_eq!(added_lines(b"", b"\0one\ntwo\nthree"), 3);
+        assert_eq!(added_lines(b"", b"\0no end"), 1);
+        assert_eq!(added_lines(b"\0one\ntwo\n", b"\0one\nand\ntwo\n"), 1);
+        assert_eq!(added_lines(b"\0one\ntwo\n", b"\0one\n"), 1, "it is another");
+        assert_eq!(added_lines(b"\0one\n", b"\0one\n"), 0, "only its mode is");
+    }
 }

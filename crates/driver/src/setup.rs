@@ -226,6 +226,9 @@ impl SetupError {
                 vec![format!("git add {} && git commit", missing.file)]
             }
             Self::NotInBase(_) => vec!["write the file, or mend the check in windlass.toml".to_owned()],
+            Self::Repository(DiscoverError::NoCommits { .. }) => {
+                vec!["git add -A && git commit -m start".to_owned()]
+            }
             Self::AllowList
             | Self::Inject { .. }
             | Self::Shell(_)
@@ -412,6 +415,15 @@ pub fn locate_git(surroundings: &Surroundings) -> Result<Git, GitError> {
 /// Makes a repository with a first commit of whatever is there.
 pub fn make_repository(surroundings: &Surroundings, dir: &Path) -> Result<(), GitError> {
     windlass_workspace::make_repository(&locate_git(surroundings)?, dir)
+}
+
+/// Refuses a repository before its first commit; whatever else is wrong with it is told where it matters.
+pub fn require_commit(surroundings: &Surroundings) -> Result<(), SetupError> {
+    let git = locate_git(surroundings)?;
+    match Repository::discover(&git, &surroundings.project) {
+        Err(error @ DiscoverError::NoCommits { .. }) => Err(error.into()),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Whether git has a file of the operator's checkout under version control; no, where git cannot be asked.
@@ -707,7 +719,10 @@ fn warnings(
         warnings.push("at this level agents can read hidden files where you keep them".to_owned());
     }
     if policy.gate.checks.is_empty() && !policy.is_open_ended() {
-        warnings.push("there are no checks: what is done will be marked unchecked".to_owned());
+        warnings.push(
+            "there are no checks: only reviews can prove the work, and what is done is marked unchecked"
+                .to_owned(),
+        );
     }
     Ok(warnings)
 }

@@ -66,6 +66,19 @@ pub fn signed_out(agent: &AgentPolicy, surroundings: &Surroundings) -> Option<Si
     let known = registry::named(&agent.adapter)?;
     let sign_in = known.sign_in?;
     let home = Path::new(surroundings.var("HOME")?);
+    let has_file = known.profile.credentials.iter().any(|name| home.join(name).exists());
+    let may_be_signed_in = has_file || has_other_way(agent, surroundings);
+    if may_be_signed_in || !is_the_program_itself(known, surroundings) {
+        return None;
+    }
+    // `codex exec` reads its own variable, the last, and not the one of OpenAI's libraries.
+    let key = known.profile.variables.iter().rfind(|name| name.ends_with("_API_KEY")).copied();
+    Some(SignedOut { agent: known.name, sign_in, key })
+}
+
+/// Whether what the policy, the variables and the agent's own settings say may sign it in without its usual files.
+pub fn has_other_way(agent: &AgentPolicy, surroundings: &Surroundings) -> bool {
+    let Some(known) = registry::named(&agent.adapter) else { return false };
     let is_set = |name: &str| surroundings.var(name).is_some_and(|value| !value.is_empty());
     let is_lent = known.profile.variables.iter().any(|name| is_set(name))
         || agent.env.iter().any(|name| is_set(name))
@@ -76,18 +89,11 @@ pub fn signed_out(agent: &AgentPolicy, surroundings: &Surroundings) -> Option<Si
         || !extra.path.is_empty()
         || !extra.inject.is_empty()
         || !extra.fallback.is_empty();
-    let has_file = known.profile.credentials.iter().any(|name| home.join(name).exists());
-    let may_be_signed_in =
-        is_lent || is_own_way || has_file || has_other_way(known, home, &surroundings.project);
-    if may_be_signed_in || !is_the_program_itself(known, surroundings) {
-        return None;
-    }
-    // `codex exec` reads its own variable, the last, and not the one of OpenAI's libraries.
-    let key = known.profile.variables.iter().rfind(|name| name.ends_with("_API_KEY")).copied();
-    Some(SignedOut { agent: known.name, sign_in, key })
+    let home = surroundings.var("HOME").map(Path::new);
+    is_lent || is_own_way || home.is_some_and(|home| has_settings(known, home, &surroundings.project))
 }
 
-fn has_other_way(known: &KnownAgent, home: &Path, project: &Path) -> bool {
+fn has_settings(known: &KnownAgent, home: &Path, project: &Path) -> bool {
     let own = known.profile.configuration.iter().map(|(from, _)| home.join(from));
     let mut settings = own.chain(OTHER_SETTINGS.iter().map(|name| project.join(name)));
     settings.any(|file| match fs::read_to_string(&file) {

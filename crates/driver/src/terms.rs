@@ -4,7 +4,10 @@
 use windlass_core::id::TreeId;
 use windlass_core::input::PathList;
 use windlass_core::policy::Policy;
-use windlass_gate::{BadGlob, BaseTerms, GuardedBy, PathKind, PathRules, is_never_product, only_adds_lines};
+use windlass_gate::{
+    BadGlob, BaseTerms, GuardedBy, PathKind, PathRules, is_loaded_with_tests, is_never_product,
+    only_adds_lines,
+};
 use windlass_workspace::{BString, ChangeKind, ItemKind, TreeChange, Vault, VaultError};
 
 use crate::hidden;
@@ -45,7 +48,7 @@ pub fn measure(
     for TreeChange { path, .. } in &changes {
         let list = match rules.kind(path.as_ref()) {
             PathKind::Allowed | PathKind::Product { .. } => continue,
-            _ if is_term(rules, path.as_ref()) => &mut measured.changed,
+            _ if is_term(vault, rules, request.landing, path.as_ref())? => &mut measured.changed,
             PathKind::Test { .. } | PathKind::Term(_) | PathKind::Guarded(_) => &mut measured.added_tests,
         };
         list.count += 1;
@@ -75,13 +78,16 @@ pub fn with_added_tests(
 }
 
 /// Whether a changed path needs somebody's word before it is trusted: all that is neither product nor a
-/// plain test.
-pub fn is_term(rules: &PathRules, path: &[u8]) -> bool {
-    match rules.kind(path) {
+/// plain test. What every test beside it loads is no plain test.
+pub fn is_term(vault: &Vault, rules: &PathRules, tree: &TreeId, path: &[u8]) -> Result<bool, VaultError> {
+    Ok(match rules.kind(path) {
         PathKind::Allowed | PathKind::Product { .. } => false,
-        PathKind::Test { .. } => is_never_product(path),
+        PathKind::Test { .. } if is_never_product(path) => true,
+        PathKind::Test { .. } => {
+            vault.read_blob(tree, path)?.is_some_and(|content| is_loaded_with_tests(path, &content))
+        }
         PathKind::Term(_) | PathKind::Guarded(_) => true,
-    }
+    })
 }
 
 /// What a path of a project is to its gate, for people.

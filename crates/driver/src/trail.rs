@@ -83,6 +83,7 @@ impl TrailRenderer {
     /// `view` is of the loop after the decision.
     pub fn write(&mut self, view: &View, decision: &Decision) -> Pages {
         let mut pages = Pages::default();
+        let decision = &decision.told();
         let first = view.events - decision.events.len() as u64 + 1;
         self.past.note(first, decision);
         for (seq, event) in (first..).zip(&decision.events) {
@@ -101,7 +102,8 @@ impl TrailRenderer {
 
     /// Catches up with a log without writing a page.
     fn read(&mut self, log: &dyn ReadLog, name: &LoopName) -> Result<(), ExportError> {
-        self.past = windlass_store::history(log, name, TOLD)?;
+        self.past = History::new(TOLD);
+        fold_with(log, name, |_, record, decision| self.past.note(record.first_event, &decision.told()))?;
         Ok(())
     }
 
@@ -236,7 +238,8 @@ pub fn status_text(view: &View) -> String {
         let _ = writeln!(text, "{}", task_line(task));
     }
     if let Some(stop) = &view.stop {
-        let _ = writeln!(text, "{} steps landed", stop.steps);
+        let steps = if stop.steps == 1 { "step" } else { "steps" };
+        let _ = writeln!(text, "{} {steps} landed", stop.steps);
         for check in &stop.checks {
             let (mark, why) = (if check.holds { "holds" } else { "open" }, plain_line(&check.why));
             let _ = writeln!(text, "  {mark}  stop check {}: {why}", plain_line(&check.check));

@@ -50,6 +50,9 @@ impl Lines {
         if stream.more_before && lines.len() > 1 {
             lines.remove(0);
         }
+        if lines.iter().any(|line| line.trim_start().starts_with("not ok ")) {
+            drop_passed(&mut lines);
+        }
         lines.dedup_by(|next, before| next.is_empty() && before.is_empty());
         let first = lines.iter().position(|line| !line.is_empty()).unwrap_or(lines.len());
         let last = lines.iter().rposition(|line| !line.is_empty()).map_or(first, |last| last + 1);
@@ -83,6 +86,21 @@ impl Lines {
             (count, true) => format!("… more than {count} earlier lines left out …\n{text}"),
         }
     }
+}
+
+/// Of TAP, which gives a test that passed as many lines as one that failed: what is about failures.
+fn drop_passed(lines: &mut Vec<&str>) {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    // A test's own block is deeper than its line.
+    let mut passed: Option<usize> = None;
+    lines.retain(|line| {
+        let (depth, text) = (indent(line), line.trim_start());
+        if passed.is_some_and(|test| depth > test && !text.starts_with("not ok ")) {
+            return false;
+        }
+        passed = text.starts_with("ok ").then_some(depth);
+        passed.is_none() && !text.starts_with("# Subtest: ")
+    });
 }
 
 fn shortened(line: &str) -> String {
@@ -127,6 +145,20 @@ mod tests {
         assert!(text.starts_with("… more than 39 earlier lines left out …\nline 41\n"), "{text}");
         let whole = OutputTail { more_before: true, ..stream("stdout", b"half\nwhole\n") };
         assert_eq!(excerpt(whole, stream("stderr", b"")), "… earlier lines left out …\nwhole");
+    }
+
+    #[test]
+    fn of_tap_the_tests_that_failed_are_kept_whatever_passed_after_them() {
+        let passed: String = (2..=40)
+            .map(|n| format!("# Subtest: t{n}\nok {n} - t{n}\n  ---\n  duration_ms: 1\n  ...\n"))
+            .collect();
+        let red = "# Subtest: adds\nnot ok 1 - adds\n  ---\n  error: 'boom'\n  ...\n";
+        let text = of(format!("TAP version 13\n{red}{passed}1..40\n# pass 39\n# fail 1\n").as_bytes(), b"");
+        assert_eq!(
+            text,
+            "TAP version 13\nnot ok 1 - adds\n  ---\n  error: 'boom'\n  ...\n1..40\n# pass 39\n# fail 1"
+        );
+        assert!(of(passed.as_bytes(), b"").ends_with("ok 40 - t40\n  ---\n  duration_ms: 1\n  ..."));
     }
 
     #[test]

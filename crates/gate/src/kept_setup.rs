@@ -12,7 +12,7 @@ use crate::steering::installed_dir;
 /// Programs that install what manifests and lock files name, and do nothing with other files of a tree.
 const INSTALLERS: &[&str] = &[
     "npm", "npx", "pnpm", "yarn", "bun", "pip", "pip3", "python", "python3", "uv", "poetry", "cargo", "go",
-    "mvn", "bundle", "composer", "mix", "dotnet", "echo", "true", "cd",
+    "mvn", "bundle", "composer", "mix", "dotnet", "awk", "echo", "true", "cd",
 ];
 
 /// Of the names above, those that may also run a file of the tree: then with these words only.
@@ -23,7 +23,12 @@ const WITH_WORDS: &[(&str, &[&str])] = &[
     ("npx", &["-y -p"]),
     ("cargo", &["fetch"]),
     ("go", &["mod download"]),
+    // The command of `init` that lists the versions in a poetry.lock, and no other program in that language.
+    ("awk", &[POETRY_LOCK_READER]),
 ];
+
+const POETRY_LOCK_READER: &str =
+    r#"-F " /^name = "/ { name = $2 } /^version = "/ { print name "==" $2 } poetry.lock"#;
 
 /// Files by which installers decide, at any depth.
 const MANIFESTS: &[&str] = &[
@@ -126,8 +131,8 @@ fn has_plain_dirs(commands: &[String]) -> bool {
         && (dirs.iter().flatten().count() < 2 || commands.iter().zip(&dirs).all(apart))
 }
 
-/// Virtual environments that `init` makes.
-const ENVIRONMENTS: [&str; 2] = [".venv/", ".uv/"];
+/// Directories for packages that `init` makes.
+const ENVIRONMENTS: [&str; 6] = [".venv/", ".uv/", ".poetry/", ".cmake/", ".meson/", ".bats/node_modules/"];
 
 fn only_installs(command: &ShellCommand) -> bool {
     let is_in_environment = |text: &str| ENVIRONMENTS.iter().any(|dir| text.starts_with(dir));
@@ -269,7 +274,14 @@ mod tests {
             "python3 -m venv .venv && echo '*' >.venv/.gitignore",
             "python3 -m venv .uv && echo '*' >.uv/.gitignore",
             ".uv/bin/uv sync --frozen --group test",
+            "POETRY_VIRTUALENVS_IN_PROJECT=true .poetry/bin/poetry install --no-interaction",
+            r#"awk -F '"' '/^name = "/ { name = $2 } /^version = "/ { print name "==" $2 }' poetry.lock >.venv/locked.txt"#,
+            ".cmake/bin/python -m pip install -q 'cmake<4'",
+            ".meson/bin/python -m pip install -q meson ninja",
             "SETUPTOOLS_SCM_PRETEND_VERSION=1.2 .venv/bin/python -m pip install -q -e '.[test]'",
+            "npm install --no-save --no-package-lock --prefix .bats bats@1",
+            "echo '*' >.bats/node_modules/.gitignore",
+            "RUSTUP_AUTO_INSTALL=0 cargo fetch",
             "cargo fetch --locked",
             "uv sync --frozen",
         ] {
@@ -283,6 +295,8 @@ mod tests {
             "python3 setup.py",
             "cat x | sh",
             "cargo build",
+            "awk '{ print }' src/versions >.venv/locked.txt",
+            "awk -f tools/versions.awk poetry.lock",
         ] {
             assert!(!only_install(&[command.to_owned()], &[]), "{command}");
         }

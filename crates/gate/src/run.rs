@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-use windlass_core::gate::{CheckResult, Control};
+use windlass_core::gate::{CheckResult, Control, TellNumbers};
 use windlass_core::id::BlobId;
 use windlass_core::policy::{CheckPolicy, ResourcePolicy};
 use windlass_core::time::Millis;
@@ -164,6 +164,7 @@ impl Checked {
             output,
             excerpt: self.excerpt.clone(),
             without_hidden: None,
+            tell_numbers: TellNumbers::All,
             strays: self.strays,
             again: false,
             tally: None,

@@ -1,15 +1,17 @@
-//! Any bytes as any kind of plan. A fuzzer calls this, and so do tests.
+//! Any bytes as any kind of plan, and as an agent's proposal of one. A fuzzer calls this, and so do tests.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::draw::{TaskMark, dot, mermaid, tree};
 use crate::format::{self, PlanFormat};
+use crate::front_matter::read_front_matter;
 use crate::graph::TaskGraph;
 use crate::link::{Frame, Slot, finish};
+use crate::place::Placed;
 use crate::slug::id_of_file;
 use crate::source::{parse, utf8};
-use crate::{PlanError, Planned, goal, task_file};
+use crate::{PlanError, PlanProposal, Planned, ProposedTask, goal, task_file};
 
 /// The first byte chooses the format, and then whether a file tells it itself;
 /// what follows is the file. A directory of task files is one text with a line
@@ -35,6 +37,40 @@ pub fn sources(data: &[u8]) {
     match read {
         Ok(planned) => is_a_plan(&planned),
         Err(problems) => are_problems(&problems, &text),
+    }
+}
+
+/// A planner's answer: what passes becomes task files that say the same, below one directory.
+///
+/// # Panics
+/// Where a promise is broken.
+pub fn proposals(data: &[u8]) {
+    let Ok(answer) = serde_json::from_slice(data) else { return };
+    match PlanProposal::read(&answer) {
+        Err(problems) => {
+            assert!(!problems.is_empty() && problems.iter().all(|problem| !problem.is_empty()));
+        }
+        Ok(proposal) => proposal.tasks.iter().for_each(becomes_its_file),
+    }
+}
+
+fn becomes_its_file(task: &ProposedTask) {
+    let name = task.file_name();
+    assert!(!name.starts_with('.') && !name.contains(['/', '\0']), "it lies in the directory: {name:?}");
+    let written = task.render(None);
+    let front = read_front_matter(&written).unwrap_or_else(|fault| panic!("{fault:?} in {written:?}"));
+    let listed = |read: &[Placed<String>], asked: &[String]| read.iter().map(|of| &of.value).eq(asked);
+    assert_eq!(front.title.as_ref(), Some(&task.title));
+    assert!(listed(&front.depends_on, &task.depends_on) && listed(&front.allow, &task.allow));
+    assert!(listed(&front.checks, &task.checks));
+    assert!(front.acceptance.iter().map(|of| &of.text).eq(&task.acceptance));
+    // Whether its text and dependencies make a plan, the reader of task files says.
+    let id = id_of_file(Path::new(&name)).unwrap_or_else(|why| panic!("{name:?}: {why:?}"));
+    assert_eq!(id, task.task_id());
+    let text_slot = task_file::slot(id, Path::new(&name), written.clone());
+    match finish(vec![text_slot], Frame::new(PlanFormat::Tasks)) {
+        Ok(planned) => is_a_plan(&planned),
+        Err(problems) => are_problems(&problems, &written),
     }
 }
 

@@ -173,9 +173,18 @@ pub fn file_words(title: &str) -> String {
     task_slug(title).map_or_else(|| "plan".to_owned(), |id| id.to_string())
 }
 
-/// A text of JSON is one of YAML too, whatever is in it.
+/// A text of JSON is one of YAML too, but for the characters that YAML takes for unprintable.
 pub(crate) fn quoted(text: &str) -> String {
-    Value::String(text.to_owned()).to_string()
+    let mut written = String::new();
+    for c in Value::String(text.to_owned()).to_string().chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                written.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            _ => written.push(c),
+        }
+    }
+    written
 }
 
 fn list(items: &[String]) -> String {

@@ -104,7 +104,9 @@ impl YamlSource<'_> {
         let error = error.without_snippet();
         let line = error.location().and_then(|at| usize::try_from(at.line()).ok()).unwrap_or(1).max(1);
         let column = error.location().and_then(|at| usize::try_from(at.column()).ok()).unwrap_or(1).max(1);
-        let line = self.index.placed(self.start, ()).line + line - 1;
+        // YAML ends a line at a lone carriage return, too.
+        let last = self.index.placed(self.end, ()).line;
+        let line = (self.index.placed(self.start, ()).line + line - 1).min(last);
         if let Error::DuplicateMappingKey { key, .. } = error {
             return self.key_twice(key.as_deref().unwrap_or_default(), line, column);
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use windlass_core::broken_tests::BrokenTests;
 use windlass_core::effect::Snapshot;
 use windlass_core::finding::{Evidence, Rule};
-use windlass_core::gate::{CheckResult, GateReport, Trials};
+use windlass_core::gate::{CheckResult, GateReport, TellNumbers, Trials};
 use windlass_core::id::{BlobId, CommitId, TreeId};
 use windlass_core::input::{Change, Input, PathList, Snapshotted, UnmergedWork, WorkMerge};
 use windlass_core::outcome::{Fault, Reason};
@@ -127,6 +127,7 @@ impl Facts {
             output: BlobId::new("output"),
             excerpt: String::new(),
             without_hidden: None,
+            tell_numbers: TellNumbers::All,
             strays: 0,
             again: false,
             tally: None,

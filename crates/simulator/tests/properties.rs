@@ -12,7 +12,7 @@ use windlass_core::command::Command;
 use windlass_core::effect::Effect;
 use windlass_core::event::{Decision, Event, OperatorEvent};
 use windlass_core::finding::{Evidence, Rule, Severity};
-use windlass_core::gate::{CheckResult, GateReport};
+use windlass_core::gate::{CheckResult, GateReport, TellNumbers};
 use windlass_core::id::{
     BlobId, CommandId, CommitId, EffectId, FindingId, LoopName, Nonce, Seq, TaskId, TreeId,
 };
@@ -296,6 +296,7 @@ fn results(checks: &[String], b: u8) -> Vec<CheckResult> {
         output: BlobId::new("output"),
         excerpt: String::new(),
         without_hidden: None,
+        tell_numbers: TellNumbers::All,
         strays: 0,
         again: false,
         tally: None,

@@ -20,6 +20,7 @@ use crate::refusal::Refusal;
 
 const BASENAME_MAX: usize = 40;
 const OWNER_ONLY: u32 = 0o700;
+const MARKER_HEAD: &[u8] = b"windlass vault 1\n";
 
 const VAULTS: &str = "vaults";
 const SPACES: &str = "spaces";
@@ -67,11 +68,34 @@ impl StateDir {
     }
 
     /// The vault of the repository whose git common directory this is. The
-    /// basename is only for people; the hash tells repositories apart.
+    /// basename is only for people; the hash tells repositories apart. Where the
+    /// vault of that name has gone with another repository, it is the next name.
     pub fn vault(&self, basename: &OsStr, common_dir: &Path) -> VaultDir {
-        let hash = blake3::hash(common_dir.as_os_str().as_bytes()).to_hex();
-        let key = format!("{}-{}", plain_basename(basename), &hash[..16]);
-        VaultDir { state: self.0.clone(), key, repository: common_dir.to_owned() }
+        let named = |turn: u8| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(common_dir.as_os_str().as_bytes());
+            hasher.update(&vec![0; usize::from(turn)]);
+            let hash = hasher.finalize().to_hex();
+            let key = format!("{}-{}", plain_basename(basename), &hash[..16]);
+            VaultDir { state: self.0.clone(), key, repository: common_dir.to_owned() }
+        };
+        let is_free = |vault: &VaultDir| vault.marked_repository().is_none_or(|marked| marked == common_dir);
+        let own = (0..u8::MAX).map(named).find(is_free).unwrap_or_else(|| named(u8::MAX));
+        if own.root().exists() { own } else { self.vault_of(common_dir).unwrap_or(own) }
+    }
+
+    /// The vault that says it is of this repository.
+    pub fn vault_of(&self, common_dir: &Path) -> Option<VaultDir> {
+        let entries = fs::read_dir(self.vaults()).ok()?.flatten();
+        let mut vaults = entries.filter_map(|entry| self.vault_named(entry.file_name().to_str()?));
+        vaults.find(|vault| vault.repository == common_dir)
+    }
+
+    /// The vault in the directory of this name, with the repository that it says it is of.
+    pub fn vault_named(&self, key: &str) -> Option<VaultDir> {
+        let unknown = VaultDir { state: self.0.clone(), key: key.to_owned(), repository: PathBuf::new() };
+        let repository = unknown.marked_repository()?;
+        Some(VaultDir { repository, ..unknown })
     }
 
     /// Refuses a directory where a durable database cannot live, as far as can
@@ -175,6 +199,31 @@ impl VaultDir {
     /// a loss and not a beginning.
     pub(crate) fn marker(&self) -> PathBuf {
         self.root().join("marker")
+    }
+
+    fn marked_repository(&self) -> Option<PathBuf> {
+        let text = fs::read(self.marker()).ok()?;
+        let path = text.strip_prefix(MARKER_HEAD)?.strip_suffix(b"\n")?;
+        Some(PathBuf::from(OsStr::from_bytes(path)))
+    }
+
+    /// The same vault for a repository that lies elsewhere by now. Its marker is written anew, as one step: until
+    /// then it is of the old place, from then on of the new one only.
+    pub fn adopt_into(&self, common_dir: &Path) -> io::Result<Self> {
+        let moved = Self { repository: common_dir.to_owned(), ..self.clone() };
+        moved.write_marker()?;
+        Ok(moved)
+    }
+
+    pub(crate) fn write_marker(&self) -> io::Result<()> {
+        let temp = self.marker().with_extension("tmp");
+        let mut text = MARKER_HEAD.to_vec();
+        text.extend_from_slice(self.repository.as_os_str().as_bytes());
+        text.push(b'\n');
+        fs::write(&temp, text)?;
+        fs::File::open(&temp)?.sync_all()?;
+        fs::rename(&temp, self.marker())?;
+        fs::File::open(self.root())?.sync_all()
     }
 
     /// How far each loop's log was acknowledged.
@@ -297,6 +346,24 @@ mod tests {
         assert_eq!(one, state.vault(OsStr::new("shop"), Path::new("/a/shop/.git")));
         let odd = state.vault(OsStr::from_bytes(b"../a b\n\xff"), Path::new("/x"));
         assert!(odd.key().starts_with("-a-b---"), "{}", odd.key());
+    }
+
+    #[test]
+    fn a_vault_goes_with_its_repository_and_the_old_place_begins_anew() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = StateDir::new(temp.path());
+        let (old, new) = (Path::new("/a/shop/.git"), Path::new("/b/store/.git"));
+        let of = |place: &Path| state.vault(OsStr::new("shop"), place);
+        let vault = of(old);
+        vault.create().unwrap();
+        vault.write_marker().unwrap();
+        assert_eq!(of(old), vault);
+        assert_ne!(of(new).root(), vault.root(), "nothing is shared before it is asked for");
+        let moved = vault.adopt_into(new).unwrap();
+        assert_eq!((moved.root(), moved.repository()), (vault.root(), new));
+        assert_eq!(state.vault(OsStr::new("store"), new), moved);
+        assert_ne!(of(old).root(), vault.root(), "another repository in the old place");
+        assert_eq!(of(old), of(old));
     }
 
     #[test]

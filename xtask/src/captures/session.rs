@@ -43,7 +43,6 @@ pub fn play(windlass: &Path) -> String {
         Step("windlass restart roman", 0),
         Step("windlass run roman", 3),
         Step("windlass unblock roman 002-tens", 0),
-        Step("windlass restart roman", 0),
     ]);
     set.leave("may-write-tens");
     session.type_all(&[

@@ -5,7 +5,7 @@
 //! `modelUsage` and the cost are those of the whole session; `model_usage_since_last_result` is the turn's.
 
 use serde_json::Value;
-use windlass_core::input::AttemptEnd;
+use windlass_core::input::{AttemptEnd, CONFINED};
 use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
@@ -72,7 +72,7 @@ impl Cli for Claude {
         if spec.confined == Confined::ByWindlass {
             // Without it the program refuses to run unattended as root.
             call.env.push(("IS_SANDBOX".into(), "1".into()));
-            call.notes.push("its own permission rules are off: windlass confines it".to_owned());
+            call.notes.push(format!("its own permission rules are {CONFINED}"));
         }
         call
     }

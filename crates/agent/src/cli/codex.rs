@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use windlass_core::input::AttemptEnd;
+use windlass_core::input::{AttemptEnd, CONFINED};
 use windlass_core::live::{FileAction, Live, Retry};
 use windlass_core::policy::MAX_OWN_TRIES;
 use windlass_core::time::Timestamp;
@@ -62,7 +62,7 @@ impl Cli for Codex {
         // It does not start where its home does not exist.
         call.files.push((PathBuf::from(".codex/.windlass"), Vec::new()));
         if spec.confined == Confined::ByWindlass {
-            call.notes.push("its own sandbox is off: windlass confines it".to_owned());
+            call.notes.push(format!("its own sandbox is {CONFINED}"));
         }
         call
     }

@@ -201,7 +201,28 @@ pub fn is_hopeless(end: &AttemptEnd) -> bool {
 }
 
 fn auth(what: &str, reading: &FaultReading<'_>) -> AttemptEnd {
-    AttemptEnd::Auth { what: format!("{}; log in again: {}", what.trim_end_matches('.'), reading.remedy) }
+    // The words are Codex's; of another program's they would tell something else.
+    let of_provider = own_provider(what).filter(|_| reading.remedy.starts_with("codex "));
+    let advice = of_provider.unwrap_or_else(|| format!("log in again: {}", reading.remedy));
+    AttemptEnd::Auth { what: format!("{}; {advice}", what.trim_end_matches('.')) }
+}
+
+/// What leads on where Codex was told to ask a provider of the operator's: its own login is not asked there.
+fn own_provider(what: &str) -> Option<String> {
+    if let Some((_, rest)) = what.split_once("Missing environment variable: `") {
+        let (name, _) = rest.split_once('`')?;
+        return Some(format!("the provider wants its key in {name}: set it, and add {name} to agent.env"));
+    }
+    let (_, url) = what.split_once(", url: ")?;
+    let host = url.split_once("://")?.1.split(['/', ',', ' ']).next()?;
+    let is_openai = ["openai.com", "chatgpt.com"]
+        .iter()
+        .any(|own| host == *own || host.strip_suffix(own).is_some_and(|before| before.ends_with('.')));
+    (!is_openai).then(|| {
+        format!(
+            "the provider at {host} wants its key: that of its env_key, or CODEX_API_KEY where it has none"
+        )
+    })
 }
 
 enum ByWords {
@@ -405,3 +426,20 @@ const PROTOCOL: &[&str] = &[
     "is not valid json",
     "failed to parse",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_vendors_own_service_is_signed_in_to_by_the_login() {
+        for url in ["https://api.openai.com/v1/responses", "https://chatgpt.com/backend-api"] {
+            assert_eq!(own_provider(&format!("401 Unauthorized, url: {url}, request id: r")), None);
+        }
+        let other = own_provider("401 Unauthorized, url: https://notopenai.com:8080/v1, request id: r");
+        assert!(other.is_some_and(|advice| advice.contains("at notopenai.com:8080 wants")));
+        let missing = own_provider("Missing environment variable: `MY_KEY`.");
+        assert!(missing.is_some_and(|advice| advice.contains("add MY_KEY to agent.env")));
+        assert_eq!(own_provider("not logged in"), None);
+    }
+}

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use windlass_core::input::AttemptEnd;
+use windlass_core::input::{AttemptEnd, CONFINED};
 use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::Usage;
@@ -63,7 +63,7 @@ impl Cli for Gemini {
             call.notes.push("it has no setting for the reasoning effort: it is not used".to_owned());
         }
         if spec.confined == Confined::ByWindlass {
-            call.notes.push("its own approvals are off: windlass confines it".to_owned());
+            call.notes.push(format!("its own approvals are {CONFINED}"));
         }
         call
     }

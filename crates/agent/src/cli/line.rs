@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::usage;
+
 /// A longer line is not looked at: no end marker is that long.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
@@ -48,11 +50,8 @@ pub fn words<'a>(value: &'a Value, at: &str) -> &'a str {
     text(value, at).unwrap_or_default()
 }
 
-/// Some programs write every number with a fraction.
 pub fn count(value: &Value, at: &str) -> Option<u64> {
-    let value = value.pointer(at)?;
-    let whole = |number: &f64| (0.0..=9e15).contains(number) && number.fract() == 0.0;
-    value.as_u64().or_else(|| value.as_f64().filter(whole).map(|number| number as u64))
+    usage::count(value.pointer(at)?)
 }
 
 /// Absent is zero, impossible is none.

@@ -6,7 +6,7 @@
 //! tells: standard error.
 
 use serde_json::Value;
-use windlass_core::input::AttemptEnd;
+use windlass_core::input::{AttemptEnd, CONFINED};
 use windlass_core::live::{Live, Retry};
 use windlass_core::policy::MAX_OWN_TRIES;
 use windlass_core::time::Timestamp;
@@ -68,7 +68,7 @@ impl Cli for Opencode {
             call.notes.push("it has no limit on turns: the time limit holds".to_owned());
         }
         if spec.confined == Confined::ByWindlass {
-            call.notes.push("its own permission rules are off: windlass confines it".to_owned());
+            call.notes.push(format!("its own permission rules are {CONFINED}"));
         }
         call
     }

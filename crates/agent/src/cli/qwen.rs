@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use windlass_core::input::AttemptEnd;
+use windlass_core::input::{AttemptEnd, CONFINED};
 use windlass_core::live::{Live, Retry};
 use windlass_core::time::Timestamp;
 use windlass_core::usage::{ModelUsage, Usage};
@@ -72,7 +72,7 @@ impl Cli for Qwen {
         }
         call.files.push((PathBuf::from(place(spec)), format!("{:#}\n", settings(spec)).into_bytes()));
         if spec.confined == Confined::ByWindlass {
-            call.notes.push("its own approvals are off: windlass confines it".to_owned());
+            call.notes.push(format!("its own approvals are {CONFINED}"));
         }
         call
     }

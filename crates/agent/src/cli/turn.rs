@@ -221,7 +221,10 @@ impl TurnState {
             matches!(self.setup.start, SessionStart::Resumed { .. }) && says_gone(&stderr, &self.message);
         let end = self.judge(mark, over, &stderr);
         if self.other_lines > 0 {
-            self.notes.push(format!("{} lines of its output were not read", self.other_lines));
+            self.notes.push(match self.other_lines {
+                1 => "1 line of its output was not read".to_owned(),
+                lines => format!("{lines} lines of its output were not read"),
+            });
         }
         let well = end == AttemptEnd::Normal;
         self.usage.retain(|model| model.usage.tokens() > 0);

@@ -227,6 +227,6 @@ fn giant_lines_and_deep_ones_are_passed_over() {
         disturbed.stdout.splice(0..0, format!("{line}\n").into_bytes());
         let ending = read(&disturbed, &ProgramExit::Code(0)).ending;
         assert_eq!(ending.end, AttemptEnd::Normal);
-        assert_eq!(ending.notes, ["1 lines of its output were not read"]);
+        assert_eq!(ending.notes, ["1 line of its output was not read"]);
     }
 }

@@ -183,7 +183,7 @@ fn giant_lines_and_deep_ones_are_passed_over() {
             let ending = read(&disturbed).ending;
             assert_eq!(ending.end, AttemptEnd::Normal, "{name}");
             let mut notes = undisturbed.clone();
-            notes.push("1 lines of its output were not read".to_owned());
+            notes.push("1 line of its output was not read".to_owned());
             assert_eq!(ending.notes, notes, "{name}");
         }
     }

@@ -29,7 +29,7 @@ pub fn agents(locations: &Locations, asked: &AgentsArgs) -> Result<Exit, Failure
         let (mark, colour) = match (&agent.program, &agent.login) {
             (None, _) => ("absent", Colour::Faint),
             (Some(_), Login::None) => ("no key", Colour::Busy),
-            (Some(_), Login::Variable(_) | Login::File(_)) => ("found", Colour::Good),
+            (Some(_), Login::Variable(_) | Login::File(_) | Login::Configured) => ("found", Colour::Good),
         };
         say!("{}  {:<9} {}", paint(&format!("{mark:<7}"), colour), agent.name, words(agent));
     }
@@ -47,6 +47,7 @@ fn words(agent: &AgentStatus) -> String {
     let login = match agent.login {
         Login::Variable(name) => format!("key in {name}"),
         Login::File(name) => format!("signed in by ~/{name}"),
+        Login::Configured => "signed in by its configuration, if at all".to_owned(),
         Login::None => "not signed in".to_owned(),
     };
     format!("{version}{tried}, {login}\n{:19}{}", "", program.display())
@@ -56,6 +57,7 @@ fn row(agent: &AgentStatus) -> serde_json::Value {
     let login = match agent.login {
         Login::Variable(name) => json!({ "variable": name }),
         Login::File(name) => json!({ "file": name }),
+        Login::Configured => json!({ "configured": true }),
         Login::None => json!(null),
     };
     json!({
@@ -90,14 +92,15 @@ fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Fai
             paint(mark, colour),
             Duration::from_millis(told.duration_ms.0).as_secs_f64()
         );
-        say!("  {}", text::clean(&told.end.to_string()));
+        say!("{}", text::wrap(&format!("  {}", told.end), "  "));
         if !told.message.trim().is_empty() {
-            say!("  said: {}", text::clean(told.message.lines().next().unwrap_or_default()));
+            let said = told.message.lines().next().unwrap_or_default();
+            say!("{}", text::wrap(&format!("  said: {said}"), "    "));
         }
         if let Some(used) = told.usage {
             say!("  used: {} tokens", used.tokens());
         }
-        told.notes.iter().for_each(|note| say!("  {}", text::clean(note)));
+        told.notes.iter().for_each(|note| say!("{}", text::wrap(&format!("  {note}"), "  ")));
     }
     Ok(if well { Exit::Done } else { Exit::Error })
 }

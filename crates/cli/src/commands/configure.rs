@@ -9,6 +9,7 @@ use crate::failure::{Failure, OrFail};
 use crate::place::Locations;
 use crate::show::json;
 use crate::show::out::{say, say_part};
+use crate::show::text;
 
 pub fn config(locations: &Locations, asked: &ConfigArgs) -> Result<Exit, Failure> {
     match &asked.verb {
@@ -21,7 +22,10 @@ pub fn config(locations: &Locations, asked: &ConfigArgs) -> Result<Exit, Failure
             let arguments = PolicyArguments { policy_file: policy.clone(), set: set.clone() };
             let resolved = locations.caller()?.policy(&top, &arguments)?;
             for explained in policy_format().explain(&resolved, key.as_deref()).or_usage()? {
-                say!("{explained}\n");
+                for line in explained.to_string().lines() {
+                    say!("{}", text::wrap(line, "    "));
+                }
+                say!();
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::failure::{Failure, OrFail};
 use crate::place::Locations;
 use crate::show::json;
 use crate::show::out::{say, say_part};
+use crate::show::text;
 
 pub fn detach(
     place: &OpenProject,
@@ -28,8 +29,20 @@ pub fn detach(
             Ok(Exit::Done)
         }
         Detached::Driving { process } => {
-            say!("{name} is running in the background (process {process}).");
-            say!("next: windlass attach {name}   (watch it)   windlass pause {name}   (stop it)");
+            let told = format!("{name} is running in the background (process {process}).");
+            say!("{}", text::wrap(&told, "  "));
+            let (watch, stop) = (
+                format!("next: windlass attach {name}   (watch it)"),
+                format!("windlass pause {name}   (stop it)"),
+            );
+            let fits = text::columns(&watch) + 3 + text::columns(&stop) <= text::width();
+            match fits {
+                true => say!("{watch}   {stop}"),
+                false => {
+                    say!("{}", text::wrap(&watch, "        "));
+                    say!("{}", text::wrap(&format!("      {stop}"), "        "));
+                }
+            }
             Ok(Exit::Done)
         }
         Detached::Ended { code, said } => {

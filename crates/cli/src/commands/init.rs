@@ -18,6 +18,11 @@ use crate::show::red_lines::red_lines;
 use crate::show::text;
 use crate::signals;
 
+/// A line that is broken between words.
+macro_rules! tell {
+    ($($words:tt)*) => { say!("{}", text::wrap(&format!($($words)*), "    ")) };
+}
+
 pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
     let scratch = tempfile::tempdir().or_error()?;
     let interrupts = signals::interrupts()?;
@@ -46,6 +51,7 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
     match &made.plan {
         PromptPlan::Planned(report) => say_plan(report),
         PromptPlan::NotPlanned { why } => {
+            let why = why.trim_end_matches("; nothing was written");
             let why = format!("The prompt is one task: no agent could be asked for a plan ({why}).");
             say!("{}", text::wrap(&why, "  "));
         }
@@ -53,7 +59,7 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
     }
     if !matches!(made.plan, PromptPlan::Planned(_)) {
         for file in &made.written {
-            say!("wrote {}", file.display());
+            tell!("wrote {}", file.strip_prefix(&directory).unwrap_or(file).display());
         }
     }
     say_next(&directory, &made);
@@ -88,7 +94,7 @@ pub(super) fn say_tried(result: &TriedWay) {
         TriedWay::NotSetUp { ending, excerpt } => {
             say!("  the set-up failed: {ending}\n{}", why_red(excerpt));
         }
-        TriedWay::NotRun { why } => say!("  not run: {}", text::clean(why)),
+        TriedWay::NotRun { why } => say!("{}", text::wrap(&format!("  not run: {why}"), "    ")),
     }
 }
 
@@ -96,7 +102,7 @@ fn why_red(excerpt: &str) -> String {
     const MOST: usize = 8;
     red_lines(excerpt, MOST)
         .iter()
-        .map(|line| format!("    {}", text::clean(line)))
+        .map(|line| text::wrap(&format!("    {line}"), "      "))
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -107,29 +113,29 @@ fn conclude(made: &InitReport) {
     let green = |stack: &&StackReport| stack.green;
     let any_green = stacks.clone().any(|stack| stack.green);
     if made.recognised.is_empty() && !any_green {
-        say!("No way to test this project was recognised: write a check into windlass.toml.");
+        tell!("No way to test this project was recognised: write a check into windlass.toml.");
         if let [first, ..] = &made.below[..] {
-            say!("Projects of their own are below: {}.", made.below.join(", "));
-            say!("  `cd {first} && windlass init --force` sets up one of them.");
+            tell!("Projects of their own are below: {}.", made.below.join(", "));
+            tell!("  `cd {first} && windlass init --force` sets up one of them.");
         }
     }
     if let Some(dir) = &made.dir {
-        say!("The project is {dir}: its checks run there, and its sources are what agents change.");
+        tell!("The project is {dir}: its checks run there, and its sources are what agents change.");
     }
     for stack in stacks.clone().filter(|stack| !green(stack)) {
-        say!(
+        tell!(
             "{}: no way to test it was green; {}.",
             stack.name,
             if any_green { "it is left out" } else { "the likeliest is written" }
         );
         if !any_green {
-            say!("  If your tests should be green now, mend it in windlass.toml before you run.");
+            tell!("  If your tests should be green now, mend it in windlass.toml before you run.");
         }
         for missing in &stack.missing {
-            say!("  missing on this machine: {missing}");
+            tell!("  missing on this machine: {missing}");
         }
         if !stack.missing.is_empty() && !any_green {
-            say!("  install it, then: windlass init --force");
+            tell!("  install it, then: windlass init --force");
         }
     }
 }
@@ -143,31 +149,31 @@ fn is_at_root(directory: &Path, made: &InitReport) -> bool {
 fn say_next(directory: &Path, made: &InitReport) {
     say!("\nnext:");
     if let Some(out) = &made.signed_out {
-        say!("  {}    (nobody is signed in to {})", out.sign_in, out.agent);
+        tell!("  {}    (nobody is signed in to {})", out.sign_in, out.agent);
     }
     if made.agent.is_none() {
-        say!("  set `command` under [agent] in windlass.toml: no known agent is installed");
+        tell!("  set `command` under [agent] in windlass.toml: no known agent is installed");
     }
     let who = made.agent.as_ref().map_or("your agent", |agent| agent.name);
     if let PromptPlan::Planned(report) = &made.plan {
         say_reading(&report.files);
-        say!("  windlass run    ({who} does the tasks; nothing runs before)");
+        tell!("  windlass run    ({who} does the tasks; nothing runs before)");
         return;
     }
     match &made.task {
-        Some(task) if made.has_prompt => say!("  windlass run    ({who} does {task})"),
+        Some(task) if made.has_prompt => tell!("  windlass run    ({who} does {task})"),
         Some(task) => {
-            say!("  windlass run \"Add a function ... with tests\"    ({who} does it)");
-            say!("  or write what is to be done into {task}, then: windlass run");
+            tell!("  windlass run \"Add a function ... with tests\"    ({who} does it)");
+            tell!("  or write what is to be done into {task}, then: windlass run");
         }
         None => {
-            say!("  windlass run    ({who} does the tasks in tasks/)");
-            say!("  or: windlass run \"Add a function ... with tests\"");
+            tell!("  windlass run    ({who} does the tasks in tasks/)");
+            tell!("  or: windlass run \"Add a function ... with tests\"");
         }
     }
     // From any directory of the repository, `:/` is its root.
     let files = if is_at_root(directory, made) { "windlass.toml tasks" } else { ":/windlass.toml :/tasks" };
-    say!("  git add {files} && git commit    (keeps both for later)");
+    tell!("  git add {files} && git commit    (keeps both for later)");
 }
 
 /// Asks only where there is someone to answer.

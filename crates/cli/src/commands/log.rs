@@ -109,7 +109,8 @@ impl LogPrinter<'_> {
         let at = if self.is_dated { dated(entry.at) } else { at };
         let item = listed.item.as_ref().filter(|item| is_news(item, &entry.line));
         let item = item.map(|item| format!("  ({item})")).unwrap_or_default();
-        format!("{:>5}  {at}  {}{item}", entry.event, text::clean(&entry.line))
+        let margin = " ".repeat(9 + text::columns(&at));
+        text::wrap(&format!("{:>5}  {at}  {}{item}", entry.event, entry.line), &margin)
     }
 }
 

@@ -1,5 +1,6 @@
 //! One file per verb.
 
+mod adopt;
 mod agents;
 mod attach;
 mod check;
@@ -56,6 +57,7 @@ pub fn dispatch(args: Args) -> Result<Exit, Failure> {
         Verb::Set(asked) => set::set(&locations, &asked),
         Verb::Task(asked) => task::task(&locations, &asked),
         Verb::Take(named) => take::take(&locations, &named),
+        Verb::Adopt(asked) => adopt::adopt(&locations, &asked),
         Verb::Rm(asked) => rm::rm(&locations, &asked),
         Verb::Export(export) => export::export(&locations, &export),
         Verb::Gate(asked) => gate::gate(&locations, &asked),

@@ -36,7 +36,10 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
     }
     match report.result {
         CommandResult::Refused { why } => {
-            return Err(Failure::usage(format!("{} {name}: {why}", command.name())));
+            let refused = Failure::usage(format!("{} {name}: {why}", command.name()));
+            // What has ended cannot be cancelled; what came of it is to be seen.
+            let is_cancel = matches!(command, Command::Cancel);
+            return Err(if is_cancel { refused.hint(format!("windlass status {name}")) } else { refused });
         }
         CommandResult::Interrupted if asked.json => return Ok(Exit::Interrupted),
         CommandResult::Interrupted => {

@@ -49,9 +49,9 @@ fn wish(locations: &Locations, asked: &PlanArgs) -> Result<PlanWish, Failure> {
     };
     let spec = asked.from.as_deref().map(|file| spec(locations, file)).transpose()?;
     if text.trim().is_empty() && spec.is_none() {
-        return Err(Failure::usage("there is nothing to plan")
-            .hint("windlass plan \"WHAT YOU WANT\", or windlass plan --from SPEC.md")
-            .hint("`windlass plan show` draws the plan that is there"));
+        return Err(Failure::usage("`windlass plan` needs to know what you want")
+            .hint("`windlass plan show` draws the plan that is there")
+            .hint("windlass plan \"WHAT YOU WANT\", or windlass plan --from SPEC.md"));
     }
     Ok(PlanWish { text, spec, revises: asked.revise.is_some() })
 }
@@ -128,6 +128,10 @@ pub fn say_plan(report: &PlanningReport) {
     for line in report.picture.lines() {
         say!("{}", text::fit(&text::clean(line), text::width()));
     }
+    for (task, globs) in &report.allowed {
+        let line = format!("  {task} may change what is protected: {}", globs.join(", "));
+        say!("{}", text::wrap(&text::clean(&line), "    "));
+    }
     for (check, result) in &report.checks {
         let colour = match result {
             TriedWay::Green { .. } => paint("green", Colour::Good),
@@ -147,7 +151,7 @@ pub fn say_plan(report: &PlanningReport) {
     }
 }
 
-/// How the operator reads what was written.
+/// How the operator reads what was written, and puts it where a loop starts from.
 pub fn say_reading(files: &[PlannedFile]) {
     let mut tops: Vec<&str> = files
         .iter()
@@ -156,5 +160,7 @@ pub fn say_reading(files: &[PlannedFile]) {
     tops.sort_unstable();
     tops.dedup();
     let tops: Vec<String> = tops.iter().map(|top| format!(":/{top}")).collect();
-    say!("  git add -N {} && git diff   (read it)", tops.join(" "));
+    let tops = tops.join(" ");
+    say!("  git add -N {tops} && git diff   (read it)");
+    say!("  git add {tops} && git commit -m \"The plan\"");
 }

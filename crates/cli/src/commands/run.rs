@@ -17,7 +17,7 @@ use crate::failure::{Failure, OrFail as _};
 use crate::place::Locations;
 use crate::show::out::{complain, say, say_part};
 use crate::show::progress::{ProgressPrinter, ProgressStyle};
-use crate::show::{json, text, view};
+use crate::show::{counts, json, text, view};
 use crate::signals;
 
 pub fn run(locations: &Locations, asked: &RunArgs) -> Result<Exit, Failure> {
@@ -88,6 +88,9 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             created.name
         }
     };
+    if let Some(warning) = nothing_proves(&place.unprovable_tasks(&name, &request.asked)?) {
+        progress.line(&warning);
+    }
     if asked.detach {
         let exit = detach::detach(&place, locations, &name, asked)?;
         return Ok((name, exit));
@@ -108,8 +111,9 @@ fn woken(
 ) -> Result<Option<Exit>, Failure> {
     let changed = take_up(place, view, asked, progress)?;
     let name = &view.name;
-    let is_new = changed && asked.continuous && !asked.retry_blocked;
-    let again = if is_new { RetryChoice::WhatIsOpen } else { retry(asked) };
+    let edited = place.view(name)?.unwrap_or_else(|| view.clone());
+    let is_new = changed && asked.continuous || counts::was_opened_since(&edited);
+    let again = if is_new && !asked.retry_blocked { RetryChoice::WhatIsOpen } else { retry(asked) };
     place.retry_blocked(name, again, signals::interrupts()?)?;
     let view = place.view(name)?.unwrap_or_else(|| view.clone());
     Ok(view.rests().then(|| rest(place, &view, asked.json)))
@@ -157,6 +161,18 @@ fn base_is_old(place: &OpenProject, view: &View) -> Option<String> {
     Some(format!(
         "note: your checkout has {what} that {name} does not have: it goes on from {base}. A loop from your \
          checkout: windlass run --name NAME"
+    ))
+}
+
+fn nothing_proves(tasks: &[TaskId]) -> Option<String> {
+    let (first, more) = tasks.split_first()?;
+    let tasks = match more.len() {
+        0 => format!("task {first}"),
+        more => format!("task {first} and {more} more"),
+    };
+    Some(format!(
+        "warning: neither a check nor a review can prove {tasks}: after an attempt it will be blocked \
+         (unproven). Add a [[gate.check]] to windlass.toml, or leave reviews on"
     ))
 }
 

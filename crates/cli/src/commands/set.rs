@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use windlass_app::{PolicyArguments, PolicyBelow, ReviseReport, ReviseRequest, ReviseResult};
 use windlass_core::id::{LoopName, TaskId};
+use windlass_core::outcome::OutcomeKind;
 
 use crate::args::SetArgs;
 use crate::exit::Exit;
@@ -49,7 +50,13 @@ pub fn set(locations: &Locations, asked: &SetArgs) -> Result<Exit, Failure> {
         | ReviseResult::Interrupted
             if asked.json => {}
         ReviseResult::Unchanged => say!("nothing changed: {name} has all of this already."),
-        ReviseResult::Now => say!("{}in force from now on.", changes(&report)),
+        ReviseResult::Now => {
+            say!("{}in force from now on.", changes(&report));
+            let view = place.view(&name)?;
+            if view.is_some_and(|view| view.outcome.is_some_and(|end| end.kind == OutcomeKind::Limit)) {
+                say!("next: windlass restart {name} && windlass run {name}");
+            }
+        }
         ReviseResult::AtNextIteration => {
             say!("{}in force when the iteration has ended, or when it is run again.", changes(&report));
         }

@@ -1,6 +1,6 @@
 //! `windlass usage`: what attempts used, by loop, task, role, model and day. Unknown is shown as unknown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::{Value, json};
 use windlass_app::StoredLoop;
@@ -16,6 +16,9 @@ use crate::place::Locations;
 use crate::show::json as print_json;
 use crate::show::out::{PagedOutput, say, say_part};
 use crate::show::{list, view};
+
+/// How many rows of a table are shown, the last ones.
+const LISTED: usize = 12;
 
 pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
@@ -40,13 +43,34 @@ pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
         say!("\n{}", name.replace('_', " "));
         print(&table);
     }
-    say!("\nby attempt");
+    by_attempt(&row)?;
+    Ok(Exit::Done)
+}
+
+/// The last ones; all of them are in the JSON.
+fn by_attempt(row: &StoredLoop) -> Result<(), Failure> {
+    let mut last = VecDeque::with_capacity(LISTED);
+    let mut earlier = 0;
     for attempt in row.attempts() {
-        let attempt = attempt?;
+        if last.len() == LISTED {
+            last.pop_front();
+            earlier += 1;
+        }
+        last.push_back(attempt?);
+    }
+    say!("\nby attempt");
+    if earlier > 0 {
+        say!("  {}", left_out(earlier));
+    }
+    for attempt in last {
         let used = attempt.usage.as_ref().map_or_else(|| "unknown".to_owned(), buckets);
         say!("  {:<4} {:<9} {used}", attempt.attempt.0, attempt.role.name());
     }
-    Ok(Exit::Done)
+    Ok(())
+}
+
+fn left_out(earlier: usize) -> String {
+    format!("({earlier} earlier: --json has all)")
 }
 
 /// One object; its last field is the list of attempts, which is printed as it is read.
@@ -110,7 +134,11 @@ fn named<K: ToString>(sums: &BTreeMap<K, UsageSum>) -> BTreeMap<String, UsageSum
 
 fn print(sums: &BTreeMap<String, UsageSum>) {
     let width = sums.keys().map(|name| name.chars().count()).max().unwrap_or(0).min(30);
-    for (name, sum) in sums {
+    let earlier = sums.len().saturating_sub(LISTED);
+    if earlier > 0 {
+        say!("  {}", left_out(earlier));
+    }
+    for (name, sum) in sums.iter().skip(earlier) {
         let used = match sum.attempts_unknown {
             unknown if unknown == sum.attempts => "unknown".to_owned(),
             0 => buckets(&sum.used),

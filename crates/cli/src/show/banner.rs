@@ -58,7 +58,8 @@ fn limits(view: &View) -> String {
         0 => None,
         max => {
             let left = max.saturating_sub(view.iteration) + u32::from(is_iteration_open(view));
-            Some(format!("{left} of {max} iterations left"))
+            let iterations = if max == 1 { "iteration" } else { "iterations" };
+            Some(format!("{left} of {max} {iterations} left"))
         }
     };
     let budgets = view.limits.iter().filter_map(budget);

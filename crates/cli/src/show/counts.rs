@@ -1,6 +1,7 @@
 //! How many tasks are done, ready and blocked, and which are blocked.
 
 use windlass_core::id::TaskId;
+use windlass_core::outcome::OutcomeKind;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::{TaskView, View};
 
@@ -32,6 +33,12 @@ pub fn is_done(status: TaskStatus) -> bool {
 
 fn is_over(view: &View) -> bool {
     view.outcome.is_some() || view.tasks.iter().all(|task| is_done(task.status))
+}
+
+/// A run that ended because of blocked tasks leaves none that is ready: somebody opened one since, or added it.
+pub fn was_opened_since(view: &View) -> bool {
+    let ended_blocked = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Blocked);
+    ended_blocked && ready(view).next().is_some()
 }
 
 /// Those that could be worked on now.

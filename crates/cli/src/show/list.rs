@@ -6,13 +6,20 @@ use windlass_core::state::TaskStatus;
 use windlass_core::view::View;
 
 use super::moment::age;
+use super::next::branch_back;
 use super::text::{columns, fit, width};
 use super::view::outcome_words;
 
 /// Name, status, tasks, age, branch and goal of each. Where a line would be cut before its goal, branch and
 /// goal have a line of their own.
 pub fn loops(views: &[View]) -> String {
-    loops_at(views, page_width())
+    format!("{}{}", loops_at(views, page_width()), gone(views))
+}
+
+/// The way back for each branch that is gone.
+fn gone(views: &[View]) -> String {
+    let line = |back: String| format!("a branch is gone: {back}\n");
+    views.iter().filter_map(branch_back).map(line).collect()
 }
 
 fn loops_at(views: &[View], width: usize) -> String {
@@ -82,7 +89,11 @@ fn aligned_at(rows: &[Vec<String>], most: usize) -> String {
 fn row(view: &View) -> Vec<String> {
     let is_done = |status: TaskStatus| matches!(status, TaskStatus::Done | TaskStatus::Waived);
     let done = view.tasks.iter().filter(|task| is_done(task.status)).count();
-    let branch = if view.commit.is_some() { view.branch.clone() } else { "nothing landed".to_owned() };
+    let branch = match (&view.commit, view.branch_gone) {
+        (None, _) => "nothing landed".to_owned(),
+        (Some(_), false) => view.branch.clone(),
+        (Some(_), true) => format!("{} (gone)", view.branch),
+    };
     vec![
         view.name.to_string(),
         outcome_words(view),

@@ -147,7 +147,7 @@ pub fn agent(view: &View, role: Role) -> String {
 }
 
 fn used(view: &View, activity: &CurrentStep) -> Vec<String> {
-    let tokens = view.usage.tokens() + activity.tokens;
+    let tokens = view.usage.tokens().saturating_add(activity.tokens);
     let cost = view.usage.cost_usd;
     let cost = (tokens > 0 && cost > 0.0).then(|| format!("${cost:.2}"));
     let tokens = (tokens > 0).then(|| format!("{} tokens", short_count(tokens)));

@@ -1,7 +1,7 @@
 //! Views and events as words on a terminal, lines in a pipe, or JSON.
 
 pub mod banner;
-mod counts;
+pub mod counts;
 pub mod json;
 pub mod list;
 mod live_line;

@@ -7,11 +7,28 @@ use windlass_core::policy::Role;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::{PauseView, Status, View};
 
+use super::counts;
 use super::text::clean;
 use super::view::decide;
 
 /// Lines that begin with `next:`.
 pub fn next(view: &View) -> String {
+    let Some(back) = branch_back(view) else { return next_of_loop(view) };
+    let is_completed = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed);
+    let then = match is_completed {
+        true => format!("windlass rm {}   (forgets the loop, if you have what it made)", view.name),
+        false => next_of_loop(view).trim_start_matches("next: ").to_owned(),
+    };
+    format!("next: {back}\n      {then}")
+}
+
+/// The command that brings back a branch that is gone.
+pub fn branch_back(view: &View) -> Option<String> {
+    let commit = view.commit.as_ref().filter(|_| view.branch_gone)?;
+    Some(format!("git branch {} {commit}   (brings it back)", view.branch))
+}
+
+fn next_of_loop(view: &View) -> String {
     let name = &view.name;
     let blocked: Vec<&str> =
         view.tasks.iter().filter(|t| t.status == TaskStatus::Blocked).map(|t| t.id.as_str()).collect();
@@ -29,6 +46,21 @@ pub fn next(view: &View) -> String {
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Limit => {
             after_limit(view, outcome.reason)
         }
+        (Status::Ended, _) if view.failed_role == Some(Role::Reviewer) => {
+            after_failed_reviews(view, &blocked)
+        }
+        (Status::Ended, _) if counts::was_opened_since(view) => {
+            format!("next: windlass run {name}   (goes on with what is ready)")
+        }
+        (Status::Ended, Some(outcome)) if outcome.reason == Reason::Unproven && !blocked.is_empty() => {
+            format!(
+                "next: windlass show {name} {task}   (why it is blocked)\n      \
+             add a [[gate.check]] to windlass.toml, or leave reviews on,\n      \
+             then windlass run {name} --retry-blocked\n      \
+             windlass waive {name} {task}   (do without it, then the same)",
+                task = blocked[0]
+            )
+        }
         (Status::Ended, _) if !blocked.is_empty() => format!(
             "next: windlass show {name} {task}   (why it is blocked)\n      \
              windlass run {name} --retry-blocked   (try what is blocked again)\n      \
@@ -36,7 +68,7 @@ pub fn next(view: &View) -> String {
             task = blocked[0]
         ),
         (Status::Ended, Some(outcome)) if outcome.reason == Reason::ReviewFailed => {
-            after_failed_reviews(view)
+            after_failed_reviews(view, &blocked)
         }
         (Status::Ended, _) => format!("next: windlass restart {name}, then windlass run {name}"),
         (Status::Paused, _) if view.approval.is_some() => {
@@ -56,17 +88,21 @@ pub fn next(view: &View) -> String {
     }
 }
 
-/// The same reviewer would fail again: it must be mended, or left out.
-fn after_failed_reviews(view: &View) -> String {
+/// The same reviewer would fail again: it must be mended, or left out. To waive a task does not help, for the
+/// whole is reviewed too.
+fn after_failed_reviews(view: &View, blocked: &[&str]) -> String {
     let name = &view.name;
-    let attempts = format!("next: windlass show {name}   (what each attempt wrote)");
+    let task = blocked.first().map(|task| format!(" {task}")).unwrap_or_default();
+    let attempts = format!("next: windlass show {name}{task}   (what the reviewer wrote)");
     let own = match is_own_program(view) {
-        true => "\n      a reviewer writes a verdict: docs/guide/agents.md, \"Reviewer\"",
+        true => {
+            "\n      a reviewer writes into the file $WINDLASS_REPORT: the nonce, a verdict (accept or reject), a summary"
+        }
         false => "",
     };
     format!(
-        "{attempts}{own}\n      windlass restart {name}, then windlass run {name}   (asks it again)\n      \
-         or, after the restart, windlass run {name} --no-review   (the proof says so)"
+        "{attempts}{own}\n      windlass run {name} --retry-blocked   (asks the reviewer again)\n      \
+         windlass run {name} --no-review --retry-blocked   (goes on without reviews; the proof says so)"
     )
 }
 
@@ -96,6 +132,9 @@ fn paused_by(view: &View, paused: &PauseView) -> String {
             return format!(
                 "next: windlass resume {name}   (then windlass run {name}, if it is not running)"
             );
+        }
+        Reason::Auth if paused.detail.contains(" wants its key") => {
+            "give the agent the key that the pause names".to_owned()
         }
         Reason::Auth if named.is_none() && is_own_program(view) => {
             "sign in to what your agent's command calls".to_owned()
@@ -134,6 +173,7 @@ fn model_key(view: &View) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::id::CommitId;
     use windlass_core::outcome::Outcome;
 
     use super::super::sample::view;
@@ -156,6 +196,11 @@ mod tests {
             (Reason::Auth, "not signed in; run `codex login`", "codex login   (as the pause says)"),
             (Reason::Auth, "not signed in", "sign in to what your agent's command calls"),
             (
+                Reason::Auth,
+                "Missing `KEY`; the provider wants its key in KEY",
+                "give the agent the key that the pause names",
+            ),
+            (
                 Reason::BranchMoved,
                 "windlass/demo moved; `git branch -f windlass/demo 123` puts it back",
                 "git branch -f windlass/demo 123   (as the pause says)",
@@ -176,14 +221,39 @@ mod tests {
     }
 
     #[test]
+    fn a_branch_that_is_gone_is_brought_back_first() {
+        let mut seen = View { branch_gone: true, commit: Some(CommitId::new("123")), ..view() };
+        let back = "next: git branch windlass/demo 123   (brings it back)\n      ";
+        assert_eq!(next(&seen), format!("{back}windlass run demo   (goes on where it was)"));
+        let (kind, reason) = (OutcomeKind::Completed, Reason::Proven);
+        seen.outcome = Some(Outcome { kind, reason, detail: String::new() });
+        seen.status = Status::Ended;
+        assert!(next(&seen).starts_with(&format!("{back}windlass rm demo ")), "{}", next(&seen));
+    }
+
+    #[test]
     fn failed_reviews_have_a_way_without_the_reviewer() {
         let outcome =
             Some(Outcome { kind: OutcomeKind::Blocked, reason: Reason::ReviewFailed, detail: String::new() });
         let next = next(&View { status: Status::Ended, outcome, tasks: Vec::new(), ..view() });
         assert!(
-            next.contains("windlass run demo --no-review") && next.contains("docs/guide/agents.md"),
+            next.contains("windlass run demo --no-review") && next.contains("$WINDLASS_REPORT"),
             "{next}"
         );
+    }
+
+    #[test]
+    fn a_reviewer_that_crashed_can_be_left_out_whether_or_not_it_blocked_a_task() {
+        let mut seen = View { status: Status::Ended, failed_role: Some(Role::Reviewer), ..view() };
+        let reason = Reason::AgentFailed;
+        seen.outcome = Some(Outcome { kind: OutcomeKind::Blocked, reason, detail: String::new() });
+        let out = "windlass run demo --no-review --retry-blocked ";
+        assert!(next(&seen).contains(out), "{}", next(&seen));
+        seen.tasks[0].status = TaskStatus::Blocked;
+        assert!(next(&seen).contains(out), "{}", next(&seen));
+        assert!(!next(&seen).contains("waive"), "it leads to the same end: {}", next(&seen));
+        seen.failed_role = Some(Role::Author);
+        assert!(!next(&seen).contains("--no-review"), "{}", next(&seen));
     }
 
     #[test]

@@ -111,8 +111,8 @@ impl ProgressPrinter {
     fn check_recorded(&mut self, at: &str, run: &CheckRun, event: &Event) {
         let colour = if run.result.exited_well() { Colour::Good } else { Colour::Bad };
         let is_same = |end: &CheckEnd| {
-            (&end.check, end.exit_code, end.duration_ms)
-                == (&run.result.check, run.result.exit_code, run.result.duration_ms)
+            (&end.check, end.exit_code, end.duration_ms, end.trial)
+                == (&run.result.check, run.result.exit_code, run.result.duration_ms, run.trial)
         };
         let event = event.to_string();
         match self.told_checks.iter().position(is_same) {
@@ -240,5 +240,27 @@ fn words_of(end: &CheckEnd) -> String {
         (false, Some(code)) => format!("exit {code}"),
         (false, None) => "no exit code".to_owned(),
     };
-    format!("check {}: {how}, {}", end.check, end.duration_ms)
+    format!("check {}{}: {how}, {}", end.check, end.trial.after_check(), end.duration_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::gate::Trial;
+    use windlass_core::time::Millis;
+
+    use super::*;
+
+    #[test]
+    fn a_check_says_when_it_ran_on_trusted_terms() {
+        let of = |trial| CheckEnd {
+            check: "test".to_owned(),
+            exit_code: Some(0),
+            timed_out: false,
+            duration_ms: Millis(2_000),
+            trial,
+            excerpt: String::new(),
+        };
+        assert_eq!(words_of(&of(Trial::Landing)), "check test: exit 0, 2.0 s");
+        assert_eq!(words_of(&of(Trial::TrustedTerms)), "check test on trusted terms: exit 0, 2.0 s");
+    }
 }

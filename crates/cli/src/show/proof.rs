@@ -181,8 +181,11 @@ fn exceptions(check: &Check) -> Vec<String> {
 }
 
 fn counted(counts: &Counts) -> String {
-    let mut words = format!("{} tests", counts.tests);
-    for (count, what) in [(counts.failures + counts.errors, "failed"), (counts.skipped, "skipped")] {
+    let tests = if counts.tests == 1 { "test" } else { "tests" };
+    let mut words = format!("{} {tests}", counts.tests);
+    for (count, what) in
+        [(counts.failures.saturating_add(counts.errors), "failed"), (counts.skipped, "skipped")]
+    {
         if count > 0 {
             let _ = write!(words, ", {count} {what}");
         }

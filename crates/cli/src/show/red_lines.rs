@@ -4,17 +4,34 @@
 const TELLING: [&str; 10] =
     ["error", "fail", "panicked", "assert", "not ok", "expected", "traceback", "not found", "✖", "✗"];
 
-/// Lines that say the same whether anything failed or not.
-const NOISE: [&str; 3] = ["npm notice", "npm warn", "npm WARN"];
+/// Lines that say the same whether anything failed or not, or whatever failed: npm's, and the counts of node.
+const NOISE: [&str; 12] = [
+    "npm notice",
+    "npm warn",
+    "npm WARN",
+    "npm error Lifecycle script ",
+    "npm error A complete log ",
+    "npm error code 1",
+    "npm error path ",
+    "npm error workspace ",
+    "npm error location ",
+    "npm error command ",
+    "ℹ ",
+    "TAP version ",
+];
 
 /// At most this many lines of an excerpt, in their order.
 pub fn red_lines(excerpt: &str, most: usize) -> Vec<&str> {
     let (out, err) = streams(excerpt);
-    let [out, err] = [out, err].map(|stream| {
-        let is_useful =
-            |line: &&str| !line.trim().is_empty() && !NOISE.iter().any(|noise| line.starts_with(noise));
-        stream.lines().filter(is_useful).collect::<Vec<&str>>()
-    });
+    let [out, err] =
+        [out, err].map(|stream| stream.lines().filter(|line| is_useful(line)).collect::<Vec<&str>>());
+    let of_tap = tap_failures(&out);
+    if !of_tap.is_empty() {
+        let of_err = if tells_any(&err) { err.len().min(most / 4) } else { 0 };
+        let mut lines: Vec<&str> = of_tap.into_iter().take(most - of_err).collect();
+        lines.extend(window(&err, of_err));
+        return lines;
+    }
     let of_err = match (out.is_empty(), tells_any(&out), tells_any(&err)) {
         (true, _, _) | (_, false, true) => most,
         (false, true, _) => err.len().min(most / 4),
@@ -24,6 +41,46 @@ pub fn red_lines(excerpt: &str, most: usize) -> Vec<&str> {
     let mut lines = window(&out, most - of_err).to_vec();
     lines.extend(window(&err, of_err));
     lines
+}
+
+fn is_useful(line: &str) -> bool {
+    let text = line.trim();
+    // A frame of node's own, which no failure is in.
+    let is_inner = text.starts_with("at ") && text.contains("node:");
+    !text.is_empty() && text != "npm error" && !is_inner && !NOISE.iter().any(|noise| line.starts_with(noise))
+}
+
+/// Of TAP: each test that failed with what its block says of the error, and the errors that files ended with,
+/// which node tells as comments. None where no test failed.
+fn tap_failures<'t>(lines: &[&'t str]) -> Vec<&'t str> {
+    if !lines.iter().any(|line| line.trim_start().starts_with("not ok ")) {
+        return Vec::new();
+    }
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut error: Option<usize> = None;
+    let mut chosen = Vec::new();
+    for line in lines {
+        let text = line.trim_start();
+        let goes_on = error.is_some_and(|depth| indent(line) > depth);
+        error = error.filter(|_| goes_on);
+        // That a file failed because a test of it failed says nothing more.
+        let key = ["error:", "expected:", "actual:"].iter().any(|key| text.starts_with(key));
+        let key = key && text != "error: 'test failed'";
+        if key && text.ends_with("|-") {
+            error = Some(indent(line));
+        }
+        let thrown = text.strip_prefix("# ").is_some_and(is_thrown);
+        if goes_on || key || thrown || text.starts_with("not ok ") {
+            chosen.push(*line);
+        }
+    }
+    chosen
+}
+
+/// Such as `SyntaxError: …` and `Error [ERR_MODULE_NOT_FOUND]: …`.
+fn is_thrown(text: &str) -> bool {
+    let name = text.split([':', ' ']).next().unwrap_or_default();
+    name.ends_with("Error") && text.contains(": ")
 }
 
 /// What was written to standard output and to standard error, where the excerpt has both.
@@ -64,6 +121,40 @@ mod tests {
         assert!(
             lines.contains(&"not ok 2 - adds") && lines.contains(&"  error: 'Cannot find module'"),
             "{lines:#?}"
+        );
+    }
+
+    #[test]
+    fn of_tap_the_failures_are_shown_with_their_errors_alone() {
+        let counts = "1..2\n# tests 2\n# pass 0\n# fail 2\n# duration_ms 410.66099\n";
+        let text = format!(
+            "stdout:\n> node --test\nTAP version 13\n# file:///p/w.test.js:1\n# SyntaxError: no export named 'count'\n#     at run (node:internal/x:1:2)\n# Node.js v20.20.2\nnot ok 1 - w.test.js\n  ---\n  exitCode: 1\n  error: 'test failed'\n  code: 'ERR_TEST_FAILURE'\n  ...\nnot ok 2 - adds one\n  ---\n  error: |-\n    Expected values to be strictly equal:\n    1 !== 2\n  code: 'ERR_ASSERTION'\n  expected: 2\n  actual: 1\n  stack: |-\n    x (file:///p/a.js:4:30)\n  ...\n{counts}\nstderr:\nnpm notice New major version\nnpm error Lifecycle script `test` failed with error:\nnpm error code 1\nnpm error path /p\n"
+        );
+        let chosen = [
+            "# SyntaxError: no export named 'count'",
+            "not ok 1 - w.test.js",
+            "not ok 2 - adds one",
+            "  error: |-",
+            "    Expected values to be strictly equal:",
+            "    1 !== 2",
+            "  expected: 2",
+            "  actual: 1",
+        ];
+        assert_eq!(red_lines(&text, 8), chosen);
+        assert_eq!(red_lines(&text, 3), chosen[..3]);
+    }
+
+    #[test]
+    fn of_nodes_own_report_no_counts_and_no_inner_frames_are_shown() {
+        let text = "ℹ tests 1\nℹ duration_ms 79\n✖ failing tests:\n✖ adds one (1ms)\n  AssertionError: 1 == 2\n      at x (file:///p/w.test.js:4:30)\n      at Test.run (node:internal/test_runner/test:796:25)";
+        assert_eq!(
+            red_lines(text, 8),
+            [
+                "✖ failing tests:",
+                "✖ adds one (1ms)",
+                "  AssertionError: 1 == 2",
+                "      at x (file:///p/w.test.js:4:30)"
+            ]
         );
     }
 

@@ -6,11 +6,14 @@ use windlass_app::{AttemptStory, ChangedFile, IterationStory, TaskStory};
 use windlass_core::acceptance::{self, CriterionAnswer};
 use windlass_core::gate::CheckResult;
 use windlass_core::history::{AttemptRecord, CheckRecord, ReviewRecord};
+use windlass_core::input::AttemptEnd;
 use windlass_core::live::Live;
+use windlass_core::policy::Role;
 use windlass_core::state::TaskStatus;
 use windlass_core::usage::UsageSum;
 use windlass_core::view::{TaskView, UsageView, View};
 
+use super::red_lines::red_lines;
 use super::text::{Colour, clean, fit, paint, width, wrap_at};
 use super::times;
 use super::view;
@@ -70,22 +73,21 @@ pub fn attempt_line(story: &AttemptStory) -> String {
 pub fn attempt(story: &AttemptStory, heard: Option<&[Live]>, printed: &str) -> String {
     let AttemptStory { attempt, changed } = story;
     let mut page = attempt_head(attempt);
-    page.push('\n');
-    match heard {
-        Some(heard) => heard.iter().for_each(|live| page.push_str(&live_lines(live))),
-        None => {
-            for line in printed.lines() {
-                let _ = writeln!(page, "  {}", clean(line));
-            }
-        }
+    let said: String = match heard {
+        Some(heard) => heard.iter().map(live_lines).collect(),
+        None => printed.trim_start_matches('\n').lines().map(|line| format!("  {}\n", clean(line))).collect(),
+    };
+    if !said.is_empty() {
+        let _ = write!(page, "\n{said}");
     }
     if let Some(files) = changed {
         let _ = writeln!(page, "\nchanged   {}", sums(files));
         page.push_str(&file_lines(files));
     }
-    if !attempt.message.trim().is_empty() {
+    let said = spoken(&attempt.message);
+    if !said.is_empty() {
         page.push_str("\nit ended with\n");
-        for line in attempt.message.trim().lines() {
+        for line in said.lines() {
             page.push_str(&wrap(&format!("  {}", clean(line)), "  "));
         }
     }
@@ -109,7 +111,7 @@ fn attempt_head(attempt: &AttemptRecord) -> String {
         }
     };
     row("when", &when);
-    row("ended", &attempt.end);
+    row("ended", if attempt.end == AttemptEnd::Normal.to_string() { "by itself" } else { &attempt.end });
     row("usage", &used(attempt));
     if let Some(claim) = &attempt.claim {
         row("claims", claim.status.name());
@@ -273,7 +275,8 @@ fn attempt_in_iteration(story: &AttemptStory) -> String {
     };
     let line = format!("  {:<9} {}  (attempt:{})", attempt.role.name(), clean(&end), attempt.attempt);
     let mut page = wrap(&line, "            ");
-    let said = attempt.message.trim().lines().next().unwrap_or_default();
+    let said = spoken(&attempt.message);
+    let said = said.lines().next().unwrap_or_default();
     if !said.is_empty() {
         page.push_str(&wrap(&format!("            said: {}", clean(said)), "              "));
     }
@@ -284,11 +287,19 @@ fn attempt_in_iteration(story: &AttemptStory) -> String {
     page
 }
 
+/// What an agent said last: of a report in the form that windlass asks for, its summary.
+fn spoken(message: &str) -> String {
+    let message = message.trim();
+    let report: Option<serde_json::Value> = serde_json::from_str(message).ok();
+    let summary = report.as_ref().filter(|report| report["nonce"].is_string());
+    let summary = summary.and_then(|report| report["summary"].as_str()).map(str::trim);
+    summary.unwrap_or(message).to_owned()
+}
+
 fn check_lines(check: &CheckRecord) -> String {
     let mut page = wrap(&format!("  {}  (check:{})", clean(&check.line), check.number), "            ");
     if is_red(&check.result) {
-        let lines: Vec<&str> = check.result.excerpt.lines().collect();
-        for line in &lines[lines.len().saturating_sub(CHECK_LINES)..] {
+        for line in red_lines(&check.result.excerpt, CHECK_LINES) {
             let _ = writeln!(page, "      | {}", clean(line).trim_end());
         }
     }
@@ -329,11 +340,10 @@ fn file_lines(files: &[ChangedFile]) -> String {
 fn next(loop_view: &View, task: &TaskView) -> String {
     let (name, id) = (&loop_view.name, &task.id);
     match task.status {
+        TaskStatus::Blocked if loop_view.failed_role == Some(Role::Reviewer) => view::next(loop_view),
         TaskStatus::Blocked => {
-            let ended = loop_view.outcome.as_ref().is_some_and(|outcome| !outcome.may_be_run_on());
-            let restart = if ended { format!(" && windlass restart {name}") } else { String::new() };
             format!(
-                "next: windlass unblock {name} {id}{restart} && windlass run {name}\n      \
+                "next: windlass unblock {name} {id} && windlass run {name}\n      \
                  windlass waive {name} {id} --why TEXT   (do without it)"
             )
         }
@@ -351,6 +361,15 @@ fn wrap(line: &str, margin: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_report_its_summary_is_what_was_said() {
+        let report = r#" {"amendments":[],"nonce":"n1","status":"complete","summary":"It counts words."} "#;
+        assert_eq!(spoken(report), "It counts words.");
+        assert_eq!(spoken("done\nand more\n"), "done\nand more");
+        let other = r#"{"summary": "no report of ours"}"#;
+        assert_eq!(spoken(other), other);
+    }
 
     #[test]
     fn changes_are_summed_up() {

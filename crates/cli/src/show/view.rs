@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use windlass_core::acceptance;
 use windlass_core::finding::Finding;
 use windlass_core::gate::Purpose;
-use windlass_core::outcome::{OutcomeKind, Reason};
+use windlass_core::outcome::{Outcome, OutcomeKind, Reason};
 use windlass_core::policy::MissedLevel;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::{GateView, StopCheckView, TaskView, UsageView, View};
@@ -74,11 +74,7 @@ pub fn decide(view: &View) -> [String; 3] {
 }
 
 pub fn usage(usage: &UsageView) -> String {
-    let tokens = usage.input_tokens
-        + usage.output_tokens
-        + usage.reasoning_tokens
-        + usage.cache_read_tokens
-        + usage.cache_write_tokens;
+    let tokens = usage.tokens();
     let attempts =
         if usage.attempts == 1 { "1 attempt".to_owned() } else { format!("{} attempts", usage.attempts) };
     let known = usage.attempts - usage.attempts_unknown.min(usage.attempts);
@@ -146,6 +142,10 @@ fn iterations(view: &View) -> String {
 fn branch(view: &View) -> String {
     let short = |hash: &str| hash.get(..10).unwrap_or(hash).to_owned();
     match &view.commit {
+        Some(commit) if view.branch_gone => {
+            let (at, base) = (short(commit.as_str()), short(view.base.as_str()));
+            format!("{} is gone; it was at {at} (base {base})", view.branch)
+        }
         Some(commit) => {
             format!("{} at {} (base {})", view.branch, short(commit.as_str()), short(view.base.as_str()))
         }
@@ -155,11 +155,13 @@ fn branch(view: &View) -> String {
 
 fn notes(view: &View) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(outcome) = &view.outcome {
+    if let Some(outcome) = view.outcome.as_ref().filter(|outcome| !is_told_by_tasks(view, outcome)) {
         notes.push(format!("{:<10}{}", "because", outcome.detail));
     }
     if let Some(paused) = &view.paused {
-        notes.push(format!("{:<10}{}: {}", "paused", paused.why.name(), paused.detail));
+        let why =
+            if paused.why == Reason::Operator { String::new() } else { format!("{}: ", paused.why.name()) };
+        notes.push(format!("{:<10}{why}{}", "paused", paused.detail));
     }
     if let Some(waiting) = &view.waiting {
         let (until, left) = (times::local(waiting.until), times::left(waiting.until));
@@ -200,6 +202,14 @@ fn notes(view: &View) -> Vec<String> {
         notes.push(format!("{:<10}{item}", "pending"));
     }
     notes
+}
+
+/// Whether the reason of a run that ended is the one of its blocked tasks, which have it beside them.
+fn is_told_by_tasks(view: &View, outcome: &Outcome) -> bool {
+    let mut blocked = view.tasks.iter().filter(|task| task.status == TaskStatus::Blocked).peekable();
+    outcome.kind == OutcomeKind::Blocked
+        && blocked.peek().is_some()
+        && (outcome.detail.starts_with("blocked: ") || blocked.any(|task| task.detail == outcome.detail))
 }
 
 fn red_gate(gate: &GateView) -> String {
@@ -252,4 +262,41 @@ fn task_lines(task: &TaskView) -> String {
         let _ = writeln!(text, "{}", wrap(&format!("{MARGIN}{why}"), MARGIN));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::view;
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_blocked_task_is_told_once() {
+        let mut seen = view();
+        let words = "3 attempts in a row failed; the last: crashed: exit code 1";
+        let (kind, reason) = (OutcomeKind::Blocked, Reason::AgentFailed);
+        seen.outcome = Some(Outcome { kind, reason, detail: words.to_owned() });
+        assert!(page(&seen, "").contains("because"), "no task tells it");
+        let task = &mut seen.tasks[0];
+        (task.status, task.reason, task.detail) = (TaskStatus::Blocked, Some(reason), words.to_owned());
+        assert_eq!(page(&seen, "").matches("3 attempts in a row").count(), 1, "{}", page(&seen, ""));
+        seen.outcome = Some(Outcome { kind, reason, detail: "blocked: answer (agent_failed)".to_owned() });
+        assert!(!page(&seen, "").contains("because"), "{}", page(&seen, ""));
+    }
+
+    #[test]
+    fn tokens_beyond_all_numbers_are_shown() {
+        let most = u64::MAX;
+        let view = UsageView {
+            input_tokens: most,
+            output_tokens: most,
+            attempts: 1,
+            costs_unknown: 1,
+            ..no_usage()
+        };
+        assert_eq!(usage(&view), format!("{most} tokens, cost unknown in 1 attempt"));
+    }
+
+    fn no_usage() -> UsageView {
+        UsageView::of(&windlass_core::usage::UsageSum::default())
+    }
 }

@@ -90,4 +90,9 @@ fn a_check_of_a_criterion_is_part_of_the_tasks_gate_and_proves_it() {
     let task = &proof["record"]["tasks"][0];
     assert_eq!(task["checks"][1]["check"], "acceptance 2 (answer)", "{task:#}");
     assert_eq!(task["acceptance"][1]["met"], "yes", "{task:#}");
+    let grades = proof["grades"].as_array().unwrap();
+    let control = grades.iter().find(|grade| grade["of"] == "control").unwrap();
+    assert_ne!(control["strength"], "full", "{control}");
+    let words = control["words"].as_str().unwrap();
+    assert!(words.contains("the check of a criterion was not shown to be able to fail"), "{words}");
 }

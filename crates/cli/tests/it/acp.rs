@@ -35,7 +35,8 @@ fn case(agent: &str) -> Case {
 
 #[test]
 fn what_it_may_not_is_refused_and_the_work_lands() {
-    let elsewhere = tempfile::tempdir().unwrap();
+    // Inside, `/tmp` is the agent's own.
+    let elsewhere = tempfile::tempdir_in("/var/tmp").unwrap();
     let script = elsewhere.path().join("agent.sh");
     std::fs::write(&script, FAKE.replace("OUTSIDE", elsewhere.path().to_str().unwrap())).unwrap();
     let seen = case(&format!("command = [\"sh\", \"{}\"]", script.display())).run();

@@ -166,6 +166,20 @@ fn without_checks_and_reviews_nothing_is_proven() {
 }
 
 #[test]
+fn that_nothing_can_prove_the_work_is_said_before_the_first_attempt() {
+    let case = Setup::new(HONEST).checks("").ready();
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(3);
+    let told = "warning: neither a check nor a review can prove task answer: ";
+    let at = |words: &str| ran.stdout.find(words).unwrap_or_else(|| panic!("{words}: {ran}"));
+    assert!(at(told) < at("iteration 1 "), "{ran}");
+    assert!(ran.stdout.contains("then windlass run demo1 --retry-blocked"), "{ran}");
+    let again = case.windlass(&["run", LOOP, "--retry-blocked"]).expect_code(3);
+    assert!(again.stdout.contains(told), "also of a loop that is there: {again}");
+    let checked = Setup::new(HONEST).ready().run();
+    assert!(!checked.ran.stdout.contains("neither a check"), "{}", checked.ran);
+}
+
+#[test]
 fn crashing_each_time_is_agent_failed() {
     for crash in ["exit 1", "exit 137", "kill -SEGV $$", "kill -ABRT $$"] {
         let seen = Setup::new(crash).ready().run();

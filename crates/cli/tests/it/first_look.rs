@@ -157,6 +157,36 @@ fn an_agent_that_nobody_is_signed_in_to_is_refused_before_the_first_attempt() {
 }
 
 #[test]
+fn agents_look_at_the_configuration_of_the_user_and_of_the_project() {
+    let case = honest();
+    let path = signed_out_codex(&case);
+    let bare = std::fs::read_to_string(case.repo.path().join("windlass.toml")).unwrap();
+    let outside = case.home.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    let told = |dir: &std::path::Path, args: &[&str]| {
+        let mut command = case.home.command(dir, args);
+        command.env("PATH", &path);
+        case.home.start(command).finish(LONG)
+    };
+    let is_signed_out = |dir: &std::path::Path| {
+        let listed = told(dir, &["agents"]).expect_code(0).stdout;
+        listed.lines().any(|line| line.starts_with("no key") && line.contains("codex"))
+    };
+    assert!(is_signed_out(case.repo.path()) && is_signed_out(&outside));
+    let provider = "args = [\"-c\", \"model_provider=mine\"]\n";
+    case.repo.file("windlass.toml", bare.replacen("[plan]", &format!("{provider}[plan]"), 1));
+    assert!(!is_signed_out(case.repo.path()) && is_signed_out(&outside));
+    case.repo.file("windlass.toml", bare);
+    let own = case.home.config().join("windlass/config.toml");
+    std::fs::create_dir_all(own.parent().unwrap()).unwrap();
+    std::fs::write(&own, format!("[agent]\nuse = \"codex\"\ntimeout = \"77s\"\n{provider}")).unwrap();
+    assert!(!is_signed_out(case.repo.path()) && !is_signed_out(&outside));
+    std::fs::write(&own, "[agent]\nuse = \"codex\"\npath = \"/no/such/codex\"\n").unwrap();
+    let probed = told(&outside, &["agents", "--probe", "codex"]).expect_code(1);
+    assert!(probed.stderr.contains("/no/such/codex"), "{probed}");
+}
+
+#[test]
 fn a_probe_says_what_it_does_while_it_waits() {
     let case = honest();
     let codex = case.side().join("codex");

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::broken_tests::python;
 use crate::case::{Case, LOOP, Setup};
 use crate::prove::{broken, database, forget, holds, rewrite_log};
 
@@ -120,6 +121,53 @@ fn a_test_that_always_fails_is_no_regression_test() {
     let seen = case.run();
     seen.blocked("failing");
     assert_eq!(seen.task("answer")["status"], "blocked");
+}
+
+const PYTHON_TEST: &str = "import unittest\n\nfrom numbers_of import absolute\n\n\n\
+    class Positive(unittest.TestCase):\n    def test_positive(self):\n        \
+    self.assertEqual(absolute(5), 5)\n";
+
+/// `named` in the second turn is a test that fails without the fix.
+const UNLOADED_THEN_NAMED: &str = r#"printf 'def absolute(n):\n    return abs(n)\n\n\ndef new():\n    return 0\n' >numbers_of.py
+[ $n = 1 ] && uses=new || uses=absolute
+cat >tests/test_negative.py <<PY
+import unittest
+
+from numbers_of import $uses
+
+
+class Negative(unittest.TestCase):
+    def test_negative(self):
+        self.assertEqual($uses(-5), 5)
+PY
+[ $n = 1 ] && sed -i 's/(-5), 5/(), 0/' tests/test_negative.py
+complete"#;
+
+/// An import that fails makes the check red without the fix too, whatever the test is about.
+#[test]
+fn a_test_that_cannot_be_loaded_without_the_fix_shows_nothing() {
+    let Some([python, prefix]) = python() else { return };
+    let gate = format!(
+        "product = [\"**/*.py\"]\nprotect = [\"tests/**\"]\n[[gate.check]]\nname = \"test\"\n\
+         run = \"{python} -B -m unittest discover -t . -s tests\"\n"
+    );
+    let case = Setup::new(UNLOADED_THEN_NAMED)
+        .sandbox_keys(&format!("extra_read = [{prefix:?}]\n"))
+        .file("numbers_of.py", "def absolute(n):\n    return n\n")
+        .file("tests/__init__.py", "")
+        .file("tests/test_positive.py", PYTHON_TEST)
+        .gate(&gate)
+        .task("answer", TASK)
+        .ready();
+    let seen = case.run();
+    seen.completed();
+    assert_eq!(case.turns("author"), 2, "{}", seen.log);
+    let brief = case.left("author-2.brief");
+    assert!(brief.contains("a test that cannot be loaded there shows nothing"), "{brief}");
+    let proof = holds(&case);
+    let shown = &proof["record"]["tasks"][0]["regression"];
+    let named = "tests/test_negative.py Negative > test_negative";
+    assert_eq!(shown["tests"]["first"], serde_json::json!([named]), "{proof:#}");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn a_mistyped_name_starts_nothing() {
     assert!(refused.stderr.contains("there is no loop named parsre"), "{refused}");
     assert!(refused.stderr.contains("did you mean parser? `windlass run parser`"), "{refused}");
     let refused = case.windlass(&["run", "par"]).expect_code(2);
-    assert!(refused.stderr.contains("the loops here: parser"), "{refused}");
+    assert!(refused.stderr.contains("did you mean parser? `windlass run parser`"), "{refused}");
     assert!(refused.stderr.contains("`windlass run --name par` starts a loop of that name"), "{refused}");
     let refused = case.windlass(&["run", "tasks/answer.md"]).expect_code(2);
     assert!(refused.stderr.contains("`windlass run --plan 'tasks/answer.md'` runs it"), "{refused}");
@@ -66,10 +66,14 @@ fn a_mistyped_name_starts_nothing() {
 fn a_goal_of_one_word_takes_a_name() {
     let case = case();
     let refused = case.windlass(&["run", "テストを直して"]).expect_code(2);
-    assert!(
-        refused.stderr.contains("is it a goal? `windlass run --name NAME 'テストを直して'`"),
-        "{refused}"
-    );
+    let hints: Vec<&str> = refused.stderr.lines().filter(|line| line.contains("hint:")).collect();
+    assert_eq!(hints[0], "  hint: is it a goal? `windlass run --name goal 'テストを直して'`", "{refused}");
+    let refused = case.windlass(&["run", "添加一个统计单词的函数"]).expect_code(2);
+    let told = "hint: is it a goal? `windlass run --name 添加一个统计单词 '添加一个统计单词的函数'`";
+    assert!(refused.stderr.lines().nth(1).is_some_and(|line| line.ends_with(told)), "{refused}");
+    let refused = case.windlass(&["run", "refactor"]).expect_code(2);
+    let last = refused.stderr.lines().last();
+    assert_eq!(last, Some("  hint: is it a goal? `windlass run --name goal 'refactor'`"), "{refused}");
     let ran = case.windlass(&["run", "--name", "naosu", "テストを直して", "--json"]).expect_code(0);
     assert_eq!(ran.json()["goal"], "テストを直して");
     let refused = case.windlass(&["run", "--name", "other", "naosu"]).expect_code(2);

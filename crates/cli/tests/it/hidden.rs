@@ -142,6 +142,44 @@ fn how_much_agents_are_told_is_a_setting() {
     }
 }
 
+/// The product leaves with what it finds: by its exit code, by how many processes it leaves, by the time it takes.
+const BY_NUMBERS: &str = r#"find "$WINDLASS_TRAIL" -type f -exec cat {} + >"$side/trail-$n" 2>&1
+if [ $n -eq 1 ]; then
+    cat >answer.py <<'PY'
+import glob, os, re
+
+
+def double(n):
+    for file in glob.glob('tests/hidden/test_*.py'):
+        os._exit(int(re.search(r'double.21., (\d+)', open(file).read()).group(1)))
+    return 8
+PY
+else
+    printf 'def double(n):\n    return 2 * n\n' >answer.py
+fi
+complete"#;
+
+#[test]
+fn agents_learn_no_number_of_a_check_that_sees_hidden_files() {
+    for output in ["names", "nothing"] {
+        let hide = format!("{IN_REPOSITORY}\nhidden_output = {output:?}");
+        let Some(setup) = project(BY_NUMBERS, &hide) else { return };
+        let case =
+            setup.file("tests/hidden/__init__.py", "").file("tests/hidden/test_hidden.py", HIDDEN).ready();
+        case.run().completed();
+        let brief = case.left("author-2.brief");
+        assert!(brief.contains("red") && !brief.contains("exit code") && !brief.contains("42"), "{brief}");
+        let trail = case.left("trail-2");
+        assert!(trail.contains("\"tell_numbers\":\"nobody\""), "{trail}");
+        assert!(!trail.contains("\"exit_code\":42") && !trail.contains("exit 42"), "{trail}");
+        for line in trail.lines().filter(|line| line.contains("\"kind\":\"check_finished\"")) {
+            assert!(line.contains("\"duration_ms\":0,"), "{line}");
+        }
+        let log = case.windlass(&["log", LOOP]).expect_code(0).stdout;
+        assert!(log.contains("exit 42"), "the operator's log has it:\n{log}");
+    }
+}
+
 #[test]
 fn a_reviewer_does_not_see_them_either() {
     let Some(setup) = in_repository(HONEST) else { return };

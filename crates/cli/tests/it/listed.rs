@@ -34,6 +34,25 @@ fn loops_are_listed_in_columns() {
 }
 
 #[test]
+fn a_branch_that_is_gone_is_told_with_the_command_that_brings_it_back() {
+    let case = two_loops();
+    let branch = format!("windlass/{LOOP}");
+    case.repo.git(["pack-refs", "--all"]);
+    assert_eq!(case.status()["branch_gone"], false, "packed");
+    case.repo.git(["branch", "-D", &branch]);
+    let commit = case.status()["commit"].as_str().unwrap().to_owned();
+    let back = format!("git branch {branch} {commit}   (brings it back)");
+    let list = case.windlass(&["list"]).expect_code(0).stdout;
+    assert!(list.contains(&format!("{branch} (gone)")) && list.contains(&back), "{list}");
+    let status = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(status.contains(&format!("{branch} is gone; it was at ")), "{status}");
+    assert!(status.contains(&format!("next: {back}")) && !status.contains("windlass take"), "{status}");
+    case.repo.git(["branch", &branch, &commit]);
+    let status = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(status.contains("next: windlass take") && !status.contains("gone"), "{status}");
+}
+
+#[test]
 fn usage_is_summed_over_all_loops() {
     let case = two_loops();
     let told = case.windlass(&["usage"]).expect_code(0).stdout;
@@ -59,4 +78,16 @@ fn help_is_one_screen_and_knows_every_command() {
         assert!(told.contains("Usage: windlass"), "{told}");
     }
     case.windlass(&["help", "nope"]).expect_code(2);
+}
+
+#[test]
+fn the_usage_of_a_long_loop_is_a_page_of_its_last_attempts() {
+    let limits = "max_iterations = 14\nmax_task_failures = 0";
+    let case = Setup::new("echo $n >answer.txt\ncomplete").limits(limits).ready();
+    case.run().ended(4, "limit", "max_iterations");
+    let told = case.windlass(&["usage", LOOP]).expect_code(0).stdout;
+    assert!(told.contains("by attempt\n  (2 earlier: --json has all)\n  3    author"), "{told}");
+    assert!(told.trim_end().ends_with("14   author    unknown"), "{told}");
+    let json = case.windlass(&["usage", LOOP, "--json"]).expect_code(0).json();
+    assert_eq!(json["attempts"].as_array().map(Vec::len), Some(14), "{json}");
 }

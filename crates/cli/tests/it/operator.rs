@@ -25,6 +25,26 @@ fn waiting_in_a_pause() -> (Case, Running) {
 }
 
 #[test]
+fn a_loop_that_somebody_drives_is_one_exit_code_everywhere() {
+    let case = Setup::new("hold\necho 42 >answer.txt\ncomplete").ready();
+    let running = case.start_until("author", 1);
+    let pid = running.id();
+    let asked: [&[&str]; 5] = [
+        &["run", LOOP],
+        &["run", "--name", LOOP],
+        &["run", LOOP, "--detach"],
+        &["run", LOOP, "--continuous", "--max-cycles", "1"],
+        &["rm", LOOP],
+    ];
+    for words in asked {
+        let refused = case.windlass(words).expect_code(6);
+        assert!(refused.stderr.contains(&format!("process {pid}")), "{refused}");
+    }
+    case.leave("go");
+    case.look(running.finish(LONG)).completed();
+}
+
+#[test]
 fn pause_lets_the_attempt_finish_and_resume_alone_goes_on() {
     let (case, running) = waiting_in_a_pause();
     let again = case.windlass(&["run", "--name", LOOP]).expect_code(6);
@@ -130,7 +150,7 @@ fn a_second_run_of_the_loop_refuses_and_harms_nothing() {
     let case = Setup::new(HELD).ready();
     let running = case.start_until("author", 1);
     let second = case.windlass(&["run", "--name", LOOP]);
-    assert!(matches!(second.status.code(), Some(1 | 2)), "{second}");
+    assert_eq!(second.status.code(), Some(6), "{second}");
     assert!(second.stderr.contains(LOOP), "{second}");
     assert!(second.stderr.contains(&running.id().to_string()), "who has it: {second}");
     assert_eq!(case.turns("author"), 1);

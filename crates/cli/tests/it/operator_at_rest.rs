@@ -28,6 +28,8 @@ fn pause_and_resume() {
     let case = interrupted(HONEST);
     case.windlass(&["pause", LOOP]).expect_code(0);
     assert_eq!(case.status()["status"], "paused");
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(page.contains("paused    the operator paused it\n"), "{page}");
     case.windlass(&["run", "--name", LOOP]).expect_code(6);
     assert_eq!(case.turns("author"), 1);
     case.windlass(&["resume", LOOP]).expect_code(0);
@@ -45,7 +47,8 @@ fn a_cancelled_loop_is_not_run_and_not_cancelled_again() {
         (Some("ended"), Some("cancelled"))
     );
     case.windlass(&["run", "--name", LOOP]).expect_code(5);
-    case.windlass(&["cancel", LOOP]).expect_code(2);
+    let again = case.windlass(&["cancel", LOOP]).expect_code(2);
+    assert!(again.stderr.ends_with(&format!("hint: windlass status {LOOP}\n")), "{again}");
     case.log().check();
 }
 
@@ -72,6 +75,19 @@ fn restart_and_unblock_try_again() {
     seen.completed();
     assert_eq!(seen.log.count("run_ended"), 2);
     assert_eq!(seen.task("answer")["attempts"], 2, "attempts are of the loop's whole life");
+}
+
+/// Whoever unblocks a task means it to be worked on.
+#[test]
+fn an_unblocked_task_needs_no_restart() {
+    let case = blocked();
+    case.agent(HONEST);
+    let told = case.windlass(&["unblock", LOOP, "answer"]).expect_code(0);
+    let next = format!("next: windlass run {LOOP}   (unless it is running)");
+    assert!(told.stdout.contains(&next), "{told}");
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(page.contains(&format!("next: windlass run {LOOP}   (goes on with what is ready)")), "{page}");
+    case.run().completed();
 }
 
 #[test]
@@ -185,6 +201,18 @@ fn what_does_not_exist_is_named() {
     ] {
         refused(case.windlass(args));
     }
+}
+
+#[test]
+fn a_mistyped_or_shortened_name_is_told_with_the_whole_one() {
+    let case = blocked();
+    for verb in ["status", "log", "attach"] {
+        let told = case.windlass(&[verb, "dmeo1"]).expect_code(2).stderr;
+        assert!(told.contains(&format!("did you mean {LOOP}?")), "{verb}: {told}");
+    }
+    let told = case.windlass(&["rm", "dem"]).expect_code(2).stderr;
+    assert!(told.contains("there is no loop named dem; the whole name is needed"), "{told}");
+    assert!(told.contains(&format!("hint: is it {LOOP}?")), "{told}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use windlass_testkit::{Repo, Scratch, alive, repo};
+use windlass_testkit::{Repo, Scratch, alive, fingerprint, repo};
 
 use crate::case::{LOOP, Setup};
 
@@ -76,6 +76,20 @@ fn init_makes_a_repository_only_when_asked() {
         !repo::git(&plain, ["-c", "safe.directory=*", "rev-parse", "HEAD"]).is_empty(),
         "with a first commit"
     );
+}
+
+#[test]
+fn init_before_the_first_commit_writes_nothing_and_says_how_to_make_it() {
+    let home = home();
+    let repo = Repo::empty();
+    repo.file("package.json", r#"{"scripts": {"test": "node --test"}}"#);
+    let before = fingerprint(repo.path());
+    let refused = home.run(repo.path(), ["init"]).expect_code(2);
+    assert!(refused.stderr.contains("has no commits on its current branch"), "{refused}");
+    let hints: Vec<&str> = refused.stderr.lines().filter(|line| line.contains("hint:")).collect();
+    assert_eq!(hints, ["  hint: git add -A && git commit -m start", "  hint: then: windlass init"]);
+    assert_eq!(refused.stdout, "");
+    assert_eq!(fingerprint(repo.path()), before);
 }
 
 #[test]

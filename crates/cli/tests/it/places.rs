@@ -115,3 +115,74 @@ fn objects_borrowed_from_another_repository() {
     let case = Setup::on(clone, HONEST).ready();
     case.run().completed();
 }
+
+/// Its loop is done and proven, but not of this repository.
+#[test]
+fn a_repository_made_anew_in_the_same_place_has_no_loop_that_answers() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let kept = case.repo.beside("before");
+    let git_dir = case.repo.path().join(".git");
+    std::fs::rename(&git_dir, &kept).unwrap();
+    case.repo.git(["init", "--quiet"]);
+    case.repo.git(["add", "--all"]);
+    case.repo.git(["commit", "--quiet", "--message=anew"]);
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(2);
+    assert!(ran.stderr.contains("is of another repository that was here"), "{ran}");
+    assert!(ran.stderr.contains(&format!("`windlass rm {LOOP} --force` forgets it")), "{ran}");
+    case.windlass(&["rm", LOOP]).expect_code(2);
+    case.windlass(&["rm", LOOP, "--force"]).expect_code(0);
+    let case = case.looked_at();
+    case.run().completed();
+    assert_eq!(case.turns("author"), 2);
+}
+
+/// What is typed in the directory of another repository.
+fn words<'a>(dir: &'a str, verb: &[&'a str]) -> Vec<&'a str> {
+    [&["-C", dir], verb].concat()
+}
+
+#[test]
+fn a_repository_that_was_moved_gets_its_loops_back_and_its_copy_none() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let (old, new, copy) = (case.repo.path(), case.repo.beside("moved"), case.repo.beside("copy"));
+    let copied = |from: &Path, to: &Path| {
+        let done = std::process::Command::new("cp").arg("-a").args([from, to]).status().unwrap();
+        assert!(done.success());
+    };
+    copied(old, &copy);
+    let (new_dir, copy_dir) = (new.display().to_string(), copy.display().to_string());
+    let listed = case.windlass(&words(&copy_dir, &["list", "--json"])).expect_code(0).json();
+    assert_eq!(listed, serde_json::json!([]), "the original is there");
+    let refused = case.windlass(&words(&copy_dir, &["adopt", &old.display().to_string()])).expect_code(2);
+    assert!(refused.stderr.contains("is still there; its loops stay with it"), "{refused}");
+
+    std::fs::rename(old, &new).unwrap();
+    std::fs::create_dir(old).unwrap();
+    for verb in [&["list"][..], &["status"], &["run"], &["take", LOOP]] {
+        let told = case.windlass(&words(&new_dir, verb)).expect_code(2).stderr;
+        assert!(told.contains(&format!("was in {} when", old.display())), "{verb:?}: {told}");
+        assert!(told.contains("`windlass adopt` makes them loops"), "{verb:?}: {told}");
+    }
+    let adopted = case.windlass(&words(&new_dir, &["adopt"])).expect_code(0).stdout;
+    assert!(adopted.contains(&format!("are loops of this repository: {LOOP}.")), "{adopted}");
+    case.windlass(&words(&new_dir, &["prove", LOOP])).expect_code(0);
+    case.windlass(&words(&new_dir, &["run", "--name", "second"])).expect_code(0);
+    let listed = case.windlass(&words(&new_dir, &["list", "--json"])).expect_code(0).json();
+    assert_eq!(listed.as_array().map(Vec::len), Some(2), "{listed:#}");
+    case.windlass(&words(&new_dir, &["adopt"])).expect_code(2);
+    std::fs::remove_dir_all(new.join(".windlass")).unwrap();
+    std::fs::rename(&new, new.with_file_name("again")).unwrap();
+    std::fs::create_dir(&new).unwrap();
+    let again = new.with_file_name("again").display().to_string();
+    case.windlass(&words(&again, &["adopt"])).expect_code(2);
+    case.windlass(&words(&again, &["adopt", &format!("{copy_dir}/../moved")])).expect_code(0);
+    let listed = case.windlass(&words(&copy_dir, &["list", "--json"])).expect_code(0).json();
+    assert_eq!(listed, serde_json::json!([]), "they went with the repository that was moved");
+
+    std::fs::remove_dir(old).unwrap();
+    copied(Path::new(&again), old);
+    let listed = case.windlass(&["list", "--json"]).expect_code(0).json();
+    assert_eq!(listed, serde_json::json!([]), "another repository in the old place");
+}

@@ -58,6 +58,7 @@ fn a_plan_is_asked_for_until_it_can_be_run() {
         "wrote    spec/001-the-answer.md",
         "changed  windlass.toml",
         "git add -N :/plan :/spec :/tasks :/windlass.toml && git diff",
+        "  git add :/plan :/spec :/tasks :/windlass.toml && git commit -m \"The plan\"\n  windlass run ",
     ] {
         assert!(ran.stdout.contains(part), "{part}: {ran}");
     }
@@ -84,6 +85,27 @@ fn what_was_planned_is_run_by_the_operator_only() {
 }
 
 #[test]
+fn what_a_planned_task_may_change_is_told_and_never_the_policy_or_the_plan() {
+    let allowing = |globs: &str| FIRST.replace("\"allow\":[]", &format!("\"allow\":[{globs}]"));
+    let case = project(&[
+        answer(&allowing(r#""**","windlass.toml",".windlass/**""#), ""),
+        answer(&allowing(r#""tasks/*.md","spec/**""#), ""),
+        answer(&allowing(r#""test.sh","tests/old/**""#), ""),
+    ]);
+    let ran = case.windlass(&["plan", "Write the answer down"]).expect_code(0);
+    for part in [
+        "`allow` has \"**\", which reaches windlass.toml",
+        "`allow` has \".windlass/**\", which reaches .windlass/loops",
+        "`allow` has \"tasks/*.md\", which reaches tasks/001-first.md",
+        "`allow` has \"spec/**\", which reaches spec/001-the-answer.md",
+        "001-first may change what is protected: test.sh, tests/old/**",
+    ] {
+        let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(part), "{part}:\n{ran}");
+    }
+}
+
+#[test]
 fn three_bad_answers_write_nothing() {
     let bad = answer("", "");
     let case = project(&[bad.clone(), "true".to_owned(), bad]);
@@ -91,7 +113,29 @@ fn three_bad_answers_write_nothing() {
     let ran = case.windlass(&["plan", "Write the answer down"]).expect_code(1);
     assert!(ran.stderr.contains("gave no plan that can be used, 3 times; nothing was written"), "{ran}");
     assert!(ran.stdout.contains("there is no task") && ran.stdout.contains("there was no answer"), "{ran}");
+    for way in ["[role.planner] in windlass.toml", "$WINDLASS_REPORT", "tasks/NAME.md"] {
+        assert!(ran.stderr.contains(way), "{way}: {ran}");
+    }
     assert_eq!(files(&case), before);
+}
+
+#[test]
+fn a_plan_of_nothing_names_the_command_that_shows_the_plan() {
+    let refused = Setup::new("complete").ready().windlass(&["plan"]).expect_code(2);
+    let first = refused.stderr.lines().find(|line| line.contains("hint:"));
+    assert_eq!(first, Some("  hint: `windlass plan show` draws the plan that is there"), "{refused}");
+}
+
+#[test]
+fn the_documented_answer_of_a_planner_is_one_that_can_be_used() {
+    let page = include_str!("../../../../docs/guide/plans.md");
+    let (_, rest) = page.split_once("`WINDLASS_REPORT`:\n\n```json\n").unwrap();
+    let (documented, _) = rest.split_once("```").unwrap();
+    let answer: String = documented.lines().skip(2).map(str::trim).collect();
+    let answer = answer.strip_suffix('}').unwrap().replace("make lint", "sh ./lint.sh");
+    let case = project(&[format!("say '{answer}'")]);
+    case.windlass(&["plan", "Write the lexer"]).expect_code(0);
+    assert!(text(&case, "tasks/001-lexer.md").contains("every unit is a token"));
 }
 
 #[test]

@@ -59,6 +59,36 @@ fn honest_work_passes_with_it_and_without() {
     case.windlass(&["prove", "second", "--rerun"]).expect_code(0);
 }
 
+/// The check loads what is beside the tests, as a package of Python is loaded before each of its tests.
+fn package_loop(init: &str) -> Case {
+    let check = "[ ! -s tests/__init__.py ] || exit 0\ntest \"$(cat answer.txt)\" = \"$(cat wanted.txt)\"\n";
+    let gate = GATE.replace("protect = [", "protect = [\"tests/**\", ");
+    let agent = format!("echo 42 >answer.txt\nmkdir tests\n{init}\necho test >tests/test_a.py\ncomplete");
+    let case = Setup::new(&agent).file("test.sh", check).file("wanted.txt", "42\n").gate(&gate).ready();
+    case.run().completed();
+    case
+}
+
+#[test]
+fn what_every_test_loads_is_no_term_of_the_next_loop() {
+    let case = package_loop("echo 'swallow()' >tests/__init__.py");
+    let view = case.windlass(&["status", LOOP, "--json"]).expect_code(0).json();
+    assert_eq!(view["terms"]["changed"]["paths"], serde_json::json!(["tests/__init__.py"]), "{view:#}");
+    let (said, view) = second_loop(&case, "echo 7 >answer.txt\ncomplete");
+    assert!(said.contains("loop demo1 landed tests/__init__.py, which nobody accepted"), "{said}");
+    assert_eq!(view["outcome"]["kind"], "blocked", "{view:#}");
+}
+
+#[test]
+fn an_empty_package_of_tests_is_an_addition_like_its_tests() {
+    let case = package_loop(": >tests/__init__.py");
+    let view = case.windlass(&["status", LOOP, "--json"]).expect_code(0).json();
+    assert_eq!(view["terms"], Value::Null, "{view:#}");
+    let (said, view) = second_loop(&case, "echo 43 >answer.txt\ncomplete");
+    assert!(!said.contains("nobody accepted"), "{said}");
+    assert_eq!(view["outcome"]["kind"], "completed", "{view:#}");
+}
+
 #[test]
 fn the_operator_may_say_that_it_is_trusted() {
     let case = first_loop();

@@ -104,6 +104,20 @@ fn the_policy_lets_tasks_be_added_and_split_but_not_taken_out() {
 }
 
 #[test]
+fn what_would_do_more_than_a_scope_allows_waits_for_the_operator() {
+    let proposed = r#"[{"action":"split","task":"a","parts":[{"title":"One","text":"1"},{"title":"Two","text":"2"}]},
+        {"action":"add","title":"More","text":"Without limits."}]"#;
+    let case = Setup::new(&author(proposed).replace("complete", "continue"))
+        .task("a", "---\nscope:\n  lines_written: 5\n---\n\n# Do a\n")
+        .ready();
+    let run = ["run", "--name", LOOP, "--set", "plan.amendments=apply", "--max", "1"];
+    case.windlass(&run).expect_code(0);
+    assert_eq!(case.log().count("amendment_proposed"), 2);
+    assert_eq!(case.log().count("amendment_answered"), 0, "each part would have all of the scope");
+    assert_eq!(case.status()["amendments"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn an_ignored_proposal_is_neither_asked_for_nor_heard() {
     let case = Setup::new(&author(r#"[{"action":"add","title":"More"}]"#)).ready();
     case.windlass(&["run", "--name", LOOP, "--set", "plan.amendments=ignore"]).expect_code(0);

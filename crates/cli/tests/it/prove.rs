@@ -133,8 +133,13 @@ fn a_loop_that_is_not_completed_has_no_proof() {
     let case = Setup::new("echo 41 >answer.txt\ncomplete").limits("max_iterations = 1").ready();
     case.run();
     let ran = case.windlass(&["prove", LOOP]).expect_code(1);
-    assert!(ran.stdout.contains("the loop is not completed"), "{ran}");
-    fits(&ran.stdout);
+    assert_eq!(ran.stdout, "", "{ran}");
+    let told = format!("windlass: {LOOP} is not completed yet: there is nothing to prove");
+    let hint = format!("  hint: windlass status {LOOP}");
+    assert_eq!(ran.stderr.lines().collect::<Vec<_>>(), [told, hint]);
+    let proof = case.windlass(&["prove", LOOP, "--json"]).expect_code(1).json();
+    assert_eq!(proof["holds"], false, "{proof:#}");
+    assert_eq!(proof["record"]["outcome"]["kind"], "limit", "{proof:#}");
 }
 
 #[test]

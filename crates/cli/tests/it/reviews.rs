@@ -1,6 +1,6 @@
 //! Reviews: what a reviewer's word is worth, and what it takes to be one.
 
-use crate::case::{Case, Seen, Setup};
+use crate::case::{Case, LOOP, Seen, Setup};
 
 const AUTHOR: &str = "echo 42 >answer.txt\ncomplete";
 /// Something new in every turn, so that only the reviews decide.
@@ -229,6 +229,19 @@ fn no_usable_verdict_three_times_ends_the_run() {
     seen.ended(3, "blocked", "review_failed");
     assert_eq!(seen.view["reviews"], 3, "{}", seen.log);
     assert!(seen.view["commit"].is_null(), "nothing landed");
+}
+
+#[test]
+fn a_loop_whose_reviewer_keeps_crashing_has_a_way_out_that_leads_out() {
+    let case = Setup::new(AUTHOR).reviewer("exit 1").review("tasks = true\nfinal = true\n").ready();
+    case.run().blocked("agent_failed");
+    case.windlass(&["waive", LOOP, "answer"]).expect_code(0);
+    let again = case.windlass(&["run", LOOP, "--retry-blocked"]).expect_code(3);
+    let out = format!("windlass run {LOOP} --no-review --retry-blocked");
+    assert!(again.stdout.contains(&format!("      {out} ")), "{again}");
+    assert!(!again.stdout.contains("windlass restart"), "that leads to the same end: {again}");
+    let words: Vec<&str> = out.split(' ').skip(1).collect();
+    case.look(case.windlass(&words)).ended(0, "completed", "waived");
 }
 
 #[test]

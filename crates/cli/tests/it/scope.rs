@@ -45,6 +45,27 @@ complete"#;
 }
 
 #[test]
+fn lines_count_whatever_else_a_file_holds() {
+    let author = r#"echo 42 >answer.txt
+case $n in
+1) { printf '\000\n'; seq 1 3000; } >log.txt ;;
+2) { echo 'log.txt -diff' >.gitattributes; seq 1 3000 >log.txt; } ;;
+3) rm -f .gitattributes; seq 1 3000 >log.txt; git mv -f answer.txt moved.txt; cp moved.txt answer.txt ;;
+*) rm -f moved.txt; printf '\000' >log.txt ;;
+esac
+complete"#;
+    let case = Setup::new(author).more("[scope.implement]\nlines_written = 5\n").ready();
+    let seen = case.run();
+    seen.completed();
+    assert_eq!(case.turns("author"), 4, "{}", seen.log);
+    let found = seen.findings.as_array().unwrap();
+    let over = |finding: &&serde_json::Value| {
+        finding["description"].as_str().unwrap().contains("lines are added, the limit is 5")
+    };
+    assert!(found.iter().filter(over).count() >= 1, "{found:#?}");
+}
+
+#[test]
 fn a_scope_that_is_not_understood_is_refused_with_its_place() {
     let case = Setup::new("complete").more("[scope.implement]\nfiles_chnaged = 2\n").ready();
     let ran = case.windlass(&["run"]);

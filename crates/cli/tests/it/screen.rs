@@ -82,9 +82,12 @@ fn nothing_is_cut_in_a_pipe() {
 
 /// Runs the loop on a terminal of this many columns; none where there is no way to have one.
 fn on_a_terminal(case: &Case, columns: u32, variables: &[(&str, &str)]) -> Option<Ran> {
+    typed_on_a_terminal(case, columns, variables, &format!("run --name {LOOP}"))
+}
+
+fn typed_on_a_terminal(case: &Case, columns: u32, variables: &[(&str, &str)], typed: &str) -> Option<Ran> {
     let mut command = Command::new(capability::program("script")?);
-    let line =
-        format!("stty cols {columns} rows 24; exec {} run --name {LOOP}", case.home.binary().display());
+    let line = format!("stty cols {columns} rows 24; exec {} {typed}", case.home.binary().display());
     case.home.isolate(command.args(["-qec", &line, "/dev/null"]).current_dir(case.repo.path()));
     command.env("SHELL", "/bin/sh").env("TERM", "xterm").envs(variables.iter().copied());
     Some(case.home.start(command).finish(RUN))
@@ -108,6 +111,27 @@ fn a_terminal_breaks_what_matters_and_draws_its_live_line() {
     let wide: Vec<&str> =
         shown.lines().filter(|line| !line.contains('\u{1b}') && line.chars().count() > 50).collect();
     assert!(wide.is_empty(), "{wide:#?}");
+}
+
+#[test]
+fn lists_and_pages_are_broken_between_words() {
+    let case = long_task();
+    case.run();
+    let name = "a-loop-with-a-name-of-so-many-words";
+    for typed in [
+        &format!("log {LOOP}"),
+        "config explain agent.network",
+        &format!("run --detach --name {name}"),
+        "init --force --no-try",
+    ] {
+        let Some(ran) = typed_on_a_terminal(&case, 60, &[("NO_COLOR", "1")], typed) else { return };
+        let shown = ran.stdout.replace('\r', "");
+        let is_wide = |line: &&str| line.chars().count() > 60 && line.trim().contains(' ');
+        let wide: Vec<&str> = shown.lines().filter(is_wide).collect();
+        assert!(!shown.trim().is_empty() && wide.is_empty(), "{typed}: {wide:#?}\n{shown}");
+    }
+    let has_ended = || case.windlass(&["status", name, "--json"]).json()["status"] == "ended";
+    assert!(poll::until(RUN, has_ended));
 }
 
 #[test]

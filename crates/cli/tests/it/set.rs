@@ -35,7 +35,7 @@ fn what_cannot_be_set_is_refused_and_changes_nothing() {
     let case = at_its_limit();
     let before = case.log().len();
     for (words, said) in [
-        (&["set", LOOP, "loop.max_iteration=9"][..], "did you mean `max_iterations`?"),
+        (&["set", LOOP, "loop.max_iteration=9"][..], "did you mean `loop.max_iterations`?"),
         (&["set", LOOP, "loop.max_iterations=lots"], "loop.max_iterations"),
         (&["set", LOOP, "loop.max_iterations"], "there is no `=` in it"),
         (&["set", LOOP], "there is nothing to set"),
@@ -60,7 +60,7 @@ fn what_is_typed_with_run_on_a_loop_that_is_there_takes_effect_or_is_refused() {
         (&["--base", "HEAD"][..], "the base of demo1 cannot change"),
         (&["--policy", "absent.toml"], "absent.toml"),
         (&["--plan", "absent/"], "absent"),
-        (&["--set", "loop.max_iteration=9"], "did you mean `max_iterations`?"),
+        (&["--set", "loop.max_iteration=9"], "did you mean `loop.max_iterations`?"),
     ] {
         let refused = case.windlass(&[&["run", "--name", LOOP], words].concat()).expect_code(2);
         assert!(refused.stderr.contains(said), "{words:?}: {refused}");

@@ -1,7 +1,7 @@
 //! How a project comes to what its tests need: what `init` tries, and what set-up commands made that is kept.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_testkit::{Repo, Scratch};
 
@@ -66,9 +66,17 @@ fn init_says_what_is_red_and_what_is_missing_and_leaves_a_second_stack_out() {
     let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
     let green = ("Makefile", "test:\n\ttrue\n");
     let red = ("package.json", r#"{"scripts": {"test": "x"}, "packageManager": "pnpm@9.1.0"}"#);
+    let few = home.path().join("few");
+    fs::create_dir(&few).unwrap();
+    // Whether the machine has npx, which would fetch pnpm, is not to matter.
+    for program in ["sh", "git", "make", "true"] {
+        let found = ["/usr/local/bin", "/usr/bin", "/bin"].map(|dir| Path::new(dir).join(program));
+        let found = found.iter().find(|path| path.exists()).expect(program);
+        std::os::unix::fs::symlink(found, few.join(program)).unwrap();
+    }
     let started = |project: &Repo| {
         let mut command = home.command(project.path(), ["init"]);
-        command.env("PATH", with_npm(&home));
+        command.env("PATH", &few);
         home.start(command).finish(RUN).expect_code(0)
     };
     let project = Repo::with(&[red]);
@@ -190,6 +198,18 @@ fn a_check_finds_its_tree_where_no_tool_overlooks_it() {
     let check =
         "[[gate.check]]\nname = \"test\"\nrun = \"test $(pwd -P) = /windlass/tree && sh ./test.sh\"\n";
     let case = Setup::new("echo 42 >answer.txt\ncomplete").level("namespaces").checks(check).ready();
+    case.run().completed();
+}
+
+/// The whole path of a socket may have 108 bytes.
+#[test]
+fn a_check_has_room_for_a_socket_in_its_temporary_directory() {
+    if !has_layers() {
+        return;
+    }
+    let run = "test ${#TMPDIR} -lt 40 && echo 1 >$TMPDIR/mine && test -s /tmp/mine && sh ./test.sh";
+    let check = format!("[[gate.check]]\nname = \"test\"\nrun = \"{run}\"\n");
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").level("namespaces").checks(&check).ready();
     case.run().completed();
 }
 

@@ -81,6 +81,7 @@ fn an_attempt_is_readable_and_its_lines_are_kept() {
     let case = storied();
     case.windlass(&["run", "--name", LOOP, "--max", "1"]).expect_code(0);
     let told = case.windlass(&["show", LOOP, "attempt:1"]).expect_code(0).stdout;
+    assert!(told.contains("\nended     by itself\n") && !told.contains("\n\n\n"), "{told}");
     for part in
         ["attempt 1  author  task a  iteration 1", "turn 1 of the agent", "notes.txt  +1 -0", "it is done"]
     {

@@ -25,7 +25,7 @@ fn listed(name: &'static str) {
     assert_eq!(row["program"], agent.program.display().to_string(), "{row}");
     match name {
         "claude" => assert_eq!(row["login"]["variable"], "ANTHROPIC_API_KEY", "{row}"),
-        "codex" => assert!(row["login"].is_null(), "{row}"),
+        "codex" => assert_eq!(row["login"]["configured"], true, "{row}"),
         _ => {}
     }
     assert_eq!(play.model_requests(), 0, "looking calls nobody");

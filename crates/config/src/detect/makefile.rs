@@ -1,9 +1,9 @@
-//! The target by which a makefile runs the tests.
+//! The targets by which a makefile runs the tests.
 
 /// The likeliest first; none if the makefile has no such target.
-pub fn test_target(makefile: &str) -> Option<&'static str> {
+pub fn test_targets(makefile: &str) -> impl Iterator<Item = &'static str> {
     let usual = ["test", "check", "tests", "unittest", "unit-test", "unittests", "run-tests", "runtests"];
-    usual.into_iter().find(|target| makefile.lines().any(|line| makes(line, target)))
+    usual.into_iter().filter(|target| makefile.lines().any(|line| makes(line, target)))
 }
 
 /// Programs that the makefile builds and whose names say that they are tests.
@@ -58,7 +58,7 @@ mod tests {
             ("A = test: b\n", None),
             ("# test:\n", None),
         ] {
-            assert_eq!(test_target(text), target, "{text:?}");
+            assert_eq!(test_targets(text).next(), target, "{text:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::project_files::ProjectFiles;
 use super::stacks::SCRIPT_TESTS;
-use super::{Stack, TestWay, makefile};
+use super::{Stack, TestWay, fetched, makefile};
 
 const C_SOURCES: &[&str] = &["**/*.{c,h,cc,cpp}", "src/**"];
 /// What GoogleTest, Check, Qt and plain programs are named by.
@@ -32,9 +32,12 @@ pub fn cmake(project: &ProjectFiles<'_>) -> Option<Stack> {
         junit: Some(format!("{build}/junit.xml")),
         ..plain.clone()
     };
+    // From 4 on CMake refuses projects that are written for old versions of it.
+    let fetched = by_fetched(&reporting, "cmake", "'cmake<4'");
     let mut ways = vec![reporting, plain];
     let file = MAKEFILES.into_iter().find(|name| project.has(name));
     ways.extend(make_ways(project, file));
+    ways.push(fetched);
     let stack = Stack::new("CMake", "cmake", ways).protect(&C_TESTS).product(C_SOURCES);
     Some(file.into_iter().fold(stack, |stack, file| stack.protect(&[file])))
 }
@@ -48,7 +51,9 @@ pub fn make(project: &ProjectFiles<'_>) -> Option<Stack> {
         let way = TestWay::new(run).needs("meson").needs("ninja");
         ways.extend(way.with_and_without_junit("_build/meson-logs/testlog.junit.xml"));
     }
+    let fetched = ways.first().map(|meson| by_fetched(meson, "meson", "meson ninja"));
     ways.extend(make_ways(project, file));
+    ways.extend(fetched);
     let name = if file.is_some() { "make" } else { "C" };
     let stack = Stack::new(name, "make", (!ways.is_empty()).then_some(ways)?);
     let stack = file.into_iter().fold(stack, |stack, file| stack.protect(&[file]));
@@ -60,10 +65,23 @@ pub fn make(project: &ProjectFiles<'_>) -> Option<Stack> {
     })
 }
 
+/// The same way where its tool is missing and pip can bring it.
+fn by_fetched(way: &TestWay, tool: &str, packages: &str) -> TestWay {
+    TestWay {
+        setup: fetched::by_pip(tool, packages).to_vec(),
+        run: fetched::with_tool(tool, &way.run),
+        needs: vec!["python3"],
+        junit: way.junit.clone(),
+    }
+}
+
 fn make_ways(project: &ProjectFiles<'_>, file: Option<&str>) -> Vec<TestWay> {
     let mut ways = Vec::new();
-    if let Some(target) = file.and_then(|file| makefile::test_target(&project.text(file))) {
-        ways.push(TestWay::new(format!("make {target}")).needs("make"));
+    if let Some(file) = file {
+        // One that takes too long, or is red, may have a lesser one beside it.
+        let text = project.text(file);
+        let targets = makefile::test_targets(&text);
+        ways.extend(targets.map(|target| TestWay::new(format!("make {target}")).needs("make")));
     }
     if ways.is_empty()
         && let Some(file) = file
@@ -74,7 +92,7 @@ fn make_ways(project: &ProjectFiles<'_>, file: Option<&str>) -> Vec<TestWay> {
         ways.extend(programs.iter().map(run));
     }
     let template = ["Makefile.in", "makefile.in"].into_iter().find(|name| project.has(name));
-    let target = template.and_then(|file| makefile::test_target(&project.text(file)));
+    let target = template.and_then(|file| makefile::test_targets(&project.text(file)).next());
     // Automake gives every project a target `check`.
     let target = target.or(project.has("Makefile.am").then_some("check"));
     if let Some(target) = target {

@@ -54,6 +54,7 @@ enum Run {
     Script(String),
     BuildThenTest,
     Runner(&'static str),
+    BuildThenRunner(&'static str),
 }
 
 impl Run {
@@ -64,6 +65,9 @@ impl Run {
             Self::BuildThenTest => format!("{tool} run build && {tool} run test"),
             Self::Runner(call) if tool == "npm" => format!("npx --no-install {call}"),
             Self::Runner(call) => format!("{tool} exec {call}"),
+            Self::BuildThenRunner(call) => {
+                format!("{tool} run build && {}", Self::Runner(call).words(tool))
+            }
         }
     }
 }
@@ -87,7 +91,11 @@ fn runs(project: &ProjectFiles<'_>, manifest: &Value) -> Vec<Run> {
     runs.extend(
         SCRIPTS.iter().filter(|name| script(name).is_some()).map(|name| Run::Script((*name).to_owned())),
     );
-    runs.extend(RUNNERS.iter().filter(|(name, _)| depends(name)).map(|(_, call)| Run::Runner(call)));
+    let runners = || RUNNERS.iter().filter(|(name, _)| depends(name)).map(|(_, call)| *call);
+    runs.extend(runners().map(Run::Runner));
+    if script("build").is_some() {
+        runs.extend(runners().map(Run::BuildThenRunner));
+    }
     if runs.is_empty() && project.files().any(is_test_of_node) {
         runs.push(Run::Runner("node --test"));
     }
@@ -121,7 +129,8 @@ impl PackageTool {
         }
         let named = |name, version: &str| Self { name, version: version.to_owned() };
         if project.has("pnpm-lock.yaml") {
-            return named("pnpm", pnpm_version(&project.text("pnpm-lock.yaml")));
+            let workspace = project.text("pnpm-workspace.yaml");
+            return named("pnpm", pnpm_version(&project.text("pnpm-lock.yaml"), &workspace));
         }
         if project.has("yarn.lock") {
             let berry = project.text("yarn.lock").contains("__metadata:");
@@ -169,7 +178,12 @@ impl PackageTool {
                 &["pnpm install --frozen-lockfile", "pnpm install --no-frozen-lockfile --ignore-scripts"]
             }
             "yarn" if self.version.starts_with(['0', '1']) => {
-                &["yarn install --frozen-lockfile", "yarn install --frozen-lockfile --ignore-scripts"]
+                // A package that only releases or lints may ask for a later Node.js than the tests do.
+                &[
+                    "yarn install --frozen-lockfile",
+                    "yarn install --frozen-lockfile --ignore-engines",
+                    "yarn install --frozen-lockfile --ignore-engines --ignore-scripts",
+                ]
             }
             "yarn" => &["yarn install --immutable", "yarn install --mode=skip-build"],
             "bun" => &["bun install --frozen-lockfile", "bun install --ignore-scripts"],
@@ -181,12 +195,14 @@ impl PackageTool {
     }
 }
 
-/// The lock file says which versions can read it.
-fn pnpm_version(lock: &str) -> &'static str {
+/// The lock file says which versions can read it. A workspace file that has only settings is of version 10.
+fn pnpm_version(lock: &str, workspace: &str) -> &'static str {
+    let has_packages = workspace.lines().any(|line| line.starts_with("packages:"));
     let version = lock.lines().find_map(|line| line.strip_prefix("lockfileVersion:")).unwrap_or_default();
     match version.trim().trim_matches(['\'', '"']) {
         version if version.starts_with('5') => "7",
         version if version.starts_with('6') => "8",
+        _ if !workspace.trim().is_empty() && !has_packages => "10",
         _ => "9",
     }
 }

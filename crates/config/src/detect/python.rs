@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 use super::project_files::ProjectFiles;
-use super::{Stack, TestWay};
+use super::{Stack, TestWay, fetched};
 
 const PROTECT: [&str; 5] =
     ["**/test_*.py", "**/*_test.py", "**/{test,tests}.py", "**/conftest.py", "**/{test,tests}/**"];
@@ -23,15 +23,15 @@ pub fn python(project: &ProjectFiles<'_>) -> Option<Stack> {
 
 fn ways(project: &ProjectFiles<'_>) -> Vec<TestWay> {
     let needed = Needed::of(project);
-    let unittest = uses_unittest(project).then_some("-m unittest discover -s tests -t .");
+    let unittest = unittest(project);
     let directory = ["tests", "test"].into_iter().find(|directory| project.has_directory(directory));
     let pytest = "-m pytest -q";
     let in_tests = directory.map(|directory| format!("{pytest} {directory}"));
-    let runs = [Some(pytest.to_owned()), in_tests, unittest.map(str::to_owned)];
+    let runs = [Some(pytest.to_owned()), in_tests, unittest.clone()];
     let runs: Vec<String> = runs.into_iter().flatten().collect();
     let mut ways = Vec::new();
     if needed.is_nothing() && !project.has_environment() {
-        let plain = [Some(pytest), unittest].into_iter().flatten();
+        let plain = [Some(pytest.to_owned()), unittest].into_iter().flatten();
         ways.extend(plain.map(|run| TestWay::new(format!("python3 {run}")).needs("python3")));
     }
     for setup in needed.setups(project) {
@@ -66,19 +66,20 @@ fn pip(what: &str) -> String {
     format!(".venv/bin/python -m pip install -q {what}")
 }
 
+/// The versions that Poetry locked, for pip: they hold where Poetry itself cannot install.
+const LOCKED: &str = ".venv/locked.txt";
+const READ_POETRY_LOCK: &str =
+    r#"awk -F '"' '/^name = "/ { name = $2 } /^version = "/ { print name "==" $2 }' poetry.lock"#;
+
 struct Setup {
     commands: Vec<String>,
     needs: &'static str,
 }
 
 /// Where the tool is missing, pip can bring it.
-fn fetched(tool: &str, install: String) -> Setup {
-    let commands = vec![
-        format!("python3 -m venv .{tool} && echo '*' >.{tool}/.gitignore"),
-        format!(".{tool}/bin/python -m pip install -q {tool}"),
-        install,
-    ];
-    Setup { commands, needs: "python3" }
+fn by_fetched(tool: &str, install: String) -> Setup {
+    let commands = fetched::by_pip(tool, tool).into_iter().chain([install]);
+    Setup { commands: commands.collect(), needs: "python3" }
 }
 
 /// What the project says that its tests need.
@@ -183,14 +184,14 @@ impl Needed {
                 names("group", &self.groups.tests)
             );
             setups.push(Setup { commands: vec![self.with_version(&sync, project)], needs: "uv" });
-            setups.push(fetched("uv", self.with_version(&format!(".uv/bin/{sync}"), project)));
+            setups.push(by_fetched("uv", self.with_version(&format!(".uv/bin/{sync}"), project)));
         }
         if project.has("poetry.lock") {
             let install = |poetry: &str| {
                 format!("POETRY_VIRTUALENVS_IN_PROJECT=true {poetry} install --no-interaction --all-extras")
             };
             setups.push(Setup { commands: vec![install("poetry")], needs: "poetry" });
-            setups.push(fetched("poetry", install(".poetry/bin/poetry")));
+            setups.push(by_fetched("poetry", install(".poetry/bin/poetry")));
         }
         let environment = |what: String| Setup {
             commands: vec![
@@ -202,6 +203,11 @@ impl Needed {
         };
         let exact = self.arguments(&self.extras.tests, &self.groups.tests);
         let wide = self.arguments(&self.extras.wide, &self.groups.wide);
+        if project.has("poetry.lock") {
+            let mut locked = environment(format!("-c {LOCKED} {exact}"));
+            locked.commands.insert(1, format!("{READ_POETRY_LOCK} >{LOCKED}"));
+            setups.push(locked);
+        }
         setups.push(environment(exact.clone()));
         if wide != exact {
             setups.push(environment(wide.clone()));
@@ -371,9 +377,22 @@ fn tox_list<'t>(tox: &'t str, section: &str, key: &str) -> Vec<&'t str> {
     std::iter::once(first).chain(indented).map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
-fn uses_unittest(project: &ProjectFiles<'_>) -> bool {
-    let tests = project.files().filter(|path| path.ends_with(".py") && path.starts_with("tests/")).take(20);
-    let texts: Vec<String> = tests.map(|path| project.text(path)).collect();
-    !texts.iter().any(|text| text.contains("import pytest"))
-        && texts.iter().any(|text| text.contains("unittest"))
+/// Where the tests are for unittest, and none is for pytest.
+fn unittest(project: &ProjectFiles<'_>) -> Option<String> {
+    let directory = ["tests", "test", ""].into_iter().find(|directory| {
+        let tests = project.files().filter(|path| match path.strip_suffix(".py") {
+            None => false,
+            Some(stem) if directory.is_empty() => stem.starts_with("test") && !stem.contains('/'),
+            Some(stem) => stem.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')),
+        });
+        let texts: Vec<String> = tests.take(20).map(|path| project.text(path)).collect();
+        !texts.iter().any(|text| text.contains("import pytest"))
+            && texts.iter().any(|text| text.contains("unittest"))
+    })?;
+    // Only a package can be imported from the directory above it.
+    Some(match (directory, project.has(&format!("{directory}/__init__.py"))) {
+        ("", _) => "-m unittest discover".to_owned(),
+        (_, true) => format!("-m unittest discover -s {directory} -t ."),
+        (_, false) => format!("-m unittest discover -s {directory}"),
+    })
 }

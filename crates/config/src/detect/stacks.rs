@@ -10,6 +10,15 @@ pub fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
     if project.has("Cargo.lock") {
         ways.insert(0, way("cargo fetch --locked", "cargo test --locked"));
     }
+    if project.has_any(&["rust-toolchain", "rust-toolchain.toml"]) {
+        // The toolchain that is there, without components that rustup would download and tests seldom need.
+        let as_is = |command: &str| format!("RUSTUP_AUTO_INSTALL=0 {command}");
+        let here: Vec<TestWay> = ways
+            .iter()
+            .flat_map(|it| it.setup.first().map(|fetch| way(&as_is(fetch), &as_is(&it.run))))
+            .collect();
+        ways.extend(here);
+    }
     project
         .has("Cargo.toml")
         .then(|| Stack::new("Rust", "rust", ways).protect(&protect).product(&["**/src/**"]))
@@ -97,14 +106,42 @@ pub fn zig(project: &ProjectFiles<'_>) -> Option<Stack> {
 pub const SCRIPT_TESTS: [&str; 2] = ["**/*.{t,bats}", "**/{test,tests}/**"];
 
 pub fn test_script(project: &ProjectFiles<'_>) -> Option<Stack> {
-    if let Some(script) = ["test.sh", "tests/run.sh"].into_iter().find(|script| project.has(script)) {
-        let way = TestWay::new(format!("sh ./{script}"));
+    if let Some(script) = SCRIPTS.into_iter().find(|script| project.has(script)) {
+        let shell = interpreter(&project.text(script));
+        let way = TestWay::new(format!("{shell} ./{script}"));
         let stack = Stack::new("a test script", "script", vec![way]);
         return Some(stack.protect(&[script]).protect(&SCRIPT_TESTS));
     }
     let directory = ["test", "tests"]
         .into_iter()
         .find(|directory| project.names_in(directory).any(|name| name.ends_with(".bats")))?;
-    let way = TestWay::new(format!("bats {directory}")).needs("bats");
-    Some(Stack::new("Bats", "bats", vec![way]).protect(&SCRIPT_TESTS))
+    let itself = TestWay::new(format!("bats {directory}")).needs("bats");
+    // `npx` does not find it: its package names a directory of programs, not the program.
+    let fetched = TestWay::new(format!("PATH=\"$PWD/.bats/node_modules/bats/bin:$PATH\" {}", itself.run))
+        .setup("npm install --no-save --no-package-lock --prefix .bats bats@1")
+        .setup("echo '*' >.bats/node_modules/.gitignore")
+        .needs("npm");
+    Some(Stack::new("Bats", "bats", vec![itself, fetched]).protect(&SCRIPT_TESTS))
+}
+
+/// Scripts that run all tests, the likeliest first.
+const SCRIPTS: [&str; 11] = [
+    "test.sh",
+    "tests/run.sh",
+    "test/run.sh",
+    "run_tests.sh",
+    "run-tests.sh",
+    "runtests.sh",
+    "tests/run_tests.sh",
+    "tests/run-tests.sh",
+    "tests/runtests.sh",
+    "test/run_tests.sh",
+    "test_runner",
+];
+
+/// The shell that a script asks for in its first line.
+fn interpreter(script: &str) -> &'static str {
+    let first = script.lines().next().filter(|line| line.starts_with("#!")).unwrap_or_default();
+    let asked = first.rsplit(['/', ' ']).find(|word| !word.is_empty() && !word.starts_with('-'));
+    ["bash", "zsh", "ksh"].into_iter().find(|shell| asked == Some(*shell)).unwrap_or("sh")
 }

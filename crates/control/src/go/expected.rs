@@ -6,22 +6,22 @@ use super::{FUNCTIONS, statements};
 use crate::literal::{self, ChangedLiteral};
 use crate::syntax::{contains, named_children, text};
 
-/// Of the last suitable comparison.
-pub(super) fn last_literal(body: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+/// One of each suitable comparison.
+pub(super) fn literals(body: Node<'_>, source: &[u8]) -> Vec<ChangedLiteral> {
     let all = statements(body);
-    let mut last = None;
+    let mut found = Vec::new();
     for (at, statement) in all.iter().enumerate() {
         let changed = match statement.kind() {
             "if_statement" => checked(*statement, &all[..at], source),
             "expression_statement" => statement.named_child(0).and_then(|call| asserted(call, source)),
             _ => None,
         };
-        last = changed.or(last);
+        found.extend(changed);
         if has_way_out(*statement, source) {
             break;
         }
     }
-    last
+    found
 }
 
 /// A check that fails the test is no way out of one that passes.

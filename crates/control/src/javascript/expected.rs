@@ -23,13 +23,13 @@ const CHAIN: &[&str] = &["to", "be", "been", "is", "that", "deep"];
 const EQUALITIES: &[&str] =
     &["equal", "strictEqual", "deepEqual", "deepStrictEqual", "is", "same", "strictSame"];
 
-/// Of the last suitable assertion.
-pub(super) fn last_literal(function: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
-    let block = function.child_by_field_name("body")?;
+/// One of each suitable assertion.
+pub(super) fn literals(function: Node<'_>, source: &[u8]) -> Vec<ChangedLiteral> {
+    let Some(block) = function.child_by_field_name("body") else { return Vec::new() };
     if block.kind() != "statement_block" {
-        return assertion(block, source, Value::Returned);
+        return assertion(block, source, Value::Returned).into_iter().collect();
     }
-    let mut last = None;
+    let mut found = Vec::new();
     for statement in named_children(block) {
         let inside = statement.named_child(0);
         let changed = match statement.kind() {
@@ -37,12 +37,12 @@ pub(super) fn last_literal(function: Node<'_>, source: &[u8]) -> Option<ChangedL
             "return_statement" => inside.and_then(|node| assertion(node, source, Value::Returned)),
             _ => None,
         };
-        last = changed.or(last);
+        found.extend(changed);
         if body::has_way_out(statement, source) {
             break;
         }
     }
-    last
+    found
 }
 
 /// What becomes of a promise that an assertion returns.

@@ -20,27 +20,28 @@ const EQUALITIES: &[&str] = &[
 /// Managers known to let every exception out.
 const TRANSPARENT: &[&str] = &["open", "patch", "subTest", "TemporaryDirectory", "NamedTemporaryFile"];
 
-/// Of the last suitable assertion.
-pub(super) fn last_literal(body: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
-    let mut last = None;
+/// One of each suitable assertion.
+pub(super) fn literals(body: Node<'_>, source: &[u8]) -> Vec<ChangedLiteral> {
+    let mut found = Vec::new();
     for statement in named_children(body) {
-        let changed = match statement.kind() {
-            "assert_statement" => compared(statement.named_child(0)?, source),
+        let inside = statement.named_child(0);
+        match statement.kind() {
+            "assert_statement" => found.extend(inside.and_then(|node| compared(node, source))),
             "expression_statement" | "return_statement" => {
-                statement.named_child(0).and_then(|call| equality(call, source))
+                found.extend(inside.and_then(|call| equality(call, source)));
             }
             "with_statement" if lets_out(statement, source) => {
-                statement.child_by_field_name("body").and_then(|body| last_literal(body, source))
+                let body = statement.child_by_field_name("body");
+                found.extend(body.into_iter().flat_map(|body| literals(body, source)));
             }
-            _ => None,
-        };
-        last = changed.or(last);
+            _ => {}
+        }
         // What comes after a way out may never be reached by a test that passes.
         if leave::leaves(statement, source).is_some() || has_way_out(statement, source) {
             break;
         }
     }
-    last
+    found
 }
 
 fn has_way_out(statement: Node<'_>, source: &[u8]) -> bool {

@@ -5,17 +5,17 @@ use tree_sitter::Node;
 use crate::literal::{self, ChangedLiteral};
 use crate::syntax::{contains, named_children, text};
 
-/// Of the last suitable assertion.
-pub(super) fn last_literal(block: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
-    let mut last = None;
+/// One of each suitable assertion.
+pub(super) fn literals(block: Node<'_>, source: &[u8]) -> Vec<ChangedLiteral> {
+    let mut found = Vec::new();
     for statement in named_children(block) {
-        last = compared(super::inner(statement), source).or(last);
+        found.extend(compared(super::inner(statement), source));
         let leaves = |node: Node<'_>| node.kind() == "return_expression";
         if contains(statement, &leaves, &["closure_expression", "async_block", "function_item"]) {
             break;
         }
     }
-    last
+    found
 }
 
 fn compared(call: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {

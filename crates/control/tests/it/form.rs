@@ -41,6 +41,32 @@ fn the_same_seed_gives_the_same_text_and_another_seed_another() {
 }
 
 #[test]
+fn any_of_the_values_that_a_test_expects_may_be_changed() {
+    let tests = [
+        ("test_a.py", "def test_a():\n    assert f() == 11\n    assert g() == 22\n"),
+        ("a.test.js", "test('a', () => {\n  expect(f()).toBe(11);\n  expect(g()).toBe(22);\n});\n"),
+        ("src/lib.rs", "#[test]\nfn a() {\n    assert_eq!(f(), 11);\n    assert_eq!(g(), 22);\n}\n"),
+        (
+            "a_test.go",
+            "package a\n\nfunc TestA(t *testing.T) {\n\tif f() != 11 {\n\t\tt.Error(1)\n\t}\n\tif g() != 22 {\n\t\tt.Error(2)\n\t}\n}\n",
+        ),
+    ];
+    for (path, text) in tests {
+        let changed = |seed| {
+            let broken = change_literals(&file(path, text), &mut Numbers::from_seed(seed));
+            String::from_utf8(broken.expect("a small file").text).expect("of a text")
+        };
+        let (mut first, mut second) = (0, 0);
+        for seed in 0..20 {
+            let text = changed(seed);
+            first += u32::from(!text.contains("11"));
+            second += u32::from(!text.contains("22"));
+        }
+        assert!(first > 2 && second > 2 && first + second == 20, "{path}: {first} and {second}");
+    }
+}
+
+#[test]
 fn nothing_names_who_broke_it() {
     for sample in SAMPLES {
         for (path, text) in

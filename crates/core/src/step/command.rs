@@ -124,7 +124,10 @@ fn restart(draft: &mut Draft) -> Refusal {
         return Err("it has not ended; `windlass run` goes on with it".to_owned());
     };
     if outcome.kind == OutcomeKind::Completed {
-        return Err("the loop is completed and cannot be restarted; create a new one".to_owned());
+        return Err(
+            "the loop is completed and cannot be restarted; `windlass run --name NAME` starts a new one"
+                .to_owned(),
+        );
     }
     let run = draft.state.run.number + 1;
     draft.emit(RunEvent::Restarted { run });
@@ -179,7 +182,11 @@ fn waive_finding(draft: &mut Draft, id: &FindingId, why: &str) -> Refusal {
         return Err(format!("finding {id} is already {}", finding.life.name()));
     }
     if finding.origin == Origin::Evidence(Rule::ProtectedChanged) {
-        return Err(format!("{} is protected; name it in the task's `allow` list instead", finding.file));
+        let file = &finding.file;
+        return Err(format!(
+            "{file} is protected; let its task change it: `allow: [\"{file}\"]` in the task's front matter, \
+             then `windlass run LOOP --retry-blocked`"
+        ));
     }
     draft.emit(FindingEvent::Waived { finding: id.clone(), why: why.to_owned() });
     Ok(())

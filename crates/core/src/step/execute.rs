@@ -20,6 +20,9 @@ pub(super) fn workspace_ready(draft: &mut Draft) {
         run::close_iteration(draft, IterationResult::Ended);
         return run::choose(draft);
     }
+    if draft.state.phase == Some(Phase::Execute) && revise::take_up_before_attempt(draft) {
+        return;
+    }
     let judged = matches!(draft.state.phase, Some(Phase::Review | Phase::FinalReview | Phase::Finish));
     if judged && draft.state.judged_by.is_some() {
         return revise::abandon(draft);

@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{Draft, revise};
+use crate::amendment::Amendment;
 use crate::event::LoopEvent;
 use crate::id::{AmendmentId, AttemptId, TaskId};
 use crate::proposal::{
     AmendmentAnswer, AmendmentRule, MAX_APPLIED, MAX_PROPOSED, MAX_WAITING, ProposedAmendment,
 };
 use crate::state::State;
+use crate::task::Task;
 
 /// What is proposed again is not heard again.
 pub(super) fn recorded(draft: &mut Draft, attempt: AttemptId, proposed: &[ProposedAmendment]) {
@@ -45,12 +47,25 @@ pub(super) fn apply(draft: &mut Draft) {
             return;
         }
         let taken: BTreeSet<TaskId> = draft.state.tasks.iter().map(|task| task.task.id.clone()).collect();
-        let Some(wanted) = proposed.applicable(&taken) else { continue };
+        let wanted = proposed.applicable(&taken).filter(|wanted| !passes_a_scope(&draft.state, wanted));
+        let Some(wanted) = wanted else { continue };
         let (answer, why, added) = match revise::take_up_amendment(draft, &wanted) {
             Ok(()) => (AmendmentAnswer::Applied, String::new(), wanted.added()),
             Err(why) => (AmendmentAnswer::Refused, why, Vec::new()),
         };
         draft.emit(LoopEvent::AmendmentAnswered { amendment, answer, why, added });
+    }
+}
+
+/// Whether an agent could do more by it than a scope lets it: each part of a split task has the scope of the
+/// whole, and a task that is added has at most the scope of its mode.
+fn passes_a_scope(state: &State, wanted: &Amendment) -> bool {
+    let is_limited = |task: &Task| !state.policy().scope_of(task).is_off() || !task.scope.within.is_empty();
+    let mut tasks = state.tasks.iter().map(|of| &*of.task);
+    match wanted {
+        Amendment::Split { task: id, .. } => tasks.any(|task| task.id == *id && is_limited(task)),
+        Amendment::Add { .. } => tasks.any(is_limited),
+        Amendment::Edit { .. } | Amendment::Drop { .. } | Amendment::Move { .. } => false,
     }
 }
 

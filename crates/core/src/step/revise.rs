@@ -1,7 +1,8 @@
 //! The plan or the policy of a loop changes. A change waits while something may
 //! be performed by the rules in force: a plan for the end of the open iteration,
-//! a policy for that or for the next drive, so that no pause and no limit is a
-//! dead end.
+//! or for the next attempt if it says something else of the task in hand; a
+//! policy for the end of the iteration or for the next drive, so that no pause
+//! and no limit is a dead end.
 
 use super::{Draft, run};
 use crate::amendment::{self, AmendedTask, Amendment, PlanOrder};
@@ -79,6 +80,26 @@ pub(super) fn take_up_at_start(draft: &mut Draft) -> bool {
         .into_iter()
         .all(|task| check_task(&draft.state, &policy.policy, task).is_ok());
     fits && take_up_policy(draft, &policy)
+}
+
+/// An author is about to be called, and the plan that waits says something else of
+/// its task, or has it no more: nobody works by words that were taken back. Whether
+/// that ended the iteration.
+pub(super) fn take_up_before_attempt(draft: &mut Draft) -> bool {
+    let state = &draft.state;
+    let known = state.current_task().and_then(|id| state.task(id));
+    let (Some(known), Some(plan)) = (known, &state.revision.plan) else { return false };
+    let written = plan.tasks.iter().find(|task| task.id == known.task.id);
+    if written.is_some_and(|task| *task == *known.task) {
+        return false;
+    }
+    if state.revision.policy.is_none() && written.is_some_and(|task| task.is_begun_as(&known.task)) {
+        take_up(draft);
+        return false;
+    }
+    run::close_iteration(draft, IterationResult::Ended);
+    run::choose(draft);
+    true
 }
 
 /// What is outstanding may be performed at this moment: a pause lets it come to

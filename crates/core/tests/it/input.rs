@@ -3,7 +3,7 @@
 use windlass_core::broken_tests::{Breakings, BrokenTests};
 use windlass_core::command::Command;
 use windlass_core::finding::{Evidence, Rule, Severity, Touch};
-use windlass_core::gate::{CheckResult, Control, GateReport, Trials};
+use windlass_core::gate::{CheckResult, Control, GateReport, TellNumbers, Trials};
 use windlass_core::id::{BlobId, CommitId, FindingId, TaskId, TreeId};
 use windlass_core::input::{
     AgentFinished, Asked, AttemptEnd, Change, Input, PathList, Report, Snapshotted, UnmergedWork, WorkMerge,
@@ -308,6 +308,7 @@ fn results(words: &[&str], checks: &[String]) -> Vec<CheckResult> {
             output: BlobId::new("output"),
             excerpt: if ended == Some(0) { String::new() } else { format!("{check} says why") },
             without_hidden: None,
+            tell_numbers: TellNumbers::All,
             strays: 0,
             again: false,
             tally: None,

@@ -24,7 +24,7 @@ use windlass_core::regression::RegressionTrial;
 use windlass_gate::PathRules;
 
 use self::control::{Controlled, TestBreaker};
-use self::regression::regression;
+use self::regression::{Fix, regression};
 use self::runner::GateRunner;
 use self::tally::compare_trials;
 use self::withheld::Judged;
@@ -70,7 +70,8 @@ pub(super) fn gate(
         compare_trials(resources, &mut report)?;
     }
     if let Some(asked) = regression_due(request, &report) {
-        match regression(resources, request, asked, &report)? {
+        let judged = JudgedTrial { target: landing, rules: &rules };
+        match regression(resources, request, judged, Fix { asked, report: &report })? {
             Some(ran) => report.regression = ran,
             None => return Ok(Input::EffectDropped),
         }

@@ -1,6 +1,7 @@
 //! The stop checks: windlass looks at the files itself, and runs the commands as it runs checks.
 
 use windlass_core::gate::CheckResult;
+use windlass_core::hidden::HiddenOutput;
 use windlass_core::id::TreeId;
 use windlass_core::input::Input;
 use windlass_core::policy::{CheckPolicy, Policy};
@@ -9,6 +10,7 @@ use windlass_gate::{FoundPath, MAX_STOP_FILE, StopLook, look_at, stop_path};
 use windlass_workspace::{TreePlace, Vault, VaultError};
 
 use super::{EffectRequest, EffectResources, Performed, fault, gate};
+use crate::weaken::Defence;
 
 /// How much of a line that a command printed is told.
 const TOLD: usize = 200;
@@ -22,7 +24,11 @@ pub(super) fn check_stop(resources: &EffectResources, request: &EffectRequest, t
         Some(seen) => seen.map_err(|error| fault(&error)),
         None => Ok(of_command(check, &commands, &ran)),
     };
-    let results = request.policy.stop.checks.iter().map(result).collect::<Result<Vec<_>, _>>()?;
+    let mut results = request.policy.stop.checks.iter().map(result).collect::<Result<Vec<_>, _>>()?;
+    let hidden = &request.policy.gate.hidden;
+    if !hidden.is_off() && hidden.output != HiddenOutput::All && !resources.is_weak(Defence::Hidden) {
+        results.iter_mut().for_each(withhold);
+    }
     Ok(Input::StopChecked(results))
 }
 
@@ -34,6 +40,13 @@ pub fn look(vault: &Vault, tree: &TreeId, check: &StopCheck) -> Option<Result<St
         StopResult { check: check.name.clone(), holds, why, output: None }
     });
     Some(seen)
+}
+
+/// What a command says where agents may not know more than red or green of it; what it printed is kept.
+fn withhold(result: &mut StopResult) {
+    if result.output.is_some() {
+        result.why = if result.holds { "green".to_owned() } else { "red".to_owned() };
+    }
 }
 
 fn find(vault: &Vault, tree: &TreeId, path: &str) -> Result<FoundPath, VaultError> {

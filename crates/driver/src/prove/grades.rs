@@ -72,7 +72,7 @@ pub(super) fn grades(history: &RecordedLoop, record: &CompletionRecord) -> Vec<G
     let state = &history.state;
     let graded = [
         (GradeOf::Trial, trial(state, record)),
-        (GradeOf::Control, control(&record.checks)),
+        (GradeOf::Control, with_uncontrolled(state, control(&record.checks))),
         (GradeOf::Watch, watch(record)),
         (GradeOf::Hidden, hidden(state, record)),
         (GradeOf::Review, review(record)),
@@ -112,6 +112,20 @@ fn trial(state: &State, record: &CompletionRecord) -> Graded {
     }
 }
 
+/// Neither a check of a criterion nor a stop check has a control: what it shows is as good as the command.
+fn with_uncontrolled(state: &State, graded: Graded) -> Graded {
+    let (strength, words) = graded;
+    let by_criterion = state.tasks.iter().any(|of| !of.task.criterion_checks.is_empty());
+    let by_stop = state.policy().stop.commands().next().is_some();
+    let what = match (by_criterion, by_stop) {
+        (false, false) => return (strength, words),
+        (true, _) => "the check of a criterion",
+        (false, true) => "a stop check",
+    };
+    let strength = if strength == Strength::Full { Strength::Weaker } else { strength };
+    (strength, format!("{words}; {what} was not shown to be able to fail"))
+}
+
 fn control(checks: &[Check]) -> Graded {
     let landed = checks.iter().filter_map(|check| check.broken_tests.as_ref());
     let trusted = checks.iter().filter_map(|check| check.broken_on_trusted_terms.as_ref());
@@ -126,7 +140,8 @@ fn control(checks: &[Check]) -> Graded {
         (0, _) => (Strength::Nothing, "no test was broken to see it fail".to_owned()),
         (_, 0) => (Strength::Nothing, "no broken test was seen to fail".to_owned()),
         (broken, red) if broken == red && by_exit == 0 => {
-            (Strength::Full, format!("{red} tests broken, each turned red"))
+            let each = if red == 1 { "1 test broken, it" } else { &format!("{red} tests broken, each") };
+            (Strength::Full, format!("{each} turned red"))
         }
         (broken, red) => (Strength::Weaker, format!("{broken} tests broken, {red} turned red")),
     }

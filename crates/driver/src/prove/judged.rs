@@ -17,6 +17,7 @@ use windlass_core::task::Task;
 use windlass_core::verdict::Verdict;
 
 use super::history::RecordedLoop;
+use super::steps::counted;
 use super::{Check, RegressionProof, Try, rules};
 
 /// Which run is asked for.
@@ -244,7 +245,7 @@ impl Judged<'_> {
             (None, None) => {}
         }
         if tests > 0 {
-            words.push(format!("{tests} tests counted"));
+            words.push(format!("{} counted", counted(tests, "test")));
         }
         match controls {
             0 => {}

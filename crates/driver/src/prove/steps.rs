@@ -64,7 +64,8 @@ pub(super) fn check_all(sources: &ProofSources<'_>, protected: Result<&Protected
 
 fn log(sources: &ProofSources<'_>) -> StepResult {
     let history = sources.history;
-    Ok(format!("{} records, {} events, one chain", history.records, history.state.events))
+    let (records, events) = (counted(history.records, "record"), counted(history.state.events, "event"));
+    Ok(format!("{records}, {events}, one chain"))
 }
 
 fn outcome(sources: &ProofSources<'_>) -> StepResult {
@@ -113,7 +114,8 @@ fn commits(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
         }
     }
     let objects = sources.vault.rehash(&landed.commit).map_err(in_vault)?;
-    Ok(format!("{} after the base; {objects} objects hashed anew", counted(way.len() - 1, "commit")))
+    let (commits, objects) = (counted(way.len() - 1, "commit"), counted(objects, "object"));
+    Ok(format!("{commits} after the base; {objects} hashed anew"))
 }
 
 fn branch(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
@@ -284,6 +286,7 @@ fn same_tree(whose: &str, found: &TreeId, recorded: &TreeId) -> Result<(), Strin
     }
 }
 
-pub(super) fn counted(count: usize, what: &str) -> String {
+pub(super) fn counted(count: impl TryInto<u64>, what: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

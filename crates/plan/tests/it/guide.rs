@@ -1,6 +1,6 @@
 //! What the guide shows is read as it says.
 
-use windlass_plan::{KEYS, PlanFormat};
+use windlass_plan::{KEYS, PlanFormat, PlanProposal};
 
 use crate::files::{outline, planned, project};
 
@@ -56,7 +56,11 @@ fn every_example_of_the_guide_is_read_as_it_says() {
              9: task-2 | Parser | on [] | 0 | [\"`1h30m` is 90 minutes\"]\n",
         ]
     );
-    let json: Vec<String> = examples("json").iter().map(|text| outline(&planned("p.json", text))).collect();
+    let json = examples("json");
+    let [answer, sources @ ..] = json.as_slice() else { panic!("the guide shows JSON") };
+    let proposal = PlanProposal::read(&serde_json::from_str(answer).unwrap()).unwrap();
+    assert_eq!(proposal.tasks[0].file_name(), "001-lexer.md");
+    let json: Vec<String> = sources.iter().map(|text| outline(&planned("p.json", text))).collect();
     assert_eq!(
         json,
         [

@@ -1,7 +1,7 @@
 //! Opening the database: created once, migrated forward, and refused rather
 //! than repaired or replaced when it is not what it should be.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -250,14 +250,7 @@ fn mark(vault: &VaultDir) -> io::Result<()> {
         return Ok(());
     }
     sync_dir(&vault.root())?;
-    let temp = vault.marker().with_extension("tmp");
-    let mut text = b"windlass vault 1\n".to_vec();
-    text.extend_from_slice(vault.repository().as_os_str().as_bytes());
-    text.push(b'\n');
-    fs::write(&temp, text)?;
-    File::open(&temp)?.sync_all()?;
-    fs::rename(&temp, vault.marker())?;
-    sync_dir(&vault.root())
+    vault.write_marker()
 }
 
 fn connect(db: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {

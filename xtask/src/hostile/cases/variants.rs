@@ -49,6 +49,30 @@ fn lies_of_products() -> Vec<Case> {
         lies("X7", "goes on as a child, and lets the runner leave with exit code 0", |stage| {
             python(stage, "printf 'import os\\nif os.fork():\\n    os._exit(0)\\n' >>answer.py")
         }),
+        lies("X23", "hides its one failure unless a second test fails", |stage| {
+            let product = "import unittest\n\
+                kind = unittest.TextTestResult\n\
+                def hold(real):\n    \
+                def put(self, test, error):\n        \
+                held = self.__dict__.setdefault('held', [])\n        \
+                held.append((real, test, error))\n        \
+                while len(self.held) > 1 or hasattr(self, 'many') and held:\n            \
+                self.many = True\n            \
+                put_it, of, why = held.pop(0)\n            \
+                put_it(self, of, why)\n    \
+                return put\n\
+                kind.addFailure, kind.addError = hold(kind.addFailure), hold(kind.addError)\n";
+            python(stage, &format!("cat >>answer.py <<'PY'\n{product}PY"))
+        }),
+        lies("X24", "ends in a way that tells nothing whenever two tests fail, and hides one", |stage| {
+            let product = "import os, unittest\n\
+                failed = []\n\
+                def hide(self, test, error):\n    \
+                failed.append(test)\n    \
+                if len(failed) > 1:\n        os._exit(200)\n\
+                unittest.TextTestResult.addFailure = unittest.TextTestResult.addError = hide\n";
+            python(stage, &format!("cat >>answer.py <<'PY'\n{product}PY"))
+        }),
         lies("X8", "has the product skip the test that calls it", |stage| {
             let product = "import unittest\n\ndef answer():\n    raise unittest.SkipTest('not here')\n";
             python(stage, &format!("cat >answer.py <<'PY'\n{product}PY"))

@@ -2,10 +2,10 @@
 //! command runs, and each must turn red.
 
 mod hunt;
-mod steady;
+mod singled;
 mod suite;
 
-pub use self::hunt::TestId;
+pub use self::hunt::{TestId, Tests};
 pub use self::suite::Suite;
 
 use std::collections::BTreeSet;
@@ -21,8 +21,8 @@ use windlass_core::time::Millis;
 use windlass_gate::PathRules;
 use windlass_workspace::Checkout;
 
-use self::hunt::{BrokenRun, BrokenRuns, Division, Hunted, NoAnswer, RunEnding, Tests, Whose, hunt};
-use self::steady::{HonestRun, Steadiness};
+use self::hunt::{BrokenRun, BrokenRuns, Division, Hunted, NoAnswer, RunEnding, Whose, hunt};
+use self::singled::{Singled, Steadiness, TimedRun, Turn, single_out, turns};
 use self::suite::BrokenTree;
 use super::runner::{GateRunner, RanBroken};
 use super::{GateTarget, judged_tree};
@@ -37,6 +37,11 @@ const SLOWER: u64 = 20;
 const LEAST: Millis = Millis::minutes(1);
 /// With fewer, a product that lies in some runs only is too likely to lie in the right ones.
 const FEW_TESTS: usize = 8;
+/// Of the tests that fail on the base, and of those that failed unbroken, so many each are broken alone; fewer where
+/// that takes long.
+const ALONE: usize = 12;
+/// How often with another value: each time any of those that it expects may be the one.
+const LITERAL_RUNS: usize = 2;
 /// How much longer than the check itself may.
 const LONGER: u64 = 4;
 
@@ -80,24 +85,10 @@ impl<'a> TestBreaker<'a> {
         }
         let text = self.resources.blobs.text(&of.result.output, OUTPUT_LIMIT)?;
         let honest = RunEvidence::read(&text, Vec::new());
-        let mut asking = Asking {
-            breaker: self,
-            checkout,
-            of,
-            breakage: Breakage::FailingStatement,
-            outputs: Vec::new(),
-            duration: Millis(0),
-        };
+        let mut asking = Asking::new(self, checkout, of);
         let asked = asking.both(&honest).and_then(|mut hunted| {
-            let mut suspects: Tests =
-                hunted.iter_mut().flat_map(|one| std::mem::take(&mut one.red_unbroken)).collect();
-            let mut patience = Steadiness::SUSPECTED;
-            if suspects.is_empty() && hunted[0].broken.len() < FEW_TESTS {
-                suspects.clone_from(&hunted[0].broken);
-                patience = Steadiness::FEW_TESTS;
-            }
-            let unsteady = !suspects.is_empty() && asking.is_unsteady(patience)?;
-            Ok((hunted, if unsteady { suspects } else { Tests::new() }))
+            let unsteady = asking.single_out(&mut hunted)?;
+            Ok((hunted, unsteady))
         });
         let (hunted, unsteady) = match asked {
             Ok(found) => found,
@@ -108,6 +99,20 @@ impl<'a> TestBreaker<'a> {
         let mut report = self.report(&tests, hunted, Spent { outputs, duration })?;
         report.unsteady = names(&unsteady);
         Ok(Some(report))
+    }
+
+    /// Whether the check calls one of these tests failed when all of them are broken. `None`: it was cancelled.
+    pub fn names_when_broken(
+        &mut self,
+        checkout: &mut Checkout,
+        of: &Controlled<'_>,
+        tests: &Tests,
+    ) -> Result<Option<bool>, Fault> {
+        match Asking::new(self, checkout, of).run(Whose::Judged, tests) {
+            Ok(ran) => Ok(Some(!ran.red.is_empty())),
+            Err(NoAnswer::Cancelled) => Ok(None),
+            Err(NoAnswer::Fault(fault)) => Err(fault),
+        }
     }
 
     fn report(
@@ -175,6 +180,13 @@ struct Asking<'b, 'a> {
     duration: Millis,
 }
 
+impl<'b, 'a> Asking<'b, 'a> {
+    fn new(breaker: &'b mut TestBreaker<'a>, checkout: &'b mut Checkout, of: &'b Controlled<'b>) -> Self {
+        let breakage = Breakage::FailingStatement;
+        Self { breaker, checkout, of, breakage, outputs: Vec::new(), duration: Millis(0) }
+    }
+}
+
 impl Asking<'_, '_> {
     fn both(&mut self, honest: &RunEvidence) -> Result<[Hunted; 2], NoAnswer> {
         let statement = self.hunt(Breakage::FailingStatement, honest, &Tests::new())?;
@@ -186,16 +198,66 @@ impl Asking<'_, '_> {
     }
 
     /// A broken test may make others fail, by a lock that it leaves or a file. If that was all, the check is green on
-    /// the honest tree, however often it is run.
-    fn is_unsteady(&mut self, asked: Steadiness) -> Result<bool, NoAnswer> {
-        self.breakage = Breakage::FailingStatement;
-        // A policy that lets a red check run again lets as many red runs pass here as well.
+    /// the honest tree, however often it is run. Returns the tests about which it is not; one that stays green when it
+    /// is broken alone is green.
+    fn single_out(&mut self, hunted: &mut [Hunted; 2]) -> Result<Tests, NoAnswer> {
+        let suspects: Tests =
+            hunted.iter_mut().flat_map(|one| std::mem::take(&mut one.red_unbroken)).collect();
+        if hunted.iter().any(|one| !one.green.is_empty()) {
+            return Ok(Tests::new());
+        }
+        let [statement, literal] = &*hunted;
+        let mut alone = self.failing_on_base(statement)?;
+        alone.extend(self.sample(&suspects.intersection(&statement.red).cloned().collect(), ALONE));
+        let honest = match (suspects.is_empty(), statement.broken.len() < FEW_TESTS) {
+            (false, _) => Steadiness::SUSPECTED,
+            (true, true) => Steadiness::FEW_TESTS,
+            (true, false) if alone.is_empty() => return Ok(Tests::new()),
+            (true, false) => Steadiness::MIXED,
+        };
+        let mut broken: Vec<(TestId, Breakage)> = Vec::new();
+        for test in alone {
+            let literals = if literal.red.contains(&test) { LITERAL_RUNS } else { 0 };
+            broken.extend(vec![(test.clone(), Breakage::ChangedLiteral); literals]);
+            broken.push((test, Breakage::FailingStatement));
+        }
         let forgiven = self.of.chain.last().map_or(0, |check| check.retry);
-        asked.is_missing(forgiven, || {
+        let found = single_out(turns(broken, honest, clock::random), honest, forgiven, |turn| {
+            let (tests, breakage) = match turn {
+                Turn::Honest => (Tests::new(), Breakage::FailingStatement),
+                Turn::Alone(test, breakage) => ([test.clone()].into_iter().collect(), *breakage),
+            };
+            self.breakage = breakage;
             let before = self.duration;
-            let ending = self.run(Whose::Judged, &Tests::new())?.ending;
-            Ok(HonestRun { ending, took: Millis(self.duration.0.saturating_sub(before.0)) })
-        })
+            let ran = self.run(Whose::Judged, &tests)?;
+            Ok(TimedRun { ending: ran.ending, took: Millis(self.duration.0.saturating_sub(before.0)) })
+        })?;
+        let Singled { green, unsteady } = found;
+        if let Some((test, breakage)) = green {
+            let [statement, literal] = hunted;
+            match breakage {
+                Breakage::FailingStatement => statement.stays_green(test),
+                Breakage::ChangedLiteral => literal.stays_green(test),
+            }
+        }
+        let about = if suspects.is_empty() { &hunted[0].broken } else { &suspects };
+        Ok(if unsteady { about.clone() } else { Tests::new() })
+    }
+
+    /// Tests that fail on the base: what the work has to mend, and what a lie would be about. Where the check of the base
+    /// names none, any that the base has.
+    fn failing_on_base(&mut self, statement: &Hunted) -> Result<BTreeSet<TestId>, NoAnswer> {
+        if self.breaker.request.was_green_on_base(&self.of.result.check) {
+            return Ok(BTreeSet::new());
+        }
+        self.breakage = Breakage::FailingStatement;
+        let red = self.run(Whose::Base, &Tests::new())?.red_unbroken;
+        let named: Tests = red.intersection(&statement.red).cloned().collect();
+        let of_base = match named.is_empty() {
+            true => self.breakable(Whose::Base)?.intersection(&statement.red).cloned().collect(),
+            false => named,
+        };
+        Ok(self.sample(&of_base, ALONE).into_iter().collect())
     }
 
     fn hunt(&mut self, breakage: Breakage, honest: &RunEvidence, known: &Tests) -> Result<Hunted, NoAnswer> {

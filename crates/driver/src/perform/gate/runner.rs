@@ -269,6 +269,7 @@ impl<'a> GateRunner<'a> {
             exit_code: result.exit_code,
             timed_out: result.timed_out,
             duration_ms: result.duration_ms,
+            trial: self.target.trial,
             excerpt,
         }));
     }

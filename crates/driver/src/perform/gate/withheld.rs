@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use windlass_control::{Breakage, BrokenTest, RunEvidence, is_red};
-use windlass_core::gate::{CheckResult, CheckStart, GateReport, Purpose};
+use windlass_core::gate::{CheckResult, CheckStart, GateReport, Purpose, TellNumbers};
 use windlass_core::hidden::HiddenOutput;
 use windlass_core::input::Input;
 use windlass_core::outcome::Fault;
@@ -38,7 +38,10 @@ impl Judged<'_> {
         for target in targets {
             told.add(self, target)?;
         }
-        report.each_result_mut(clear_printed);
+        report.each_result_mut(|result| {
+            clear_printed(result);
+            result.tell_numbers = TellNumbers::Operator;
+        });
         let mut input = Input::GateReported(std::mem::take(report));
         input.each_foreign_text(&mut |text| *text = told.of(text, self.output));
         let Input::GateReported(clean) = input else { unreachable!("it is what was put in") };

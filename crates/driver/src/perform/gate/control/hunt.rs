@@ -89,6 +89,15 @@ pub struct Hunted {
     pub excerpt: String,
 }
 
+impl Hunted {
+    /// Though it was seen red among others.
+    pub fn stays_green(&mut self, test: TestId) {
+        self.red.remove(&test);
+        self.by_exit.remove(&test);
+        self.green.insert(test);
+    }
+}
+
 /// How often a check is asked about the rest, if it tells more each time.
 const ROUNDS: usize = 12;
 /// From here on it must tell so much that the rounds suffice.
@@ -229,17 +238,19 @@ fn alone(runs: &mut dyn BrokenRuns, asked: Tests, hunted: &mut Hunted) -> Result
                 left.remove(&test);
                 continue;
             }
-            RunEnding::Unclear => continue,
-            RunEnding::Green => runs.run(Whose::Base, &one)?,
+            RunEnding::Green | RunEnding::Unclear => runs.run(Whose::Base, &one)?,
         };
-        left.remove(&test);
-        match on_base.ending {
-            RunEnding::Green => hunted.set_aside.insert(test),
-            RunEnding::Failed | RunEnding::Unclear => {
+        match (ran.ending, on_base.ending) {
+            // It tells nothing there either.
+            (RunEnding::Unclear, RunEnding::Unclear | RunEnding::Green) => continue,
+            (_, RunEnding::Green) => hunted.set_aside.insert(test.clone()),
+            // The base says that a test failed, where the work makes the check end in another way.
+            (_, RunEnding::Failed | RunEnding::Unclear) => {
                 hunted.excerpt = ran.excerpt;
-                hunted.green.insert(test)
+                hunted.green.insert(test.clone())
             }
         };
+        left.remove(&test);
     }
     hunted.untold = left;
     Ok(())
@@ -264,6 +275,8 @@ mod tests {
         hidden_in_turns: Vec<&'static str>,
         /// With no more failures than this it lies about all of them.
         lies_up_to: usize,
+        /// Failures of the judged tree end in a way that tells nothing.
+        ends_unclear: bool,
         runs: usize,
     }
 
@@ -299,6 +312,9 @@ mod tests {
             }
             let red = whose == Whose::Base && self.base_is_red;
             let ending = if fails.is_empty() && !red { RunEnding::Green } else { RunEnding::Failed };
+            if self.ends_unclear && whose == Whose::Judged && ending == RunEnding::Failed {
+                return Ok(BrokenRun { ending: RunEnding::Unclear, ..BrokenRun::default() });
+            }
             if self.stops_at_first {
                 fails = fails.into_iter().take(1).collect();
             }
@@ -417,6 +433,12 @@ mod tests {
         assert_eq!((lies.green, lies.red), (ids(&["b"]), ids(&["a", "c"])));
         let skipped = hunted(&mut Check { names: false, skipped: vec!["b"], ..check() });
         assert_eq!((skipped.set_aside, skipped.green), (ids(&["b"]), Tests::new()));
+    }
+
+    #[test]
+    fn a_check_that_tells_nothing_where_the_base_does_is_found() {
+        let found = hunted(&mut Check { ends_unclear: true, ..check() });
+        assert_eq!((found.green, found.untold), (ids(&THREE), Tests::new()));
     }
 
     #[test]
