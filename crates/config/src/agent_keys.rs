@@ -40,7 +40,7 @@ pub fn agent_keys(agents: &AgentNames) -> Vec<PolicyKey<AgentPolicy>> {
         key("path", TEXT, |agent| &mut agent.extra.path)
             .doc("The agent's program, where it is not the one found by its name."),
         key("own_config", FLAG, |agent| &mut agent.extra.own_config)
-            .doc("Whether your own configuration of the agent's program (MCP servers, plugins, instructions) is used."),
+            .doc("Whether your own configuration of the agent's program (providers, MCP servers, plugins, instructions) is used."),
         key("inject", InjectedFiles, |agent| &mut agent.extra.inject)
             .doc("Files that must lie in the workspace for the agent: where, and which file of your checkout. Never part of the work."),
         key("fallback", KnownAgents(agents.known.clone()), |agent| &mut agent.extra.fallback)

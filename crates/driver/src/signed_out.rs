@@ -19,21 +19,30 @@ pub struct SignedOut {
     pub sign_in: &'static str,
     /// The variable for a key.
     key: Option<&'static str>,
+    /// Settings of the operator's that may sign it in, and that the policy leaves out.
+    pub left_out: Option<PathBuf>,
 }
 
 impl SignedOut {
     pub fn hints(&self) -> Vec<String> {
-        let Self { agent, sign_in, key } = self;
+        let Self { agent, sign_in, key, left_out } = self;
         let first = match sign_in == agent {
             true => format!("run `{sign_in}` once and sign in"),
             false => format!("sign in: {sign_in}"),
         };
         let or_key = key.map(|name| format!("; or set {name}")).unwrap_or_default();
-        vec![
+        let use_settings = left_out.iter().map(|file| {
+            format!(
+                "{} may do so, but is left out: set `own_config = true` under [agent] in windlass.toml",
+                file.display()
+            )
+        });
+        let others = [
             format!("{first}{or_key}"),
             "a program that signs in by itself: name it with `path` under [agent] in windlass.toml"
                 .to_owned(),
-        ]
+        ];
+        use_settings.chain(others).collect()
     }
 }
 
@@ -73,7 +82,8 @@ pub fn signed_out(agent: &AgentPolicy, surroundings: &Surroundings) -> Option<Si
     }
     // `codex exec` reads its own variable, the last, and not the one of OpenAI's libraries.
     let key = known.profile.variables.iter().rfind(|name| name.ends_with("_API_KEY")).copied();
-    Some(SignedOut { agent: known.name, sign_in, key })
+    let left_out = own_settings(known, home).find(|file| may_sign_in(file));
+    Some(SignedOut { agent: known.name, sign_in, key, left_out })
 }
 
 /// Whether what the policy, the variables and the agent's own settings say may sign it in without its usual files.
@@ -90,17 +100,22 @@ pub fn has_other_way(agent: &AgentPolicy, surroundings: &Surroundings) -> bool {
         || !extra.inject.is_empty()
         || !extra.fallback.is_empty();
     let home = surroundings.var("HOME").map(Path::new);
-    is_lent || is_own_way || home.is_some_and(|home| has_settings(known, home, &surroundings.project))
+    let own = home.filter(|_| extra.own_config).into_iter().flat_map(|home| own_settings(known, home));
+    let mut settings = own.chain(OTHER_SETTINGS.iter().map(|name| surroundings.project.join(name)));
+    is_lent || is_own_way || settings.any(|file| may_sign_in(&file))
 }
 
-fn has_settings(known: &KnownAgent, home: &Path, project: &Path) -> bool {
-    let own = known.profile.configuration.iter().map(|(from, _)| home.join(from));
-    let mut settings = own.chain(OTHER_SETTINGS.iter().map(|name| project.join(name)));
-    settings.any(|file| match fs::read_to_string(&file) {
+/// The agent gets them only where the policy says so.
+fn own_settings(known: &KnownAgent, home: &Path) -> impl Iterator<Item = PathBuf> {
+    known.profile.configuration.iter().map(move |(from, _)| home.join(from))
+}
+
+fn may_sign_in(file: &Path) -> bool {
+    match fs::read_to_string(file) {
         Ok(text) => OTHER_WAYS.iter().any(|word| text.contains(word)),
         // One that cannot be read may say anything.
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
-    })
+    }
 }
 
 /// As its package installs it: a script of that name elsewhere may sign in by itself.
@@ -177,8 +192,6 @@ mod tests {
     fn whoever_may_be_signed_in_is_not_told_otherwise() {
         let files = [
             ("home/.codex/auth.json", "{}"),
-            ("home/.codex/config.toml", "model_provider = \"local\""),
-            ("home/.codex/config.toml", "cli_auth_credentials_store = \"keyring\""),
             ("project/.codex/config.toml", "openai_base_url = \"http://127.0.0.1:1\""),
         ];
         for (name, text) in files {
@@ -205,6 +218,18 @@ mod tests {
         let other = machine();
         other.file("home/.codex/config.toml", "model = \"gpt-5\"");
         assert!(other.out().is_some(), "settings that sign nobody in");
+    }
+
+    #[test]
+    fn settings_that_are_left_out_sign_nobody_in_and_the_key_for_them_is_named() {
+        for text in ["model_provider = \"local\"", "cli_auth_credentials_store = \"keyring\""] {
+            let mut machine = machine();
+            machine.file("home/.codex/config.toml", text);
+            let hints = machine.out().unwrap().hints();
+            assert!(hints[0].contains("config.toml may do so") && hints[0].contains("own_config = true"));
+            machine.agent.extra.own_config = true;
+            assert_eq!(machine.out(), None, "{text}");
+        }
     }
 
     #[test]

@@ -149,7 +149,13 @@ fn is_at_root(directory: &Path, made: &InitReport) -> bool {
 fn say_next(directory: &Path, made: &InitReport) {
     say!("\nnext:");
     if let Some(out) = &made.signed_out {
-        tell!("  {}    (nobody is signed in to {})", out.sign_in, out.agent);
+        match &out.left_out {
+            Some(file) => tell!(
+                "  set `own_config = true` under [agent] in windlass.toml    ({} is left out without it)",
+                file.display()
+            ),
+            None => tell!("  {}    (nobody is signed in to {})", out.sign_in, out.agent),
+        }
     }
     if made.agent.is_none() {
         tell!("  set `command` under [agent] in windlass.toml: no known agent is installed");
