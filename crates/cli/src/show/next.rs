@@ -9,7 +9,7 @@ use windlass_core::view::{PauseView, Status, View};
 
 use super::counts;
 use super::text::clean;
-use super::view::decide;
+use super::view::{changed_nothing, decide};
 
 /// Lines that begin with `next:`.
 pub fn next(view: &View) -> String {
@@ -33,6 +33,9 @@ fn next_of_loop(view: &View) -> String {
     let blocked: Vec<&str> =
         view.tasks.iter().filter(|t| t.status == TaskStatus::Blocked).map(|t| t.id.as_str()).collect();
     match (view.status, view.outcome.as_ref()) {
+        (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Completed && changed_nothing(view) => {
+            format!("next: windlass prove {name}   (by what it was found done without a change)")
+        }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Completed => {
             format!("next: windlass take {name}   (brings {} into your checkout)", view.branch)
         }

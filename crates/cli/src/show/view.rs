@@ -146,11 +146,19 @@ fn branch(view: &View) -> String {
             let (at, base) = (short(commit.as_str()), short(view.base.as_str()));
             format!("{} is gone; it was at {at} (base {base})", view.branch)
         }
+        Some(commit) if changed_nothing(view) => {
+            format!("{} at {}, the base: nothing was changed", view.branch, short(commit.as_str()))
+        }
         Some(commit) => {
             format!("{} at {} (base {})", view.branch, short(commit.as_str()), short(view.base.as_str()))
         }
         None => format!("{} (nothing landed yet; base {})", view.branch, short(view.base.as_str())),
     }
+}
+
+/// What was asked was found to be done already.
+pub fn changed_nothing(view: &View) -> bool {
+    view.commit.as_ref().is_some_and(|commit| commit.as_str() == view.base.as_str())
 }
 
 fn notes(view: &View) -> Vec<String> {

@@ -55,6 +55,17 @@ fn an_accept_is_bound_to_the_tree_that_lands() {
 }
 
 #[test]
+fn what_was_done_before_is_said_to_be_completed_without_a_change() {
+    let case = reviewed("complete", "accept");
+    case.repo.file("answer.txt", "42\n");
+    case.repo.commit("the answer is there");
+    case.windlass(&["run", "--name", LOOP]).expect_code(0);
+    let told = case.windlass(&["status"]).expect_code(0).stdout;
+    assert!(told.contains("the base: nothing was changed"), "{told}");
+    assert!(told.contains("next: windlass prove") && !told.contains("windlass take"), "{told}");
+}
+
+#[test]
 fn a_reject_reaches_the_next_author_whole() {
     let reviewer = r#"if [ $n -gt 1 ]; then
     say '"verdict":"accept","summary":"good now","findings":[],"resolved":["F1"],"pending":[],"blocker":""'
