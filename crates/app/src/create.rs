@@ -2,6 +2,7 @@
 //! that a new loop needs is looked at before anything is written.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization as _;
 use windlass_config::Resolved;
@@ -10,7 +11,7 @@ use windlass_core::id::{LoopName, Seq};
 use windlass_core::input::Asked;
 use windlass_core::nearest::nearest;
 use windlass_core::outcome::OutcomeKind;
-use windlass_core::policy::PlanPolicy;
+use windlass_core::policy::{PlanPolicy, Policy};
 use windlass_core::view::View;
 use windlass_driver::setup::{self, NewLoop, PlantedTerm, Proposed};
 use windlass_plan::goal::GOAL_TASK;
@@ -250,8 +251,11 @@ impl OpenProject {
                 refused.hint("`windlass init` writes a windlass.toml")
             }
         })?;
-        let (policy, written) = (resolved.policy, resolved.origins);
+        let (mut policy, written) = (resolved.policy, resolved.origins);
         let planned = self.plan(request, &policy.plan)?;
+        if request.goal().is_none() {
+            self.name_plan(&mut policy, request.plan.as_deref());
+        }
         let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
         planned.check_names(&checks).map_err(bad_plan)?;
         let not_applied = tools_not_applied(&planned, &policy.agent.adapter);
@@ -267,6 +271,13 @@ impl OpenProject {
             setup::propose(new_loop).map_err(|error| of_setup(&error, &|key| written.get(key).cloned()))?;
         proposed.warnings.extend(picked.into_iter().chain(not_applied));
         Ok(proposed)
+    }
+
+    /// The policy of a loop names the plan that it really reads, by its path in the project: no task may change it.
+    pub(crate) fn name_plan(&self, policy: &mut Policy, asked: Option<&str>) {
+        let source = asked.unwrap_or(&policy.plan.source).to_owned();
+        let inside = Path::new(&source).strip_prefix(&self.project.top).ok().and_then(Path::to_str);
+        policy.plan.source = inside.map_or(source.clone(), str::to_owned);
     }
 
     /// A goal needs no windlass.toml: the best agent that is installed works on it.

@@ -109,7 +109,10 @@ impl OpenProject {
         interrupts: Interrupts,
     ) -> Result<ReviseReport, AppError> {
         let state = self.state_of(name)?;
-        let resolved = self.resolved(&state, request, edited)?;
+        let mut resolved = self.resolved(&state, request, edited)?;
+        if let Some(source) = &request.plan {
+            self.name_plan(&mut resolved.policy, Some(source));
+        }
         let planned = match &request.plan {
             Some(source) => Some(self.read_plan(source, &resolved.policy.plan.format)?),
             None => edited.and_then(|edited| edited.planned.clone()),

@@ -30,6 +30,10 @@ pub struct BrokenTests {
     /// Red in a run in which they were not broken, where the check is green in one run and red in another.
     #[serde(default)]
     pub unsteady: Names,
+    /// Where the check was red on the base: those of the tests that failed there which were broken alone. None where it
+    /// was green there, or of an older windlass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing_on_base: Option<Names>,
 }
 
 /// The tests that were broken in one way.
@@ -48,6 +52,9 @@ pub struct Breakings {
     pub added: Names,
     /// The check does not tell one test from another, and these were not broken alone.
     pub untold: Names,
+    /// Of those, the ones that the base tells by name when they are broken, on terms that are trusted: the work silences them.
+    #[serde(default, skip_serializing_if = "Names::is_empty")]
+    pub silenced: Names,
 }
 
 impl BrokenTests {
@@ -60,6 +67,16 @@ impl BrokenTests {
         let (names, how) = match (self.statement.green.count, self.literal.green.count) {
             (0, 0) if self.unsteady.count > 0 => {
                 let how = format!("the check is green and red on one tree{}", self.unsteady.told());
+                return Some(RedReason::NotSensitive { how });
+            }
+            (0, 0) if self.statement.silenced.count > 0 => {
+                let count = self.statement.silenced.count;
+                let tests = if count == 1 { "a test".to_owned() } else { format!("{count} tests") };
+                let how = format!(
+                    "the check of the base tells by name which tests fail, and on this tree it does not: \
+                     {tests} not told{}",
+                    self.statement.silenced.told()
+                );
                 return Some(RedReason::NotSensitive { how });
             }
             (0, 0) => return None,
@@ -75,6 +92,11 @@ impl BrokenTests {
             }
         );
         Some(RedReason::NotSensitive { how })
+    }
+
+    /// The check was red on the base, by no test that windlass could break: a lie about that one would not be found.
+    pub fn misses_failing_on_base(&self) -> bool {
+        self.failing_on_base.as_ref().is_some_and(Names::is_empty)
     }
 
     /// For people, in one line.
@@ -100,8 +122,11 @@ impl BrokenTests {
             weaker
                 .iter()
                 .filter(|(names, _)| names.count > 0)
-                .map(|(names, what)| format!("{} {what}", names.count)),
+                .map(|(names, what)| format!("{} {what}{}", names.count, names.told())),
         );
+        if self.misses_failing_on_base() {
+            parts.push("no test that failed on the base could be broken".to_owned());
+        }
         parts
     }
 }
@@ -144,6 +169,18 @@ mod tests {
     }
 
     #[test]
+    fn tests_that_only_the_work_leaves_untold_are_silenced_by_it() {
+        let silenced = Names::of(["test_hard.py test_hard"]);
+        let statement = Breakings { untold: silenced.clone(), silenced, ..breakings(61, &[]) };
+        let tests = BrokenTests { statement, ..BrokenTests::default() };
+        assert_eq!(
+            tests.red_reason().unwrap().words(),
+            "the check of the base tells by name which tests fail, and on this tree it does not: a test not told: \
+             test_hard.py test_hard"
+        );
+    }
+
+    #[test]
     fn the_words_tell_what_is_weaker() {
         let mut tests = BrokenTests { statement: breakings(3, &[]), ..BrokenTests::default() };
         assert_eq!(tests.words(), "3 tests broken, all red");
@@ -151,7 +188,13 @@ mod tests {
         tests.statement = Breakings { red: 1, set_aside: Names::of(["a", "b"]), ..breakings(3, &[]) };
         assert_eq!(
             tests.words(),
-            "3 tests broken, 1 red, 2 expected values changed, all red, 2 not run on the base either"
+            "3 tests broken, 1 red, 2 expected values changed, all red, 2 not run on the base either: a, b"
+        );
+        tests.failing_on_base = Some(Names::default());
+        assert!(
+            tests.words().ends_with(", no test that failed on the base could be broken"),
+            "{}",
+            tests.words()
         );
         assert_eq!(BrokenTests::default().words(), "no test that windlass can break");
     }

@@ -71,12 +71,11 @@ impl Policy {
         let agents = || [&self.agent].into_iter().chain(self.roles.values());
         let scripts = agents().map(|agent| &agent.script);
         let injected = agents().flat_map(|agent| agent.extra.inject.values());
-        let texts = self.brief.0.values().map(|own| &own.file);
-        let named = [&self.plan.source].into_iter().chain(scripts).chain(injected).chain(texts);
-        let inside = |file: &&String| {
-            let names = file.chars().any(|c| !matches!(c, '.' | '/'));
-            names && !file.starts_with('/') && !file.contains(char::is_whitespace)
-        };
+        let of_modes = self.modes.values().flat_map(|mode| [&mode.author.file, &mode.reviewer.file]);
+        let texts = self.brief.0.values().map(|own| &own.file).chain(of_modes);
+        let plan = Some(&self.plan.source).filter(|source| !is_sentence(source));
+        let named = plan.into_iter().chain(scripts).chain(injected).chain(texts);
+        let inside = |file: &&String| file.chars().any(|c| !matches!(c, '.' | '/')) && !file.starts_with('/');
         named.filter(inside).cloned().collect()
     }
 
@@ -106,6 +105,15 @@ impl Policy {
         };
         Role::ALL.into_iter().filter(needed).collect()
     }
+}
+
+/// Whether a plan's source is what is to be done, and no file: it has blanks, and neither a directory nor an ending.
+fn is_sentence(source: &str) -> bool {
+    let has_ending = source
+        .trim()
+        .rsplit_once('.')
+        .is_some_and(|(_, end)| !end.is_empty() && end.len() <= 8 && end.chars().all(char::is_alphanumeric));
+    source.trim().contains(char::is_whitespace) && !source.contains('/') && !has_ending
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

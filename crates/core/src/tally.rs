@@ -179,6 +179,10 @@ impl Names {
         Self { count: self.first.len() as u32, first: self.first.clone() }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// `: a, b and 3 more`, or nothing where no name is known.
     pub fn told(&self) -> String {
         let first = self.first.join(", ");

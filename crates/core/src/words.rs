@@ -176,13 +176,15 @@ fn visit_broken(broken: &mut BrokenTests, visit: &mut dyn FnMut(&mut String)) {
         outputs: _,
         excerpt,
         unsteady,
+        failing_on_base,
     } = broken;
     visit(excerpt);
-    unbroken.first.iter_mut().chain(&mut unsteady.first).for_each(&mut *visit);
-    for Breakings { broken: _, red: _, red_by_exit: _, green, set_aside, added, untold } in
+    let failing = failing_on_base.iter_mut().flat_map(|names| &mut names.first);
+    unbroken.first.iter_mut().chain(&mut unsteady.first).chain(failing).for_each(&mut *visit);
+    for Breakings { broken: _, red: _, red_by_exit: _, green, set_aside, added, untold, silenced } in
         [statement, literal]
     {
-        let names = [green, set_aside, added, untold];
+        let names = [green, set_aside, added, untold, silenced];
         names.into_iter().flat_map(|names| &mut names.first).for_each(&mut *visit);
     }
 }

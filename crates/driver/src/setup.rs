@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use windlass_agent::{Unusable, adapter, registry};
+use windlass_core::acceptance::{CriterionCheck, check_name};
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::Creation;
 use windlass_core::policy::{
-    AgentPolicy, CheckPolicy, CheckWhen, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel,
+    AgentPolicy, CheckPolicy, CheckWhen, GatePolicy, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel,
     SandboxPolicy, WantedLevel,
 };
 use windlass_core::step;
+use windlass_core::stop::StopPolicy;
 use windlass_core::task::{Plan, TaskMode};
 use windlass_gate::{BadGlob, Globs, JunitFiles, MissingFile, PathRules, missing_files};
 use windlass_plan::{Placed, Planned, PlannedTask};
@@ -260,6 +262,7 @@ pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
     let sandbox = check_policy(&mut policy, &start)?;
     read_modes(&mut policy, &planned, &surroundings)?;
     check_allowed(&policy, &planned)?;
+    check_criteria(&policy, &planned, &start)?;
     check_one_task(&policy, &planned)?;
     check_fixes(&policy, &planned)?;
     let warnings = warnings(&repository, &policy, &base, sandbox.level)?;
@@ -293,6 +296,7 @@ pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
     if let Some(planned) = planned {
         read_modes(&mut policy, planned, &surroundings)?;
         check_allowed(&policy, planned)?;
+        check_criteria(&policy, planned, &start)?;
         check_one_task(&policy, planned)?;
         check_fixes(&policy, planned)?;
     }
@@ -610,9 +614,27 @@ fn check_injected(policy: &Policy, repository: &Repository, base: &CommitId) -> 
     Ok(())
 }
 
+/// What judges a criterion is the operator's as well: an agent that writes the script judges itself.
+fn check_criteria(policy: &Policy, planned: &Planned, start: &LoopStart<'_>) -> Result<(), SetupError> {
+    let check = |task: &PlannedTask, of: CriterionCheck| CheckPolicy {
+        name: check_name(&task.id, of.criterion),
+        run: of.run,
+        ..CheckPolicy::default()
+    };
+    let open = planned.tasks.iter().filter(|task| !task.done);
+    let checks = open.flat_map(|task| task.criterion_checks().into_iter().map(move |of| check(task, of)));
+    let gate = GatePolicy { checks: checks.collect(), step: None, ..policy.gate.clone() };
+    check_committed(&Policy { gate, stop: StopPolicy::default(), ..policy.clone() }, start)
+}
+
 fn check_files(policy: &Policy, start: &LoopStart<'_>) -> Result<(), SetupError> {
+    check_injected(policy, start.repository, start.base)?;
+    check_committed(policy, start)
+}
+
+/// The scripts that judge are in the base.
+fn check_committed(policy: &Policy, start: &LoopStart<'_>) -> Result<(), SetupError> {
     let LoopStart { surroundings, repository, base, .. } = start;
-    check_injected(policy, repository, base)?;
     let copied = |path: &str| policy.workspace.copy.iter().any(|file| file == path);
     let hidden = hidden::dir(policy, surroundings);
     let is_hidden = |path: &str| hidden.as_ref().is_some_and(|dir| dir.join(path).exists());

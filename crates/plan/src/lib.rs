@@ -145,12 +145,13 @@ impl PlannedTask {
     /// The task as core knows it, once its text is stored.
     pub fn into_task(self, text: BlobId) -> Task {
         let plain = |items: Vec<Placed<String>>| items.into_iter().map(|item| item.value).collect();
+        let criterion_checks = self.criterion_checks();
         Task {
             depends_on: self.depends_on,
             priority: self.priority,
             allow: plain(self.allow),
             checks: plain(self.checks),
-            criterion_checks: criterion_checks(&self.acceptance),
+            criterion_checks,
             acceptance: self.acceptance.into_iter().map(|criterion| criterion.text).collect(),
             mode: self.mode.map_or_else(TaskMode::default, |mode| TaskMode::from(mode.value)),
             scope: self.scope.into(),
@@ -159,6 +160,11 @@ impl PlannedTask {
             rejected_before: u32::try_from(self.rejections).unwrap_or(u32::MAX),
             ..Task::plain(self.id, self.title, text)
         }
+    }
+
+    /// The commands that its criteria bring along.
+    pub fn criterion_checks(&self) -> Vec<CriterionCheck> {
+        criterion_checks(&self.acceptance)
     }
 
     /// Where one of its `allow` or `checks` items stands.

@@ -96,3 +96,15 @@ fn a_check_of_a_criterion_is_part_of_the_tasks_gate_and_proves_it() {
     let words = control["words"].as_str().unwrap();
     assert!(words.contains("the check of a criterion was not shown to be able to fail"), "{words}");
 }
+
+#[test]
+fn a_script_that_judges_a_criterion_is_committed_before_anything_starts() {
+    let task = "---\nacceptance:\n  - text: it holds\n    check: sh ./accept.sh\n---\n# Write the answer\n";
+    let case = Setup::new("echo 'exit 0' >accept.sh\necho 42 >answer.txt\ncomplete").task("answer", task);
+    let case = case.ready();
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(2);
+    let said =
+        "check `acceptance 1 (answer)` names `accept.sh`, which is not in the base commit; commit it first";
+    assert!(ran.stderr.replace('\n', " ").contains(said), "{ran}");
+    case.nothing_was_made();
+}

@@ -292,3 +292,26 @@ fn programs_that_a_task_allows_are_kept_and_their_change_is_an_event() {
     let told = case.windlass(&["log", LOOP]).expect_code(0).stdout;
     assert!(told.contains("plan changed; tools: make to make, npm"), "{told}");
 }
+
+#[test]
+fn a_plan_that_only_the_command_line_names_is_no_agents_to_edit() {
+    for file in ["PLAN.md", "my plan.md", "docs/the plan.md"] {
+        let plan = "# All of it\n\n<!-- windlass-task -->\n## One\n\nBuild one.\n\n<!-- windlass-task -->\n## Two\n\nBuild two.\n";
+        let agent = format!("echo $n >answer-$WINDLASS_TASK.txt\necho '# Nothing' >'{file}'\ncomplete");
+        let case = Setup::new(&agent)
+            .checks("[[gate.check]]\nname = \"test\"\nrun = \"true\"\n")
+            .limits("max_iterations = 1")
+            .file(file, plan)
+            .ready();
+        let seen = case.look(case.windlass(&["run", "--name", LOOP, "--plan", file]));
+        let found = &seen.findings_in(file)[0];
+        assert_eq!(
+            (&found["rule"], &found["life"]),
+            (&"protected_changed".into(), &"open".into()),
+            "{found}"
+        );
+        let absolute = case.repo.path().join(file).display().to_string();
+        let seen = case.look(case.windlass(&["run", "--name", "again", "--plan", &absolute]));
+        assert!(seen.ran.stdout.contains("a protected path was edited"), "{}", seen.ran);
+    }
+}

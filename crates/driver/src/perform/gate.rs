@@ -46,6 +46,8 @@ pub(super) struct GateTarget<'a> {
 struct JudgedTrial<'a> {
     target: GateTarget<'a>,
     rules: &'a PathRules,
+    /// Nothing of its terms is other than what is trusted.
+    has_trusted_terms: bool,
 }
 
 /// What will land is judged first: while that is red, the other trial tells nothing more.
@@ -70,7 +72,7 @@ pub(super) fn gate(
         compare_trials(resources, &mut report)?;
     }
     if let Some(asked) = regression_due(request, &report) {
-        let judged = JudgedTrial { target: landing, rules: &rules };
+        let judged = JudgedTrial { target: landing, rules: &rules, has_trusted_terms: trusted.is_none() };
         match regression(resources, request, judged, Fix { asked, report: &report })? {
             Some(ran) => report.regression = ran,
             None => return Ok(Input::EffectDropped),
@@ -79,7 +81,8 @@ pub(super) fn gate(
     let trials = [(Some(landing), &mut report.landing), (trusted, &mut report.trusted)];
     for (target, results) in trials {
         let Some(target) = target.filter(|_| !results.is_empty()) else { continue };
-        let judged = JudgedTrial { target, rules: &rules };
+        let has_trusted_terms = trusted.is_none() || target.trial == Trial::TrustedTerms;
+        let judged = JudgedTrial { target, rules: &rules, has_trusted_terms };
         if !break_tests(resources, request, judged, results)? {
             return Ok(Input::EffectDropped);
         }
@@ -160,7 +163,7 @@ fn break_tests(
     judged: JudgedTrial<'_>,
     results: &mut [CheckResult],
 ) -> Result<bool, Fault> {
-    let JudgedTrial { target, rules } = judged;
+    let target = judged.target;
     let gate = &request.policy.gate;
     let green = |result: &CheckResult| {
         gate.check(&result.check).is_some_and(|check| result.red_without_control(check).is_none())
@@ -183,7 +186,7 @@ fn break_tests(
             }
             let breaker = match &mut breaker {
                 Some(breaker) => breaker,
-                none => none.insert(TestBreaker::new(resources, request, target, rules)?),
+                none => none.insert(TestBreaker::new(resources, request, judged)?),
             };
             let of = Controlled { chain: &chain[..=index], result: &results[at] };
             let Some(shown) = breaker.show(&mut checkout, &of)? else { return Ok(false) };

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use windlass_core::broken_tests::Breakings;
+use windlass_core::broken_tests::{Breakings, BrokenTests};
 use windlass_core::gate::Control;
 use windlass_core::policy::SandboxLevel;
 use windlass_core::state::{State, TaskStatus};
@@ -127,24 +127,41 @@ fn with_uncontrolled(state: &State, graded: Graded) -> Graded {
 }
 
 fn control(checks: &[Check]) -> Graded {
-    let landed = checks.iter().filter_map(|check| check.broken_tests.as_ref());
+    let landed: Vec<&BrokenTests> = checks.iter().filter_map(|check| check.broken_tests.as_ref()).collect();
     let trusted = checks.iter().filter_map(|check| check.broken_on_trusted_terms.as_ref());
-    let ways: Vec<&Breakings> =
-        landed.chain(trusted).flat_map(|tests| [&tests.statement, &tests.literal]).collect();
-    let broken: u32 = ways.iter().map(|way| way.broken).sum();
-    let red: u32 = ways.iter().map(|way| way.red).sum();
-    let by_exit: u32 = ways.iter().map(|way| way.red_by_exit).sum();
+    let all: Vec<&BrokenTests> = landed.iter().copied().chain(trusted).collect();
+    let ways = || all.iter().flat_map(|tests| [&tests.statement, &tests.literal]);
+    let sum = |count: fn(&Breakings) -> u32| ways().map(count).sum::<u32>();
     let commanded = checks.iter().any(|check| check.control.as_ref().is_some_and(Control::is_sensitive));
-    match (broken, red) {
-        (_, 0) if commanded => (Strength::Weaker, "a command that must fail did".to_owned()),
-        (0, _) => (Strength::Nothing, "no test was broken to see it fail".to_owned()),
-        (_, 0) => (Strength::Nothing, "no broken test was seen to fail".to_owned()),
-        (broken, red) if broken == red && by_exit == 0 => {
-            let each = if red == 1 { "1 test broken, it" } else { &format!("{red} tests broken, each") };
-            (Strength::Full, format!("{each} turned red"))
-        }
-        (broken, red) => (Strength::Weaker, format!("{broken} tests broken, {red} turned red")),
+    match (sum(|way| way.broken), sum(|way| way.red)) {
+        (_, 0) if commanded => return (Strength::Weaker, "a command that must fail did".to_owned()),
+        (0, _) => return (Strength::Nothing, "no test was broken to see it fail".to_owned()),
+        (_, 0) => return (Strength::Nothing, "no broken test was seen to fail".to_owned()),
+        (_, _) => {}
     }
+    // Of what landed only: on trusted terms the same tests are broken again.
+    let shown = if landed.is_empty() { &all } else { &landed };
+    let count = |of: fn(&BrokenTests) -> u32| shown.iter().map(|tests| of(tests)).sum::<u32>();
+    let tests = count(|tests| tests.statement.broken);
+    let not_red = count(|tests| tests.statement.broken - tests.statement.red.min(tests.statement.broken));
+    let by_statement_only = tests.saturating_sub(count(|tests| tests.literal.broken));
+    let mut words = match (tests, not_red) {
+        (1, 0) => "1 test broken, it turned red".to_owned(),
+        (tests, 0) => format!("{tests} tests broken, each turned red"),
+        (tests, not_red) => {
+            format!("{} broken, {} turned red", counted(tests as usize, "test"), tests - not_red)
+        }
+    };
+    let each_turned_red = ways().all(|way| way.broken == way.red && way.red_by_exit == 0);
+    let misses_failing = all.iter().any(|tests| tests.misses_failing_on_base());
+    if by_statement_only > 0 {
+        words.push_str(&format!(", {by_statement_only} by a failing statement only"));
+    }
+    if misses_failing {
+        words.push_str("; none of them had failed on the base");
+    }
+    let is_full = each_turned_red && by_statement_only == 0 && !misses_failing;
+    (if is_full { Strength::Full } else { Strength::Weaker }, words)
 }
 
 fn watch(record: &CompletionRecord) -> Graded {

@@ -111,17 +111,22 @@ fn colour(passed: bool, flaky: &[String]) -> String {
     }
 }
 
-/// The last run for this purpose; one for the other, where its result was used again.
+/// The last run for this purpose; one for the other, where its result was used again. A task that changed nothing is
+/// judged by what the baseline showed of that very tree, the whole never.
 pub(super) fn find<'h>(history: &'h RecordedLoop, wanted: Wanted<'_>) -> Option<&'h GateRecord> {
     let fits = |run: &&GateRecord| {
         let due = history.policy_at(run.event).gate.checks_for(wanted.task);
-        run.purpose != Purpose::Baseline
-            && run.tree == *wanted.tree
-            && run.checks.iter().collect::<BTreeSet<_>>() == due.iter().collect()
+        run.tree == *wanted.tree && run.checks.iter().collect::<BTreeSet<_>>() == due.iter().collect()
     };
     let purpose = if wanted.task.is_some() { Purpose::Task } else { Purpose::Final };
     let runs = || history.past.gates.iter().rev().filter(fits);
-    runs().find(|run| run.purpose == purpose && run.event <= wanted.by).or_else(|| runs().next())
+    let of_work = || runs().filter(|run| run.purpose != Purpose::Baseline);
+    let of_base = || runs().find(|run| run.purpose == Purpose::Baseline && run.event <= wanted.by);
+    let for_task = || wanted.task.and_then(|_| of_base());
+    of_work()
+        .find(|run| run.purpose == purpose && run.event <= wanted.by)
+        .or_else(|| of_work().next())
+        .or_else(for_task)
 }
 
 fn summary(run: &GateRecord, history: &RecordedLoop, task: Option<&Task>) -> GateSummary {

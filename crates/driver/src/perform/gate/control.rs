@@ -18,14 +18,13 @@ use windlass_core::outcome::Fault;
 use windlass_core::policy::CheckPolicy;
 use windlass_core::tally::Names;
 use windlass_core::time::Millis;
-use windlass_gate::PathRules;
 use windlass_workspace::Checkout;
 
 use self::hunt::{BrokenRun, BrokenRuns, Division, Hunted, NoAnswer, RunEnding, Whose, hunt};
 use self::singled::{Singled, Steadiness, TimedRun, Turn, single_out, turns};
 use self::suite::BrokenTree;
 use super::runner::{GateRunner, RanBroken};
-use super::{GateTarget, judged_tree};
+use super::{GateTarget, JudgedTrial, judged_tree};
 use crate::clock;
 use crate::perform::{EffectRequest, EffectResources, fault};
 
@@ -56,8 +55,7 @@ pub struct Controlled<'a> {
 pub struct TestBreaker<'a> {
     resources: &'a EffectResources,
     request: &'a EffectRequest,
-    target: GateTarget<'a>,
-    rules: &'a PathRules,
+    judged_on: JudgedTrial<'a>,
     judged: Suite,
     base: Option<Suite>,
 }
@@ -66,11 +64,11 @@ impl<'a> TestBreaker<'a> {
     pub fn new(
         resources: &'a EffectResources,
         request: &'a EffectRequest,
-        target: GateTarget<'a>,
-        rules: &'a PathRules,
+        judged_on: JudgedTrial<'a>,
     ) -> Result<Self, Fault> {
+        let JudgedTrial { target, rules, .. } = judged_on;
         let judged = Suite::of(&resources.vault, rules, target.tree).map_err(|error| fault(&error))?;
-        Ok(Self { resources, request, target, rules, judged, base: None })
+        Ok(Self { resources, request, judged_on, judged, base: None })
     }
 
     /// `None`: it was cancelled.
@@ -95,9 +93,10 @@ impl<'a> TestBreaker<'a> {
             Err(NoAnswer::Cancelled) => return Ok(None),
             Err(NoAnswer::Fault(fault)) => return Err(fault),
         };
-        let Asking { outputs, duration, .. } = asking;
+        let Asking { outputs, duration, failing_on_base, .. } = asking;
         let mut report = self.report(&tests, hunted, Spent { outputs, duration })?;
         report.unsteady = names(&unsteady);
+        report.failing_on_base = failing_on_base.as_ref().map(names);
         Ok(Some(report))
     }
 
@@ -136,8 +135,8 @@ impl<'a> TestBreaker<'a> {
         }
         let excerpt = hunted.iter().map(|one| &one.excerpt).find(|text| !text.is_empty());
         Ok(BrokenTests {
-            statement: breakings(statement),
-            literal: breakings(literal),
+            statement: self.breakings(statement),
+            literal: self.breakings(literal),
             unbroken: Names::of(unbroken.iter().map(String::as_str)),
             runs: u32::try_from(spent.outputs.len()).unwrap_or(u32::MAX),
             duration_ms: spent.duration,
@@ -145,7 +144,16 @@ impl<'a> TestBreaker<'a> {
             outputs: spent.outputs,
             excerpt: excerpt.cloned().unwrap_or_default(),
             unsteady: Names::default(),
+            failing_on_base: None,
         })
+    }
+
+    /// A changed setting may have the runner say less.
+    fn breakings(&self, hunted: &Hunted) -> Breakings {
+        match self.judged_on.has_trusted_terms {
+            true => breakings(hunted, &hunted.told_on_base),
+            false => breakings(hunted, &Tests::new()),
+        }
     }
 
     fn suite(&mut self, whose: Whose) -> Result<&Suite, Fault> {
@@ -156,7 +164,7 @@ impl<'a> TestBreaker<'a> {
                 match &mut self.base {
                     Some(suite) => Ok(suite),
                     none => {
-                        let suite = Suite::of(&self.resources.vault, self.rules, &tree);
+                        let suite = Suite::of(&self.resources.vault, self.judged_on.rules, &tree);
                         Ok(none.insert(suite.map_err(|error| fault(&error))?))
                     }
                 }
@@ -178,12 +186,15 @@ struct Asking<'b, 'a> {
     breakage: Breakage,
     outputs: Vec<BlobId>,
     duration: Millis,
+    /// Those that are broken alone; none where the check is green there.
+    failing_on_base: Option<Tests>,
 }
 
 impl<'b, 'a> Asking<'b, 'a> {
     fn new(breaker: &'b mut TestBreaker<'a>, checkout: &'b mut Checkout, of: &'b Controlled<'b>) -> Self {
         let breakage = Breakage::FailingStatement;
-        Self { breaker, checkout, of, breakage, outputs: Vec::new(), duration: Millis(0) }
+        let (outputs, duration) = (Vec::new(), Millis(0));
+        Self { breaker, checkout, of, breakage, outputs, duration, failing_on_base: None }
     }
 }
 
@@ -252,7 +263,10 @@ impl Asking<'_, '_> {
         }
         self.breakage = Breakage::FailingStatement;
         let red = self.run(Whose::Base, &Tests::new())?.red_unbroken;
-        let named: Tests = red.intersection(&statement.red).cloned().collect();
+        // One that the work silences was not seen red.
+        let judged: Tests = statement.broken.difference(&statement.set_aside).cloned().collect();
+        let named: Tests = red.intersection(&judged).cloned().collect();
+        self.failing_on_base = Some(named.clone());
         let of_base = match named.is_empty() {
             true => self.breakable(Whose::Base)?.intersection(&statement.red).cloned().collect(),
             false => named,
@@ -273,8 +287,8 @@ impl Asking<'_, '_> {
     }
 
     fn check_once(&mut self, tree: &BrokenTree) -> Result<RanBroken, NoAnswer> {
-        let TestBreaker { resources, request, target, .. } = &*self.breaker;
-        let target = GateTarget { tree: &tree.tree, ..*target };
+        let TestBreaker { resources, request, judged_on, .. } = &*self.breaker;
+        let target = GateTarget { tree: &tree.tree, ..judged_on.target };
         let mut runner = GateRunner::new(resources, request, target, self.checkout)?;
         let limit = Millis(self.of.result.duration_ms.0.saturating_mul(SLOWER).saturating_add(LEAST.0));
         let mut last = None;
@@ -351,7 +365,7 @@ fn names(tests: &Tests) -> Names {
     Names::of(shown.iter().map(String::as_str))
 }
 
-fn breakings(hunted: &Hunted) -> Breakings {
+fn breakings(hunted: &Hunted, silenced: &Tests) -> Breakings {
     let count = |tests: &Tests| u32::try_from(tests.len()).unwrap_or(u32::MAX);
     Breakings {
         broken: count(&hunted.broken),
@@ -361,6 +375,7 @@ fn breakings(hunted: &Hunted) -> Breakings {
         set_aside: names(&hunted.set_aside),
         added: names(&hunted.added),
         untold: names(&hunted.untold),
+        silenced: names(silenced),
     }
 }
 

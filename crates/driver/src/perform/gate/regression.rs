@@ -114,7 +114,7 @@ impl Uncounted<'_> {
             return Ok(Some(false));
         };
         let of = Controlled { chain: &chain[..=last], result: landing };
-        let mut breaker = TestBreaker::new(resources, request, self.judged.target, self.judged.rules)?;
+        let mut breaker = TestBreaker::new(resources, request, self.judged)?;
         breaker.names_when_broken(&mut lock(&resources.checkout), &of, tests)
     }
 }

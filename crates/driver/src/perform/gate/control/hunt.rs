@@ -83,6 +83,8 @@ pub struct Hunted {
     pub set_aside: Tests,
     pub added: Tests,
     pub untold: Tests,
+    /// Of those, the ones that the base tells by name.
+    pub told_on_base: Tests,
     /// Red though not broken, in a run with other tests broken.
     pub red_unbroken: Tests,
     /// What a run printed that stayed green.
@@ -142,7 +144,8 @@ pub fn hunt(
         let of_base = |tests: &Tests| -> Tests { tests.intersection(&base).cloned().collect() };
         let required: Tests = of_base(&left).union(&of_base(&in_green)).cloned().collect();
         if !required.is_empty() {
-            hunted.set_aside = green_on_base(runs, &base, &required)?;
+            let OnBase { green, told } = on_base(runs, &base, &required)?;
+            (hunted.set_aside, hunted.told_on_base) = (green, told);
             left = left.difference(&hunted.set_aside).cloned().collect();
             in_green = in_green.difference(&hunted.set_aside).cloned().collect();
         }
@@ -156,6 +159,7 @@ pub fn hunt(
         hunted.added = left.union(&in_green).filter(|test| !base.contains(test)).cloned().collect();
         hunted.green = of_base(&in_green);
         alone(runs, of_base(&left), &mut hunted)?;
+        hunted.told_on_base = hunted.told_on_base.intersection(&hunted.untold).cloned().collect();
     }
     let not_red = [&hunted.green, &hunted.set_aside, &hunted.added, &hunted.untold];
     let not_red: Tests = not_red.into_iter().flatten().cloned().collect();
@@ -169,9 +173,32 @@ fn parts(runs: &mut dyn BrokenRuns, tests: &Tests, division: Division) -> Vec<Te
         Division::Halves => tests.len().div_ceil(2),
         Division::OneAndRest => 1,
     };
-    let first: Tests = runs.sample(tests, first).into_iter().collect();
-    let second: Tests = tests.difference(&first).cloned().collect();
+    let mut first: Tests = runs.sample(tests, first).into_iter().collect();
+    let mut second: Tests = tests.difference(&first).cloned().collect();
+    if division == Division::Halves {
+        part_namesakes(&mut first, &mut second);
+    }
     [first, second].into_iter().filter(|part| !part.is_empty()).collect()
+}
+
+/// Of two tests with one name in one file a runner may run the later only, and its failure has the name of both: never
+/// are both broken in one run.
+fn part_namesakes(first: &mut Tests, second: &mut Tests) {
+    let all: Tests = first.union(second).cloned().collect();
+    let of_one = |one: &TestId, other: &TestId| one.file == other.file && one.name == other.name;
+    for (one, other) in all.iter().zip(all.iter().skip(1)).filter(|(one, other)| of_one(one, other)) {
+        match (first.contains(one), first.contains(other)) {
+            (true, true) => {
+                first.remove(other);
+                second.insert(other.clone());
+            }
+            (false, false) => {
+                second.remove(other);
+                first.insert(other.clone());
+            }
+            (true, false) | (false, true) => {}
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -204,26 +231,44 @@ fn turn_red(
     Ok(last)
 }
 
-/// Those that stay green on the base though broken. Where the base is red by itself, only tests beside
-/// which others of the file were seen to fail: the check got as far as that file, and went on.
-fn green_on_base(runs: &mut dyn BrokenRuns, base: &Tests, asked: &Tests) -> Result<Tests, NoAnswer> {
+/// What the base shows of broken tests.
+#[derive(Default)]
+struct OnBase {
+    /// They stay green though broken.
+    green: Tests,
+    /// Told by name, where one run tells of all: a check that stops early tells of some by chance.
+    told: Tests,
+}
+
+/// Where the base is red by itself, only tests beside which others of the file were seen to fail are called green: the
+/// check got as far as that file, and went on.
+fn on_base(runs: &mut dyn BrokenRuns, base: &Tests, asked: &Tests) -> Result<OnBase, NoAnswer> {
     let none = Tests::new();
+    let patience = |rounds| Patience { rounds, forged: &none };
     let mut left = asked.clone();
-    let patience = Patience { rounds: ROUNDS, forged: &none };
-    let last = turn_red(runs, Whose::Base, &mut left, patience)?;
+    let mut last = turn_red(runs, Whose::Base, &mut left, patience(1))?;
+    let told: Tests = asked.difference(&left).cloned().collect();
+    let told_at_once = |green: &Tests, left: &Tests| if left == green { told.clone() } else { Tests::new() };
+    let after_one = left.clone();
+    if !left.is_empty() && !told.is_empty() && last.ending != RunEnding::Green {
+        last = turn_red(runs, Whose::Base, &mut left, patience(ROUNDS - 1))?;
+    }
     if left.is_empty() || last.ending == RunEnding::Green {
-        return Ok(left);
+        let told = told_at_once(&left, &after_one);
+        return Ok(OnBase { green: left, told });
     }
     let still_telling = !last.red.is_empty();
     if still_telling {
-        return Ok(none);
+        return Ok(OnBase::default());
     }
     let files: BTreeSet<&str> = left.iter().map(|test| test.file.as_str()).collect();
     let beside: Tests = base.iter().filter(|test| files.contains(test.file.as_str())).cloned().collect();
     let red = runs.run(Whose::Base, &beside)?.red;
     let went_on = |file: &str| red.iter().filter(|test| test.file == file).count() > 1;
-    let green = left.iter().filter(|test| !red.contains(test) && went_on(&test.file));
-    Ok(green.cloned().collect())
+    let green: Tests =
+        left.iter().filter(|test| !red.contains(test) && went_on(&test.file)).cloned().collect();
+    let told = told_at_once(&green, &after_one);
+    Ok(OnBase { green, told })
 }
 
 /// The check fails and does not say by which test.
@@ -275,6 +320,8 @@ mod tests {
         hidden_in_turns: Vec<&'static str>,
         /// With no more failures than this it lies about all of them.
         lies_up_to: usize,
+        /// The judged tree names no test.
+        silent: bool,
         /// Failures of the judged tree end in a way that tells nothing.
         ends_unclear: bool,
         runs: usize,
@@ -318,7 +365,8 @@ mod tests {
             if self.stops_at_first {
                 fails = fails.into_iter().take(1).collect();
             }
-            let seen = if self.names { fails } else { Tests::new() };
+            let seen =
+                if self.names && !(self.silent && whose == Whose::Judged) { fails } else { Tests::new() };
             Ok(BrokenRun { red: seen, red_unbroken, ending, excerpt: "all passed".to_owned() })
         }
 
@@ -412,6 +460,34 @@ mod tests {
         let mut check = Check { stops_at_first: true, lies_about: vec!["c"], ..check() };
         let found = hunted(&mut check);
         assert_eq!((found.red, found.green), (ids(&["a", "b"]), ids(&["c"])));
+    }
+
+    #[test]
+    fn what_the_base_tells_and_the_work_does_not_is_silenced() {
+        let names: Vec<&'static str> =
+            (0..20).map(|n| &*Box::leak(format!("t{n:02}").into_boxed_str())).collect();
+        let check = || Check { judged: names.clone(), base: names.clone(), names: true, ..Check::default() };
+        let mut silent = Check { silent: true, ..check() };
+        let found = hunted(&mut silent);
+        assert_eq!((found.by_exit.len(), found.untold.len()), (ALONE, 15));
+        assert_eq!(found.told_on_base, found.untold);
+        let mut of_both = Check { names: false, ..check() };
+        let found = hunted(&mut of_both);
+        assert_eq!((found.untold.len(), found.told_on_base.len()), (15, 0), "the base does not tell either");
+        let mut stops = Check { stops_at_first: true, silent: true, ..check() };
+        assert_eq!(hunted(&mut stops).told_on_base, Tests::new(), "it tells of some by chance");
+    }
+
+    #[test]
+    fn two_tests_of_one_name_are_never_broken_in_one_run() {
+        let twins: Tests = (0..2).map(|nth| TestId { nth, ..id("a") }).collect();
+        for both_in in 0..2 {
+            let (mut first, mut second) = (ids(&["b"]), ids(&["c"]));
+            [&mut first, &mut second][both_in].extend(twins.iter().cloned());
+            part_namesakes(&mut first, &mut second);
+            assert_eq!((first.len(), second.len()), (2, 2));
+            assert_eq!(first.intersection(&twins).count(), 1);
+        }
     }
 
     #[test]
