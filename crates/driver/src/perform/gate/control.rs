@@ -8,9 +8,9 @@ mod suite;
 pub use self::hunt::{TestId, Tests};
 pub use self::suite::Suite;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_control::{Breakage, BrokenTest, RunEvidence, TestChange, is_red, not_red};
+use windlass_control::{Breakage, BrokenTest, Numbers, Round, RunEvidence, TestChange, is_red, not_red};
 use windlass_core::broken_tests::{Breakings, BrokenTests};
 use windlass_core::gate::{CheckResult, CheckStart};
 use windlass_core::id::BlobId;
@@ -39,7 +39,7 @@ const FEW_TESTS: usize = 8;
 /// Of the tests that fail on the base, and of those that failed unbroken, so many each are broken alone; fewer where
 /// that takes long.
 const ALONE: usize = 12;
-/// How often with another value: each time any of those that it expects may be the one.
+/// How often with another value: once a larger and once a smaller, and any of those that it expects may be the one.
 const LITERAL_RUNS: usize = 2;
 /// How much longer than the check itself may.
 const LONGER: u64 = 4;
@@ -184,6 +184,8 @@ struct Asking<'b, 'a> {
     checkout: &'b mut Checkout,
     of: &'b Controlled<'b>,
     breakage: Breakage,
+    /// Which way literals change.
+    round: Round,
     outputs: Vec<BlobId>,
     duration: Millis,
     /// Those that are broken alone; none where the check is green there.
@@ -193,8 +195,9 @@ struct Asking<'b, 'a> {
 impl<'b, 'a> Asking<'b, 'a> {
     fn new(breaker: &'b mut TestBreaker<'a>, checkout: &'b mut Checkout, of: &'b Controlled<'b>) -> Self {
         let breakage = Breakage::FailingStatement;
+        let round = Round { lot: clock::random(), nth: 0 };
         let (outputs, duration) = (Vec::new(), Millis(0));
-        Self { breaker, checkout, of, breakage, outputs, duration, failing_on_base: None }
+        Self { breaker, checkout, of, breakage, round, outputs, duration, failing_on_base: None }
     }
 }
 
@@ -204,7 +207,14 @@ impl Asking<'_, '_> {
         // What stays green with a failing statement is told by that already.
         let known = [&statement.set_aside, &statement.green, &statement.added, &statement.untold];
         let known: Tests = known.into_iter().flatten().cloned().collect();
-        let literal = self.hunt(Breakage::ChangedLiteral, honest, &known)?;
+        let mut literal = self.hunt(Breakage::ChangedLiteral, honest, &known)?;
+        if literal.green.is_empty() && !literal.broken.is_empty() {
+            // The other way, in the other half: an object may be equal to all that is larger, or ends alike.
+            self.round.nth = 1;
+            let other = self.hunt(Breakage::ChangedLiteral, honest, &known)?;
+            literal.join(other);
+            self.round.nth = 0;
+        }
         Ok([statement, literal])
     }
 
@@ -233,11 +243,17 @@ impl Asking<'_, '_> {
             broken.push((test, Breakage::FailingStatement));
         }
         let forgiven = self.of.chain.last().map_or(0, |check| check.retry);
+        let mut asked: BTreeMap<TestId, u32> = BTreeMap::new();
         let found = single_out(turns(broken, honest, clock::random), honest, forgiven, |turn| {
             let (tests, breakage) = match turn {
                 Turn::Honest => (Tests::new(), Breakage::FailingStatement),
                 Turn::Alone(test, breakage) => ([test.clone()].into_iter().collect(), *breakage),
             };
+            if let Turn::Alone(test, Breakage::ChangedLiteral) = turn {
+                let nth = asked.entry(test.clone()).or_default();
+                self.round.nth = *nth;
+                *nth += 1;
+            }
             self.breakage = breakage;
             let before = self.duration;
             let ran = self.run(Whose::Judged, &tests)?;
@@ -279,9 +295,10 @@ impl Asking<'_, '_> {
         let tests = self.breaker.suite(Whose::Judged)?.tests(breakage);
         let called_failed = tests.iter().filter(|(_, test)| test.is_changed() && is_red(test, honest));
         let forged: Tests = called_failed.map(|(id, _)| id.clone()).collect();
-        let division = match breakage {
-            Breakage::FailingStatement => Division::Halves,
-            Breakage::ChangedLiteral => Division::OneAndRest,
+        let division = match (breakage, self.round.nth) {
+            (Breakage::FailingStatement, _) => Division::Halves,
+            (Breakage::ChangedLiteral, 0) => Division::OneAndRest,
+            (Breakage::ChangedLiteral, _) => Division::Whole,
         };
         hunt(self, &forged, known, division)
     }
@@ -313,7 +330,8 @@ impl BrokenRuns for Asking<'_, '_> {
     fn run(&mut self, whose: Whose, broken: &Tests) -> Result<BrokenRun, NoAnswer> {
         let (resources, breakage) = (self.breaker.resources, self.breakage);
         let suite = self.breaker.suite(whose)?;
-        let tree = suite.break_some(&resources.vault, breakage, broken, clock::random());
+        let numbers = Numbers::from_seed(clock::random()).in_round(self.round);
+        let tree = suite.break_some(&resources.vault, breakage, broken, numbers);
         let tree = tree.map_err(|error| fault(&error))?;
         let ran = self.check_once(&tree)?;
         self.outputs.push(ran.output.clone());

@@ -92,6 +92,21 @@ pub struct Hunted {
 }
 
 impl Hunted {
+    /// With what another round of the same tests showed: red is what was red in both.
+    pub fn join(&mut self, other: Self) {
+        self.red = self.red.intersection(&other.red).cloned().collect();
+        self.by_exit.extend(other.by_exit);
+        self.green.extend(other.green);
+        self.set_aside.extend(other.set_aside);
+        self.added.extend(other.added);
+        self.untold.extend(other.untold);
+        self.told_on_base.extend(other.told_on_base);
+        self.red_unbroken.extend(other.red_unbroken);
+        if self.excerpt.is_empty() {
+            self.excerpt = other.excerpt;
+        }
+    }
+
     /// Though it was seen red among others.
     pub fn stays_green(&mut self, test: TestId) {
         self.red.remove(&test);
@@ -111,6 +126,7 @@ const ALONE: usize = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
     Halves,
+    Whole,
     /// A product may run the tests itself, and tell the truth when so many fail that the run must be a broken one. With
     /// one more failure than there are by themselves, it cannot know.
     OneAndRest,
@@ -171,6 +187,7 @@ pub fn hunt(
 fn parts(runs: &mut dyn BrokenRuns, tests: &Tests, division: Division) -> Vec<Tests> {
     let first = match division {
         Division::Halves => tests.len().div_ceil(2),
+        Division::Whole => tests.len(),
         Division::OneAndRest => 1,
     };
     let mut first: Tests = runs.sample(tests, first).into_iter().collect();

@@ -77,9 +77,8 @@ impl Suite {
         vault: &Vault,
         breakage: Breakage,
         chosen: &Tests,
-        seed: u64,
+        mut numbers: Numbers,
     ) -> Result<BrokenTree, VaultError> {
-        let mut numbers = Numbers::from_seed(seed);
         let (mut files, mut tests) = (Vec::new(), Vec::new());
         for file in &self.files {
             let broken = file.broken(breakage, &mut numbers, Some(chosen));
