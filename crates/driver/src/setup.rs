@@ -52,6 +52,8 @@ pub struct Proposed {
     pub policy: Policy,
     pub planned: Planned,
     pub warnings: Vec<String>,
+    /// What is worth telling, and no fault.
+    pub notes: Vec<String>,
     /// As it is before the run; each drive of it finds out again.
     pub sandbox: ProvenSandbox,
     git: Git,
@@ -263,7 +265,20 @@ pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
     check_one_task(&policy, &planned)?;
     check_fixes(&policy, &planned)?;
     let warnings = warnings(&repository, &policy, &base, sandbox.level)?;
-    Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, surroundings, vault })
+    let notes = Vec::new();
+    Ok(Proposed {
+        name,
+        base,
+        policy,
+        planned,
+        warnings,
+        notes,
+        sandbox,
+        git,
+        repository,
+        surroundings,
+        vault,
+    })
 }
 
 impl Proposed {

@@ -78,6 +78,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             view.name
         }
         RunProposal::New(proposed) => {
+            proposed.notes.iter().for_each(|note| progress.line(note));
             for warning in &proposed.warnings {
                 progress.line(&format!("warning: {}", text::clean(warning)));
             }
@@ -235,6 +236,7 @@ pub fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
 
 fn preview(proposed: &Proposed) -> String {
     let mut page = format!("would start from {}\n", proposed.base);
+    proposed.notes.iter().for_each(|note| page.push_str(&format!("  {note}\n")));
     for task in &proposed.planned.tasks {
         let after = task.depends_on.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
         let after = if after.is_empty() { String::new() } else { format!("  (after {after})") };

@@ -154,3 +154,64 @@ fn a_name_that_another_goal_has_is_refused() {
     case.windlass(&["run", "--name", "old", "make the tests pass"]).expect_code(0);
     assert_eq!(case.turns("author"), 1);
 }
+
+/// The work of the goal is in the checkout, and a later commit undoes it.
+fn taken_and_undone(case: &Case, name: &str) {
+    case.windlass(&["take", name]).expect_code(0);
+    case.repo.file("answer.txt", "0\n");
+    case.repo.commit("undo it");
+}
+
+#[test]
+fn a_completed_goal_does_not_answer_for_commits_that_came_since() {
+    let case = case();
+    let one = run(&case, "make the tests pass", 0);
+    taken_and_undone(&case, &one);
+    let refused = case.windlass(&["run", "--name", &one, "make the tests pass"]).expect_code(2);
+    assert!(refused.stderr.contains("not with the commits that came since"), "{refused}");
+    let again = case.windlass(&["run", "make the tests pass"]).expect_code(0);
+    let note = format!("note: {one} completed this goal, but not with the commits that came since");
+    assert!(again.stdout.contains(&note), "{again}");
+    assert_eq!(case.turns("author"), 2, "the goal was worked on anew: {again}");
+    assert_eq!(case.repo.show(&format!("windlass/{one}-2"), "answer.txt").trim(), "42");
+    assert_eq!(run(&case, "make the tests pass", 0), format!("{one}-2"), "which has the commits");
+    assert_eq!(case.turns("author"), 2);
+}
+
+#[test]
+fn a_completed_goal_answers_for_its_work_in_the_checkout() {
+    let case = case();
+    let one = run(&case, "make the tests pass", 0);
+    case.windlass(&["take", &one]).expect_code(0);
+    assert_eq!(run(&case, "make the tests pass", 0), one);
+    assert_eq!(case.turns("author"), 1);
+}
+
+#[test]
+fn a_loop_whose_plan_was_replaced_is_not_that_of_its_goal() {
+    let case = case();
+    let one = run(&case, "make the tests pass", 0);
+    case.windlass(&["set", &one, "--plan", "tasks/"]).expect_code(0);
+    assert_eq!(run(&case, "make the tests pass", 0), format!("{one}-2"));
+    assert_eq!(case.turns("author"), 2, "the goal was worked on");
+}
+
+#[test]
+fn a_loop_whose_goal_was_edited_is_that_of_its_other_words() {
+    let case = case();
+    let one = run(&case, "make the tests pass", 0);
+    case.windlass(&["task", "edit", &one, "goal", "--text", "make the tests fast"]).expect_code(0);
+    assert_eq!(run(&case, "make the tests fast", 0), one);
+    assert_eq!(run(&case, "make the tests pass", 0), format!("{one}-2"));
+    assert_eq!(case.turns("author"), 3);
+}
+
+#[test]
+fn a_plan_of_one_task_file_named_goal_is_no_goal() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").task("goal", "make the tests pass\n").ready();
+    let planned = case.windlass(&["run", "--json"]).expect_code(0).json()["loop"].clone();
+    let again = case.windlass(&["run", "--json"]).expect_code(0).json()["loop"].clone();
+    assert_eq!(planned, again, "the plan is done");
+    assert_eq!(case.turns("author"), 1);
+    assert_ne!(planned, run(&case, "make the tests pass", 0), "a goal is no plan");
+}
