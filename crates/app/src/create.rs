@@ -93,6 +93,9 @@ impl OpenProject {
         self.refuse_inside_attempt()?;
         self.state.check().or_refused()?;
         let name = self.name_of(request)?;
+        if let (Some(goal), Some(plan)) = (request.goal(), &request.plan) {
+            return Err(goal_and_plan(goal, plan));
+        }
         match self.view(&name)? {
             Some(view) => {
                 self.refuse_removed(&view)?;
@@ -451,6 +454,13 @@ fn several_loops(views: &[View]) -> AppError {
         refused = refused.hint(format!("all {} are completed; `windlass list` shows them", done.len()));
     }
     refused.hint("`windlass run --name NAME` starts another loop from the plan")
+}
+
+/// Which of the two is meant, only the operator knows.
+fn goal_and_plan(goal: &str, plan: &str) -> AppError {
+    AppError::refused("a goal and --plan are two plans: give one of them")
+        .hint(format!("windlass run --name NAME --plan {}   (does the plan)", shell_word(plan)))
+        .hint(format!("windlass run {}   (does the goal)", shell_word(goal)))
 }
 
 /// As a shell takes it for one word.

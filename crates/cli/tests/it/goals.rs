@@ -215,3 +215,22 @@ fn a_plan_of_one_task_file_named_goal_is_no_goal() {
     assert_eq!(case.turns("author"), 1);
     assert_ne!(planned, run(&case, "make the tests pass", 0), "a goal is no plan");
 }
+
+#[test]
+fn a_goal_and_a_plan_together_are_refused() {
+    let case = Setup::new("if [ $n -eq 1 ]; then exit 1; fi\necho 42 >answer.txt\ncomplete")
+        .limits("max_agent_failures = 1")
+        .ready();
+    let goal = "make the tests pass";
+    for words in [vec!["run", goal, "--plan", "tasks/"], vec!["run", "--name", "a", "b", "--plan", "tasks/"]]
+    {
+        let refused = case.windlass(&words).expect_code(2);
+        assert!(refused.stderr.contains("a goal and --plan are two plans"), "{refused}");
+        assert!(refused.stderr.contains("windlass run --name NAME --plan 'tasks/'"), "{refused}");
+    }
+    case.nothing_was_made();
+    let one = run(&case, goal, 3);
+    case.windlass(&["run", goal, "--plan", "tasks/"]).expect_code(2);
+    let status = case.windlass(&["status", &one, "--json"]).expect_code(0).json();
+    assert_eq!(status["tasks"][0]["id"], "goal", "the loop of the goal keeps it");
+}
