@@ -131,14 +131,26 @@ impl OpenProject {
         let plan = request.goal().is_none().then_some((source.as_str(), &proposed.planned));
         // Before the loop: one whose reading is not known would pass over edits without a word.
         self.keep_reading(&name, &self.read_files(plan)?)?;
-        let planted = setup::create(&self.store()?, proposed).map_err(|error| {
-            if error.is_taken() {
-                return self.taken(&name);
+        match setup::create(&self.store()?, proposed) {
+            Ok(planted) => Ok(CreatedLoop { name, warnings: words_of(&planted) }),
+            Err(error) if error.is_taken() => self.create_beside(&name, request),
+            Err(error) => {
+                let kind = if error.is_of_the_base() { ErrorKind::Refused } else { ErrorKind::Broken };
+                Err(AppError::new(kind, &error).with_hints(error.hints()))
             }
-            let kind = if error.is_of_the_base() { ErrorKind::Refused } else { ErrorKind::Broken };
-            AppError::new(kind, &error).with_hints(error.hints())
-        })?;
-        Ok(CreatedLoop { name, warnings: words_of(&planted) })
+        }
+    }
+
+    /// A name that was chosen for a goal is as good as the next one. The same goal is not begun twice.
+    fn create_beside(&self, taken: &LoopName, request: &RunRequest) -> Result<CreatedLoop, AppError> {
+        let is_chosen = request.name.is_none() && matches!(request.target, RunTarget::Goal(_));
+        if !is_chosen {
+            return Err(self.taken(taken));
+        }
+        match self.propose(request)? {
+            RunProposal::New(proposed) => self.create(*proposed, request),
+            RunProposal::Existing(view) | RunProposal::Resting(view) => Err(self.taken(&view.name)),
+        }
     }
 
     /// Somebody else created the loop while this process was about to.

@@ -117,6 +117,37 @@ fn of_several_who_start_one_loop_at_once_the_others_are_told_who_drives() {
 }
 
 #[test]
+fn goals_of_one_name_that_start_at_once_are_as_many_loops() {
+    let case = case();
+    let goals = ["one two three four five six", "one two three four five seven"];
+    let ran: Vec<_> = std::thread::scope(|scope| {
+        let start = |goal: &'static str| scope.spawn(|| case.windlass(&["run", goal, "--json"]));
+        let started: Vec<_> = goals.map(start).into_iter().collect();
+        started.into_iter().map(|thread| thread.join().unwrap().expect_code(0).json()).collect()
+    });
+    let mut names: Vec<_> = ran.iter().map(|view| view["loop"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["one-two-three-four-five", "one-two-three-four-five-2"]);
+    assert_eq!(ran.iter().map(|view| view["goal"].as_str().unwrap()).collect::<Vec<_>>(), goals);
+}
+
+#[test]
+fn the_same_goal_that_starts_at_once_is_one_loop() {
+    let case = case();
+    let ran: Vec<_> = std::thread::scope(|scope| {
+        let start = |_| scope.spawn(|| case.windlass(&["run", "make the tests pass"]));
+        let started: Vec<_> = (0..3).map(start).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for other in ran.iter().filter(|ran| ran.status.code() != Some(0)) {
+        let is_told = other.stderr.contains("just created make-the-tests-pass")
+            || other.stderr.contains("is driven by process");
+        assert!(is_told, "{other}");
+    }
+    assert_eq!(case.turns("author"), 1);
+}
+
+#[test]
 fn goals_with_the_same_first_line_are_two_loops() {
     let case = case();
     let one = run(&case, "make it work\nquickly", 0);
