@@ -229,7 +229,7 @@ impl SetupError {
             }
             Self::NotInBase(_) => vec!["write the file, or mend the check in windlass.toml".to_owned()],
             Self::Repository(DiscoverError::NoCommits { .. }) => {
-                vec!["git add -A && git commit -m start".to_owned()]
+                vec!["git add -A && git commit --allow-empty -m start".to_owned()]
             }
             Self::AllowList
             | Self::Inject { .. }
@@ -430,6 +430,15 @@ pub fn locate_git(surroundings: &Surroundings) -> Result<Git, GitError> {
 /// Makes a repository with a first commit of whatever is there.
 pub fn make_repository(surroundings: &Surroundings, dir: &Path) -> Result<(), GitError> {
     windlass_workspace::make_repository(&locate_git(surroundings)?, dir)
+}
+
+/// Makes the first commit, of whatever is there, in a repository that has none. Whether it had none.
+pub fn make_first_commit(surroundings: &Surroundings) -> Result<bool, GitError> {
+    if require_commit(surroundings).is_ok() {
+        return Ok(false);
+    }
+    windlass_workspace::make_first_commit(&locate_git(surroundings)?, &surroundings.project)?;
+    Ok(true)
 }
 
 /// Refuses a repository before its first commit; whatever else is wrong with it is told where it matters.
