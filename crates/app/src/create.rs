@@ -329,6 +329,7 @@ impl OpenProject {
             planned,
             surroundings: self.surroundings(),
             vault: self.vault.clone(),
+            asked: request.asked.clone(),
         };
         let mut proposed =
             setup::propose(new_loop).map_err(|error| of_setup(&error, &|key| written.get(key).cloned()))?;
@@ -418,8 +419,8 @@ fn tools_not_applied(planned: &Planned, agent: &str) -> Option<String> {
 /// A placeholder would only cost attempts.
 fn check_text(task: &PlannedTask) -> Result<(), AppError> {
     let file = task.file.as_ref().map_or_else(|| task.id.to_string(), |file| file.display().to_string());
-    let said = without_front_matter(&task.text).trim();
-    if said == PLACEHOLDER_TASK.trim() {
+    let text = task.text.replace("\r\n", "\n");
+    if without_front_matter(&text).trim() == PLACEHOLDER_TASK.trim() {
         return Err(AppError::refused(format!(
             "{file}: the task is still the placeholder of `windlass init`"
         ))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use windlass_agent::{Unusable, adapter, registry};
 use windlass_core::id::{CommitId, LoopName, TreeId};
-use windlass_core::input::Creation;
+use windlass_core::input::{Asked, Creation};
 use windlass_core::policy::{
     AgentPolicy, CheckPolicy, CheckWhen, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel,
     SandboxPolicy, WantedLevel,
@@ -43,6 +43,8 @@ pub struct NewLoop {
     pub planned: Planned,
     pub surroundings: Surroundings,
     pub vault: VaultDir,
+    /// What its first drive is to do: an agent that is not called need not be there.
+    pub asked: Asked,
 }
 
 /// A new loop that was checked and is possible. Nothing is written yet.
@@ -247,7 +249,7 @@ impl SetupError {
 
 /// Looks at everything a loop will need; reads only.
 pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
-    let NewLoop { name, base, mut policy, planned, surroundings, vault } = new_loop;
+    let NewLoop { name, base, mut policy, planned, surroundings, vault, asked } = new_loop;
     let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings };
     surroundings.shell()?;
     let git = locate_git(&surroundings)?;
@@ -257,8 +259,14 @@ pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
         None => repository.head.clone(),
     };
     repository.require_complete(&base)?;
-    let start =
-        LoopStart { surroundings: &surroundings, vault: &vault, repository: &repository, base: &base };
+    let called = called_roles(&policy, &asked);
+    let start = LoopStart {
+        surroundings: &surroundings,
+        vault: &vault,
+        repository: &repository,
+        base: &base,
+        called: &called,
+    };
     let sandbox = check_policy(&mut policy, &start)?;
     read_modes(&mut policy, &planned, &surroundings)?;
     check_allowed(&policy, &planned)?;
@@ -303,7 +311,9 @@ pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
     let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings };
     let git = locate_git(&surroundings)?;
     let repository = Repository::discover(&git, &surroundings.project)?;
-    let start = LoopStart { surroundings: &surroundings, vault, repository: &repository, base };
+    let called = policy.needed_roles();
+    let start =
+        LoopStart { surroundings: &surroundings, vault, repository: &repository, base, called: &called };
     check_policy(&mut policy, &start)?;
     if let Some(planned) = planned {
         read_modes(&mut policy, planned, &surroundings)?;
@@ -321,11 +331,13 @@ struct LoopStart<'a> {
     vault: &'a VaultDir,
     repository: &'a Repository,
     base: &'a CommitId,
+    /// The roles whose agents are called.
+    called: &'a [Role],
 }
 
 fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSandbox, SetupError> {
-    let LoopStart { surroundings, vault, repository, base } = start;
-    check_agents(policy, surroundings)?;
+    let LoopStart { surroundings, vault, repository, base, called } = start;
+    check_agents(policy, called, surroundings)?;
     briefs::read(policy, &surroundings.project)?;
     check_records(&policy.sandbox, surroundings)?;
     check_files(policy, start)?;
@@ -577,9 +589,9 @@ pub fn doctor(policy: &SandboxPolicy, surroundings: &Surroundings, scratch: &Pat
 }
 
 /// Whether every agent that the policy needs can be started on this machine.
-pub fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
+pub fn check_agents(policy: &Policy, called: &[Role], surroundings: &Surroundings) -> Result<(), SetupError> {
     let path = surroundings.clean_path();
-    for role in policy.needed_roles() {
+    for &role in called {
         let agent = policy.agent_for(role);
         let unusable = |why: String, remedy| SetupError::NoSuchAgent { role: role.name(), why, remedy };
         let called = adapter(agent).map_err(|error| unusable(error.to_string(), Remedy::Command))?;
@@ -589,12 +601,23 @@ pub fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), 
             checked => checked.map_err(|error| unusable(error.to_string(), remedy(agent, &error)))?,
         }
     }
-    check_signed_in(policy, surroundings)
+    check_signed_in(policy, called, surroundings)
+}
+
+/// The roles whose agents a drive calls.
+pub fn called_roles(policy: &Policy, asked: &Asked) -> Vec<Role> {
+    let mut roles = policy.needed_roles();
+    roles.retain(|role| *role != Role::Reviewer || !asked.no_review);
+    roles
 }
 
 /// An agent that nobody is signed in to would only fail, again and again.
-pub fn check_signed_in(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
-    for role in policy.needed_roles() {
+pub fn check_signed_in(
+    policy: &Policy,
+    called: &[Role],
+    surroundings: &Surroundings,
+) -> Result<(), SetupError> {
+    for &role in called {
         if let Some(out) = signed_out(policy.agent_for(role), surroundings) {
             return Err(SetupError::SignedOut { role: role.name(), agent: out.agent, hints: out.hints() });
         }

@@ -67,7 +67,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
         RunProposal::Existing(view) => {
             take_up(&place, &view, asked, &mut progress)?;
             place.retry_blocked(&view.name, retry(asked), signals::interrupts()?)?;
-            place.check_signed_in(&view.name)?;
+            place.check_signed_in(&view.name, &request.asked)?;
             if let Some(note) = base_is_old(&place, &view) {
                 progress.line(&note);
             }

@@ -31,6 +31,14 @@ fn one_pass_tries_each_task_once_and_leaves_the_rest_to_a_later_run() {
 }
 
 #[test]
+fn one_task_and_a_last_task_together_are_refused() {
+    let case = three(WRITES_ITS_TASK).ready();
+    let refused = case.windlass(&["run", "--name", LOOP, "--task", "a", "--until", "b"]).expect_code(2);
+    assert!(refused.stderr.contains("--task") && refused.stderr.contains("--until"), "{refused}");
+    case.nothing_was_made();
+}
+
+#[test]
 fn a_pass_that_does_everything_completes_the_loop() {
     let case = three(WRITES_ITS_TASK).ready();
     case.look(case.windlass(&["run", "--name", LOOP, "--once"])).completed();
