@@ -307,8 +307,19 @@ pub struct RevisedLoop<'a> {
 /// Looks at everything a changed loop will need, as for a new one. Returns the policy with what the
 /// files that it names have in them; nothing but that is kept.
 pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
-    let RevisedLoop { base, mut policy, planned, surroundings, vault } = revised;
+    let mut policy = look_at_revision(&revised)?;
+    let RevisedLoop { surroundings, vault, .. } = revised;
     let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings };
+    let vault = Vault::open_or_create(&locate_git(&surroundings)?, &vault.vault_git())?;
+    hidden::store(&mut policy, &surroundings, &vault)?;
+    Ok(policy)
+}
+
+/// The same, and nothing is kept.
+pub fn look_at_revision(revised: &RevisedLoop<'_>) -> Result<Policy, SetupError> {
+    let RevisedLoop { base, policy, planned, surroundings, vault } = revised;
+    let mut policy = policy.clone();
+    let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings.clone() };
     let git = locate_git(&surroundings)?;
     let repository = Repository::discover(&git, &surroundings.project)?;
     let called = policy.needed_roles();
@@ -321,7 +332,6 @@ pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
         check_one_task(&policy, planned)?;
         check_fixes(&policy, planned)?;
     }
-    hidden::store(&mut policy, &surroundings, &Vault::open_or_create(&git, &vault.vault_git())?)?;
     Ok(policy)
 }
 

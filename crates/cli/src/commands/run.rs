@@ -47,7 +47,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
     });
     let name = match place.propose(&request)? {
         RunProposal::Resting(view) | RunProposal::Existing(view) if asked.dry_run => {
-            say!("{} exists.\n{}", view.name, view::next(&view));
+            preview_existing(&place, &view, asked)?;
             return Ok((view.name, Exit::Done));
         }
         RunProposal::New(proposed) if asked.dry_run => {
@@ -128,27 +128,52 @@ fn take_up(
     asked: &RunArgs,
     progress: &mut ProgressPrinter,
 ) -> Result<bool, Failure> {
-    let RunRequest { policy, plan, base, .. } = &request(asked);
-    let stays = is_completed(view) && !asked.continuous;
-    let revision = ReviseRequest {
-        policy: policy.clone(),
-        // A loop that is completed stays what it was, unless it is to go on with what is new.
-        below: if stays { PolicyBelow::InForce } else { PolicyBelow::EditedFiles },
-        plan: plan.clone(),
-        base: base.clone(),
-    };
     let name = &view.name;
-    let report = place.revise(name, &revision, signals::interrupts()?)?;
+    let report = place.revise(name, &revision(view, asked), signals::interrupts()?)?;
     if let ReviseResult::Refused { why } = &report.result {
         if is_completed(view) && asked.continuous {
             progress.line(&format!("nothing is taken up: {why}"));
             return Ok(false);
         }
-        return Err(Failure::usage(format!("{name} cannot be changed so: {why}")));
+        return Err(not_taken(name, why));
     }
     let changes = set::changes(&report);
     changes.lines().for_each(|line| progress.line(line));
     Ok(!changes.is_empty())
+}
+
+/// What was typed, and from which files the rest comes.
+fn revision(view: &View, asked: &RunArgs) -> ReviseRequest {
+    let RunRequest { policy, plan, base, .. } = request(asked);
+    let stays = is_completed(view) && !asked.continuous;
+    // A loop that is completed stays what it was, unless it is to go on with what is new.
+    let below = if stays { PolicyBelow::InForce } else { PolicyBelow::EditedFiles };
+    ReviseRequest { policy, below, plan, base }
+}
+
+fn not_taken(name: &LoopName, why: &str) -> Failure {
+    Failure::usage(format!("{name} cannot be changed so: {why}"))
+}
+
+/// What a loop that is there would take up, and what a person would do next.
+fn preview_existing(place: &OpenProject, view: &View, asked: &RunArgs) -> Result<(), Failure> {
+    let name = &view.name;
+    let preview = place.preview_revision(name, &revision(view, asked))?;
+    say!("{name} exists.");
+    match &preview.refused {
+        Some(why) if is_completed(view) && asked.continuous => say!("nothing would be taken up: {why}"),
+        Some(why) => return Err(not_taken(name, why)),
+        None => {
+            set::lines(&preview.keys, preview.plan.as_ref())
+                .lines()
+                .for_each(|line| say!("would change: {line}"));
+        }
+    }
+    if !view.rests() {
+        place.check_signed_in(name, &request(asked).asked)?;
+    }
+    say!("{}", view::next(view));
+    Ok(())
 }
 
 /// A loop keeps its base: what was committed since is not part of it.
