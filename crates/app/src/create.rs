@@ -12,11 +12,12 @@ use windlass_core::input::Asked;
 use windlass_core::nearest::nearest;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::policy::{PlanPolicy, Policy};
+use windlass_core::task::Task;
 use windlass_core::view::View;
 use windlass_driver::setup::{self, NewLoop, PlantedTerm, Proposed};
 use windlass_plan::goal::GOAL_TASK;
 use windlass_plan::{PlanError, PlanFormat, Planned, PlannedTask};
-use windlass_store::{Holder, ReadStore};
+use windlass_store::Holder;
 
 use crate::error::Classify as _;
 use crate::init::{PLACEHOLDER_TASK, best_agent};
@@ -93,6 +94,9 @@ impl OpenProject {
         self.refuse_inside_attempt()?;
         self.state.check().or_refused()?;
         let name = self.name_of(request)?;
+        if let (Some(goal), Some(plan)) = (request.goal(), &request.plan) {
+            return Err(goal_and_plan(goal, plan));
+        }
         match self.view(&name)? {
             Some(view) => {
                 self.refuse_removed(&view)?;
@@ -104,8 +108,17 @@ impl OpenProject {
                 })
             }
             None => {
-                let proposed = self.propose_new(request, name)?;
+                let mut proposed = self.propose_new(request, name)?;
                 asked_tasks::check_planned(request, &proposed.planned)?;
+                if let (None, RunTarget::Goal(goal)) = (&request.name, &request.target) {
+                    proposed.notes.extend(self.loops_of_goal(goal)?.first().map(|earlier| {
+                        let name = &earlier.name;
+                        format!(
+                            "note: {name} completed this goal, but not with the commits that came since: this is \
+                             a new loop"
+                        )
+                    }));
+                }
                 Ok(RunProposal::New(Box::new(proposed)))
             }
         }
@@ -119,14 +132,26 @@ impl OpenProject {
         let plan = request.goal().is_none().then_some((source.as_str(), &proposed.planned));
         // Before the loop: one whose reading is not known would pass over edits without a word.
         self.keep_reading(&name, &self.read_files(plan)?)?;
-        let planted = setup::create(&self.store()?, proposed).map_err(|error| {
-            if error.is_taken() {
-                return self.taken(&name);
+        match setup::create(&self.store()?, proposed) {
+            Ok(planted) => Ok(CreatedLoop { name, warnings: words_of(&planted) }),
+            Err(error) if error.is_taken() => self.create_beside(&name, request),
+            Err(error) => {
+                let kind = if error.is_of_the_base() { ErrorKind::Refused } else { ErrorKind::Broken };
+                Err(AppError::new(kind, &error).with_hints(error.hints()))
             }
-            let kind = if error.is_of_the_base() { ErrorKind::Refused } else { ErrorKind::Broken };
-            AppError::new(kind, &error).with_hints(error.hints())
-        })?;
-        Ok(CreatedLoop { name, warnings: words_of(&planted) })
+        }
+    }
+
+    /// A name that was chosen for a goal is as good as the next one. The same goal is not begun twice.
+    fn create_beside(&self, taken: &LoopName, request: &RunRequest) -> Result<CreatedLoop, AppError> {
+        let is_chosen = request.name.is_none() && matches!(request.target, RunTarget::Goal(_));
+        if !is_chosen {
+            return Err(self.taken(taken));
+        }
+        match self.propose(request)? {
+            RunProposal::New(proposed) => self.create(*proposed, request),
+            RunProposal::Existing(view) | RunProposal::Resting(view) => Err(self.taken(&view.name)),
+        }
     }
 
     /// Somebody else created the loop while this process was about to.
@@ -147,13 +172,15 @@ impl OpenProject {
             (Some(name), RunTarget::Named(word)) if self.find_exactly(word)?.is_some() && name != word => {
                 Err(AppError::refused(format!("two names: {name} and {word}")).hint("give one"))
             }
-            (Some(name), RunTarget::Goal(goal)) => self.check_goal(legal(name)?, goal),
-            (Some(name), RunTarget::Named(goal)) if name != goal => self.check_goal(legal(name)?, goal),
+            (Some(name), RunTarget::Goal(goal)) => self.check_goal(legal(name)?, goal, request),
+            (Some(name), RunTarget::Named(goal)) if name != goal => {
+                self.check_goal(legal(name)?, goal, request)
+            }
             (Some(name), RunTarget::Named(_) | RunTarget::Only) => legal(name),
             (None, RunTarget::Named(word)) => {
                 self.find_exactly(word)?.map_or_else(|| Err(self.no_such_loop(word)), Ok)
             }
-            (None, RunTarget::Goal(goal)) => self.loop_of_goal(goal),
+            (None, RunTarget::Goal(goal)) => self.loop_of_goal(goal, request),
             (None, RunTarget::Only) => self.only_or_default(request),
         }
     }
@@ -197,36 +224,71 @@ impl OpenProject {
     }
 
     /// A name that is taken by another goal is refused.
-    fn check_goal(&self, name: LoopName, goal: &str) -> Result<LoopName, AppError> {
-        let Some(reader) = self.reader()? else { return Ok(name) };
-        if reader.head(&name).or_broken()?.is_none() || is_goal_of(&*reader, &name, goal)? {
+    fn check_goal(&self, name: LoopName, goal: &str, request: &RunRequest) -> Result<LoopName, AppError> {
+        let rows = self.loops()?;
+        let Some(row) = rows.iter().find(|row| row.name == name) else { return Ok(name) };
+        let refused = if !self.is_goal_of(row, goal)? {
+            AppError::refused(format!("there is a loop named {name} already, and this is not its goal"))
+        } else if !self.answers(&row.view()?, request) {
+            AppError::refused(format!("{name} completed this goal, but not with the commits that came since"))
+        } else {
             return Ok(name);
-        }
-        Err(AppError::refused(format!("there is a loop named {name} already, and this is not its goal"))
+        };
+        Err(refused
             .hint("choose another --name, or leave it out: the goal gets a name of its own")
             .hint(format!("`windlass run {name}` goes on with the loop that is there")))
     }
 
     /// The loop of this very goal, an unfinished one first; else a name nobody has.
-    fn loop_of_goal(&self, goal: &str) -> Result<LoopName, AppError> {
-        let rows = self.loops()?;
+    fn loop_of_goal(&self, goal: &str, request: &RunRequest) -> Result<LoopName, AppError> {
+        let same = self.loops_of_goal(goal)?;
+        let open = same.iter().find(|view| is_open(view));
+        match open.or_else(|| same.iter().find(|view| self.answers(view, request))) {
+            Some(view) => Ok(view.name.clone()),
+            None => Ok(free_name(&slug(goal), &self.loops()?)),
+        }
+    }
+
+    fn loops_of_goal(&self, goal: &str) -> Result<Vec<View>, AppError> {
         let mut same = Vec::new();
-        for row in &rows {
-            if is_goal_of(&*row.reader, &row.name, goal)? {
+        for row in &self.loops()? {
+            if self.is_goal_of(row, goal)? {
                 same.push(row.view()?);
             }
         }
-        if let Some(view) = same.iter().find(|view| is_open(view)).or(same.first()) {
-            return Ok(view.name.clone());
+        Ok(same)
+    }
+
+    /// Whether the loop is made of exactly this sentence: of its beginning and of what its plan became.
+    fn is_goal_of(&self, row: &StoredLoop, goal: &str) -> Result<bool, AppError> {
+        // Most loops are told apart by their first record, which costs no fold.
+        let decision = windlass_store::decisions(&*row.reader, &row.name, Seq(0)).next().transpose();
+        let created = decision.or_broken()?.and_then(|(_, decision)| decision.events.into_iter().next());
+        let Some(Event::Loop(LoopEvent::Created(creation))) = created else { return Ok(false) };
+        if !is_goal_task(creation.plan.tasks.iter()) || self.is_of_files(&row.name) {
+            return Ok(false);
         }
-        Ok(free_name(&slug(goal), &rows))
+        let state = windlass_store::fold(&*row.reader, &row.name).or_broken()?;
+        let tasks: Vec<&Task> = match &state.revision.plan {
+            Some(waiting) => waiting.tasks.iter().collect(),
+            None => state.tasks.iter().map(|task| &*task.task).collect(),
+        };
+        let [task] = &tasks[..] else { return Ok(false) };
+        let text = row.reader.blob(&task.text, GOAL_LIMIT).or_broken()?;
+        Ok(is_goal_task(tasks.iter().copied()) && String::from_utf8_lossy(&text).trim() == goal.trim())
+    }
+
+    /// Whether what the loop did stands for the commit that a new loop would start from. A completed loop
+    /// says nothing about commits that it does not have.
+    fn answers(&self, view: &View, request: &RunRequest) -> bool {
+        is_open(view) || self.has_all_commits_of(view, request.base.as_deref().unwrap_or("HEAD"))
     }
 
     fn only_or_default(&self, request: &RunRequest) -> Result<LoopName, AppError> {
         let rows = self.loops()?;
         let views = rows.iter().map(StoredLoop::view).collect::<Result<Vec<View>, _>>()?;
         // Goals that are completed say nothing about the plan.
-        if views.iter().all(|view| is_of_goal(view) && !is_open(view)) {
+        if views.iter().all(|view| self.is_of_goal(view) && !is_open(view)) {
             let first = slug(&self.project.top.file_name().unwrap_or_default().to_string_lossy());
             return Ok(free_name(&first, &rows));
         }
@@ -238,6 +300,11 @@ impl OpenProject {
                 Err(several_loops(&views))
             }
         }
+    }
+
+    /// Whether the loop was made of a sentence.
+    fn is_of_goal(&self, view: &View) -> bool {
+        matches!(&view.tasks[..], [task] if task.id.as_str() == GOAL_TASK) && !self.is_of_files(&view.name)
     }
 
     fn propose_new(&self, request: &RunRequest, name: LoopName) -> Result<Proposed, AppError> {
@@ -266,6 +333,7 @@ impl OpenProject {
             planned,
             surroundings: self.surroundings(),
             vault: self.vault.clone(),
+            asked: request.asked.clone(),
         };
         let mut proposed =
             setup::propose(new_loop).map_err(|error| of_setup(&error, &|key| written.get(key).cloned()))?;
@@ -362,8 +430,8 @@ fn tools_not_applied(planned: &Planned, agent: &str) -> Option<String> {
 /// A placeholder would only cost attempts.
 fn check_text(task: &PlannedTask) -> Result<(), AppError> {
     let file = task.file.as_ref().map_or_else(|| task.id.to_string(), |file| file.display().to_string());
-    let said = without_front_matter(&task.text).trim();
-    if said == PLACEHOLDER_TASK.trim() {
+    let text = task.text.replace("\r\n", "\n");
+    if without_front_matter(&text).trim() == PLACEHOLDER_TASK.trim() {
         return Err(AppError::refused(format!(
             "{file}: the task is still the placeholder of `windlass init`"
         ))
@@ -386,9 +454,9 @@ fn free_name(first: &LoopName, rows: &[StoredLoop]) -> LoopName {
     names.find(is_free).expect("there are fewer loops than numbers")
 }
 
-/// Whether the loop was made of a sentence.
-fn is_of_goal(view: &View) -> bool {
-    matches!(&view.tasks[..], [task] if task.id.as_str() == GOAL_TASK)
+/// The one task that a sentence becomes. A task file can have the same name.
+fn is_goal_task<'a>(tasks: impl ExactSizeIterator<Item = &'a Task>) -> bool {
+    tasks.len() == 1 && tasks.into_iter().all(|task| task.id.as_str() == GOAL_TASK)
 }
 
 fn is_open(view: &View) -> bool {
@@ -412,6 +480,13 @@ fn several_loops(views: &[View]) -> AppError {
     refused.hint("`windlass run --name NAME` starts another loop from the plan")
 }
 
+/// Which of the two is meant, only the operator knows.
+fn goal_and_plan(goal: &str, plan: &str) -> AppError {
+    AppError::refused("a goal and --plan are two plans: give one of them")
+        .hint(format!("windlass run --name NAME --plan {}   (does the plan)", shell_word(plan)))
+        .hint(format!("windlass run {}   (does the goal)", shell_word(goal)))
+}
+
 /// As a shell takes it for one word.
 fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
@@ -431,20 +506,6 @@ fn words_of(planted: &[PlantedTerm]) -> Vec<String> {
         )
     };
     by_loop.into_iter().map(words).collect()
-}
-
-/// Whether the loop was made of exactly this sentence.
-fn is_goal_of(reader: &dyn ReadStore, name: &LoopName, goal: &str) -> Result<bool, AppError> {
-    let decision = windlass_store::decisions(reader, name, Seq(0)).next().transpose().or_broken()?;
-    let decision = decision.map(|(_, decision)| decision);
-    let created = decision.and_then(|decision| decision.events.into_iter().next());
-    let Some(Event::Loop(LoopEvent::Created(creation))) = created else { return Ok(false) };
-    let [task] = &creation.plan.tasks[..] else { return Ok(false) };
-    if task.id.as_str() != GOAL_TASK {
-        return Ok(false);
-    }
-    let text = reader.blob(&task.text, GOAL_LIMIT).or_broken()?;
-    Ok(String::from_utf8_lossy(&text).trim() == goal.trim())
 }
 
 /// The first words of a text, as a loop's name.

@@ -77,7 +77,7 @@ fn of_policy(place: &OpenProject, resolved: Result<Resolved, AppError>) -> Vec<D
 fn agent(place: &OpenProject, resolved: &Resolved) -> Result<String, AppError> {
     resolved.require_agents().or_refused()?;
     let policy = &resolved.policy;
-    setup::check_agents(policy, &place.surroundings())
+    setup::check_agents(policy, &policy.needed_roles(), &place.surroundings())
         .map_err(|error| of_setup(&error, &|key| resolved.origins.get(key).cloned()))?;
     let named: BTreeSet<&str> =
         policy.needed_roles().into_iter().map(|role| policy.agent_for(role).adapter.as_str()).collect();

@@ -25,7 +25,7 @@ pub(crate) const PLACEHOLDER_TASK: &str =
 pub struct InitRequest<'a> {
     /// The goal; it becomes the first task.
     pub prompt: Option<String>,
-    /// Make a repository where there is none.
+    /// Make a repository where there is none, and its first commit where there is none.
     pub make_repository: bool,
     /// Asked before a windlass.toml that is there is replaced.
     pub may_overwrite: &'a dyn Fn(&Path) -> bool,
@@ -48,6 +48,8 @@ pub struct CheckTries<'a> {
 pub struct InitReport {
     /// The directory of a repository that was not there before.
     pub new_repository: Option<PathBuf>,
+    /// The repository was there, and had no commit.
+    pub first_commit: bool,
     pub written: Vec<PathBuf>,
     /// The task file that was written, as seen from the project.
     pub task: Option<String>,
@@ -99,11 +101,9 @@ pub fn init(
         return Err(AppError::refused(format!("{} is there already; nothing was changed", file.display()))
             .hint("`windlass init --force` replaces it"));
     }
-    match new_repository {
-        Some(_) => make_repository(&top, caller)?,
-        None => setup::require_commit(&caller.surroundings(&top)).map_err(|error| {
-            AppError::refused(&error).with_hints(error.hints()).hint("then: windlass init")
-        })?,
+    let first_commit = new_repository.is_none() && require_commit(&top, caller, request.make_repository)?;
+    if new_repository.is_some() {
+        make_repository(&top, caller)?;
     }
     let (proposal, dir) = proposal_for(&top, directory, request.here)?;
     let agent = best_agent(&caller.surroundings(&top), scratch);
@@ -146,6 +146,7 @@ pub fn init(
     let signed_out = signed_out(&policy.agent, &caller.surroundings(&top));
     Ok(InitReport {
         new_repository,
+        first_commit,
         written,
         task,
         has_prompt,
@@ -239,6 +240,20 @@ fn task_file(top: &Path, prompt: Option<&str>) -> Option<PathBuf> {
     prompt?;
     let numbered = |number: u32| tasks.join(format!("{number:03}-goal.md"));
     std::iter::once(first).chain((2..1000).map(numbered)).find(|file| !file.exists())
+}
+
+/// Without a commit there is no base. Whether one was made.
+fn require_commit(top: &Path, caller: &Caller, may_make: bool) -> Result<bool, AppError> {
+    let surroundings = caller.surroundings(top);
+    if may_make {
+        return setup::make_first_commit(&surroundings).or_broken();
+    }
+    setup::require_commit(&surroundings).map(|()| false).map_err(|error| {
+        AppError::refused(&error)
+            .with_hints(error.hints())
+            .hint("then: windlass init")
+            .hint("or do both: windlass init --git")
+    })
 }
 
 /// Makes a repository with a first commit of whatever is there.

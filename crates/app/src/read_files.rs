@@ -78,6 +78,11 @@ impl OpenProject {
         crate::init::write(&self.kept_reading(name), &text)
     }
 
+    /// Whether the loop's plan is written in files. Of a loop whose reading is lost it is not known, and no.
+    pub(crate) fn is_of_files(&self, name: &LoopName) -> bool {
+        self.earlier_reading(name).is_some_and(|earlier| earlier.plan.is_some())
+    }
+
     /// Where the loop's plan is written; none for a sentence, and where its reading is lost.
     pub(crate) fn plan_source(&self, name: &LoopName) -> Option<String> {
         let earlier = self.earlier_reading(name)?;

@@ -47,6 +47,15 @@ impl OpenProject {
         setup::count_commits(&self.surroundings(), "HEAD", &its)
     }
 
+    /// Whether the loop has every commit of a revision; no, where git cannot say.
+    pub(crate) fn has_all_commits_of(&self, view: &View, revision: &str) -> bool {
+        let surroundings = self.surroundings();
+        // A commit that the repository lost is one it cannot have in common with the revision.
+        let is_known = |commit: &&CommitId| setup::is_commit(&surroundings, commit.as_str());
+        let its: Vec<&CommitId> = std::iter::once(&view.base).chain(&view.commit).filter(is_known).collect();
+        setup::is_commit(&surroundings, revision) && setup::count_commits(&surroundings, revision, &its) == 0
+    }
+
     /// The loop whose branch is to be taken: by its exact name, or the only one.
     pub fn to_take(&self, name: Option<&str>) -> Result<StoredLoop, AppError> {
         let refused = match self.exact(name) {

@@ -7,10 +7,12 @@ use windlass_core::id::{LoopName, TaskId};
 use windlass_core::policy::Policy;
 use windlass_core::revision::{KeyChange, PlanRevision, PolicyRevision, Revision};
 use windlass_core::state::State;
+use windlass_core::step;
 use windlass_core::task::{Plan, Task};
 use windlass_driver::Interrupts;
 use windlass_driver::setup::{self, RevisedLoop, SetupError};
 use windlass_plan::{Planned, PlannedTask};
+use windlass_store::blobs::id_of;
 
 use crate::create::bad_plan;
 use crate::error::Classify as _;
@@ -58,6 +60,29 @@ pub struct ReviseReport {
     pub warning: Option<String>,
 }
 
+/// What a revision would change.
+#[derive(Debug, Default)]
+pub struct RevisionPreview {
+    pub keys: Vec<KeyChange>,
+    pub plan: Option<PlanRevision>,
+    /// Why the loop would not take it, where it would not.
+    pub refused: Option<String>,
+}
+
+/// A change that was checked, before anything is sent.
+struct PreparedRevision {
+    keys: Vec<KeyChange>,
+    plan: Option<PlanRevision>,
+    command: Command,
+}
+
+/// What becomes of the texts that a revision names.
+#[derive(Clone, Copy, Debug)]
+enum Texts {
+    Stored,
+    OnlyNamed,
+}
+
 #[derive(Debug, Default, PartialEq, Eq)]
 pub enum ReviseResult {
     /// It is as it was asked for; nothing was sent.
@@ -82,15 +107,7 @@ impl OpenProject {
         request: &ReviseRequest,
         interrupts: Interrupts,
     ) -> Result<ReviseReport, AppError> {
-        if request.base.is_some() {
-            return Err(AppError::refused(format!("the base of {name} cannot change"))
-                .hint("its commits and everything that was proven stand on it")
-                .hint("start another loop: windlass run --name NAME --base REF"));
-        }
-        let edited = match request.below {
-            PolicyBelow::EditedFiles => self.edited_files(name)?,
-            PolicyBelow::InForce | PolicyBelow::Files => None,
-        };
+        let edited = self.edited_for(name, request)?;
         if request.asks_nothing() && edited.as_ref().is_none_or(EditedFiles::is_empty) {
             return Ok(ReviseReport::default());
         }
@@ -101,6 +118,37 @@ impl OpenProject {
         Ok(report)
     }
 
+    /// What `revise` would do. Nothing is sent, and nothing is stored.
+    pub fn preview_revision(
+        &self,
+        name: &LoopName,
+        request: &ReviseRequest,
+    ) -> Result<RevisionPreview, AppError> {
+        let edited = self.edited_for(name, request)?;
+        if request.asks_nothing() && edited.as_ref().is_none_or(EditedFiles::is_empty) {
+            return Ok(RevisionPreview::default());
+        }
+        let state = self.state_of(name)?;
+        let prepared = self.prepare(&state, request, edited.as_ref(), Texts::OnlyNamed)?;
+        let Some(PreparedRevision { keys, plan, command }) = prepared else {
+            return Ok(RevisionPreview::default());
+        };
+        Ok(RevisionPreview { keys, plan, refused: step::refusal(&state, &command) })
+    }
+
+    /// What of the files counts. A loop keeps its base.
+    fn edited_for(&self, name: &LoopName, request: &ReviseRequest) -> Result<Option<EditedFiles>, AppError> {
+        if request.base.is_some() {
+            return Err(AppError::refused(format!("the base of {name} cannot change"))
+                .hint("its commits and everything that was proven stand on it")
+                .hint("start another loop: windlass run --name NAME --base REF"));
+        }
+        match request.below {
+            PolicyBelow::EditedFiles => self.edited_files(name),
+            PolicyBelow::InForce | PolicyBelow::Files => Ok(None),
+        }
+    }
+
     fn send_revision(
         &self,
         name: &LoopName,
@@ -109,7 +157,24 @@ impl OpenProject {
         interrupts: Interrupts,
     ) -> Result<ReviseReport, AppError> {
         let state = self.state_of(name)?;
-        let mut resolved = self.resolved(&state, request, edited)?;
+        let Some(prepared) = self.prepare(&state, request, edited, Texts::Stored)? else {
+            return Ok(ReviseReport::default());
+        };
+        let PreparedRevision { keys, plan, command } = prepared;
+        let report = self.command(name, &command, interrupts)?;
+        let result = self.revise_result(name, report.result)?;
+        Ok(ReviseReport { keys, plan, result, warning: report.warning })
+    }
+
+    /// The command that changes the loop; none where it has all of it already.
+    fn prepare(
+        &self,
+        state: &State,
+        request: &ReviseRequest,
+        edited: Option<&EditedFiles>,
+        texts: Texts,
+    ) -> Result<Option<PreparedRevision>, AppError> {
+        let mut resolved = self.resolved(state, request, edited)?;
         if let Some(source) = &request.plan {
             self.name_plan(&mut resolved.policy, Some(source));
         }
@@ -117,13 +182,13 @@ impl OpenProject {
             Some(source) => Some(self.read_plan(source, &resolved.policy.plan.format)?),
             None => edited.and_then(|edited| edited.planned.clone()),
         };
-        let policy = self.checked_policy(&state, resolved, planned.as_ref())?;
-        let wanted = wanted_policy(&state);
+        let policy = self.checked_policy(state, resolved, planned.as_ref(), texts)?;
+        let wanted = wanted_policy(state);
         let keys = policy_format().changes(wanted, &policy);
-        let plan = planned.map(|planned| self.store_plan(planned)).transpose()?;
-        let plan = plan.and_then(|plan| changed_plan(&state, plan));
+        let plan = planned.map(|planned| self.plan_of(planned, texts)).transpose()?;
+        let plan = plan.and_then(|plan| changed_plan(state, plan));
         if keys.is_empty() && plan.is_none() {
-            return Ok(ReviseReport::default());
+            return Ok(None);
         }
         let (plan, plan_revision) = plan.unzip();
         let in_all = policy_format().changes(state.policy(), &policy);
@@ -133,9 +198,7 @@ impl OpenProject {
             policy,
         });
         let command = Command::Revise(Box::new(Revision { plan, policy }));
-        let report = self.command(name, &command, interrupts)?;
-        let result = self.revise_result(name, report.result)?;
-        Ok(ReviseReport { keys, plan: plan_revision, result, warning: report.warning })
+        Ok(Some(PreparedRevision { keys, plan: plan_revision, command }))
     }
 
     /// What became of a command that changes the plan or the policy.
@@ -219,6 +282,7 @@ impl OpenProject {
         state: &State,
         resolved: Resolved,
         planned: Option<&Planned>,
+        texts: Texts,
     ) -> Result<Policy, AppError> {
         resolved.require_agents().or_refused()?;
         let Resolved { policy, origins, .. } = resolved;
@@ -233,18 +297,32 @@ impl OpenProject {
             surroundings: self.surroundings(),
             vault: &self.vault,
         };
-        setup::check_revision(revised).map_err(|error| of_setup(&error, &|key| origins.get(key).cloned()))
+        let checked = match texts {
+            Texts::Stored => setup::check_revision(revised),
+            // What is in a directory of hidden files is known only when it is stored.
+            Texts::OnlyNamed => setup::look_at_revision(&revised).map(|mut policy| {
+                let known = &wanted_policy(state).gate.hidden;
+                if policy.gate.hidden.files.is_none() && policy.gate.hidden.dir == known.dir {
+                    policy.gate.hidden.files.clone_from(&known.files);
+                }
+                policy
+            }),
+        };
+        checked.map_err(|error| of_setup(&error, &|key| origins.get(key).cloned()))
     }
 
     /// The texts are stored before the record that names them.
-    fn store_plan(&self, planned: Planned) -> Result<Plan, AppError> {
-        let store = self.store()?;
-        let stored = |task: PlannedTask| {
-            let text = store.put(task.text.clone().into_bytes()).or_broken()?;
+    fn plan_of(&self, planned: Planned, texts: Texts) -> Result<Plan, AppError> {
+        let task_of = |task: PlannedTask| {
+            let bytes = task.text.clone().into_bytes();
+            let text = match texts {
+                Texts::Stored => self.store()?.put(bytes).or_broken()?,
+                Texts::OnlyNamed => id_of(&bytes),
+            };
             Ok::<Task, AppError>(task.into_task(text))
         };
         let tools = planned.tools.into_iter().map(|tool| tool.value).collect();
-        Ok(Plan { tasks: planned.tasks.into_iter().map(stored).collect::<Result<_, _>>()?, tools })
+        Ok(Plan { tasks: planned.tasks.into_iter().map(task_of).collect::<Result<_, _>>()?, tools })
     }
 }
 

@@ -30,9 +30,10 @@ impl OpenProject {
     }
 
     /// Asked before a loop is gone on with, as it is before one is created.
-    pub fn check_signed_in(&self, name: &LoopName) -> Result<(), AppError> {
+    pub fn check_signed_in(&self, name: &LoopName, asked: &Asked) -> Result<(), AppError> {
         let state = self.state_of(name)?;
-        setup::check_signed_in(wanted_policy(&state), &self.surroundings())
+        let policy = wanted_policy(&state);
+        setup::check_signed_in(policy, &setup::called_roles(policy, asked), &self.surroundings())
             .map_err(|error| of_setup(&error, &|_| None))
     }
 

@@ -254,7 +254,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "ID")]
     pub task: Option<String>,
     /// Stop when this task is done
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "task")]
     pub until: Option<String>,
     /// Stop after this many iterations
     #[arg(long, value_name = "N")]

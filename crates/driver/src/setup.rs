@@ -8,7 +8,7 @@ use serde::Serialize;
 use windlass_agent::{Unusable, adapter, registry};
 use windlass_core::acceptance::{CriterionCheck, check_name};
 use windlass_core::id::{CommitId, LoopName, TreeId};
-use windlass_core::input::Creation;
+use windlass_core::input::{Asked, Creation};
 use windlass_core::policy::{
     AgentPolicy, CheckPolicy, CheckWhen, GatePolicy, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel,
     SandboxPolicy, WantedLevel,
@@ -45,6 +45,8 @@ pub struct NewLoop {
     pub planned: Planned,
     pub surroundings: Surroundings,
     pub vault: VaultDir,
+    /// What its first drive is to do: an agent that is not called need not be there.
+    pub asked: Asked,
 }
 
 /// A new loop that was checked and is possible. Nothing is written yet.
@@ -54,6 +56,8 @@ pub struct Proposed {
     pub policy: Policy,
     pub planned: Planned,
     pub warnings: Vec<String>,
+    /// What is worth telling, and no fault.
+    pub notes: Vec<String>,
     /// As it is before the run; each drive of it finds out again.
     pub sandbox: ProvenSandbox,
     git: Git,
@@ -229,7 +233,7 @@ impl SetupError {
             }
             Self::NotInBase(_) => vec!["write the file, or mend the check in windlass.toml".to_owned()],
             Self::Repository(DiscoverError::NoCommits { .. }) => {
-                vec!["git add -A && git commit -m start".to_owned()]
+                vec!["git add -A && git commit --allow-empty -m start".to_owned()]
             }
             Self::AllowList
             | Self::Inject { .. }
@@ -247,7 +251,7 @@ impl SetupError {
 
 /// Looks at everything a loop will need; reads only.
 pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
-    let NewLoop { name, base, mut policy, planned, surroundings, vault } = new_loop;
+    let NewLoop { name, base, mut policy, planned, surroundings, vault, asked } = new_loop;
     let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings };
     surroundings.shell()?;
     let git = locate_git(&surroundings)?;
@@ -257,8 +261,14 @@ pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
         None => repository.head.clone(),
     };
     repository.require_complete(&base)?;
-    let start =
-        LoopStart { surroundings: &surroundings, vault: &vault, repository: &repository, base: &base };
+    let called = called_roles(&policy, &asked);
+    let start = LoopStart {
+        surroundings: &surroundings,
+        vault: &vault,
+        repository: &repository,
+        base: &base,
+        called: &called,
+    };
     let sandbox = check_policy(&mut policy, &start)?;
     read_modes(&mut policy, &planned, &surroundings)?;
     check_allowed(&policy, &planned)?;
@@ -266,7 +276,20 @@ pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
     check_one_task(&policy, &planned)?;
     check_fixes(&policy, &planned)?;
     let warnings = warnings(&repository, &policy, &base, sandbox.level)?;
-    Ok(Proposed { name, base, policy, planned, warnings, sandbox, git, repository, surroundings, vault })
+    let notes = Vec::new();
+    Ok(Proposed {
+        name,
+        base,
+        policy,
+        planned,
+        warnings,
+        notes,
+        sandbox,
+        git,
+        repository,
+        surroundings,
+        vault,
+    })
 }
 
 impl Proposed {
@@ -287,11 +310,24 @@ pub struct RevisedLoop<'a> {
 /// Looks at everything a changed loop will need, as for a new one. Returns the policy with what the
 /// files that it names have in them; nothing but that is kept.
 pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
-    let RevisedLoop { base, mut policy, planned, surroundings, vault } = revised;
+    let mut policy = look_at_revision(&revised)?;
+    let RevisedLoop { surroundings, vault, .. } = revised;
     let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings };
+    let vault = Vault::open_or_create(&locate_git(&surroundings)?, &vault.vault_git())?;
+    hidden::store(&mut policy, &surroundings, &vault)?;
+    Ok(policy)
+}
+
+/// The same, and nothing is kept.
+pub fn look_at_revision(revised: &RevisedLoop<'_>) -> Result<Policy, SetupError> {
+    let RevisedLoop { base, policy, planned, surroundings, vault } = revised;
+    let mut policy = policy.clone();
+    let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings.clone() };
     let git = locate_git(&surroundings)?;
     let repository = Repository::discover(&git, &surroundings.project)?;
-    let start = LoopStart { surroundings: &surroundings, vault, repository: &repository, base };
+    let called = policy.needed_roles();
+    let start =
+        LoopStart { surroundings: &surroundings, vault, repository: &repository, base, called: &called };
     check_policy(&mut policy, &start)?;
     if let Some(planned) = planned {
         read_modes(&mut policy, planned, &surroundings)?;
@@ -300,7 +336,6 @@ pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
         check_one_task(&policy, planned)?;
         check_fixes(&policy, planned)?;
     }
-    hidden::store(&mut policy, &surroundings, &Vault::open_or_create(&git, &vault.vault_git())?)?;
     Ok(policy)
 }
 
@@ -310,11 +345,13 @@ struct LoopStart<'a> {
     vault: &'a VaultDir,
     repository: &'a Repository,
     base: &'a CommitId,
+    /// The roles whose agents are called.
+    called: &'a [Role],
 }
 
 fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSandbox, SetupError> {
-    let LoopStart { surroundings, vault, repository, base } = start;
-    check_agents(policy, surroundings)?;
+    let LoopStart { surroundings, vault, repository, base, called } = start;
+    check_agents(policy, called, surroundings)?;
     briefs::read(policy, &surroundings.project)?;
     check_records(&policy.sandbox, surroundings)?;
     check_files(policy, start)?;
@@ -419,6 +456,15 @@ pub fn locate_git(surroundings: &Surroundings) -> Result<Git, GitError> {
 /// Makes a repository with a first commit of whatever is there.
 pub fn make_repository(surroundings: &Surroundings, dir: &Path) -> Result<(), GitError> {
     windlass_workspace::make_repository(&locate_git(surroundings)?, dir)
+}
+
+/// Makes the first commit, of whatever is there, in a repository that has none. Whether it had none.
+pub fn make_first_commit(surroundings: &Surroundings) -> Result<bool, GitError> {
+    if require_commit(surroundings).is_ok() {
+        return Ok(false);
+    }
+    windlass_workspace::make_first_commit(&locate_git(surroundings)?, &surroundings.project)?;
+    Ok(true)
 }
 
 /// Refuses a repository before its first commit; whatever else is wrong with it is told where it matters.
@@ -557,9 +603,9 @@ pub fn doctor(policy: &SandboxPolicy, surroundings: &Surroundings, scratch: &Pat
 }
 
 /// Whether every agent that the policy needs can be started on this machine.
-pub fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
+pub fn check_agents(policy: &Policy, called: &[Role], surroundings: &Surroundings) -> Result<(), SetupError> {
     let path = surroundings.clean_path();
-    for role in policy.needed_roles() {
+    for &role in called {
         let agent = policy.agent_for(role);
         let unusable = |why: String, remedy| SetupError::NoSuchAgent { role: role.name(), why, remedy };
         let called = adapter(agent).map_err(|error| unusable(error.to_string(), Remedy::Command))?;
@@ -569,12 +615,23 @@ pub fn check_agents(policy: &Policy, surroundings: &Surroundings) -> Result<(), 
             checked => checked.map_err(|error| unusable(error.to_string(), remedy(agent, &error)))?,
         }
     }
-    check_signed_in(policy, surroundings)
+    check_signed_in(policy, called, surroundings)
+}
+
+/// The roles whose agents a drive calls.
+pub fn called_roles(policy: &Policy, asked: &Asked) -> Vec<Role> {
+    let mut roles = policy.needed_roles();
+    roles.retain(|role| *role != Role::Reviewer || !asked.no_review);
+    roles
 }
 
 /// An agent that nobody is signed in to would only fail, again and again.
-pub fn check_signed_in(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
-    for role in policy.needed_roles() {
+pub fn check_signed_in(
+    policy: &Policy,
+    called: &[Role],
+    surroundings: &Surroundings,
+) -> Result<(), SetupError> {
+    for &role in called {
         if let Some(out) = signed_out(policy.agent_for(role), surroundings) {
             return Err(SetupError::SignedOut { role: role.name(), agent: out.agent, hints: out.hints() });
         }

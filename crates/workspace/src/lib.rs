@@ -67,7 +67,9 @@ pub use land::{LandError, LandRequest, Landed, land};
 pub use line_counts::{ChangedLines, LineCounts};
 pub use merge::TreeMerge;
 pub use objects::ObjectError;
-pub use repository::{DiscoverError, Identity, IdentitySource, Repository, make_repository};
+pub use repository::{
+    DiscoverError, Identity, IdentitySource, Repository, make_first_commit, make_repository,
+};
 pub use snapshot::{SnapshotRequest, StoredSnapshot};
 pub use space::{Ensured, ReadFiles, Since, SnapshotRules, Space, SpaceError};
 pub use take::{FilterRule, FilterUse, NotTaken, TakeResult, count_commits, is_tracked, take};

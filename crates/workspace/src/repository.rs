@@ -314,8 +314,13 @@ impl Repository {
 
 /// A new repository with one commit of everything that is there.
 pub fn make_repository(git: &Git, dir: &Path) -> Result<(), GitError> {
-    let who = ["-c", "user.name=windlass", "-c", "user.email=windlass@localhost"];
     git.as_operator(dir).args(["init", "--quiet", "--initial-branch=main"]).run()?;
+    make_first_commit(git, dir)
+}
+
+/// A commit of whatever is there, be it nothing, in a repository that has none.
+pub fn make_first_commit(git: &Git, dir: &Path) -> Result<(), GitError> {
+    let who = ["-c", "user.name=windlass", "-c", "user.email=windlass@localhost"];
     git.as_operator(dir).args(["add", "--all"]).run()?;
     git.as_operator(dir).args(who).args(["commit", "--quiet", "--allow-empty", "-m", "Begin"]).run()?;
     Ok(())

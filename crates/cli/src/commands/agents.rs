@@ -93,8 +93,7 @@ fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Fai
             Duration::from_millis(told.duration_ms.0).as_secs_f64()
         );
         say!("{}", text::wrap(&format!("  {}", told.end), "  "));
-        if !told.message.trim().is_empty() {
-            let said = told.message.lines().next().unwrap_or_default();
+        if let Some(said) = first_words(&told.message) {
             say!("{}", text::wrap(&format!("  said: {said}"), "    "));
         }
         if let Some(used) = told.usage {
@@ -103,6 +102,13 @@ fn try_one(locations: &Locations, name: &str, as_json: bool) -> Result<Exit, Fai
         told.notes.iter().for_each(|note| say!("{}", text::wrap(&format!("  {note}"), "  ")));
     }
     Ok(if well { Exit::Done } else { Exit::Error })
+}
+
+/// The first line that is for a person: agents print their protocol, too, when they fail.
+fn first_words(message: &str) -> Option<&str> {
+    let is_protocol =
+        |line: &str| serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(line).is_ok();
+    message.lines().map(str::trim).find(|line| !line.is_empty() && !is_protocol(line))
 }
 
 /// How long nothing is said.

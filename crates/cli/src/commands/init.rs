@@ -48,6 +48,9 @@ pub fn init(locations: &Locations, asked: &InitArgs) -> Result<Exit, Failure> {
     if let Some(repository) = &made.new_repository {
         say!("made a git repository in {}", repository.display());
     }
+    if made.first_commit {
+        say!("made the first commit of this repository");
+    }
     match &made.plan {
         PromptPlan::Planned(report) => say_plan(report),
         PromptPlan::NotPlanned { why } => {

@@ -47,7 +47,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
     });
     let name = match place.propose(&request)? {
         RunProposal::Resting(view) | RunProposal::Existing(view) if asked.dry_run => {
-            say!("{} exists.\n{}", view.name, view::next(&view));
+            preview_existing(&place, &view, asked)?;
             return Ok((view.name, Exit::Done));
         }
         RunProposal::New(proposed) if asked.dry_run => {
@@ -67,7 +67,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
         RunProposal::Existing(view) => {
             take_up(&place, &view, asked, &mut progress)?;
             place.retry_blocked(&view.name, retry(asked), signals::interrupts()?)?;
-            place.check_signed_in(&view.name)?;
+            place.check_signed_in(&view.name, &request.asked)?;
             if let Some(note) = base_is_old(&place, &view) {
                 progress.line(&note);
             }
@@ -78,6 +78,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             view.name
         }
         RunProposal::New(proposed) => {
+            proposed.notes.iter().for_each(|note| progress.line(note));
             for warning in &proposed.warnings {
                 progress.line(&format!("warning: {}", text::clean(warning)));
             }
@@ -127,27 +128,52 @@ fn take_up(
     asked: &RunArgs,
     progress: &mut ProgressPrinter,
 ) -> Result<bool, Failure> {
-    let RunRequest { policy, plan, base, .. } = &request(asked);
-    let stays = is_completed(view) && !asked.continuous;
-    let revision = ReviseRequest {
-        policy: policy.clone(),
-        // A loop that is completed stays what it was, unless it is to go on with what is new.
-        below: if stays { PolicyBelow::InForce } else { PolicyBelow::EditedFiles },
-        plan: plan.clone(),
-        base: base.clone(),
-    };
     let name = &view.name;
-    let report = place.revise(name, &revision, signals::interrupts()?)?;
+    let report = place.revise(name, &revision(view, asked), signals::interrupts()?)?;
     if let ReviseResult::Refused { why } = &report.result {
         if is_completed(view) && asked.continuous {
             progress.line(&format!("nothing is taken up: {why}"));
             return Ok(false);
         }
-        return Err(Failure::usage(format!("{name} cannot be changed so: {why}")));
+        return Err(not_taken(name, why));
     }
     let changes = set::changes(&report);
     changes.lines().for_each(|line| progress.line(line));
     Ok(!changes.is_empty())
+}
+
+/// What was typed, and from which files the rest comes.
+fn revision(view: &View, asked: &RunArgs) -> ReviseRequest {
+    let RunRequest { policy, plan, base, .. } = request(asked);
+    let stays = is_completed(view) && !asked.continuous;
+    // A loop that is completed stays what it was, unless it is to go on with what is new.
+    let below = if stays { PolicyBelow::InForce } else { PolicyBelow::EditedFiles };
+    ReviseRequest { policy, below, plan, base }
+}
+
+fn not_taken(name: &LoopName, why: &str) -> Failure {
+    Failure::usage(format!("{name} cannot be changed so: {why}"))
+}
+
+/// What a loop that is there would take up, and what a person would do next.
+fn preview_existing(place: &OpenProject, view: &View, asked: &RunArgs) -> Result<(), Failure> {
+    let name = &view.name;
+    let preview = place.preview_revision(name, &revision(view, asked))?;
+    say!("{name} exists.");
+    match &preview.refused {
+        Some(why) if is_completed(view) && asked.continuous => say!("nothing would be taken up: {why}"),
+        Some(why) => return Err(not_taken(name, why)),
+        None => {
+            set::lines(&preview.keys, preview.plan.as_ref())
+                .lines()
+                .for_each(|line| say!("would change: {line}"));
+        }
+    }
+    if !view.rests() {
+        place.check_signed_in(name, &request(asked).asked)?;
+    }
+    say!("{}", view::next(view));
+    Ok(())
 }
 
 /// A loop keeps its base: what was committed since is not part of it.
@@ -235,6 +261,7 @@ pub fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
 
 fn preview(proposed: &Proposed) -> String {
     let mut page = format!("would start from {}\n", proposed.base);
+    proposed.notes.iter().for_each(|note| page.push_str(&format!("  {note}\n")));
     for task in &proposed.planned.tasks {
         let after = task.depends_on.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
         let after = if after.is_empty() { String::new() } else { format!("  (after {after})") };

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use windlass_app::{PolicyArguments, PolicyBelow, ReviseReport, ReviseRequest, ReviseResult};
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::outcome::OutcomeKind;
+use windlass_core::revision::{KeyChange, PlanRevision};
 
 use crate::args::SetArgs;
 use crate::exit::Exit;
@@ -87,15 +88,24 @@ fn split(words: &[String]) -> (Option<&str>, &[String]) {
 
 /// A line each, before and after.
 pub fn changes(report: &ReviseReport) -> String {
-    let mut page = String::new();
-    if report.result == ReviseResult::Unchanged {
-        return page;
+    match report.result {
+        ReviseResult::Unchanged => String::new(),
+        ReviseResult::Now
+        | ReviseResult::AtNextIteration
+        | ReviseResult::Recorded
+        | ReviseResult::Interrupted
+        | ReviseResult::Refused { .. } => lines(&report.keys, report.plan.as_ref()),
     }
-    for change in &report.keys {
+}
+
+/// A line for each key and each task.
+pub fn lines(keys: &[KeyChange], plan: Option<&PlanRevision>) -> String {
+    let mut page = String::new();
+    for change in keys {
         let [before, after] = [&change.before, &change.after].map(|value| text::clean(value));
         let _ = writeln!(page, "{}: {before} -> {after}", change.key);
     }
-    let Some(plan) = &report.plan else { return page };
+    let Some(plan) = plan else { return page };
     let mut line = |what: &str, task: &TaskId| {
         let _ = writeln!(page, "task {task}: {what}");
     };

@@ -62,7 +62,7 @@ pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
             (format!("  {event}"), Colour::Busy)
         }
         Event::Iteration(IterationEvent::PhaseEntered { phase }) => {
-            (final_phase(*phase)?.to_owned(), Colour::Bold)
+            (final_phase(view, *phase)?.to_owned(), Colour::Bold)
         }
         Event::Pause(PauseEvent::WaitStarted { until, why }) => {
             let (until, left) = (times::local(*until), times::left(*until));
@@ -137,8 +137,11 @@ fn odd_reasons(failing: &[FailingCheck]) -> Option<String> {
 }
 
 /// The phases that follow the last task.
-fn final_phase(phase: Phase) -> Option<&'static str> {
+fn final_phase(view: &View, phase: Phase) -> Option<&'static str> {
+    let is_unjudged = view.unchecked && view.gate.is_none() && view.baseline.is_none();
     match phase {
+        // There can be checks that are due only at the end: they are told of when they ran.
+        Phase::FinalVerify if is_unjudged => Some("final gate: no check has judged what landed so far"),
         Phase::FinalVerify => Some("final gate: every check, on all that landed"),
         Phase::FinalReview => Some("final review: all that landed, as a whole"),
         Phase::Fix => Some("fix: what the final gate or review found"),

@@ -44,6 +44,7 @@ fn a_task_that_says_nothing_is_refused_before_the_first_attempt() {
         ("", "the task says nothing"),
         ("---\npriority: 1\n---\n\n", "the task says nothing"),
         (placeholder, "still the placeholder"),
+        (&placeholder.replace('\n', "\r\n"), "still the placeholder"),
     ] {
         let case = Setup::new("complete").task("001-first", text).ready();
         let refused = case.windlass(&["run"]).expect_code(2).stderr;
@@ -154,6 +155,40 @@ fn an_agent_that_nobody_is_signed_in_to_is_refused_before_the_first_attempt() {
     begun.kill();
     let refused = with(&["run", "begun"], "").expect_code(2);
     assert!(refused.stderr.contains("nobody is signed in to codex"), "{refused}");
+}
+
+#[test]
+fn a_run_without_reviews_needs_no_reviewer_who_is_signed_in() {
+    let case = honest();
+    let path = signed_out_codex(&case);
+    let policy = format!(
+        "[agent]\nuse = \"command\"\ncommand = [\"sh\", {:?}]\n[role.reviewer]\nuse = \"codex\"\n[plan]\nsource = \
+         \"tasks/\"\n[gate]\n[[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\n",
+        case.side().join("agent.sh").display().to_string()
+    );
+    case.repo.file("windlass.toml", policy);
+    let with = |args: &[&str]| {
+        let mut command = case.command(args);
+        command.env("PATH", &path).env("CODEX_API_KEY", "");
+        case.home.start(command).finish(LONG)
+    };
+    let refused = with(&["run", "--dry-run"]).expect_code(2);
+    assert!(refused.stderr.contains("the reviewer cannot be called: nobody is signed in"), "{refused}");
+    with(&["run", "--dry-run", "--no-review"]).expect_code(0);
+}
+
+#[test]
+fn a_probe_prints_no_protocol() {
+    let case = honest();
+    let codex = case.side().join("codex");
+    let script = "#!/bin/sh\ncase $1 in --version) echo codex-cli 0.166.0 ;;\n\
+                  *) echo '{\"type\":\"thread.started\",\"thread_id\":\"1\"}'; exit 1 ;; esac\n";
+    std::fs::write(&codex, script).unwrap();
+    std::fs::set_permissions(&codex, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let policy = format!("[agent]\nuse = \"codex\"\npath = {:?}\n", codex.display().to_string());
+    case.repo.file("windlass.toml", policy);
+    let told = case.windlass(&["agents", "--probe", "codex"]).expect_code(1);
+    assert!(!told.stdout.contains("thread.started"), "{told}");
 }
 
 #[test]

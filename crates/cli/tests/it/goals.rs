@@ -117,6 +117,37 @@ fn of_several_who_start_one_loop_at_once_the_others_are_told_who_drives() {
 }
 
 #[test]
+fn goals_of_one_name_that_start_at_once_are_as_many_loops() {
+    let case = case();
+    let goals = ["one two three four five six", "one two three four five seven"];
+    let ran: Vec<_> = std::thread::scope(|scope| {
+        let start = |goal: &'static str| scope.spawn(|| case.windlass(&["run", goal, "--json"]));
+        let started: Vec<_> = goals.map(start).into_iter().collect();
+        started.into_iter().map(|thread| thread.join().unwrap().expect_code(0).json()).collect()
+    });
+    let mut names: Vec<_> = ran.iter().map(|view| view["loop"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["one-two-three-four-five", "one-two-three-four-five-2"]);
+    assert_eq!(ran.iter().map(|view| view["goal"].as_str().unwrap()).collect::<Vec<_>>(), goals);
+}
+
+#[test]
+fn the_same_goal_that_starts_at_once_is_one_loop() {
+    let case = case();
+    let ran: Vec<_> = std::thread::scope(|scope| {
+        let start = |_| scope.spawn(|| case.windlass(&["run", "make the tests pass"]));
+        let started: Vec<_> = (0..3).map(start).collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for other in ran.iter().filter(|ran| ran.status.code() != Some(0)) {
+        let is_told = other.stderr.contains("just created make-the-tests-pass")
+            || other.stderr.contains("is driven by process");
+        assert!(is_told, "{other}");
+    }
+    assert_eq!(case.turns("author"), 1);
+}
+
+#[test]
 fn goals_with_the_same_first_line_are_two_loops() {
     let case = case();
     let one = run(&case, "make it work\nquickly", 0);
@@ -153,4 +184,84 @@ fn a_name_that_another_goal_has_is_refused() {
     assert!(ran.stderr.contains("not its goal"), "{ran}");
     case.windlass(&["run", "--name", "old", "make the tests pass"]).expect_code(0);
     assert_eq!(case.turns("author"), 1);
+}
+
+/// The work of the goal is in the checkout, and a later commit undoes it.
+fn taken_and_undone(case: &Case, name: &str) {
+    case.windlass(&["take", name]).expect_code(0);
+    case.repo.file("answer.txt", "0\n");
+    case.repo.commit("undo it");
+}
+
+#[test]
+fn a_completed_goal_does_not_answer_for_commits_that_came_since() {
+    let case = case();
+    let one = run(&case, "make the tests pass", 0);
+    taken_and_undone(&case, &one);
+    let refused = case.windlass(&["run", "--name", &one, "make the tests pass"]).expect_code(2);
+    assert!(refused.stderr.contains("not with the commits that came since"), "{refused}");
+    let again = case.windlass(&["run", "make the tests pass"]).expect_code(0);
+    let note = format!("note: {one} completed this goal, but not with the commits that came since");
+    assert!(again.stdout.contains(&note), "{again}");
+    assert_eq!(case.turns("author"), 2, "the goal was worked on anew: {again}");
+    assert_eq!(case.repo.show(&format!("windlass/{one}-2"), "answer.txt").trim(), "42");
+    assert_eq!(run(&case, "make the tests pass", 0), format!("{one}-2"), "which has the commits");
+    assert_eq!(case.turns("author"), 2);
+}
+
+#[test]
+fn a_completed_goal_answers_for_its_work_in_the_checkout() {
+    let case = case();
+    let one = run(&case, "make the tests pass", 0);
+    case.windlass(&["take", &one]).expect_code(0);
+    assert_eq!(run(&case, "make the tests pass", 0), one);
+    assert_eq!(case.turns("author"), 1);
+}
+
+#[test]
+fn a_loop_whose_plan_was_replaced_is_not_that_of_its_goal() {
+    let case = case();
+    let one = run(&case, "make the tests pass", 0);
+    case.windlass(&["set", &one, "--plan", "tasks/"]).expect_code(0);
+    assert_eq!(run(&case, "make the tests pass", 0), format!("{one}-2"));
+    assert_eq!(case.turns("author"), 2, "the goal was worked on");
+}
+
+#[test]
+fn a_loop_whose_goal_was_edited_is_that_of_its_other_words() {
+    let case = case();
+    let one = run(&case, "make the tests pass", 0);
+    case.windlass(&["task", "edit", &one, "goal", "--text", "make the tests fast"]).expect_code(0);
+    assert_eq!(run(&case, "make the tests fast", 0), one);
+    assert_eq!(run(&case, "make the tests pass", 0), format!("{one}-2"));
+    assert_eq!(case.turns("author"), 3);
+}
+
+#[test]
+fn a_plan_of_one_task_file_named_goal_is_no_goal() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").task("goal", "make the tests pass\n").ready();
+    let planned = case.windlass(&["run", "--json"]).expect_code(0).json()["loop"].clone();
+    let again = case.windlass(&["run", "--json"]).expect_code(0).json()["loop"].clone();
+    assert_eq!(planned, again, "the plan is done");
+    assert_eq!(case.turns("author"), 1);
+    assert_ne!(planned, run(&case, "make the tests pass", 0), "a goal is no plan");
+}
+
+#[test]
+fn a_goal_and_a_plan_together_are_refused() {
+    let case = Setup::new("if [ $n -eq 1 ]; then exit 1; fi\necho 42 >answer.txt\ncomplete")
+        .limits("max_agent_failures = 1")
+        .ready();
+    let goal = "make the tests pass";
+    for words in [vec!["run", goal, "--plan", "tasks/"], vec!["run", "--name", "a", "b", "--plan", "tasks/"]]
+    {
+        let refused = case.windlass(&words).expect_code(2);
+        assert!(refused.stderr.contains("a goal and --plan are two plans"), "{refused}");
+        assert!(refused.stderr.contains("windlass run --name NAME --plan 'tasks/'"), "{refused}");
+    }
+    case.nothing_was_made();
+    let one = run(&case, goal, 3);
+    case.windlass(&["run", goal, "--plan", "tasks/"]).expect_code(2);
+    let status = case.windlass(&["status", &one, "--json"]).expect_code(0).json();
+    assert_eq!(status["tasks"][0]["id"], "goal", "the loop of the goal keeps it");
 }

@@ -87,9 +87,29 @@ fn init_before_the_first_commit_writes_nothing_and_says_how_to_make_it() {
     let refused = home.run(repo.path(), ["init"]).expect_code(2);
     assert!(refused.stderr.contains("has no commits on its current branch"), "{refused}");
     let hints: Vec<&str> = refused.stderr.lines().filter(|line| line.contains("hint:")).collect();
-    assert_eq!(hints, ["  hint: git add -A && git commit -m start", "  hint: then: windlass init"]);
+    assert_eq!(
+        hints,
+        [
+            "  hint: git add -A && git commit --allow-empty -m start",
+            "  hint: then: windlass init",
+            "  hint: or do both: windlass init --git"
+        ]
+    );
     assert_eq!(refused.stdout, "");
     assert_eq!(fingerprint(repo.path()), before);
+}
+
+#[test]
+fn init_with_git_makes_the_first_commit_of_an_empty_repository() {
+    let home = home();
+    let repo = Repo::empty();
+    let made = home.run(repo.path(), ["init", "--git", "--no-plan", "Write it all down"]).expect_code(0);
+    assert!(made.stdout.contains("made the first commit of this repository"), "{made}");
+    assert_eq!(repo.git(["rev-list", "--count", "HEAD"]).trim(), "1");
+    let by_hand = Repo::empty();
+    by_hand.git(["add", "-A"]);
+    by_hand.git(["commit", "--quiet", "--allow-empty", "-m", "start"]);
+    home.run(by_hand.path(), ["init", "--no-plan", "Write it all down"]).expect_code(0);
 }
 
 #[test]

@@ -318,6 +318,14 @@ fn no_review_is_on_the_record_for_ever() {
 }
 
 #[test]
+fn where_there_is_no_check_the_final_gate_says_so() {
+    let case = Setup::new(AUTHOR).checks("").review(TASKS).ready();
+    let ran = case.windlass(&["run", "--name", "demo1"]).expect_code(0);
+    assert!(ran.stdout.contains("final gate: no check has judged what landed so far"), "{ran}");
+    assert!(!ran.stdout.contains("every check, on all that landed"), "{ran}");
+}
+
+#[test]
 fn after_a_reject_the_work_may_start_over() {
     let author = "cat log.txt >\"$side/found-$n\" 2>/dev/null\necho 42 >answer.txt\necho \"turn $n\" >>log.txt\ncomplete";
     let case = Setup::new(author)

@@ -31,6 +31,37 @@ fn one_pass_tries_each_task_once_and_leaves_the_rest_to_a_later_run() {
 }
 
 #[test]
+fn a_dry_run_of_a_loop_that_is_there_checks_what_would_change_and_changes_nothing() {
+    let case = three(WRITES_ITS_TASK).ready();
+    case.windlass(&["run", "--name", LOOP, "--task", "a"]).expect_code(0);
+    let before = case.windlass(&["log", LOOP, "--json"]).stdout;
+    let dry = |option: &str, value: &str| case.windlass(&["run", LOOP, "--dry-run", option, value]);
+    for (option, value) in
+        [("--set", "nosuch=1"), ("--plan", "/nowhere"), ("--base", "nosuch"), ("--policy", "/nofile")]
+    {
+        let refused = dry(option, value).expect_code(2);
+        assert!(!refused.stdout.contains("exists."), "{option}: {refused}");
+    }
+    let told = dry("--set", "loop.max_iterations=9").expect_code(0);
+    assert!(told.stdout.contains("would change: loop.max_iterations: 30 -> 9"), "{told}");
+    add_task(&case, "d", "# The fourth\n\nDo it.\n");
+    let told = case.windlass(&["run", LOOP, "--dry-run"]).expect_code(0);
+    assert!(told.stdout.contains("demo1 exists.\nwould change: task d: added"), "{told}");
+    assert_eq!(case.windlass(&["log", LOOP, "--json"]).stdout, before, "nothing is on record");
+    let told = case.windlass(&["run", LOOP, "--dry-run"]).expect_code(0);
+    assert!(told.stdout.contains("task d: added"), "the edit waits as it did: {told}");
+    assert_eq!(case.turns("author"), 1);
+}
+
+#[test]
+fn one_task_and_a_last_task_together_are_refused() {
+    let case = three(WRITES_ITS_TASK).ready();
+    let refused = case.windlass(&["run", "--name", LOOP, "--task", "a", "--until", "b"]).expect_code(2);
+    assert!(refused.stderr.contains("--task") && refused.stderr.contains("--until"), "{refused}");
+    case.nothing_was_made();
+}
+
+#[test]
 fn a_pass_that_does_everything_completes_the_loop() {
     let case = three(WRITES_ITS_TASK).ready();
     case.look(case.windlass(&["run", "--name", LOOP, "--once"])).completed();
