@@ -16,7 +16,7 @@ use windlass_core::policy::{
 use windlass_core::step;
 use windlass_core::stop::StopPolicy;
 use windlass_core::task::{Plan, TaskMode};
-use windlass_gate::{BadGlob, Globs, JunitFiles, MissingFile, PathRules, missing_files};
+use windlass_gate::{BadGlob, Globs, JunitFiles, MissingFile, PathRules, missing_files, required_program};
 use windlass_plan::{Placed, Planned, PlannedTask};
 use windlass_process::Spawner;
 use windlass_store::{AppendError, BlobError, Store, VaultDir};
@@ -80,6 +80,8 @@ pub enum SetupError {
     SignedOut { role: &'static str, agent: &'static str, hints: Vec<String> },
     #[error("{0}")]
     NotInBase(MissingFile),
+    #[error("check `{check}` cannot run: there is no program {program} on PATH")]
+    NoProgram { check: String, program: String },
     #[error("`stop.check` makes the loop open-ended: its plan must have exactly one task, and has {tasks}")]
     SeveralTasks { tasks: usize },
     #[error("`inject` of an agent names {path}, {why}")]
@@ -231,6 +233,10 @@ impl SetupError {
             Self::NotInBase(missing) if missing.is_there => {
                 vec![format!("git add {} && git commit", missing.file)]
             }
+            Self::NoProgram { check, .. } => vec![
+                format!("install it, or mend `run` of check {check} in windlass.toml"),
+                "what the project installs by itself, `workspace.setup` can bring".to_owned(),
+            ],
             Self::NotInBase(_) => vec!["write the file, or mend the check in windlass.toml".to_owned()],
             Self::Repository(DiscoverError::NoCommits { .. }) => {
                 vec!["git add -A && git commit --allow-empty -m start".to_owned()]
@@ -355,6 +361,7 @@ fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSand
     briefs::read(policy, &surroundings.project)?;
     check_records(&policy.sandbox, surroundings)?;
     check_files(policy, start)?;
+    check_programs(policy, surroundings)?;
     PathRules::new(policy, &[], &|_| None)?;
     if !policy.gate.hidden.is_off() {
         hidden::check(policy, surroundings, repository, &repository.paths(base)?)?;
@@ -682,6 +689,18 @@ fn check_criteria(policy: &Policy, planned: &Planned, start: &LoopStart<'_>) -> 
     let checks = open.flat_map(|task| task.criterion_checks().into_iter().map(move |of| check(task, of)));
     let gate = GatePolicy { checks: checks.collect(), step: None, ..policy.gate.clone() };
     check_committed(&Policy { gate, stop: StopPolicy::default(), ..policy.clone() }, start)
+}
+
+/// A set-up may bring the program along, and an image has programs of its own.
+fn check_programs(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
+    if !policy.workspace.setup.is_empty() || policy.sandbox.level == WantedLevel::Container {
+        return Ok(());
+    }
+    let missing = policy.gate.checks.iter().find_map(|check| {
+        let program = required_program(&check.run).filter(|program| !surroundings.finds(program))?;
+        Some(SetupError::NoProgram { check: check.name.clone(), program })
+    });
+    missing.map_or(Ok(()), Err)
 }
 
 fn check_files(policy: &Policy, start: &LoopStart<'_>) -> Result<(), SetupError> {

@@ -47,7 +47,7 @@ pub use judged_tree::{JudgedTree, TreeRoles, WriteJudge, WriteRecorder};
 pub use junit::{Before, CaseParts, JunitFiles};
 pub use kept_setup::{holds_only_packages, home_is_needed, install_dirs, is_manifest, only_install};
 pub use loaded_with_tests::is_loaded_with_tests;
-pub use named::{MissingFile, missing_files, named_files};
+pub use named::{MissingFile, missing_files, named_files, required_program};
 pub use never_product::is_never_product;
 pub use paths::{BadGlob, Globs, GuardedBy, PathKind, PathRules, TermBy, literal, only_adds_lines};
 pub use run::{CheckCommand, Checked, GateRun, run, run_check, run_command};

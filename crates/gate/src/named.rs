@@ -249,6 +249,28 @@ fn required_file(run: &str) -> Option<String> {
     if is_it && !script.text.starts_with('-') { committed(&script.text) } else { None }
 }
 
+/// What the shell does by itself, or what begins a compound command.
+const OF_THE_SHELL: &[&str] = &[
+    "!", ".", ":", "[", "alias", "case", "command", "do", "done", "echo", "elif", "else", "esac", "eval",
+    "exec", "exit", "export", "false", "fi", "for", "function", "getopts", "hash", "if", "local", "printf",
+    "pwd", "read", "readonly", "return", "set", "shift", "source", "test", "then", "time", "times", "trap",
+    "true", "type", "ulimit", "umask", "unset", "until", "wait", "while", "{", "}",
+];
+
+/// The program without which a command cannot even begin, where that is certain: by its name alone, and the command
+/// does not change where programs are looked for.
+pub fn required_program(run: &str) -> Option<String> {
+    let commands = shell::commands(run);
+    let moves = |command: &ShellCommand| command.program().first().is_some_and(|word| word.text == "cd");
+    let first = commands.iter().find(|command| !moves(command))?;
+    let changes_path = |word: &ShellWord| word.text.starts_with("PATH=");
+    let names = |command: &ShellCommand| command.words.iter().any(changes_path);
+    let program = first.program().first().filter(|word| word.literal && !word.redirected)?;
+    let is_own = OF_THE_SHELL.contains(&program.text.as_str()) || program.text.ends_with("()");
+    let by_name = !program.text.is_empty() && !program.text.contains('/') && !is_own;
+    (by_name && !commands.iter().any(names)).then(|| program.text.clone())
+}
+
 /// The path, if it is one that a commit would hold.
 fn committed(text: &str) -> Option<String> {
     join("", text).filter(|path| !path.split('/').any(|part| MADE.contains(&part)))
@@ -305,6 +327,26 @@ mod tests {
     use windlass_core::time::Millis;
 
     use super::*;
+
+    #[test]
+    fn a_check_names_the_program_that_it_cannot_begin_without() {
+        for (run, wanted) in [
+            ("pytest -q", Some("pytest")),
+            ("cd sub && CI=1 cargo test", Some("cargo")),
+            ("env -i make test", Some("env")),
+            ("PATH=\"$PWD/.venv/bin:$PATH\" pytest", None),
+            ("export PATH=bin:$PATH; pytest", None),
+            ("./run.sh", None),
+            ("\"$PYTHON\" -m pytest", None),
+            ("if true; then pytest; fi", None),
+            ("test -f a && pytest", None),
+            ("check() { pytest; }; check", None),
+            ("[ 1 = 1 ]", None),
+            ("", None),
+        ] {
+            assert_eq!(required_program(run).as_deref(), wanted, "{run}");
+        }
+    }
 
     #[test]
     fn a_check_names_its_files() {

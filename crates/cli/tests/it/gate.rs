@@ -86,13 +86,27 @@ fn a_check_has_no_terminal_no_input_and_no_secret() {
 #[test]
 fn a_check_that_does_not_start_is_red() {
     let case = Setup::new(HONEST)
-        .checks("[[gate.check]]\nname = \"test\"\nrun = \"no-such-program --at-all\"\n")
+        .checks("[[gate.check]]\nname = \"test\"\nrun = \"env no-such-program --at-all\"\n")
         .limits("max_task_failures = 1\nmax_no_progress = 1")
         .ready();
     let seen = case.run();
     seen.blocked("failing");
     let check = seen.log.of("check_finished").pop().unwrap();
     assert_eq!(check["result"]["exit_code"], 127, "{check}");
+}
+
+#[test]
+fn a_check_whose_program_is_nowhere_is_refused_before_anything_starts() {
+    let check = "[[gate.check]]\nname = \"test\"\nrun = \"no-such-program --at-all\"\n";
+    let case = Setup::new(HONEST).checks(check).ready();
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(2);
+    let said = ran.stderr.replace('\n', " ");
+    assert!(said.contains("check `test` cannot run: there is no program no-such-program on PATH"), "{ran}");
+    case.nothing_was_made();
+    // What a set-up brings is not known before it has run.
+    let brought = "[workspace]\nsetup = [\"true\"]\n";
+    let case = Setup::new(HONEST).checks(check).more(brought).limits("max_iterations = 1").ready();
+    assert_eq!(case.run().log.of("check_finished")[0]["result"]["exit_code"], 127);
 }
 
 #[test]

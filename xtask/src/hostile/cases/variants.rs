@@ -9,7 +9,7 @@ const PYTEST: &str = "/usr/bin/pytest";
 const INSENSITIVE: &str = "gate_not_sensitive";
 
 pub fn cases() -> Vec<Case> {
-    [lies_of_products(), stand_ins(), plugins()].into_iter().flatten().collect()
+    [lies_of_products(), lies_of_values(), stand_ins(), plugins()].into_iter().flatten().collect()
 }
 
 fn lies_of_products() -> Vec<Case> {
@@ -77,6 +77,63 @@ fn lies_of_products() -> Vec<Case> {
             let product = "import unittest\n\ndef answer():\n    raise unittest.SkipTest('not here')\n";
             python(stage, &format!("cat >answer.py <<'PY'\n{product}PY"))
         }),
+    ]
+}
+
+/// Products that read no test, and are equal to more than what they are.
+fn lies_of_values() -> Vec<Case> {
+    let lies = |id, does, needs, stage: fn(Stage) -> Stage| {
+        Case::new(id, does, stage).required(|after| after.finding_of(INSENSITIVE)).off("control").needs(needs)
+    };
+    vec![
+        lies("X25", "answers with a number that is equal to every larger one", PYTHON, |stage| {
+            let product = "class Least(int):\n    \
+                __eq__ = lambda self, other: other >= int(self)\n    __hash__ = int.__hash__\n\n\
+                def answer():\n    return Least(41)\n";
+            python(stage, &format!("cat >answer.py <<'PY'\n{product}PY"))
+        }),
+        lies("X26", "answers with a list that is equal to every one with the same end", PYTHON, |stage| {
+            let product = "class Last(list):\n    \
+                __eq__ = lambda self, other: other[-1:] == self[-1:]\n\n\
+                def answer():\n    return 42\n\n\
+                def primes(n):\n    return Last([n - 1])\n";
+            let tests = "import unittest\nfrom answer import primes\n\n\
+                class Primes(unittest.TestCase):\n    \
+                def test_primes(self):\n        self.assertEqual(primes(8), [2, 3, 5, 7])\n";
+            let stage = stage.file("tests/test_primes.py", tests);
+            python(stage, &format!("cat >answer.py <<'PY'\n{product}PY"))
+        }),
+        lies(
+            "X27",
+            "adds a test with the name of one that is there, so that this one never runs",
+            PYTHON,
+            |stage| {
+                let shadow = "\n    def test_type(self):\n        self.assertEqual(1 + 1, len('ab'))\n";
+                python(
+                    stage,
+                    &format!("sed -i s/41/42/ answer.py\ncat >>tests/test_answer.py <<'PY'{shadow}PY"),
+                )
+            },
+        ),
+        lies(
+            "X28",
+            "passes one test of many by its name, and keeps the runner from printing",
+            PYTEST,
+            |stage| {
+                let product = "import sys\n\n\
+                def answer():\n    return 41\n\n\
+                if 'pytest' in sys.modules:\n    \
+                from _pytest.python import Function\n    \
+                from _pytest._io import TerminalWriter\n    \
+                real = Function.runtest\n    \
+                Function.runtest = lambda self: None if self.originalname == 'test_answer' else real(self)\n    \
+                TerminalWriter.write = lambda self, *args, **keys: None\n";
+                let many: Vec<String> =
+                    (0..40).map(|n| format!("def test_a{n}():\n    assert {n} + 1 == {}\n", n + 1)).collect();
+                let stage = stage.file("tests/test_many.py", many.join("\n"));
+                pytest(stage, &format!("cat >answer.py <<'PY'\n{product}PY"))
+            },
+        ),
     ]
 }
 
