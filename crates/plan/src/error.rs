@@ -38,6 +38,10 @@ pub enum PlanError {
     OutsideProject { file: PathBuf, project: PathBuf },
     #[error("{}: there is no task file (*.md) in this directory", dir.display())]
     NoTasks { dir: PathBuf },
+    #[error("{}: the name of a task file ends in `.md`, and this one would be left out", file.display())]
+    OtherEnding { file: PathBuf },
+    #[error("{}: has task files (*.md), and only those of the directory above are read", dir.display())]
+    TasksBelow { dir: PathBuf },
     #[error("{}: there is no task in this file", file.display())]
     NoTasksInFile { file: PathBuf, format: PlanFormat },
     #[error("{}: {count} task files are more than the {MAX_TASKS} a plan may have", dir.display())]
@@ -107,6 +111,13 @@ impl PlanError {
             | Self::NotUtf8 { .. } => self.remedy_of_source(),
             Self::NoTasks { dir } => {
                 format!("write the first task to {}", dir.join("01-first.md").display())
+            }
+            Self::OtherEnding { file } => {
+                format!("rename it to {}, or move it elsewhere", file.with_extension("md").display())
+            }
+            Self::TasksBelow { .. } => {
+                "move the task files up; to leave them out, give the directory a name that starts with a dot"
+                    .to_owned()
             }
             Self::NoTasksInFile { format, .. } => no_tasks(*format).to_owned(),
             Self::TooManyTasks { .. } | Self::TooManyInFile { .. } => {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use windlass_core::nearest::nearest;
 
-use crate::checklist::task_heading;
+use crate::checklist::is_task_heading;
 use crate::error::PlanError;
 use crate::front_matter::read_all;
 use crate::markdown::MarkdownText;
@@ -114,7 +114,7 @@ fn of_markdown(file: &Path, text: &str) -> Result<PlanFormat, PlanError> {
     let whole: Range<usize> = 0..read.text.len();
     let has_front = lines > 0 || front.is_err();
     let has_markers = milestones::has_markers(&read);
-    let has_tasks = read.headings_in(&whole).any(|heading| task_heading(heading).is_some());
+    let has_tasks = read.headings_in(&whole).any(is_task_heading);
     let has_boxes = read.items.iter().any(|item| item.checked.is_some());
     let only_boxes = read.prose.is_none()
         && read.items.iter().all(|item| item.depth > 0 || item.checked.is_some())

@@ -64,6 +64,7 @@ pub use front_matter::{
 pub use graph::TaskGraph;
 pub use json::JsonFault;
 pub use link::MAX_TASKS;
+pub use markdown::Opened;
 pub use milestones::SectionFault;
 pub use place::{FilePosition, Placed};
 pub use proposal::{MOST_PROPOSED, PlanProposal, ProposedCheck, ProposedTask, file_words};

@@ -16,7 +16,7 @@ use crate::criterion::PlannedCriterion;
 use crate::error::PlanError;
 use crate::format::PlanFormat;
 use crate::link::{Frame, MAX_TASKS, Slot, finish};
-use crate::markdown::{Comment, MarkdownText};
+use crate::markdown::{Comment, MarkdownText, Opened};
 use crate::outline::{outline, parts};
 use crate::place::Placed;
 use crate::{Planned, PlannedTask, shared_text, title_line};
@@ -44,6 +44,8 @@ pub enum SectionFault {
     OldMarker(String),
     #[error("the marker that starts here is never closed")]
     NeverClosed,
+    #[error("the {what} that starts here is never closed: it hides the marker on line {line}")]
+    Hidden { what: Opened, line: usize },
     #[error("a marker has nothing but its name")]
     MoreThanAName,
     #[error("there is nothing under “{0}”")]
@@ -61,6 +63,7 @@ impl SectionFault {
             }
             Self::OldMarker(_) => "write `<!-- forge-section -->` before each section".to_owned(),
             Self::NeverClosed => "close it with `-->` on the same line".to_owned(),
+            Self::Hidden { what, line } => what.remedy(*line),
             Self::MoreThanAName => {
                 "write `<!-- windlass-task -->`; the heading below it gives the title and the id".to_owned()
             }
@@ -75,7 +78,7 @@ pub(crate) fn has_markers(text: &MarkdownText<'_>) -> bool {
         let word = word(text, comment);
         starts_as_marker(word) || word.starts_with("forge-section:") || is_misspelt(word)
     };
-    text.comments.iter().any(is_mark)
+    text.comments.iter().any(is_mark) || !text.hidden_lines(is_marker_line).is_empty()
 }
 
 pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>> {
@@ -141,6 +144,17 @@ impl SectionReader<'_> {
                 old.get_or_insert((start, word));
             } else if is_misspelt(word) {
                 self.problems.push(self.error(start, SectionFault::Misspelt(word.to_owned())));
+            }
+        }
+        // What starts as a marker itself is told as that.
+        let is_other = |start: usize| {
+            let comment = text.comments.iter().find(|comment| comment.range.start == start);
+            comment.is_none_or(|comment| !starts_as_marker(word(text, comment)))
+        };
+        for (runaway, line) in text.hidden_lines(is_marker_line) {
+            let (start, what) = (runaway.range.start, runaway.what);
+            if is_other(start) {
+                self.problems.push(self.error(start, SectionFault::Hidden { what, line }));
             }
         }
         if let Some((start, word)) = old.filter(|_| found.is_empty()) {
@@ -248,6 +262,12 @@ fn starts_as_marker(word: &str) -> bool {
         let old = FORGE_ENDS.iter().any(|end| word.starts_with(end));
         rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n', ':', '=']) && !old
     })
+}
+
+/// A line that is nothing but a marker.
+fn is_marker_line(line: &str) -> bool {
+    let inner = line.strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->"));
+    inner.is_some_and(|inner| MARKERS.contains(&inner.trim()))
 }
 
 /// One word that is nearly a marker, such as `windlass_task`.

@@ -246,3 +246,20 @@ fn every_circle_is_named_once() {
         ["a → b → c → a; remove one of these dependencies", "d → e → d; remove one of these dependencies"]
     );
 }
+
+#[test]
+fn what_looks_like_a_task_file_and_is_none_is_a_fault() {
+    let dir = project(
+        "== a.md\nDo a.\n== b.MD\nDo b.\n== c.markdown\nDo c.\n== notes.txt\nno task\n== .d.MD\nhidden\n",
+    );
+    for (below, file) in [("late", "d.md"), ("data", "d.json"), (".done", "e.md")] {
+        fs::create_dir(dir.path().join(below)).unwrap();
+        fs::write(dir.path().join(below).join(file), "Do it.\n").unwrap();
+    }
+    assert_eq!(
+        shown(&tasks_dir::check(dir.path()).unwrap_err(), dir.path()),
+        "b.MD: the name of a task file ends in `.md`, and this one would be left out; rename it to b.md, or move it elsewhere\n\
+         c.markdown: the name of a task file ends in `.md`, and this one would be left out; rename it to c.md, or move it elsewhere\n\
+         late: has task files (*.md), and only those of the directory above are read; move the task files up; to leave them out, give the directory a name that starts with a dot\n"
+    );
+}
