@@ -16,7 +16,7 @@ use crate::criterion::PlannedCriterion;
 use crate::error::PlanError;
 use crate::format::PlanFormat;
 use crate::link::{Frame, MAX_TASKS, Slot, finish};
-use crate::markdown::{Comment, MarkdownText, Opened};
+use crate::markdown::{Comment, Heading, MarkdownText, Opened};
 use crate::outline::{outline, parts};
 use crate::place::Placed;
 use crate::{Planned, PlannedTask, shared_text, title_line};
@@ -33,6 +33,21 @@ const STOPS: [&str; 4] = ["verification", "decisions", "conventions", "key conte
 
 /// Headings that name a part of a section, and so are never its title.
 const PARTS: [&str; 5] = ["files", "edits", "acceptance", "acceptance criteria", "verification"];
+
+/// Headings that are the title of a section only where it has no other.
+const INNER: [&str; 11] = [
+    "background",
+    "context",
+    "decisions",
+    "conventions",
+    "details",
+    "goal",
+    "key context",
+    "notes",
+    "objective",
+    "overview",
+    "steps",
+];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SectionFault {
@@ -199,15 +214,15 @@ impl SectionReader<'_> {
         Slot { links, problems, silent_at, ..Slot::new(at, task) }
     }
 
-    /// The first heading of the second level, or else any, that names no part.
+    /// The first heading that names no part.
     fn title(&self, body: &Range<usize>) -> Option<String> {
+        let name = |heading: &Heading| heading.text.trim_end_matches(':').trim().to_lowercase();
         let headings = || {
-            self.text.headings_in(body).filter(|heading| {
-                !heading.text.is_empty() && !PARTS.contains(&heading.text.to_lowercase().as_str())
-            })
+            let headings = self.text.headings_in(body).filter(|heading| !heading.text.is_empty());
+            headings.filter(|heading| !PARTS.contains(&name(heading).as_str()))
         };
-        let found = headings().find(|heading| heading.level == 2).or_else(|| headings().next());
-        found.map(|heading| heading.text.clone())
+        let own = headings().find(|heading| !INNER.contains(&name(heading).as_str()));
+        own.or_else(|| headings().next()).map(|heading| heading.text.clone())
     }
 
     /// The items of a part, or its lines where it has none; a fence is no line.

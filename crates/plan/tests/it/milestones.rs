@@ -196,3 +196,18 @@ fn a_marker_inside_of_what_is_closed_is_text() {
         assert_eq!(plan.tasks.len(), 1, "{closed}");
     }
 }
+
+#[test]
+fn the_first_heading_that_names_no_part_is_the_title() {
+    let section = |text: &str| planned("p.md", &format!("<!-- windlass-task -->\n{text}\nText.\n"));
+    for (text, title) in [
+        ("# Phase 1: Lexer\n\n## Background", "Phase 1: Lexer"),
+        ("# Phase 1: Lexer\n\n## Rules of it", "Phase 1: Lexer"),
+        ("## Background:\n\n## Lexer", "Lexer"),
+        ("### Files\n- a\n\n## Lexer", "Lexer"),
+        ("## Background", "Background"),
+        ("Nothing.", "Section on line 1"),
+    ] {
+        assert_eq!(section(text).tasks[0].title, title, "{text}");
+    }
+}
