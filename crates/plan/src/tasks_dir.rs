@@ -48,7 +48,7 @@ struct Listed {
 
 fn list(dir: &Path, others: &BTreeMap<OsString, Option<String>>) -> Result<Listed, PlanError> {
     if !dir.is_dir() && others.is_empty() {
-        return Err(PlanError::DirectoryMissing { dir: dir.to_owned() });
+        return Err(PlanError::DirectoryMissing { dir: dir.to_owned(), nearest: None });
     }
     let unreadable = |cause| PlanError::DirectoryUnreadable { dir: dir.to_owned(), cause };
     let mut names: Vec<OsString> = others.keys().cloned().collect();
