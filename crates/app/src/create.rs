@@ -250,10 +250,9 @@ impl OpenProject {
                 refused.hint("`windlass init` writes a windlass.toml")
             }
         })?;
+        let planned = self.plan(request, &resolved.policy.plan)?;
+        self.refuse_under(&resolved, &planned)?;
         let (policy, written) = (resolved.policy, resolved.origins);
-        let planned = self.plan(request, &policy.plan)?;
-        let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
-        planned.check_names(&checks).map_err(bad_plan)?;
         let not_applied = tools_not_applied(&planned, &policy.agent.adapter);
         let new_loop = NewLoop {
             name,

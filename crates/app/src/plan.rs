@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use windlass_config::Resolved;
 use windlass_core::id::TaskId;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::View;
+use windlass_driver::plan_problems::plan_problems;
 use windlass_plan::{Planned, PlannedTask, TaskGraph, TaskMark, dot, mermaid, tree};
 
+use crate::create::bad_plan;
+use crate::revise::of_setup;
 use crate::{AppError, OpenProject, PolicyArguments, StoredLoop};
 
 /// Which plan is meant.
@@ -25,6 +29,8 @@ pub struct PlanPage {
     pub planned: Planned,
     /// The loop that works on it.
     pub of_loop: Option<View>,
+    /// What a new loop would be refused for, the plan being one that can be read.
+    pub problems: Vec<AppError>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +43,44 @@ pub enum PlanPicture {
 impl OpenProject {
     /// The plan, or everything that is wrong with it.
     pub fn plan_page(&self, request: &PlanRequest) -> Result<Result<PlanPage, Vec<AppError>>, AppError> {
-        let policy = self.policy(&PolicyArguments::default())?.policy.plan;
-        let source = request.source.clone().unwrap_or(policy.source);
-        let format = if request.format.is_empty() { policy.format } else { request.format.clone() };
+        let resolved = self.policy(&PolicyArguments::default())?;
+        let policy = &resolved.policy.plan;
+        let source = request.source.as_ref().unwrap_or(&policy.source).clone();
+        let format = if request.format.is_empty() { &policy.format } else { &request.format }.clone();
         let planned = match self.check_plan(&source, &format)? {
             Ok(planned) => planned,
             Err(problems) => return Ok(Err(problems)),
         };
         let of_loop = self.loop_of(&planned)?;
-        Ok(Ok(PlanPage { source, planned, of_loop }))
+        let problems = self.problems_under(&resolved, &planned);
+        Ok(Ok(PlanPage { source, planned, of_loop, problems }))
+    }
+
+    /// Everything that a policy does not allow of a plan, or does not have for it.
+    fn problems_under(&self, resolved: &Resolved, planned: &Planned) -> Vec<AppError> {
+        let Resolved { policy, origins, .. } = resolved;
+        let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
+        let unknown = planned.unknown_checks(&checks).into_iter().map(bad_plan);
+        let others = plan_problems(policy, planned, &self.surroundings());
+        let others = others.iter().map(|error| of_setup(error, &|key| origins.get(key).cloned()));
+        unknown.chain(others).collect()
+    }
+
+    /// The same as one refusal.
+    pub(crate) fn refuse_under(&self, resolved: &Resolved, planned: &Planned) -> Result<(), AppError> {
+        let mut problems = self.problems_under(resolved, planned);
+        match problems.len() {
+            0 => Ok(()),
+            1 => Err(problems.remove(0)),
+            count => {
+                let lines = |problem: &AppError| {
+                    let hints: String = problem.hints.iter().map(|hint| format!("\n    {hint}")).collect();
+                    format!("\n  {}{hints}", problem.message)
+                };
+                let told: String = problems.iter().map(lines).collect();
+                Err(AppError::refused(format!("{count} problems in the plan{told}")))
+            }
+        }
     }
 
     /// The loop with the very tasks of this plan; of several the one that was at work last.
