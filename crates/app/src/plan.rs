@@ -9,6 +9,7 @@ use windlass_core::state::TaskStatus;
 use windlass_core::view::View;
 use windlass_driver::plan_problems::plan_problems;
 use windlass_plan::{Planned, PlannedTask, TaskGraph, TaskMark, dot, mermaid, tree};
+use windlass_store::blobs::id_of;
 
 use crate::create::bad_plan;
 use crate::revise::of_setup;
@@ -51,7 +52,7 @@ impl OpenProject {
             Ok(planned) => planned,
             Err(problems) => return Ok(Err(problems)),
         };
-        let of_loop = self.loop_of(&planned)?;
+        let of_loop = self.loop_of(&planned, &source)?;
         let problems = self.problems_under(&resolved, &planned);
         Ok(Ok(PlanPage { source, planned, of_loop, problems }))
     }
@@ -83,11 +84,21 @@ impl OpenProject {
         }
     }
 
-    /// The loop with the very tasks of this plan; of several the one that was at work last.
-    fn loop_of(&self, planned: &Planned) -> Result<Option<View>, AppError> {
+    /// The loop that works on this plan; of several the one that was at work last. Ids alone tell nothing: every
+    /// list of stories begins with the same ones.
+    fn loop_of(&self, planned: &Planned, source: &str) -> Result<Option<View>, AppError> {
         let views = self.loops()?.iter().map(StoredLoop::view).collect::<Result<Vec<View>, _>>()?;
-        let ids: Vec<&TaskId> = planned.tasks.iter().map(|task| &task.id).collect();
-        let is_of_plan = |view: &View| ids.iter().all(|id| view.tasks.iter().any(|task| task.id == **id));
+        let found = |task: &PlannedTask, view: &View| {
+            view.tasks
+                .iter()
+                .find(|known| known.id == task.id)
+                .map(|known| known.text == id_of(task.text.as_bytes()))
+        };
+        let is_of_plan = |view: &View| {
+            let same: Option<Vec<bool>> = planned.tasks.iter().map(|task| found(task, view)).collect();
+            let is_its_source = || self.plan_source(&view.name).is_some_and(|of| of.trim() == source.trim());
+            same.is_some_and(|same| same.contains(&true) || is_its_source())
+        };
         Ok(views.into_iter().filter(is_of_plan).max_by_key(|view| view.updated_at))
     }
 }
@@ -127,9 +138,12 @@ impl PlanPage {
     }
 
     fn marks(&self) -> BTreeMap<TaskId, TaskMark> {
-        let known = |id: &TaskId| {
-            let task = self.of_loop.as_ref()?.tasks.iter().find(|task| task.id == *id)?;
-            Some(mark_of(task.status))
+        let known = |planned: &PlannedTask| {
+            let task = self.of_loop.as_ref()?.tasks.iter().find(|task| task.id == planned.id)?;
+            // What was done in other words is done again; what is waived or was done before stays so.
+            let is_done = task.status == TaskStatus::Done && !planned.done;
+            let is_reopened = is_done && task.text != id_of(planned.text.as_bytes());
+            (!is_reopened).then(|| mark_of(task.status))
         };
         let own = |task: &PlannedTask| {
             mark_of(match (task.done, task.blocked) {
@@ -139,7 +153,7 @@ impl PlanPage {
             })
         };
         let tasks = self.planned.tasks.iter();
-        tasks.map(|task| (task.id.clone(), known(&task.id).unwrap_or_else(|| own(task)))).collect()
+        tasks.map(|task| (task.id.clone(), known(task).unwrap_or_else(|| own(task)))).collect()
     }
 }
 

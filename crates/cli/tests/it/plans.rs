@@ -324,6 +324,22 @@ fn a_check_of_the_plan_tells_all_that_a_run_would_refuse() {
 }
 
 #[test]
+fn a_loop_is_that_of_a_plan_by_its_texts() {
+    let case = with_plan("prd.json", PRD);
+    run_plan(&case, "prd.json").ended(0, "completed", "done_before");
+    let show = |source: &str| case.windlass(&["plan", "show", source]).expect_code(0).stdout;
+    let shown = show("prd.json");
+    assert!(shown.contains("as loop demo1 has them") && shown.contains("✓ US-001"), "{shown}");
+    fs::write(case.repo.path().join("other.json"), PRD.replace("shop", "farm")).unwrap();
+    let shown = show("other.json");
+    assert!(!shown.contains("as loop") && shown.contains("· US-001"), "{shown}");
+    fs::write(case.repo.path().join("prd.json"), PRD.replace("Show prices.", "Show all prices.")).unwrap();
+    let shown = show("prd.json");
+    assert!(shown.contains("as loop demo1 has them"), "{shown}");
+    assert!(shown.contains("· US-001") && shown.contains("✓ US-002"), "{shown}");
+}
+
+#[test]
 fn a_mistyped_plan_with_a_blank_in_its_name_starts_nothing() {
     let case = with_plan("my plans.md", "# Do it\n\nAll of it.\n");
     let said = case.windlass(&["run", "--name", LOOP, "--plan", "my plan.md"]).expect_code(2).stderr;
