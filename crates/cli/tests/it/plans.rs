@@ -340,6 +340,21 @@ fn a_loop_is_that_of_a_plan_by_its_texts() {
 }
 
 #[test]
+fn a_plan_that_cannot_end_within_its_iterations_is_told_before_it_starts() {
+    let case = project(WORKS)
+        .limits("max_iterations = 1")
+        .task("b", "# B\n\nDo it.\n")
+        .task("c", "# C\n\nDo it.\n")
+        .ready();
+    let ran = case.windlass(&["run", "--name", LOOP, "--dry-run"]).expect_code(0);
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(
+        told.split_whitespace().collect::<Vec<_>>().join(" ").contains("--set loop.max_iterations="),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_mistyped_plan_with_a_blank_in_its_name_starts_nothing() {
     let case = with_plan("my plans.md", "# Do it\n\nAll of it.\n");
     let said = case.windlass(&["run", "--name", LOOP, "--plan", "my plan.md"]).expect_code(2).stderr;
