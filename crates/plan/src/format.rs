@@ -99,8 +99,8 @@ pub(crate) fn of_file(file: &Path, text: &str) -> Result<PlanFormat, PlanError> 
     match extension.as_deref() {
         Some("toml") => Ok(PlanFormat::Codescribe),
         // Only a list can be issues; whatever else there is, the reader of stories says what is missing.
-        Some("json") if text.trim_start().starts_with('[') => Ok(PlanFormat::GithubIssues),
-        Some("json") => Ok(PlanFormat::Prd),
+        Some("json" | "jsonc") if text.trim_start().starts_with('[') => Ok(PlanFormat::GithubIssues),
+        Some("json" | "jsonc") => Ok(PlanFormat::Prd),
         Some("md" | "markdown") => of_markdown(file, text),
         Some(_) | None => Err(PlanError::UnknownFormat { file: file.to_owned() }),
     }

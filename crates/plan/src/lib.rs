@@ -29,6 +29,7 @@ mod github_issues;
 pub mod goal;
 mod graph;
 mod json;
+mod jsonc;
 mod link;
 mod markdown;
 mod milestones;

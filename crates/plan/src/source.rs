@@ -8,6 +8,7 @@ use windlass_core::nearest::nearest;
 
 use crate::error::PlanError;
 use crate::format::{self, PlanFormat};
+use crate::jsonc::plain_json;
 use crate::place::FilePosition;
 use crate::{Planned, checklist, codescribe, github_issues, goal, milestones, prd, task_file, tasks_dir};
 
@@ -87,6 +88,8 @@ fn file(path: &Path, project: &Path, format: Option<PlanFormat>) -> Result<Plann
         | None => MAX_FILE_BYTES,
     };
     let text = read_text(path, limit).map_err(|error| vec![error])?;
+    let has_comments = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonc"));
+    let text = if has_comments { plain_json(&text) } else { text };
     let format = match format {
         Some(format) => format,
         None => format::of_file(path, &text).map_err(|error| vec![error])?,
