@@ -126,6 +126,7 @@ impl PlanPage {
                 "id": task.id, "title": task.title, "depends_on": task.depends_on, "priority": task.priority,
                 "allow": plain(&task.allow), "checks": plain(&task.checks),
                 "acceptance": task.acceptance.iter().map(|of| &of.text).collect::<Vec<_>>(),
+                "files": task.files, "edits": task.edits, "verification": task.verification,
                 "file": task.file, "line": task.line, "status": marks[&task.id].word,
                 "level": levels[at], "critical": critical.contains(&at),
             })
