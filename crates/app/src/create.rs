@@ -318,14 +318,14 @@ impl OpenProject {
                 refused.hint("`windlass init` writes a windlass.toml")
             }
         })?;
+        let planned = self.plan(request, &resolved.policy.plan)?;
+        self.refuse_under(&resolved, &planned)?;
         let (mut policy, written) = (resolved.policy, resolved.origins);
-        let planned = self.plan(request, &policy.plan)?;
         if request.goal().is_none() {
             self.name_plan(&mut policy, request.plan.as_deref());
         }
-        let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
-        planned.check_names(&checks).map_err(bad_plan)?;
         let not_applied = tools_not_applied(&planned, &policy.agent.adapter);
+        let too_few = too_few_iterations(&planned, &policy);
         let new_loop = NewLoop {
             name,
             base: request.base.clone(),
@@ -337,7 +337,7 @@ impl OpenProject {
         };
         let mut proposed =
             setup::propose(new_loop).map_err(|error| of_setup(&error, &|key| written.get(key).cloned()))?;
-        proposed.warnings.extend(picked.into_iter().chain(not_applied));
+        proposed.warnings.extend(picked.into_iter().chain(not_applied).chain(too_few));
         Ok(proposed)
     }
 
@@ -423,6 +423,20 @@ fn tools_not_applied(planned: &Planned, agent: &str) -> Option<String> {
             "`[tools] bash` of the plan is not applicable to the agent {agent}: what it may run is its own \
              rule and that of the sandbox (the list is kept with the loop: {})",
             tools.join(", ")
+        )
+    })
+}
+
+/// Each task takes an iteration at least, and another whenever one does not end well.
+fn too_few_iterations(planned: &Planned, policy: &Policy) -> Option<String> {
+    let most = policy.limits.max_iterations;
+    let tasks = planned.tasks.iter().filter(|task| !task.done && !task.blocked).count();
+    let is_few = most > 0 && !policy.is_open_ended() && u64::from(most) < tasks as u64;
+    is_few.then(|| {
+        let enough = tasks * 2;
+        format!(
+            "the plan has {tasks} tasks to do, and the loop stops after {most} iterations, of which each task takes \
+             at least one: `--set loop.max_iterations={enough}` leaves room for all of them"
         )
     })
 }
@@ -551,6 +565,8 @@ pub(crate) fn bad_plan(error: PlanError) -> AppError {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::id::TaskId;
+
     use super::*;
 
     #[test]
@@ -562,6 +578,27 @@ mod tests {
         assert_eq!(slug("it's café au lait").as_str(), "it-s-café-au-lait");
         assert_eq!(slug("cafe\u{301}"), slug("café"), "one name, however it is written");
         assert_eq!(slug("my repo").as_str(), "my-repo");
+    }
+
+    #[test]
+    fn a_plan_with_more_tasks_than_iterations_is_told() {
+        let task = |n: usize| PlannedTask::new(TaskId::new(format!("t{n}")), "A task", "Do it.\n");
+        let plan = |count| Planned {
+            tasks: (0..count).map(task).collect(),
+            goal: String::new(),
+            format: None,
+            tools: Vec::new(),
+        };
+        let mut policy = Policy::default();
+        policy.limits.max_iterations = 30;
+        assert_eq!(too_few_iterations(&plan(30), &policy), None);
+        let told = too_few_iterations(&plan(40), &policy).unwrap();
+        assert!(told.contains("40 tasks") && told.contains("`--set loop.max_iterations=80`"), "{told}");
+        let mut mostly_done = plan(40);
+        mostly_done.tasks.iter_mut().take(10).for_each(|task| task.done = true);
+        assert_eq!(too_few_iterations(&mostly_done, &policy), None);
+        policy.limits.max_iterations = 0;
+        assert_eq!(too_few_iterations(&plan(40), &policy), None, "0 is no limit");
     }
 
     #[test]

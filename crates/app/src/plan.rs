@@ -3,11 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use windlass_config::Resolved;
 use windlass_core::id::TaskId;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::View;
+use windlass_driver::plan_problems::plan_problems;
 use windlass_plan::{Planned, PlannedTask, TaskGraph, TaskMark, dot, mermaid, tree};
+use windlass_store::blobs::id_of;
 
+use crate::create::bad_plan;
+use crate::revise::of_setup;
 use crate::{AppError, OpenProject, PolicyArguments, StoredLoop};
 
 /// Which plan is meant.
@@ -25,6 +30,8 @@ pub struct PlanPage {
     pub planned: Planned,
     /// The loop that works on it.
     pub of_loop: Option<View>,
+    /// What a new loop would be refused for, the plan being one that can be read.
+    pub problems: Vec<AppError>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,22 +44,61 @@ pub enum PlanPicture {
 impl OpenProject {
     /// The plan, or everything that is wrong with it.
     pub fn plan_page(&self, request: &PlanRequest) -> Result<Result<PlanPage, Vec<AppError>>, AppError> {
-        let policy = self.policy(&PolicyArguments::default())?.policy.plan;
-        let source = request.source.clone().unwrap_or(policy.source);
-        let format = if request.format.is_empty() { policy.format } else { request.format.clone() };
+        let resolved = self.policy(&PolicyArguments::default())?;
+        let policy = &resolved.policy.plan;
+        let source = request.source.as_ref().unwrap_or(&policy.source).clone();
+        let format = if request.format.is_empty() { &policy.format } else { &request.format }.clone();
         let planned = match self.check_plan(&source, &format)? {
             Ok(planned) => planned,
             Err(problems) => return Ok(Err(problems)),
         };
-        let of_loop = self.loop_of(&planned)?;
-        Ok(Ok(PlanPage { source, planned, of_loop }))
+        let of_loop = self.loop_of(&planned, &source)?;
+        let problems = self.problems_under(&resolved, &planned);
+        Ok(Ok(PlanPage { source, planned, of_loop, problems }))
     }
 
-    /// The loop with the very tasks of this plan; of several the one that was at work last.
-    fn loop_of(&self, planned: &Planned) -> Result<Option<View>, AppError> {
+    /// Everything that a policy does not allow of a plan, or does not have for it.
+    fn problems_under(&self, resolved: &Resolved, planned: &Planned) -> Vec<AppError> {
+        let Resolved { policy, origins, .. } = resolved;
+        let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
+        let unknown = planned.unknown_checks(&checks).into_iter().map(bad_plan);
+        let others = plan_problems(policy, planned, &self.surroundings());
+        let others = others.iter().map(|error| of_setup(error, &|key| origins.get(key).cloned()));
+        unknown.chain(others).collect()
+    }
+
+    /// The same as one refusal.
+    pub(crate) fn refuse_under(&self, resolved: &Resolved, planned: &Planned) -> Result<(), AppError> {
+        let mut problems = self.problems_under(resolved, planned);
+        match problems.len() {
+            0 => Ok(()),
+            1 => Err(problems.remove(0)),
+            count => {
+                let lines = |problem: &AppError| {
+                    let hints: String = problem.hints.iter().map(|hint| format!("\n    {hint}")).collect();
+                    format!("\n  {}{hints}", problem.message)
+                };
+                let told: String = problems.iter().map(lines).collect();
+                Err(AppError::refused(format!("{count} problems in the plan{told}")))
+            }
+        }
+    }
+
+    /// The loop that works on this plan; of several the one that was at work last. Ids alone tell nothing: every
+    /// list of stories begins with the same ones.
+    fn loop_of(&self, planned: &Planned, source: &str) -> Result<Option<View>, AppError> {
         let views = self.loops()?.iter().map(StoredLoop::view).collect::<Result<Vec<View>, _>>()?;
-        let ids: Vec<&TaskId> = planned.tasks.iter().map(|task| &task.id).collect();
-        let is_of_plan = |view: &View| ids.iter().all(|id| view.tasks.iter().any(|task| task.id == **id));
+        let found = |task: &PlannedTask, view: &View| {
+            view.tasks
+                .iter()
+                .find(|known| known.id == task.id)
+                .map(|known| known.text == id_of(task.text.as_bytes()))
+        };
+        let is_of_plan = |view: &View| {
+            let same: Option<Vec<bool>> = planned.tasks.iter().map(|task| found(task, view)).collect();
+            let is_its_source = || self.plan_source(&view.name).is_some_and(|of| of.trim() == source.trim());
+            same.is_some_and(|same| same.contains(&true) || is_its_source())
+        };
         Ok(views.into_iter().filter(is_of_plan).max_by_key(|view| view.updated_at))
     }
 }
@@ -80,6 +126,7 @@ impl PlanPage {
                 "id": task.id, "title": task.title, "depends_on": task.depends_on, "priority": task.priority,
                 "allow": plain(&task.allow), "checks": plain(&task.checks),
                 "acceptance": task.acceptance.iter().map(|of| &of.text).collect::<Vec<_>>(),
+                "files": task.files, "edits": task.edits, "verification": task.verification,
                 "file": task.file, "line": task.line, "status": marks[&task.id].word,
                 "level": levels[at], "critical": critical.contains(&at),
             })
@@ -92,9 +139,12 @@ impl PlanPage {
     }
 
     fn marks(&self) -> BTreeMap<TaskId, TaskMark> {
-        let known = |id: &TaskId| {
-            let task = self.of_loop.as_ref()?.tasks.iter().find(|task| task.id == *id)?;
-            Some(mark_of(task.status))
+        let known = |planned: &PlannedTask| {
+            let task = self.of_loop.as_ref()?.tasks.iter().find(|task| task.id == planned.id)?;
+            // What was done in other words is done again; what is waived or was done before stays so.
+            let is_done = task.status == TaskStatus::Done && !planned.done;
+            let is_reopened = is_done && task.text != id_of(planned.text.as_bytes());
+            (!is_reopened).then(|| mark_of(task.status))
         };
         let own = |task: &PlannedTask| {
             mark_of(match (task.done, task.blocked) {
@@ -104,7 +154,7 @@ impl PlanPage {
             })
         };
         let tasks = self.planned.tasks.iter();
-        tasks.map(|task| (task.id.clone(), known(&task.id).unwrap_or_else(|| own(task)))).collect()
+        tasks.map(|task| (task.id.clone(), known(task).unwrap_or_else(|| own(task)))).collect()
     }
 }
 

@@ -14,7 +14,6 @@ use windlass_driver::setup::{self, RevisedLoop, SetupError};
 use windlass_plan::{Planned, PlannedTask};
 use windlass_store::blobs::id_of;
 
-use crate::create::bad_plan;
 use crate::error::Classify as _;
 use crate::policy::policy_format;
 use crate::read_files::EditedFiles;
@@ -285,11 +284,10 @@ impl OpenProject {
         texts: Texts,
     ) -> Result<Policy, AppError> {
         resolved.require_agents().or_refused()?;
-        let Resolved { policy, origins, .. } = resolved;
         if let Some(planned) = planned {
-            let checks: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
-            planned.check_names(&checks).map_err(bad_plan)?;
+            self.refuse_under(&resolved, planned)?;
         }
+        let Resolved { policy, origins, .. } = resolved;
         let revised = RevisedLoop {
             base: &state.creation.base,
             policy,

@@ -1,7 +1,7 @@
 //! Further checks and protected paths in a windlass.toml that is there: all that its owner wrote stays as it
 //! is written.
 
-use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value, value};
+use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, RawString, Table, Value, value};
 
 /// What is to be added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +33,7 @@ pub fn extend_policy_text(text: &str, addition: &PolicyAddition) -> Result<Strin
     }
     let gate = file.entry("gate").or_insert(Item::Table(Table::new()));
     let gate = gate.as_table_mut().ok_or(ExtendError::OtherForm("gate"))?;
+    let position = gate.position();
     if !addition.protect.is_empty() {
         let globs = gate.entry("protect").or_insert(value(Array::new()));
         let globs = globs.as_array_mut().ok_or(ExtendError::OtherForm("gate.protect"))?;
@@ -42,15 +43,82 @@ pub fn extend_policy_text(text: &str, addition: &PolicyAddition) -> Result<Strin
     if !addition.checks.is_empty() {
         let checks = gate.entry("check").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
         let checks = checks.as_array_of_tables_mut().ok_or(ExtendError::OtherForm("gate.check"))?;
-        for (name, run) in &addition.checks {
+        let last = checks.iter().filter_map(Table::position).max();
+        let added = addition.checks.iter().map(|(name, run)| {
             let mut check = Table::new();
             check.insert("name", value(name));
             check.insert("run", value(run));
             check.decor_mut().set_prefix("\n");
-            checks.push(check);
+            check
+        });
+        let mut added: Vec<Table> = added.collect();
+        if let Some(last) = last.or(position) {
+            let comments = take_comments_after(&mut file, last);
+            added[0].decor_mut().set_prefix(format!("{comments}\n"));
         }
+        let checks = file["gate"]["check"].as_array_of_tables_mut().expect("it was one above");
+        added.into_iter().for_each(|check| checks.push(check));
     }
     Ok(file.to_string())
+}
+
+/// Takes out the comments that belong to the table at this position: keys that are commented out there would
+/// else stand below a check. What stands right above the next header, or is a table that is commented out, stays.
+fn take_comments_after(file: &mut DocumentMut, position: isize) -> String {
+    let Some(next) = table_after(file.as_table_mut(), position) else {
+        let trailing = file.trailing().as_str().unwrap_or_default().to_owned();
+        let own = of_table(&trailing);
+        file.set_trailing(trailing[own..].to_owned());
+        return trailing[..own].to_owned();
+    };
+    let prefix = next.decor().prefix().and_then(RawString::as_str).unwrap_or_default().to_owned();
+    let attached = prefix.rfind("\n\n").map_or(0, |blank| blank + 1);
+    let own = of_table(&prefix[..attached]);
+    next.decor_mut().set_prefix(prefix[own..].to_owned());
+    prefix[..own].to_owned()
+}
+
+/// Where the first paragraph starts that is a table which is commented out and none of the gate.
+fn of_table(comments: &str) -> usize {
+    let mut end = 0_usize;
+    for paragraph in comments.split_inclusive("\n\n") {
+        let is_other = |line: &str| {
+            let header = line.trim_start_matches(['#', ' ']).trim_start_matches('[');
+            line.trim_start_matches(['#', ' ']).starts_with('[') && !header.starts_with("gate")
+        };
+        if paragraph.lines().any(is_other) {
+            // The blank line before it belongs to it.
+            return end.saturating_sub(1);
+        }
+        end += paragraph.len();
+    }
+    end
+}
+
+/// The table that is written next after this position.
+fn table_after(table: &mut Table, position: isize) -> Option<&mut Table> {
+    let mut found: Option<&mut Table> = None;
+    for (_, item) in table.iter_mut() {
+        let tables: Vec<&mut Table> = match item {
+            Item::Table(table) => vec![table],
+            Item::ArrayOfTables(tables) => tables.iter_mut().collect(),
+            Item::None | Item::Value(_) => Vec::new(),
+        };
+        for table in tables {
+            let own = table.position().filter(|own| *own > position && !table.is_implicit());
+            let candidate = match own {
+                Some(_) => Some(table),
+                None => table_after(table, position),
+            };
+            let at = |table: &&mut Table| table.position();
+            if let Some(candidate) = candidate
+                && found.as_ref().is_none_or(|found| at(found) > candidate.position())
+            {
+                found = Some(candidate);
+            }
+        }
+    }
+    found
 }
 
 /// Name and command of each check that a windlass.toml has; none where it cannot be read.
@@ -82,6 +150,28 @@ mod tests {
             "# ours\n[agent]\nuse = \"codex\" # yes\n\n[gate]\nprotect = [\"tests/**\", \"spec/**\"]\n\n[[gate.check]]\nname = \"test\"\nrun = \"make test\"\n\n[[gate.check]]\nname = \"lint\"\nrun = 'sh \"lint\".sh'\n\n[land]\nrule = \"branch\"\n"
         );
         assert_eq!(extend_policy_text(text, &PolicyAddition::default()).unwrap(), text);
+    }
+
+    #[test]
+    fn a_check_stands_below_the_comments_of_the_gate() {
+        let checks = PolicyAddition { protect: Vec::new(), ..added() };
+        let lint = "\n[[gate.check]]\nname = \"lint\"\nrun = 'sh \"lint\".sh'\n";
+        let gate = "[gate]\nprotect = []\n# Your sources.\n# product = [\"src/**\"]\n";
+        let test =
+            "\n# Your tests.\n[[gate.check]]\nname = \"test\"\nrun = \"make test\"\n# control = \"auto\"\n";
+        for (before, after) in [
+            (gate.to_owned(), ""),
+            (gate.to_owned(), "\n# How much.\n[budget]\nwall = \"1h\"\n"),
+            (gate.to_owned(), "\n[budget]\nwall = \"1h\"\n"),
+            (gate.to_owned(), "\n# [scope.implement]\n# files_changed = 3\n"),
+            (gate.to_owned(), "\n# [scope.implement]\n# files_changed = 3\n\n# How much.\n[budget]\n"),
+            (format!("{gate}{test}"), ""),
+            (format!("{gate}{test}"), "\n# How much.\n[budget]\nwall = \"1h\"\n"),
+            (format!("{gate}\n# [[gate.check]]\n# name = \"test\"\n"), "\n[budget]\n"),
+        ] {
+            let extended = extend_policy_text(&format!("{before}{after}"), &checks).unwrap();
+            assert_eq!(extended, format!("{before}{lint}{after}"));
+        }
     }
 
     #[test]

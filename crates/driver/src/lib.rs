@@ -33,6 +33,7 @@ pub mod operate;
 pub mod orphaned_data;
 pub mod perform;
 mod performer;
+pub mod plan_problems;
 mod planted;
 pub mod preview;
 pub mod project;

@@ -10,14 +10,14 @@ use windlass_core::acceptance::{CriterionCheck, check_name};
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::{Asked, Creation};
 use windlass_core::policy::{
-    AgentPolicy, CheckPolicy, CheckWhen, GatePolicy, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel,
+    AgentPolicy, CheckPolicy, GatePolicy, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel,
     SandboxPolicy, WantedLevel,
 };
 use windlass_core::step;
 use windlass_core::stop::StopPolicy;
-use windlass_core::task::{Plan, TaskMode};
-use windlass_gate::{BadGlob, Globs, JunitFiles, MissingFile, PathRules, missing_files, required_program};
-use windlass_plan::{Placed, Planned, PlannedTask};
+use windlass_core::task::Plan;
+use windlass_gate::{BadGlob, JunitFiles, MissingFile, PathRules, missing_files, required_program};
+use windlass_plan::{Planned, PlannedTask};
 use windlass_process::Spawner;
 use windlass_store::{AppendError, BlobError, Store, VaultDir};
 use windlass_workspace::{
@@ -31,6 +31,7 @@ use crate::clock;
 use crate::confine::{self, RecordsExposed, SandboxUnavailable, check_records, prove};
 use crate::hidden::{self, BadHidden, HiddenNotStored};
 use crate::journal::{Journal, JournalError};
+use crate::plan_problems::{modes_of, plan_problems};
 pub use crate::planted::PlantedTerm;
 use crate::planted::{PlantedError, trusted_base};
 use crate::signed_out::signed_out;
@@ -90,6 +91,10 @@ pub enum SetupError {
     Brief(#[from] BadBrief),
     #[error(transparent)]
     Glob(#[from] BadGlob),
+    #[error("{place}: {glob}")]
+    TaskGlob { place: String, glob: BadGlob },
+    #[error("{place}: `{key}` has {glob:?}, which leads out of the repository")]
+    GlobOutside { place: String, key: &'static str, glob: String },
     #[error("{place}: there is no mode {mode:?}")]
     UnknownMode { place: String, mode: String },
     #[error("{place}: a task of the mode fix needs a check that runs its regression test, and has none")]
@@ -225,6 +230,9 @@ impl SetupError {
                     "for a mode of yours, write prompts/{mode}.md, and prompts/{mode}_review.md for its reviewer"
                 ),
             ],
+            Self::TaskGlob { .. } | Self::GlobOutside { .. } => {
+                vec!["write it like \"src/**\" or \"test.sh\", from the root of the repository".to_owned()]
+            }
             Self::FixWithoutCheck { .. } => vec![
                 "add a [[gate.check]] that runs the project's tests, due for tasks; `windlass init` proposes one"
                     .to_owned(),
@@ -276,11 +284,8 @@ pub fn propose(new_loop: NewLoop) -> Result<Proposed, SetupError> {
         called: &called,
     };
     let sandbox = check_policy(&mut policy, &start)?;
-    read_modes(&mut policy, &planned, &surroundings)?;
-    check_allowed(&policy, &planned)?;
+    check_plan(&mut policy, &planned, &surroundings)?;
     check_criteria(&policy, &planned, &start)?;
-    check_one_task(&policy, &planned)?;
-    check_fixes(&policy, &planned)?;
     let warnings = warnings(&repository, &policy, &base, sandbox.level)?;
     let notes = Vec::new();
     Ok(Proposed {
@@ -336,11 +341,8 @@ pub fn look_at_revision(revised: &RevisedLoop<'_>) -> Result<Policy, SetupError>
         LoopStart { surroundings: &surroundings, vault, repository: &repository, base, called: &called };
     check_policy(&mut policy, &start)?;
     if let Some(planned) = planned {
-        read_modes(&mut policy, planned, &surroundings)?;
-        check_allowed(&policy, planned)?;
+        check_plan(&mut policy, planned, &surroundings)?;
         check_criteria(&policy, planned, &start)?;
-        check_one_task(&policy, planned)?;
-        check_fixes(&policy, planned)?;
     }
     Ok(policy)
 }
@@ -372,51 +374,16 @@ fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSand
     check_sandbox(policy, vault, surroundings)
 }
 
-fn check_allowed(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
-    for task in &planned.tasks {
-        let allow: Vec<String> = task.allow.iter().map(|glob| glob.value.clone()).collect();
-        PathRules::new(policy, &allow, &|_| None)?;
-        let within: Vec<String> = task.scope.within.iter().map(|glob| glob.value.clone()).collect();
-        Globs::new("scope.within", &within)?;
-    }
-    Ok(())
-}
-
-/// Only one task can repeat until the stop checks hold.
-fn check_one_task(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
-    match planned.tasks.len() {
-        1 => Ok(()),
-        _ if !policy.is_open_ended() => Ok(()),
-        tasks => Err(SetupError::SeveralTasks { tasks }),
-    }
-}
-
-/// Only a check of the gate can show a regression test.
-fn check_fixes(policy: &Policy, planned: &Planned) -> Result<(), SetupError> {
-    for task in &planned.tasks {
-        let is_fix = |mode: &&Placed<String>| TaskMode::from(mode.value.clone()) == TaskMode::Fix;
-        let Some(mode) = task.mode.as_ref().filter(is_fix).filter(|_| !task.done) else { continue };
-        let is_named = |check: &CheckPolicy| {
-            task.checks.is_empty() || task.checks.iter().any(|named| named.value == check.name)
-        };
-        let due = |check: &CheckPolicy| check.when != CheckWhen::Final && is_named(check);
-        if !policy.gate.checks.iter().any(due) {
-            return Err(SetupError::FixWithoutCheck { place: task.place_of(mode).to_string() });
+/// Refuses what is wrong with the plan under this policy, and reads what the operator's own modes say.
+fn check_plan(policy: &mut Policy, planned: &Planned, surroundings: &Surroundings) -> Result<(), SetupError> {
+    match plan_problems(policy, planned, surroundings).into_iter().next() {
+        Some(problem) => Err(problem),
+        None => {
+            // That every mode is there was just looked at.
+            briefs::read_modes(policy, &modes_of(planned), surroundings)?;
+            Ok(())
         }
     }
-    Ok(())
-}
-
-/// Reads what the operator's own modes say that tasks have.
-fn read_modes(policy: &mut Policy, planned: &Planned, surroundings: &Surroundings) -> Result<(), SetupError> {
-    let written = |task: &PlannedTask| task.mode.as_ref().map(|mode| mode.value.clone());
-    let modes: Vec<String> = planned.tasks.iter().filter_map(written).collect();
-    let Some(mode) = briefs::read_modes(policy, &modes, surroundings)? else { return Ok(()) };
-    let place = planned.tasks.iter().find_map(|task| {
-        let written = task.mode.as_ref().filter(|of| of.value == mode)?;
-        Some(task.place_of(written).to_string())
-    });
-    Err(SetupError::UnknownMode { place: place.unwrap_or_default(), mode })
 }
 
 /// Writes the loop's first record, with its base safe in the vault. Returns what of the base is not trusted.

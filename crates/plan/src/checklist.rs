@@ -1,6 +1,7 @@
 //! A Markdown document with boxes to check. Either each outermost box is a
 //! task, and the boxes below it are its acceptance; or, as ralphex has it,
 //! each `### Task N: title` is one, and the boxes under it are its acceptance.
+//! Such a heading may be of another level, where one is of the third.
 //! What is checked is done. All other text is about all of the tasks.
 
 use std::ops::Range;
@@ -13,7 +14,7 @@ use crate::criterion::PlannedCriterion;
 use crate::error::PlanError;
 use crate::format::PlanFormat;
 use crate::link::{Frame, MAX_TASKS, Slot, finish};
-use crate::markdown::{Heading, ListItem, MarkdownText};
+use crate::markdown::{Heading, ListItem, MarkdownText, Opened};
 use crate::outline::{outline, parts};
 use crate::{Planned, PlannedTask, shared_text, title_line};
 
@@ -23,6 +24,10 @@ pub enum ChecklistFault {
     CheckedTooEarly(usize),
     #[error("`{0}` is not a box")]
     NotABox(String),
+    #[error("`{heading}` is nearly the heading of a task")]
+    NearlyATask { heading: String, written: String },
+    #[error("the {what} that starts here is never closed: it hides what is on line {line}")]
+    Hidden { what: Opened, line: usize },
 }
 
 impl ChecklistFault {
@@ -30,28 +35,65 @@ impl ChecklistFault {
     pub fn remedy(&self) -> String {
         match self {
             Self::CheckedTooEarly(_) => "check the box below it, or clear this one".to_owned(),
+            Self::NearlyATask { written, .. } => {
+                format!("write `{written}`, or another word than “Task” at its start")
+            }
+            Self::Hidden { what, line } => what.remedy(*line),
             Self::NotABox(_) => "write `- [ ] text`, or `- [x] text` for what is done".to_owned(),
         }
     }
 }
 
-/// The number and the title of a heading `### Task 1: Title`.
-pub(crate) fn task_heading(heading: &Heading) -> Option<(&str, &str)> {
-    let rest = ["Task ", "Iteration "].iter().find_map(|word| heading.text.strip_prefix(word))?;
-    let (number, title) = rest.split_once(':').unwrap_or((rest, ""));
-    let number = number.trim();
-    let is_number = number.starts_with(|c: char| c.is_ascii_digit()) && !number.contains(char::is_whitespace);
-    (heading.level == 3 && is_number).then_some((number, title.trim()))
+/// What a heading says of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TaskHeading<'a> {
+    /// `Task 1: Title`, `task 1 - Title`, `Iteration 2b. Title`.
+    Numbered { number: &'a str, title: &'a str },
+    /// `Task three: Title`, or `Task 3 Title`.
+    Nearly { number: &'a str, title: &'a str },
+}
+
+/// Whether a text with this heading has its tasks under such headings.
+pub(crate) fn is_task_heading(heading: &Heading) -> bool {
+    heading.level == 3 && matches!(task_heading(heading), Some(TaskHeading::Numbered { .. }))
+}
+
+fn task_heading(heading: &Heading) -> Option<TaskHeading<'_>> {
+    const SEPARATORS: [char; 4] = [':', '-', '–', '—'];
+    let word = ["task", "iteration"]
+        .into_iter()
+        .find(|word| heading.text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))?;
+    let glued = &heading.text[word.len()..];
+    let rest = glued.trim_start_matches([' ', '\t', '#', '-']);
+    let is_number = rest.starts_with(|c: char| c.is_ascii_digit());
+    if heading.level < 2 || !(is_number || glued.starts_with([' ', '\t'])) {
+        return None;
+    }
+    let end = rest.find(|c: char| c == ':' || c.is_whitespace()).unwrap_or(rest.len());
+    let number = rest[..end].trim_end_matches(['.', ')']);
+    let after = rest[end..].trim_start();
+    let is_separated = after.starts_with(SEPARATORS) || number.len() < end;
+    let title = after.trim_start_matches(SEPARATORS).trim();
+    match (is_number, is_separated || after.is_empty()) {
+        (true, true) => Some(TaskHeading::Numbered { number, title }),
+        (true, false) => Some(TaskHeading::Nearly { number, title }),
+        (false, _) => {
+            let is_meant = after.starts_with(SEPARATORS) && !title.is_empty() && !number.is_empty();
+            is_meant.then_some(TaskHeading::Nearly { number, title })
+        }
+    }
 }
 
 pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>> {
     let text = MarkdownText::new(source, 0);
     let whole = 0..text.text.len();
     let list = BoxReader { file, text: &text };
-    let has_tasks = text.headings_in(&whole).any(|heading| task_heading(heading).is_some());
+    let has_tasks = text.headings_in(&whole).any(is_task_heading);
     let found = if has_tasks { list.sections() } else { list.items() };
+    let mut problems = list.hidden();
+    problems.extend(if has_tasks { list.nearly_tasks() } else { Vec::new() });
+    problems.extend(list.bad_boxes(&whole));
     if found.is_empty() {
-        let problems = list.bad_boxes(&whole);
         let none = PlanError::NoTasksInFile { file: file.to_owned(), format: PlanFormat::Checklist };
         return Err(if problems.is_empty() { vec![none] } else { problems });
     }
@@ -74,7 +116,7 @@ pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>
     let title =
         text.headings.iter().find(|heading| heading.level == 1).map(|heading| title_line(&heading.text));
     let goal = title.filter(|title| !title.is_empty());
-    finish(slots, Frame { goal, problems: list.bad_boxes(&whole), ..Frame::new(PlanFormat::Checklist) })
+    finish(slots, Frame { goal, problems, ..Frame::new(PlanFormat::Checklist) })
 }
 
 struct BoxReader<'a> {
@@ -92,14 +134,51 @@ impl BoxReader<'_> {
         let headings = &self.text.headings;
         let mut found = Vec::new();
         for (at, heading) in headings.iter().enumerate() {
-            let Some((number, title)) = task_heading(heading) else { continue };
-            let ends = |next: &&Heading| next.level < 3 || task_heading(next).is_some();
+            let Some(TaskHeading::Numbered { number, title }) = task_heading(heading) else { continue };
+            let ends = |next: &&Heading| next.level < heading.level.max(3) || task_heading(next).is_some();
             let next = headings[at + 1..].iter().find(ends);
             let end = next.map_or(self.text.text.len(), |next| next.range.start);
             let range = heading.range.start..end;
+            let has_parts = next.is_some_and(|next| next.level > heading.level);
+            if has_parts && heading.level < 3 && !self.has_boxes(&range) {
+                continue;
+            }
             found.push((range.clone(), self.section(heading, number, title, range)));
         }
         found
+    }
+
+    fn has_boxes(&self, range: &Range<usize>) -> bool {
+        self.text.items_in(range).any(|item| item.checked.is_some())
+    }
+
+    /// Headings whose boxes would be taken for those of the task before.
+    fn nearly_tasks(&self) -> Vec<PlanError> {
+        let mut number = 0;
+        let mut problems = Vec::new();
+        for heading in &self.text.headings {
+            let Some(found) = task_heading(heading) else { continue };
+            number += 1;
+            let TaskHeading::Nearly { number: own, title } = found else { continue };
+            let is_number = own.starts_with(|c: char| c.is_ascii_digit());
+            let shown = if is_number { own.to_owned() } else { number.to_string() };
+            let written = format!("### Task {shown}: {title}");
+            let fault = ChecklistFault::NearlyATask { heading: title_line(&heading.text), written };
+            problems.push(self.error(heading.range.start, fault));
+        }
+        problems
+    }
+
+    /// What a fence or a comment that is never closed takes out of the list.
+    fn hidden(&self) -> Vec<PlanError> {
+        let is_meant: fn(&str) -> bool = |line| {
+            let item = line.strip_prefix(['-', '*', '+']).map_or("", str::trim_start);
+            let heading = line.strip_prefix("### ").unwrap_or_default();
+            ["[ ]", "[x]", "[X]"].iter().any(|mark| item.starts_with(mark)) || heading.starts_with("Task ")
+        };
+        let hidden = self.text.hidden_lines(is_meant);
+        let fault = |what, line| ChecklistFault::Hidden { what, line };
+        hidden.into_iter().map(|(of, line)| self.error(of.range.start, fault(of.what, line))).collect()
     }
 
     fn section(&self, heading: &Heading, number: &str, title: &str, range: Range<usize>) -> Slot {

@@ -18,6 +18,8 @@ use crate::{Planned, PlannedTask, title_line};
 pub enum ChatFault {
     #[error("this is not TOML: {0}")]
     Syntax(String),
+    #[error("the text that starts here with {0} is never closed")]
+    NeverClosed(&'static str),
     #[error("unknown key `{key}`")]
     UnknownKey { key: String, known: &'static [&'static str], nearest: Option<&'static str> },
     #[error("there is no `chat`")]
@@ -43,6 +45,7 @@ impl ChatFault {
             Self::Syntax(_) => {
                 "close what is open: text of several lines stands between ''' and '''".to_owned()
             }
+            Self::NeverClosed(marks) => format!("close it with {marks}"),
             Self::UnknownKey { nearest: Some(key), .. } => format!("did you mean `{key}`?"),
             Self::UnknownKey { nearest: None, known, .. } => format!("known keys: {}", known.join(", ")),
             Self::NoChat => "write what is to be done: [[chat.user]] and content = '''…'''".to_owned(),
@@ -64,7 +67,11 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> 
     let id = id_of_file(file).map_err(|why| vec![PlanError::BadId { file: file.to_owned(), why }])?;
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        vec![reader.error(at, ChatFault::Syntax(error.message().to_owned()))]
+        // The library sees that a text is open where the file ends.
+        vec![match open_text(text).filter(|_| text.get(at..).is_none_or(|rest| rest.trim().is_empty())) {
+            Some((start, marks)) => reader.error(start, ChatFault::NeverClosed(marks)),
+            None => reader.error(at, ChatFault::Syntax(error.message().to_owned())),
+        }]
     })?;
     let table = table.into_inner();
     reader.known(&table, &["chat", "tools"]);
@@ -87,6 +94,42 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> 
     let silent_at = silent.then(|| at.clone());
     let slot = Slot { problems: reader.problems, silent_at, ..Slot::new(at, task) };
     finish(vec![slot], Frame { tools, ..Frame::new(PlanFormat::Codescribe) })
+}
+
+/// Where a text of several lines starts that goes on to the end of the file, and its marks.
+fn open_text(text: &str) -> Option<(usize, &'static str)> {
+    const SEVERAL: [&str; 2] = ["'''", "\"\"\""];
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['#', '\'', '"']).map(|found| at + found) {
+        let rest = &text[found..];
+        if let Some(marks) = SEVERAL.into_iter().find(|marks| rest.starts_with(marks)) {
+            let Some(length) = closing(&rest[3..], marks) else { return Some((found, marks)) };
+            at = found + 3 + length + 3;
+            continue;
+        }
+        // A comment, or a text on one line.
+        let line = rest.split('\n').next().unwrap_or_default();
+        let end = match &rest[..1] {
+            "#" => None,
+            mark => closing(&line[1..], mark).map(|length| 1 + length + 1),
+        };
+        at = found + end.unwrap_or(line.len());
+    }
+    None
+}
+
+/// How far it is to these marks; in double quotes a backslash takes the character behind it.
+fn closing(text: &str, marks: &str) -> Option<usize> {
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['\\', '\'', '"']).map(|found| at + found) {
+        if text[found..].starts_with(marks) {
+            return Some(found);
+        }
+        let is_escape = text[found..].starts_with('\\') && marks.starts_with('"');
+        let escaped = text[found + 1..].chars().next().filter(|_| is_escape).map_or(0, char::len_utf8);
+        at = found + 1 + escaped;
+    }
+    None
 }
 
 struct Message {

@@ -21,9 +21,9 @@ pub enum PlanError {
     #[error("there is no plan: no source is named")]
     NoSource,
     #[error("{}: there is no such directory", dir.display())]
-    DirectoryMissing { dir: PathBuf },
+    DirectoryMissing { dir: PathBuf, nearest: Option<String> },
     #[error("{}: there is no such file", file.display())]
-    FileMissing { file: PathBuf },
+    FileMissing { file: PathBuf, nearest: Option<String> },
     #[error("{}: the directory cannot be read: {cause}", dir.display())]
     DirectoryUnreadable { dir: PathBuf, cause: io::Error },
     #[error("{}: this file is not a plan windlass can read", file.display())]
@@ -38,6 +38,10 @@ pub enum PlanError {
     OutsideProject { file: PathBuf, project: PathBuf },
     #[error("{}: there is no task file (*.md) in this directory", dir.display())]
     NoTasks { dir: PathBuf },
+    #[error("{}: the name of a task file ends in `.md`, and this one would be left out", file.display())]
+    OtherEnding { file: PathBuf },
+    #[error("{}: has task files (*.md), and only those of the directory above are read", dir.display())]
+    TasksBelow { dir: PathBuf },
     #[error("{}: there is no task in this file", file.display())]
     NoTasksInFile { file: PathBuf, format: PlanFormat },
     #[error("{}: {count} task files are more than the {MAX_TASKS} a plan may have", dir.display())]
@@ -108,6 +112,13 @@ impl PlanError {
             Self::NoTasks { dir } => {
                 format!("write the first task to {}", dir.join("01-first.md").display())
             }
+            Self::OtherEnding { file } => {
+                format!("rename it to {}, or move it elsewhere", file.with_extension("md").display())
+            }
+            Self::TasksBelow { .. } => {
+                "move the task files up; to leave them out, give the directory a name that starts with a dot"
+                    .to_owned()
+            }
             Self::NoTasksInFile { format, .. } => no_tasks(*format).to_owned(),
             Self::TooManyTasks { .. } | Self::TooManyInFile { .. } => {
                 "split the plan over several loops".to_owned()
@@ -148,12 +159,15 @@ impl PlanError {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the caller has all that is not about the source")]
     fn remedy_of_source(&self) -> String {
         match self {
-            Self::DirectoryMissing { dir } => format!(
+            Self::DirectoryMissing { nearest: Some(name), .. }
+            | Self::FileMissing { nearest: Some(name), .. } => format!("did you mean `{name}`?"),
+            Self::DirectoryMissing { dir, nearest: None } => format!(
                 "create {} with one .md file for each task, or set plan.source to where they are",
                 dir.display()
             ),
-            Self::FileMissing { .. } => {
-                "set plan.source to where the plan is, or give a goal of several words".to_owned()
+            Self::FileMissing { nearest: None, .. } => {
+                "set plan.source to where the plan is; a goal is given as windlass run \"what is to be done\""
+                    .to_owned()
             }
             Self::DirectoryUnreadable { dir, .. } => {
                 format!("make {} readable for this user", dir.display())

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use windlass_core::nearest::nearest;
 
-use crate::checklist::task_heading;
+use crate::checklist::is_task_heading;
 use crate::error::PlanError;
 use crate::front_matter::read_all;
 use crate::markdown::MarkdownText;
@@ -99,8 +99,8 @@ pub(crate) fn of_file(file: &Path, text: &str) -> Result<PlanFormat, PlanError> 
     match extension.as_deref() {
         Some("toml") => Ok(PlanFormat::Codescribe),
         // Only a list can be issues; whatever else there is, the reader of stories says what is missing.
-        Some("json") if text.trim_start().starts_with('[') => Ok(PlanFormat::GithubIssues),
-        Some("json") => Ok(PlanFormat::Prd),
+        Some("json" | "jsonc") if text.trim_start().starts_with('[') => Ok(PlanFormat::GithubIssues),
+        Some("json" | "jsonc") => Ok(PlanFormat::Prd),
         Some("md" | "markdown") => of_markdown(file, text),
         Some(_) | None => Err(PlanError::UnknownFormat { file: file.to_owned() }),
     }
@@ -114,7 +114,7 @@ fn of_markdown(file: &Path, text: &str) -> Result<PlanFormat, PlanError> {
     let whole: Range<usize> = 0..read.text.len();
     let has_front = lines > 0 || front.is_err();
     let has_markers = milestones::has_markers(&read);
-    let has_tasks = read.headings_in(&whole).any(|heading| task_heading(heading).is_some());
+    let has_tasks = read.headings_in(&whole).any(is_task_heading);
     let has_boxes = read.items.iter().any(|item| item.checked.is_some());
     let only_boxes = read.prose.is_none()
         && read.items.iter().all(|item| item.depth > 0 || item.checked.is_some())

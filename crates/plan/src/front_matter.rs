@@ -132,6 +132,18 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// What could be read, the faults of the rest being kept.
+    fn good<T>(&mut self, read: Vec<Result<T, SyntaxFault>>) -> Vec<T> {
+        let mut good = Vec::with_capacity(read.len());
+        for item in read {
+            match item {
+                Ok(item) => good.push(item),
+                Err(fault) => self.faults.push(fault),
+            }
+        }
+        good
+    }
+
     fn one(&self, key: Key, value: Yaml) -> Result<Placed<String>, SyntaxFault> {
         match value.shape {
             Shape::Plain(text) | Shape::Quoted(text) if !text.trim().is_empty() => {
@@ -156,12 +168,15 @@ impl Reader<'_> {
         word.value.parse().map_err(|_| FaultKind::NotAFlag(key.name).at(word.line, word.column))
     }
 
-    fn many(&self, key: Key, value: Yaml, commas: Commas) -> Result<Vec<Placed<String>>, SyntaxFault> {
+    fn many(&mut self, key: Key, value: Yaml, commas: Commas) -> Result<Vec<Placed<String>>, SyntaxFault> {
         match value.shape {
             Shape::Nothing => Ok(Vec::new()),
             Shape::Plain(text) if commas == Commas::Separate => self.separated(value.offset, &text),
             Shape::Plain(_) | Shape::Quoted(_) => Ok(vec![self.one(key, value)?]),
-            Shape::List(items) => items.into_iter().map(|item| self.item(key, item)).collect(),
+            Shape::List(items) => {
+                let items = items.into_iter().map(|item| self.item(key, item)).collect();
+                Ok(self.good(items))
+            }
             Shape::Map(_) => Err(self.source.fault_at(value.offset, FaultKind::Reserved('{'))),
         }
     }
@@ -202,18 +217,27 @@ impl Reader<'_> {
         self.source.fault_at(at, FaultKind::EmptyItem)
     }
 
-    fn criteria(&self, key: Key, value: Yaml) -> Result<Vec<PlannedCriterion>, SyntaxFault> {
+    fn criteria(&mut self, key: Key, value: Yaml) -> Result<Vec<PlannedCriterion>, SyntaxFault> {
         let Shape::List(items) = value.shape else {
             let texts = self.many(key, value, Commas::BelongToTheText)?;
             return Ok(texts.into_iter().map(|text| PlannedCriterion::plain(text.value)).collect());
         };
         let criterion = |item: Yaml| match item.shape {
             Shape::Map(entries) => self.criterion(item.offset, entries),
-            Shape::Nothing | Shape::Plain(_) | Shape::Quoted(_) | Shape::List(_) => {
-                Ok(PlannedCriterion::plain(self.item(key, item)?.value))
-            }
+            Shape::Nothing | Shape::Plain(_) | Shape::Quoted(_) | Shape::List(_) => self
+                .item(key, item)
+                .map(|text| PlannedCriterion::plain(text.value))
+                .map_err(|fault| vec![fault]),
         };
-        items.into_iter().map(criterion).collect()
+        let read: Vec<Result<_, Vec<SyntaxFault>>> = items.into_iter().map(criterion).collect();
+        let mut criteria = Vec::with_capacity(read.len());
+        for item in read {
+            match item {
+                Ok(item) => criteria.push(item),
+                Err(faults) => self.faults.extend(faults),
+            }
+        }
+        Ok(criteria)
     }
 
     /// `{ text: "…", check: "…" }`, or a sentence that has a colon in it.
@@ -221,7 +245,7 @@ impl Reader<'_> {
         &self,
         offset: usize,
         entries: Vec<(Placed<String>, Yaml)>,
-    ) -> Result<PlannedCriterion, SyntaxFault> {
+    ) -> Result<PlannedCriterion, Vec<SyntaxFault>> {
         const KNOWN: [&str; 2] = ["text", "check"];
         if let [(key, value)] = &entries[..]
             && nearest(&key.value, KNOWN).is_none()
@@ -230,21 +254,29 @@ impl Reader<'_> {
         {
             return Ok(PlannedCriterion::plain(format!("{}: {rest}", key.value)));
         }
-        let mut text = None;
-        let mut check = None;
+        let (mut text, mut check) = (None, None);
+        let mut faults = Vec::new();
+        let has_text = entries.iter().any(|(key, _)| key.value == "text");
         for (key, value) in entries {
             let at = |name| Key { name, line: key.line, column: key.column };
-            match key.value.as_str() {
-                "text" => text = Some(self.one(at("text"), value)?.value),
-                "check" => check = Some(self.one(at("check"), value)?),
-                _ => return Err(unknown(&key, &KNOWN)),
-            }
+            let read = match key.value.as_str() {
+                "text" => self.one(at("text"), value).map(|read| text = Some(read.value)),
+                "check" => self.one(at("check"), value).map(|read| check = Some(read)),
+                _ => Err(unknown(&key, &KNOWN)),
+            };
+            faults.extend(read.err());
         }
-        let text = text.ok_or_else(|| self.source.fault_at(offset, FaultKind::NoValue("text")))?;
-        Ok(PlannedCriterion { text, check })
+        // A text that is there and wrong was told already, and so was a key that should be it.
+        if !has_text && faults.is_empty() {
+            faults.push(self.source.fault_at(offset, FaultKind::NoValue("text")));
+        }
+        match text {
+            Some(text) if faults.is_empty() => Ok(PlannedCriterion { text, check }),
+            Some(_) | None => Err(faults),
+        }
     }
 
-    fn scope(&self, key: Key, value: Yaml) -> Result<TaskScope, SyntaxFault> {
+    fn scope(&mut self, key: Key, value: Yaml) -> Result<TaskScope, SyntaxFault> {
         const KNOWN: [&str; 4] = ["files_changed", "lines_written", "files_read", "within"];
         let Shape::Map(entries) = value.shape else {
             return Err(key.fault(FaultKind::NotAMap("scope")));
@@ -252,13 +284,18 @@ impl Reader<'_> {
         let mut scope = TaskScope::default();
         for (key, value) in entries {
             let at = |name| Key { name, line: key.line, column: key.column };
-            match key.value.as_str() {
-                "files_changed" => scope.files_changed = Some(self.limit(at("files_changed"), value)?),
-                "lines_written" => scope.lines_written = Some(self.limit(at("lines_written"), value)?),
-                "files_read" => scope.files_read = Some(self.limit(at("files_read"), value)?),
-                "within" => scope.within = self.many(at("within"), value, Commas::BelongToTheText)?,
-                _ => return Err(unknown(&key, &KNOWN)),
-            }
+            let limit = |name, value| self.limit(at(name), value);
+            let read = match key.value.as_str() {
+                "files_changed" => limit("files_changed", value).map(|read| scope.files_changed = Some(read)),
+                "lines_written" => limit("lines_written", value).map(|read| scope.lines_written = Some(read)),
+                "files_read" => limit("files_read", value).map(|read| scope.files_read = Some(read)),
+                "within" => {
+                    let read = self.many(at("within"), value, Commas::BelongToTheText);
+                    read.map(|globs| scope.within = globs)
+                }
+                _ => Err(unknown(&key, &KNOWN)),
+            };
+            self.faults.extend(read.err());
         }
         Ok(scope)
     }

@@ -129,7 +129,7 @@ fn dependencies(body: &MarkdownText<'_>) -> Vec<u64> {
     for line in body.text.split_inclusive('\n') {
         // Only ASCII letters change, so every byte keeps its place.
         let lower = line.to_ascii_lowercase();
-        for words in ["depends on", "blocked by"] {
+        for words in ["depends on", "depends-on", "blocked by", "blocked-by"] {
             for (at, _) in lower.match_indices(words) {
                 if !body.is_code(offset + at) {
                     numbers(&lower[at + words.len()..], &mut found);
@@ -143,13 +143,25 @@ fn dependencies(body: &MarkdownText<'_>) -> Vec<u64> {
 
 /// `: #1, #2 and #3`, up to the first word that is something else.
 fn numbers(text: &str, found: &mut Vec<u64>) {
-    let words = text.split([' ', '\t', ',', ':', '\r', '\n']).filter(|word| !word.is_empty());
-    for word in words {
-        let number = word.strip_prefix('#').map(|number| number.trim_end_matches(['.', ';', ')', '!']));
-        match number.and_then(|number| number.parse().ok()) {
+    let words = text.split([' ', '\t', ',', '\r', '\n']).map(|word| word.trim_matches([':', '*', '_']));
+    for word in words.filter(|word| !word.is_empty()) {
+        match number(word) {
             Some(number) => found.push(number),
-            None if matches!(word, "and" | "&" | "or" | "issue" | "issues" | "**" | "-") => {}
+            None if matches!(word, "and" | "&" | "or" | "issue" | "issues" | "-") => {}
             None => return,
         }
     }
+}
+
+/// `#1`, `[#1](https://…)`, `<https://…/issues/1>`. Of a link the number is read, whatever repository it names: an
+/// export does not always say of which one it is, and one that is not in it is refused with its place.
+fn number(word: &str) -> Option<u64> {
+    let word = word.trim_start_matches(['[', '(', '<']);
+    let digits = match word.strip_prefix('#') {
+        Some(digits) => digits,
+        None => word.strip_prefix("http").and_then(|link| link.split_once("/issues/"))?.1,
+    };
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let is_whole = !digits[end..].starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_'));
+    digits[..end].parse().ok().filter(|_| is_whole)
 }

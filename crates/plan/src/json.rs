@@ -9,12 +9,15 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::error::PlanError;
+use crate::jsonc::comments;
 use crate::place::{FilePosition, LineIndex, Placed};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonFault {
     #[error("this is not JSON: {0}")]
     Syntax(String),
+    #[error("JSON has no comments")]
+    Comment,
     #[error("there is no `{key}`")]
     NoKey { key: &'static str, instead: Option<String> },
     #[error("unknown key `{key}`")]
@@ -32,6 +35,7 @@ impl JsonFault {
     pub fn remedy(&self) -> String {
         match self {
             Self::Syntax(_) => "look for a comma, quote or bracket that is missing or too many".to_owned(),
+            Self::Comment => "take it out, or give the file a name that ends in `.jsonc`".to_owned(),
             Self::NoKey { key, instead: Some(instead) } => format!("rename `{instead}` to `{key}`"),
             Self::NoKey { key, instead: None } => format!("add \"{key}\""),
             Self::UnknownKey { nearest, .. } => format!("did you mean `{nearest}`?"),
@@ -66,6 +70,10 @@ impl<'a> JsonText<'a> {
 
     pub fn root(&self) -> Result<Json<'a>, PlanError> {
         let raw: &'a RawValue = serde_json::from_str(self.text).map_err(|error| {
+            if let Some(comment) = comments(self.text).first() {
+                let place = self.index.placed(comment.start, ()).in_file(self.file);
+                return PlanError::Json { place, fault: JsonFault::Comment };
+            }
             let column = error.column().max(1) - 1;
             let at = self.index.placed(self.index.line_start(error.line()) + column, ());
             let message = error.to_string();

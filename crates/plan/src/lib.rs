@@ -29,6 +29,7 @@ mod github_issues;
 pub mod goal;
 mod graph;
 mod json;
+mod jsonc;
 mod link;
 mod markdown;
 mod milestones;
@@ -64,6 +65,7 @@ pub use front_matter::{
 pub use graph::TaskGraph;
 pub use json::JsonFault;
 pub use link::MAX_TASKS;
+pub use markdown::Opened;
 pub use milestones::SectionFault;
 pub use place::{FilePosition, Placed};
 pub use proposal::{MOST_PROPOSED, PlanProposal, ProposedCheck, ProposedTask, file_words};
@@ -195,20 +197,18 @@ impl From<TaskScope> for windlass_core::scope::OwnScope {
 }
 
 impl Planned {
-    /// Refuses a task that asks to be judged by a check nobody defined.
-    pub fn check_names(&self, known: &[&str]) -> Result<(), PlanError> {
-        for task in &self.tasks {
-            let Some(unknown) = task.checks.iter().find(|check| !known.contains(&check.value.as_str()))
-            else {
-                continue;
+    /// Each check that a task asks to be judged by and nobody defined.
+    pub fn unknown_checks(&self, known: &[&str]) -> Vec<PlanError> {
+        let unknown = |task: &PlannedTask| {
+            let names = task.checks.iter().filter(|check| !known.contains(&check.value.as_str()));
+            let error = |check: &Placed<String>| PlanError::UnknownCheck {
+                place: task.place_of(check),
+                check: check.value.clone(),
+                nearest: nearest(&check.value, known.iter().copied()).map(str::to_owned),
             };
-            return Err(PlanError::UnknownCheck {
-                place: task.place_of(unknown),
-                check: unknown.value.clone(),
-                nearest: nearest(&unknown.value, known.iter().copied()).map(str::to_owned),
-            });
-        }
-        Ok(())
+            names.map(error).collect::<Vec<_>>()
+        };
+        self.tasks.iter().flat_map(unknown).collect()
     }
 }
 

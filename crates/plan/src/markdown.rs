@@ -1,9 +1,10 @@
 //! A Markdown text as pulldown-cmark reads it: headings, list items and comments
 //! with their places, and what is code and therefore the author's own business.
 
+use std::fmt;
 use std::ops::Range;
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use crate::place::LineIndex;
 
@@ -19,6 +20,43 @@ pub(crate) struct MarkdownText<'a> {
     /// Where a paragraph, code or anything else than headings, comments and lists starts.
     pub prose: Option<usize>,
     code: Vec<Range<usize>>,
+    /// Fences and comments that go on past where they were meant to end, in the order of the text.
+    pub runaways: Vec<Runaway>,
+}
+
+/// Something that is never closed, or is closed by what closes another. What it holds is read as nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Runaway {
+    pub what: Opened,
+    pub range: Range<usize>,
+}
+
+/// What starts with a mark and ends with another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opened {
+    Fence,
+    Comment,
+}
+
+impl Opened {
+    /// What closes it before a line that is not to be in it.
+    pub(crate) fn remedy(self, line: usize) -> String {
+        match self {
+            Self::Fence => {
+                format!("close it before line {line} with a line that has only the marks it starts with")
+            }
+            Self::Comment => format!("close it with `-->` before line {line}"),
+        }
+    }
+}
+
+impl fmt::Display for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fence => "fence",
+            Self::Comment => "comment",
+        })
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -64,9 +102,12 @@ impl<'a> MarkdownText<'a> {
         for (event, range) in Parser::new_ext(&text[start..], Options::ENABLE_TASKLISTS).into_offset_iter() {
             walk.event(&event, range.start + start..range.end + start);
         }
-        let Walk { headings, items, code, html, prose, .. } = walk;
+        let Walk { headings, items, code, fences, html, prose, .. } = walk;
         let comments = comments(text, start, &code);
-        let mut read = Self { text, index, headings: Vec::new(), items, comments, prose: None, code };
+        let runaways = Vec::new();
+        let mut read =
+            Self { text, index, headings: Vec::new(), items, comments, prose: None, code, runaways };
+        read.runaways = read.find_runaways(fences);
         let said = |range: &Range<usize>| !read.visible(range.clone()).trim().is_empty();
         read.prose = prose.into_iter().chain(html.into_iter().find(said).map(|range| range.start)).min();
         let named = |(level, inner, range): (usize, Range<usize>, Range<usize>)| Heading {
@@ -110,6 +151,36 @@ impl<'a> MarkdownText<'a> {
         self.code[..after].last().is_some_and(|code| offset < code.end)
     }
 
+    fn find_runaways(&self, fences: Vec<Range<usize>>) -> Vec<Runaway> {
+        let is_open = |range: &Range<usize>| fence_runs_on(&self.text[range.clone()]);
+        let fence = |range| Runaway { what: Opened::Fence, range };
+        let runs_on = |comment: &&Comment| {
+            let inner = comment.inner();
+            let mut inside = self.text[inner.clone()].match_indices("<!--");
+            !comment.closed || inside.any(|(at, _)| !self.is_code(inner.start + at))
+        };
+        let comment = |comment: &Comment| Runaway { what: Opened::Comment, range: comment.range.clone() };
+        let comments = self.comments.iter().filter(runs_on).map(comment);
+        let mut found: Vec<Runaway> = fences.into_iter().filter(is_open).map(fence).chain(comments).collect();
+        found.sort_by_key(|runaway| runaway.range.start);
+        found
+    }
+
+    /// Each runaway that has a line in it, after its first, that is told by `is_meant`, with that line's number.
+    pub fn hidden_lines(&self, is_meant: fn(&str) -> bool) -> Vec<(&Runaway, usize)> {
+        let hidden = |runaway: &Runaway| {
+            let mut offset = runaway.range.start;
+            for line in self.text[runaway.range.clone()].split_inclusive('\n') {
+                if offset > runaway.range.start && is_meant(line.trim()) {
+                    return Some(self.index.placed(offset, ()).line);
+                }
+                offset += line.len();
+            }
+            None
+        };
+        self.runaways.iter().filter_map(|runaway| Some((runaway, hidden(runaway)?))).collect()
+    }
+
     pub fn headings_in<'s>(
         &'s self,
         range: &Range<usize>,
@@ -141,6 +212,7 @@ struct Walk {
     headings: Vec<(usize, Range<usize>, Range<usize>)>,
     items: Vec<ListItem>,
     code: Vec<Range<usize>>,
+    fences: Vec<Range<usize>>,
     html: Vec<Range<usize>>,
     prose: Option<usize>,
     /// Which of `items` are open.
@@ -184,7 +256,12 @@ impl Walk {
         }
         match tag {
             Tag::Heading { level, .. } if outermost => self.heading = Some((*level as usize, None)),
-            Tag::CodeBlock(_) => self.code.push(range),
+            Tag::CodeBlock(kind) => {
+                if matches!(kind, CodeBlockKind::Fenced(_)) {
+                    self.fences.push(range.clone());
+                }
+                self.code.push(range);
+            }
             Tag::HtmlBlock if outermost => self.html.push(range),
             Tag::BlockQuote(_) => self.quotes += 1,
             Tag::List(_) => {
@@ -217,6 +294,22 @@ impl Walk {
             _ => {}
         }
     }
+}
+
+/// Whether a fence has no end of its own: none at all, or that of another fence which starts inside of it.
+/// One that shows fences as its text is longer than those.
+fn fence_runs_on(block: &str) -> bool {
+    let block = block.trim_start();
+    let Some(mark @ ('`' | '~')) = block.chars().next() else { return false };
+    let length = block.chars().take_while(|c| *c == mark).count();
+    let closes = |line: &str| {
+        let bare = line.trim_start_matches(['>', ' ', '\t']).trim_end();
+        let marks = bare.chars().take_while(|c| *c == mark).count();
+        let rest = &bare[marks..];
+        // Behind the marks of a fence stands no backtick: that would be a line of code in a text.
+        (marks >= length && !(mark == '`' && rest.contains(mark))).then_some(rest.is_empty())
+    };
+    block.lines().skip(1).find_map(closes) != Some(true)
 }
 
 /// Every comment from `start` on that is no code.

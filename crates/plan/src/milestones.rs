@@ -16,7 +16,7 @@ use crate::criterion::PlannedCriterion;
 use crate::error::PlanError;
 use crate::format::PlanFormat;
 use crate::link::{Frame, MAX_TASKS, Slot, finish};
-use crate::markdown::{Comment, MarkdownText};
+use crate::markdown::{Comment, Heading, MarkdownText, Opened};
 use crate::outline::{outline, parts};
 use crate::place::Placed;
 use crate::{Planned, PlannedTask, shared_text, title_line};
@@ -34,6 +34,21 @@ const STOPS: [&str; 4] = ["verification", "decisions", "conventions", "key conte
 /// Headings that name a part of a section, and so are never its title.
 const PARTS: [&str; 5] = ["files", "edits", "acceptance", "acceptance criteria", "verification"];
 
+/// Headings that are the title of a section only where it has no other.
+const INNER: [&str; 11] = [
+    "background",
+    "context",
+    "decisions",
+    "conventions",
+    "details",
+    "goal",
+    "key context",
+    "notes",
+    "objective",
+    "overview",
+    "steps",
+];
+
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SectionFault {
     #[error("the marker is not alone on its line")]
@@ -44,6 +59,8 @@ pub enum SectionFault {
     OldMarker(String),
     #[error("the marker that starts here is never closed")]
     NeverClosed,
+    #[error("the {what} that starts here is never closed: it hides the marker on line {line}")]
+    Hidden { what: Opened, line: usize },
     #[error("a marker has nothing but its name")]
     MoreThanAName,
     #[error("there is nothing under “{0}”")]
@@ -61,6 +78,7 @@ impl SectionFault {
             }
             Self::OldMarker(_) => "write `<!-- forge-section -->` before each section".to_owned(),
             Self::NeverClosed => "close it with `-->` on the same line".to_owned(),
+            Self::Hidden { what, line } => what.remedy(*line),
             Self::MoreThanAName => {
                 "write `<!-- windlass-task -->`; the heading below it gives the title and the id".to_owned()
             }
@@ -75,7 +93,7 @@ pub(crate) fn has_markers(text: &MarkdownText<'_>) -> bool {
         let word = word(text, comment);
         starts_as_marker(word) || word.starts_with("forge-section:") || is_misspelt(word)
     };
-    text.comments.iter().any(is_mark)
+    text.comments.iter().any(is_mark) || !text.hidden_lines(is_marker_line).is_empty()
 }
 
 pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>> {
@@ -143,6 +161,17 @@ impl SectionReader<'_> {
                 self.problems.push(self.error(start, SectionFault::Misspelt(word.to_owned())));
             }
         }
+        // What starts as a marker itself is told as that.
+        let is_other = |start: usize| {
+            let comment = text.comments.iter().find(|comment| comment.range.start == start);
+            comment.is_none_or(|comment| !starts_as_marker(word(text, comment)))
+        };
+        for (runaway, line) in text.hidden_lines(is_marker_line) {
+            let (start, what) = (runaway.range.start, runaway.what);
+            if is_other(start) {
+                self.problems.push(self.error(start, SectionFault::Hidden { what, line }));
+            }
+        }
         if let Some((start, word)) = old.filter(|_| found.is_empty()) {
             self.problems.push(self.error(start, SectionFault::OldMarker(word.to_owned())));
         }
@@ -185,15 +214,15 @@ impl SectionReader<'_> {
         Slot { links, problems, silent_at, ..Slot::new(at, task) }
     }
 
-    /// The first heading of the second level, or else any, that names no part.
+    /// The first heading that names no part.
     fn title(&self, body: &Range<usize>) -> Option<String> {
+        let name = |heading: &Heading| heading.text.trim_end_matches(':').trim().to_lowercase();
         let headings = || {
-            self.text.headings_in(body).filter(|heading| {
-                !heading.text.is_empty() && !PARTS.contains(&heading.text.to_lowercase().as_str())
-            })
+            let headings = self.text.headings_in(body).filter(|heading| !heading.text.is_empty());
+            headings.filter(|heading| !PARTS.contains(&name(heading).as_str()))
         };
-        let found = headings().find(|heading| heading.level == 2).or_else(|| headings().next());
-        found.map(|heading| heading.text.clone())
+        let own = headings().find(|heading| !INNER.contains(&name(heading).as_str()));
+        own.or_else(|| headings().next()).map(|heading| heading.text.clone())
     }
 
     /// The items of a part, or its lines where it has none; a fence is no line.
@@ -248,6 +277,12 @@ fn starts_as_marker(word: &str) -> bool {
         let old = FORGE_ENDS.iter().any(|end| word.starts_with(end));
         rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n', ':', '=']) && !old
     })
+}
+
+/// A line that is nothing but a marker.
+fn is_marker_line(line: &str) -> bool {
+    let inner = line.strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->"));
+    inner.is_some_and(|inner| MARKERS.contains(&inner.trim()))
 }
 
 /// One word that is nearly a marker, such as `windlass_task`.

@@ -4,8 +4,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use windlass_core::nearest::nearest;
+
 use crate::error::PlanError;
 use crate::format::{self, PlanFormat};
+use crate::jsonc::plain_json;
 use crate::place::FilePosition;
 use crate::{Planned, checklist, codescribe, github_issues, goal, milestones, prd, task_file, tasks_dir};
 
@@ -13,8 +16,9 @@ pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 pub const MAX_JSON_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Reads whatever `source` names: a directory or file under `project` (or an
-/// absolute one), or else, when it has a blank in it, a goal sentence. A format
-/// given here is not looked for. The first problem is the one reported.
+/// absolute one), or else, when it has a blank in it and is not written like a
+/// path, a goal sentence. A format given here is not looked for. The first
+/// problem is the one reported.
 pub fn read(source: &str, project: &Path, format: Option<PlanFormat>) -> Result<Planned, PlanError> {
     check(source, project, format).map_err(first)
 }
@@ -36,15 +40,39 @@ pub fn check(source: &str, project: &Path, format: Option<PlanFormat>) -> Result
     if path.symlink_metadata().is_ok() {
         return file(&path, project, format);
     }
-    if format.is_none() && source.contains(char::is_whitespace) {
+    let nearest = nearest_name(source, &path);
+    let is_sentence = source.contains(char::is_whitespace) && !is_like_a_path(source);
+    if format.is_none() && is_sentence && nearest.is_none() {
         return goal::read(source).map_err(|error| vec![error]);
     }
     let is_file = format.is_some_and(|format| format != PlanFormat::Tasks) || path.extension().is_some();
     Err(vec![if is_file {
-        PlanError::FileMissing { file: path }
+        PlanError::FileMissing { file: path, nearest }
     } else {
-        PlanError::DirectoryMissing { dir: path }
+        PlanError::DirectoryMissing { dir: path, nearest }
     }])
+}
+
+/// Whether somebody who wrote this meant a file: a mistyped name would else start agents on its words.
+fn is_like_a_path(source: &str) -> bool {
+    const ENDINGS: [&str; 8] = ["md", "markdown", "json", "jsonc", "toml", "txt", "yaml", "yml"];
+    let ending = source.rsplit_once('.').map(|(_, ending)| ending.to_lowercase());
+    source.contains('/') || ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()))
+}
+
+/// What is there beside the missing name and nearly has that name, as the source would name it.
+fn nearest_name(source: &str, path: &Path) -> Option<String> {
+    let missing = path.file_name()?.to_str()?;
+    let entries = path.parent()?.read_dir().ok()?.flatten();
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let nearest = nearest(missing, names.iter().map(String::as_str))?;
+    let above = source.trim_end_matches('/').strip_suffix(missing)?;
+    Some(format!("{above}{nearest}"))
+}
+
+pub(crate) fn is_json(file: &Path) -> bool {
+    let extension = file.extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
+    matches!(extension.as_deref(), Some("json" | "jsonc"))
 }
 
 pub(crate) fn first(problems: Vec<PlanError>) -> PlanError {
@@ -55,13 +83,13 @@ fn file(path: &Path, project: &Path, format: Option<PlanFormat>) -> Result<Plann
     let limit = match format {
         Some(PlanFormat::Tasks) => return Err(vec![PlanError::IsFile { file: path.to_owned() }]),
         Some(PlanFormat::Prd | PlanFormat::GithubIssues) => MAX_JSON_BYTES,
-        None if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json")) => {
-            MAX_JSON_BYTES
-        }
+        None if is_json(path) => MAX_JSON_BYTES,
         Some(PlanFormat::Task | PlanFormat::Milestones | PlanFormat::Codescribe | PlanFormat::Checklist)
         | None => MAX_FILE_BYTES,
     };
     let text = read_text(path, limit).map_err(|error| vec![error])?;
+    let has_comments = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonc"));
+    let text = if has_comments { plain_json(&text) } else { text };
     let format = match format {
         Some(format) => format,
         None => format::of_file(path, &text).map_err(|error| vec![error])?,

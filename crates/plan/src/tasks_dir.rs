@@ -1,6 +1,7 @@
 //! A directory of task files: every `*.md` in it is a task, in the order of
 //! the file names' bytes. Hidden files are left alone, as a shell's `*.md`
-//! leaves them: editors keep their locks there.
+//! leaves them: editors keep their locks there. What looks like a task file and
+//! is none by its name or its place is a fault.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -28,36 +29,61 @@ pub fn check_with(
     dir: &Path,
     others: &BTreeMap<OsString, Option<String>>,
 ) -> Result<Planned, Vec<PlanError>> {
-    let names = list(dir, others).map_err(|error| vec![error])?;
+    let Listed { names, strays } = list(dir, others).map_err(|error| vec![error])?;
+    if names.is_empty() && strays.is_empty() {
+        return Err(vec![PlanError::NoTasks { dir: dir.to_owned() }]);
+    }
     let read = |name: &OsString| match others.get(name) {
         Some(Some(text)) => other_slot(dir, name, text),
         Some(None) | None => slot(dir, name),
     };
-    finish(names.iter().map(read).collect(), Frame::new(PlanFormat::Tasks))
+    finish(names.iter().map(read).collect(), Frame { problems: strays, ..Frame::new(PlanFormat::Tasks) })
 }
 
-fn list(dir: &Path, others: &BTreeMap<OsString, Option<String>>) -> Result<Vec<OsString>, PlanError> {
+struct Listed {
+    names: Vec<OsString>,
+    /// What was meant as a task file and is not read as one.
+    strays: Vec<PlanError>,
+}
+
+fn list(dir: &Path, others: &BTreeMap<OsString, Option<String>>) -> Result<Listed, PlanError> {
     if !dir.is_dir() && others.is_empty() {
-        return Err(PlanError::DirectoryMissing { dir: dir.to_owned() });
+        return Err(PlanError::DirectoryMissing { dir: dir.to_owned(), nearest: None });
     }
     let unreadable = |cause| PlanError::DirectoryUnreadable { dir: dir.to_owned(), cause };
     let mut names: Vec<OsString> = others.keys().cloned().collect();
     let there = if dir.is_dir() { Some(dir.read_dir().map_err(unreadable)?) } else { None };
+    let mut passed_over = Vec::new();
     for entry in there.into_iter().flatten() {
         let name = entry.map_err(unreadable)?.file_name();
-        if is_task_name(&name) && !others.contains_key(&name) {
+        if !is_task_name(&name) {
+            passed_over.push(name);
+        } else if !others.contains_key(&name) {
             names.push(name);
         }
     }
     names.retain(|name| others.get(name).is_none_or(Option::is_some));
-    if names.is_empty() {
-        return Err(PlanError::NoTasks { dir: dir.to_owned() });
-    }
     if names.len() > MAX_TASKS {
         return Err(PlanError::TooManyTasks { dir: dir.to_owned(), count: names.len() });
     }
     names.sort_by(|a, b| a.as_encoded_bytes().cmp(b.as_encoded_bytes()));
-    Ok(names)
+    passed_over.sort();
+    Ok(Listed { names, strays: passed_over.iter().filter_map(|name| stray(dir, name)).collect() })
+}
+
+/// The fault of a name that gives no task, where one was meant.
+fn stray(dir: &Path, name: &OsStr) -> Option<PlanError> {
+    if name.as_encoded_bytes().starts_with(b".") {
+        return None;
+    }
+    let path = dir.join(name);
+    if path.is_dir() {
+        let mut inner = path.read_dir().ok()?.flatten().map(|entry| entry.file_name());
+        return inner.any(|name| is_task_name(&name)).then_some(PlanError::TasksBelow { dir: path });
+    }
+    let ending = path.extension()?.to_str()?.to_lowercase();
+    matches!(ending.as_str(), "md" | "markdown" | "mdown" | "mkd")
+        .then_some(PlanError::OtherEnding { file: path })
 }
 
 fn is_task_name(name: &OsStr) -> bool {

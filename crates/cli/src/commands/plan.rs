@@ -56,6 +56,7 @@ fn headline(page: &PlanPage) -> String {
 
 fn check(locations: &Locations, asked: &PlanSourceArgs) -> Result<Exit, Failure> {
     match locations.open_project()?.plan_page(&request(asked))? {
+        Ok(page) if !page.problems.is_empty() => Ok(complain_of(&page.problems, asked.json)),
         Ok(page) if asked.json => {
             print_json::print(&json!({ "ok": true, "tasks": page.planned.tasks.len(), "problems": [] }));
             Ok(Exit::Done)

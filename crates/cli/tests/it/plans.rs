@@ -315,3 +315,73 @@ fn a_plan_that_only_the_command_line_names_is_no_agents_to_edit() {
         assert!(seen.ran.stdout.contains("a protected path was edited"), "{}", seen.ran);
     }
 }
+
+#[test]
+fn a_check_of_the_plan_tells_all_that_a_run_would_refuse() {
+    let case = project(WORKS)
+        .task("a", "---\nmode: nothere\nchecks: [tst, fomat]\n---\n# A\n\nDo it.\n")
+        .task("b", "---\nallow: [/etc/passwd, ../x]\nscope:\n  within: ['src/[**']\n---\n# B\n\nDo it.\n")
+        .task("c", "---\nmode: port\n---\n# C\n\nDo it.\n")
+        .file("prompts/port.md", "Port it.\n{{ nothing }}\n")
+        .more("[[stop.check]]\nname = \"done\"\nexists = \"done.txt\"\n[budget]\nwall = \"1h\"\n")
+        .ready();
+    let checked = case.windlass(&["plan", "check"]).expect_code(2).stderr;
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(2).stderr;
+    for part in [
+        "a.md:2:7: there is no mode \"nothere\"",
+        "a.md:3:10: there is no check named \"tst\"",
+        "a.md:3:15: there is no check named \"fomat\"",
+        "b.md:2:9: `allow` has \"/etc/passwd\"",
+        "b.md:2:22: `allow` has \"../x\"",
+        "b.md:4:12: scope.within has a bad pattern \"src/[**\"",
+        "prompts/port.md:2:",
+        "its plan must have exactly one task, and has 3",
+        "8 problems in the plan",
+    ] {
+        for said in [&checked, &ran] {
+            let one_line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(one_line.contains(part), "{part}: {said}");
+        }
+    }
+    case.nothing_was_made();
+}
+
+#[test]
+fn a_loop_is_that_of_a_plan_by_its_texts() {
+    let case = with_plan("prd.json", PRD);
+    run_plan(&case, "prd.json").ended(0, "completed", "done_before");
+    let show = |source: &str| case.windlass(&["plan", "show", source]).expect_code(0).stdout;
+    let shown = show("prd.json");
+    assert!(shown.contains("as loop demo1 has them") && shown.contains("✓ US-001"), "{shown}");
+    fs::write(case.repo.path().join("other.json"), PRD.replace("shop", "farm")).unwrap();
+    let shown = show("other.json");
+    assert!(!shown.contains("as loop") && shown.contains("· US-001"), "{shown}");
+    fs::write(case.repo.path().join("prd.json"), PRD.replace("Show prices.", "Show all prices.")).unwrap();
+    let shown = show("prd.json");
+    assert!(shown.contains("as loop demo1 has them"), "{shown}");
+    assert!(shown.contains("· US-001") && shown.contains("✓ US-002"), "{shown}");
+}
+
+#[test]
+fn a_plan_that_cannot_end_within_its_iterations_is_told_before_it_starts() {
+    let case = project(WORKS)
+        .limits("max_iterations = 1")
+        .task("b", "# B\n\nDo it.\n")
+        .task("c", "# C\n\nDo it.\n")
+        .ready();
+    let ran = case.windlass(&["run", "--name", LOOP, "--dry-run"]).expect_code(0);
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(
+        told.split_whitespace().collect::<Vec<_>>().join(" ").contains("--set loop.max_iterations="),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_mistyped_plan_with_a_blank_in_its_name_starts_nothing() {
+    let case = with_plan("my plans.md", "# Do it\n\nAll of it.\n");
+    let said = case.windlass(&["run", "--name", LOOP, "--plan", "my plan.md"]).expect_code(2).stderr;
+    assert!(said.contains("did you mean `my plans.md`?"), "{said}");
+    case.windlass(&["plan", "check", "v/no such"]).expect_code(2);
+    case.nothing_was_made();
+}

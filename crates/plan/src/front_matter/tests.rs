@@ -155,3 +155,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_fault_inside_of_a_key_is_told() {
+    let told = |text: &str| {
+        let faults = read_all(text).unwrap_err();
+        faults.iter().map(|fault| format!("{}:{} {fault}\n", fault.line, fault.column)).collect::<String>()
+    };
+    assert_eq!(
+        told(
+            "---\nscope:\n  files_changed: many\n  lines_writen: 3\n  files_read: -1\n  within: [src/**, {a: b}, '']\n---\n"
+        ),
+        "3:18 `files_changed` must be a whole number\n4:3 unknown key `lines_writen`\n\
+         5:15 `files_read` must be a whole number\n6:20 an item of `within` must be a text\n\
+         6:28 an item of the list is empty\n"
+    );
+    assert_eq!(
+        told("---\nacceptance:\n- text: a\n  chek: b\n- check: c\n- [d]\n---\n"),
+        "4:3 unknown key `chek`\n5:3 `text` has no value\n6:3 an item of `acceptance` must be a text\n"
+    );
+}

@@ -89,3 +89,56 @@ fn bad_boxes_are_refused_with_place_and_remedy() {
         "c.md:1:26: tasks depend on one another in a circle: a → b → a; remove one of these dependencies\n"
     );
 }
+
+#[test]
+fn headings_of_ralphex_are_read_however_they_are_written() {
+    let plan = planned(
+        "plan.md",
+        "# Plan\n\n### Task 1: A\n- [ ] a\n\n### Task 2 - B\n- [ ] b\n\n## Task 3: C\n- [ ] c\n\n### task 4. D\n- [ ] d\n\n\
+         #### TASK #5 – E\n- [ ] e\n\n## Success criteria\n- [ ] all is well\n",
+    );
+    assert_eq!(
+        outline(&plan),
+        "goal: Plan\n\
+         3: task-1 | A | on [] | 0 | [\"a\"]\n6: task-2 | B | on [] | 0 | [\"b\"]\n\
+         9: task-3 | C | on [] | 0 | [\"c\"]\n12: task-4 | D | on [] | 0 | [\"d\"]\n\
+         15: task-5 | E | on [] | 0 | [\"e\"]\n"
+    );
+    let grouped = planned(
+        "plan.md",
+        "## Task 1: All of it\nText.\n### Task 1.1: A\n- [ ] a\n### Task 1.2: B\n- [ ] b\n",
+    );
+    assert_eq!(grouped.tasks.len(), 2, "a heading above others, without boxes, is none");
+}
+
+#[test]
+fn a_heading_that_is_nearly_one_of_a_task_is_a_fault() {
+    let text = "### Task 1: A\n- [ ] a\n\n### Task three: C\n- [ ] c\n\n### Task 4 D\n- [ ] d\n\n### Task list\n\n### Tasks\n";
+    assert_eq!(
+        problems("p.md", text),
+        "p.md:4:1: `Task three: C` is nearly the heading of a task; write `### Task 2: C`, or another word than “Task” at its start\n\
+         p.md:7:1: `Task 4 D` is nearly the heading of a task; write `### Task 4: D`, or another word than “Task” at its start\n"
+    );
+}
+
+#[test]
+fn a_box_that_something_never_closed_hides_is_a_fault() {
+    assert_eq!(
+        problems("p.md", "- [ ] a\n\n```sh\nmake a\n\n- [ ] b\n"),
+        "p.md: this can be read as `task` and as `checklist`; say which it is: plan.format = \"task\" or plan.format = \"checklist\"\n"
+    );
+    for (text, told) in [
+        (
+            "- [ ] a\n\n```sh\nmake a\n\n- [ ] b\n",
+            "p.md:3:1: the fence that starts here is never closed: it hides what is on line 6; close it before line 6 with a line that has only the marks it starts with\n",
+        ),
+        (
+            "- [ ] a\n\n<!-- later\n\n- [ ] b <!-- depends_on: a -->\n",
+            "p.md:3:1: the comment that starts here is never closed: it hides what is on line 5; close it with `-->` before line 5\n",
+        ),
+    ] {
+        assert_eq!(problems_as("p.md", text, Some(PlanFormat::Checklist)), told, "{text}");
+    }
+    let commented = planned("p.md", "- [ ] a\n\n<!--\n- [ ] b\n-->\n");
+    assert_eq!(commented.tasks.len(), 1, "what is in a comment was taken out on purpose");
+}

@@ -37,6 +37,14 @@ fn bad_tasks_are_refused_with_place_and_remedy() {
             "t.toml:2:24: this is not TOML: invalid basic string, expected `\"`; close what is open: text of several lines stands between ''' and '''\n",
         ),
         (
+            "# don't\n[[chat.user]]\ncontent = '''\nnever \"closed\n\n[tools]\nbash = ['rg']\n",
+            "t.toml:3:11: the text that starts here with ''' is never closed; close it with '''\n",
+        ),
+        (
+            "[[chat.user]]\ncontent = '''a'''\n[[chat.assistant]]\ncontent = \"\"\"\nit \\\"\"\"\n",
+            "t.toml:4:11: the text that starts here with \"\"\" is never closed; close it with \"\"\"\n",
+        ),
+        (
             "[tools]\n",
             "t.toml:1:1: there is no `chat`; write what is to be done: [[chat.user]] and content = '''…'''\n",
         ),

@@ -60,7 +60,7 @@ fn a_format_that_is_given_is_not_looked_for() {
         (
             "no such",
             PlanFormat::Prd,
-            "no such: there is no such file; set plan.source to where the plan is, or give a goal of several words\n",
+            "no such: there is no such file; set plan.source to where the plan is; a goal is given as windlass run \"what is to be done\"\n",
         ),
         (
             "no such",
@@ -108,4 +108,28 @@ fn a_file_that_cannot_be_a_plan_is_refused_before_it_is_read_whole() {
     );
     std::os::unix::fs::symlink("nowhere at all", dir.path().join("no where.md")).unwrap();
     assert!(matches!(read("no where.md", dir.path(), None), Err(PlanError::Unreadable { .. })));
+}
+
+#[test]
+fn a_mistyped_name_of_a_file_is_no_goal() {
+    let dir = project("== my plan.md\n# Do it\n== notes.txt\nhm\n");
+    fs::create_dir(dir.path().join("my tasks")).unwrap();
+    fs::write(dir.path().join("my tasks/a b.md"), "# Do a\n").unwrap();
+    for (source, told) in [
+        ("my plans.md", "my plans.md: there is no such file; did you mean `my plan.md`?\n"),
+        (
+            "our plan of it.JSON",
+            "our plan of it.JSON: there is no such file; set plan.source to where the plan is; a goal is given as windlass run \"what is to be done\"\n",
+        ),
+        ("my tasks/a bb.md", "my tasks/a bb.md: there is no such file; did you mean `my tasks/a b.md`?\n"),
+        ("my task", "my task: there is no such directory; did you mean `my tasks`?\n"),
+        (
+            "v/no such",
+            "v/no such: there is no such directory; create v/no such with one .md file for each task, or set plan.source to where they are\n",
+        ),
+    ] {
+        assert_eq!(shown(&check(source, dir.path(), None).unwrap_err(), dir.path()), told, "{source}");
+    }
+    assert_eq!(read("make notes of it", dir.path(), None).unwrap().goal, "make notes of it");
+    assert_eq!(read("support .md files", dir.path(), None).unwrap().format, None);
 }

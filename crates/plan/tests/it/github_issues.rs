@@ -57,3 +57,22 @@ fn bad_exports_are_refused_with_place_and_remedy() {
         assert_eq!(problems("i.json", text), told, "{text}");
     }
 }
+
+#[test]
+fn a_dependency_is_read_however_it_is_linked() {
+    let issue = |number: u64, body: &str| serde_json::json!({ "number": number, "title": "T", "body": body });
+    for line in [
+        "Depends on https://github.com/o/r/issues/1",
+        "Depends on: <https://github.com/o/r/issues/1#issuecomment-7>.",
+        "Depends on: [#1](https://github.com/o/r/issues/1)",
+        "Depends-on: #1",
+        "**Depends on:** #1.",
+        "blocked-by issue #1;",
+    ] {
+        let export = serde_json::json!([issue(1, ""), issue(2, line)]).to_string();
+        let on = planned("issues.json", &export).tasks[1].depends_on.clone();
+        assert_eq!(on.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["issue-1"], "{line}");
+    }
+    let told = problems("i.json", &serde_json::json!([issue(2, "depends on [#3](x) and #4th")]).to_string());
+    assert_eq!(told.matches("which is not in the plan").count(), 1, "{told}");
+}

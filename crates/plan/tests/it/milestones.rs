@@ -162,3 +162,52 @@ fn a_preamble_that_would_fill_the_memory_is_refused() {
          shorten the text outside of the tasks, and let it name the files that hold the rest\n"
     );
 }
+
+/// A marker that a fence or a comment takes in would be a task that vanished.
+#[test]
+fn a_marker_that_something_never_closed_hides_is_a_fault() {
+    let two = "<!-- windlass-task -->\n## A\nDo a.\nHERE\n\n<!-- windlass-task -->\n## B\nDo b.\n";
+    let with = |opening: &str| two.replace("HERE", opening);
+    let fence = "p.md:4:1: the fence that starts here is never closed: it hides the marker on line 7; \
+                 close it before line 7 with a line that has only the marks it starts with\n";
+    let comment = "p.md:4:1: the comment that starts here is never closed: it hides the marker on line 6; \
+                   close it with `-->` before line 6\n";
+    assert_eq!(problems("p.md", &with("```sh\nmake a")), fence);
+    assert_eq!(problems("p.md", &with("~~~\nmake a\n")).replace("line 8", "line 7"), fence);
+    assert_eq!(problems("p.md", &with("<!-- TODO: ask Bob")), comment);
+    // The only marker there is.
+    assert_eq!(problems("p.md", "a\n\nb\n<!-- ask Bob\n\n<!-- forge-section -->\n## A\nDo a.\n"), comment);
+    // The end of the second fence closes the first.
+    let within = with("```\nnever closed\n") + "```sh\nmake b\n```\n";
+    assert_eq!(problems("p.md", &within).replace("line 8", "line 7"), fence);
+}
+
+#[test]
+fn a_marker_inside_of_what_is_closed_is_text() {
+    for closed in [
+        "```\n<!-- windlass-task -->\n```",
+        "````\n<!-- windlass-task -->\n```sh\n````",
+        "~~~\n<!-- windlass-task -->\n```\n~~~",
+        "- a\n  ```\n  <!-- windlass-task -->\n  ```",
+        "    <!-- windlass-task -->",
+        "<!-- a note -->",
+    ] {
+        let plan = planned("p.md", &format!("<!-- windlass-task -->\n## A\n\n{closed}\n\nText.\n"));
+        assert_eq!(plan.tasks.len(), 1, "{closed}");
+    }
+}
+
+#[test]
+fn the_first_heading_that_names_no_part_is_the_title() {
+    let section = |text: &str| planned("p.md", &format!("<!-- windlass-task -->\n{text}\nText.\n"));
+    for (text, title) in [
+        ("# Phase 1: Lexer\n\n## Background", "Phase 1: Lexer"),
+        ("# Phase 1: Lexer\n\n## Rules of it", "Phase 1: Lexer"),
+        ("## Background:\n\n## Lexer", "Lexer"),
+        ("### Files\n- a\n\n## Lexer", "Lexer"),
+        ("## Background", "Background"),
+        ("Nothing.", "Section on line 1"),
+    ] {
+        assert_eq!(section(text).tasks[0].title, title, "{text}");
+    }
+}

@@ -86,3 +86,23 @@ fn bad_stories_are_refused_with_place_and_remedy() {
         assert_eq!(problems("p.json", text), told, "{text}");
     }
 }
+
+#[test]
+fn comments_are_read_in_a_jsonc_file_and_named_in_another() {
+    let text =
+        "// ours\n{\"userStories\": [ /* the first */\n  {\"id\": \"a\", \"title\": \"A // B\",},\n]}\n";
+    let plan = planned("prd.jsonc", text);
+    assert_eq!(
+        (plan.format, plan.tasks[0].title.as_str(), plan.tasks[0].line),
+        (Some(PlanFormat::Prd), "A // B", 3)
+    );
+    assert_eq!(planned("issues.JSONC", "// ours\n[{\"number\": 1, \"title\": \"A\"}]").tasks.len(), 1);
+    assert_eq!(
+        problems("prd.json", &text.replace("// ours", "")),
+        "prd.json:2:19: JSON has no comments; take it out, or give the file a name that ends in `.jsonc`\n"
+    );
+    assert_eq!(
+        problems("prd.jsonc", "/* é */ {\"userStories\": 3}"),
+        "prd.jsonc:1:25: `userStories` must be a list […]; write a list […] there\n"
+    );
+}

@@ -183,10 +183,12 @@ fn a_file_name_must_give_an_id() {
 #[test]
 fn a_check_nobody_defined_is_refused_with_its_place() {
     let planned = planned("== a.md\n---\nchecks: [unit, formt]\n---\nDo it.\n");
-    assert!(planned.check_names(&["unit", "formt"]).is_ok());
-    let error = planned.check_names(&["unit", "format"]).unwrap_err();
-    assert!(error.to_string().ends_with("a.md:2:16: there is no check named \"formt\""), "{error}");
-    assert_eq!(error.remedy(), "did you mean `format`?");
+    assert!(planned.unknown_checks(&["unit", "formt"]).is_empty());
+    let errors = planned.unknown_checks(&["format"]);
+    let shown: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert!(shown[0].ends_with("a.md:2:10: there is no check named \"unit\""), "{shown:?}");
+    assert!(shown[1].ends_with("a.md:2:16: there is no check named \"formt\""), "{shown:?}");
+    assert_eq!(errors[1].remedy(), "did you mean `format`?");
 }
 
 #[test]
@@ -244,5 +246,22 @@ fn every_circle_is_named_once() {
     assert_eq!(
         circles,
         ["a → b → c → a; remove one of these dependencies", "d → e → d; remove one of these dependencies"]
+    );
+}
+
+#[test]
+fn what_looks_like_a_task_file_and_is_none_is_a_fault() {
+    let dir = project(
+        "== a.md\nDo a.\n== b.MD\nDo b.\n== c.markdown\nDo c.\n== notes.txt\nno task\n== .d.MD\nhidden\n",
+    );
+    for (below, file) in [("late", "d.md"), ("data", "d.json"), (".done", "e.md")] {
+        fs::create_dir(dir.path().join(below)).unwrap();
+        fs::write(dir.path().join(below).join(file), "Do it.\n").unwrap();
+    }
+    assert_eq!(
+        shown(&tasks_dir::check(dir.path()).unwrap_err(), dir.path()),
+        "b.MD: the name of a task file ends in `.md`, and this one would be left out; rename it to b.md, or move it elsewhere\n\
+         c.markdown: the name of a task file ends in `.md`, and this one would be left out; rename it to c.md, or move it elsewhere\n\
+         late: has task files (*.md), and only those of the directory above are read; move the task files up; to leave them out, give the directory a name that starts with a dot\n"
     );
 }
