@@ -5,7 +5,7 @@ use windlass_core::event::Phase;
 use windlass_core::outcome::{OutcomeKind, Reason};
 use windlass_core::policy::Role;
 use windlass_core::state::TaskStatus;
-use windlass_core::view::{PauseView, Status, View};
+use windlass_core::view::{LimitView, PauseView, Status, View};
 
 use super::counts;
 use super::text::clean;
@@ -120,6 +120,10 @@ fn after_limit(view: &View, reason: Reason) -> String {
         Reason::Cost => "budget.cost_usd",
         _ => return format!("next: windlass restart {name}, then windlass run {name}"),
     };
+    let is_raised = |limit: &LimitView| limit.key == key && limit.max.is_none_or(|max| max > limit.used);
+    if view.limits.iter().any(is_raised) {
+        return format!("next: windlass restart {name}, then windlass run {name}");
+    }
     format!(
         "next: windlass set {name} {key}=VALUE   (more than it is, or 0 for no limit)\n      \
          then windlass restart {name} and windlass run {name}"
@@ -265,8 +269,18 @@ mod tests {
             [(Reason::Cost, "budget.cost_usd"), (Reason::MaxIterations, "loop.max_iterations")]
         {
             let outcome = Some(Outcome { kind: OutcomeKind::Limit, reason, detail: String::new() });
-            let next = next(&View { status: Status::Ended, outcome, ..view() });
-            assert!(next.starts_with(&format!("next: windlass set demo {key}=VALUE ")), "{next}");
+            let mut seen = View { status: Status::Ended, outcome, ..view() };
+            set_limit(&mut seen, key, 2);
+            let spent = next(&seen);
+            assert!(spent.starts_with(&format!("next: windlass set demo {key}=VALUE ")), "{spent}");
+            set_limit(&mut seen, key, 9);
+            assert_eq!(next(&seen), "next: windlass restart demo, then windlass run demo", "it is raised");
+        }
+    }
+
+    fn set_limit(view: &mut View, key: &str, max: u64) {
+        for limit in view.limits.iter_mut().filter(|limit| limit.key == key) {
+            (limit.used, limit.max) = (2, Some(max));
         }
     }
 }

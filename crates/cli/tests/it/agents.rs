@@ -222,6 +222,15 @@ esac"#;
 }
 
 #[test]
+fn a_limit_that_was_raised_is_not_raised_again() {
+    let case = Setup::new("echo $n >answer.txt").limits("max_iterations = 2").ready();
+    case.run().ended(4, "limit", "max_iterations");
+    case.windlass(&["set", LOOP, "loop.max_iterations=9"]).expect_code(0);
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(page.contains(&format!("next: windlass restart {LOOP}, then windlass run {LOOP}")), "{page}");
+}
+
+#[test]
 fn a_limit_of_iterations_is_a_limit() {
     let case = Setup::new("echo $n >answer.txt").limits("max_iterations = 2").ready();
     let seen = case.run();
