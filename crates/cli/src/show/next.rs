@@ -17,9 +17,20 @@ pub fn next(view: &View) -> String {
     let is_completed = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed);
     let then = match is_completed {
         true => format!("windlass rm {}   (forgets the loop, if you have what it made)", view.name),
-        false => next_of_loop(view).trim_start_matches("next: ").to_owned(),
+        false => without_branch_back(view, &next_of_loop(view)),
     };
     format!("next: {back}\n      {then}")
+}
+
+/// The pause of a branch that is gone names the same command.
+fn without_branch_back(view: &View, next: &str) -> String {
+    let next = next.trim_start_matches("next: ");
+    match next.split_once('\n') {
+        Some((first, rest)) if first.starts_with(&format!("git branch {} ", view.branch)) => {
+            rest.trim_start().to_owned()
+        }
+        Some(_) | None => next.to_owned(),
+    }
 }
 
 /// The command that brings back a branch that is gone.
@@ -167,7 +178,8 @@ fn is_own_program(view: &View) -> bool {
 
 /// The command that a pause names itself.
 fn named_command(detail: &str) -> Option<String> {
-    let command = detail.split('`').nth(1).filter(|command| command.contains(' '))?;
+    let mut commands = detail.split('`').skip(1).step_by(2);
+    let command = commands.find(|command| command.contains(' ') && !command.starts_with("windlass "))?;
     Some(format!("{}   (as the pause says)", clean(command)))
 }
 
@@ -213,6 +225,17 @@ mod tests {
                 "git branch -f windlass/demo 123   (as the pause says)",
             ),
             (Reason::BranchMoved, "it is locked", "mend windlass/demo as the pause says"),
+            (
+                Reason::BranchMoved,
+                "it is checked out in /p; `git -C /p switch --detach` lets go of it; `windlass resume` and \
+                 then `windlass run` try again",
+                "git -C /p switch --detach   (as the pause says)",
+            ),
+            (
+                Reason::BranchMoved,
+                "git: no answer; `windlass resume` and then `windlass run` try again",
+                "mend windlass/demo as the pause says",
+            ),
             (Reason::EffectFailed, "no room", "mend what the pause names"),
         ] {
             assert_eq!(paused(why, detail), format!("next: {first}{on}"));
@@ -232,6 +255,11 @@ mod tests {
         let mut seen = View { branch_gone: true, commit: Some(CommitId::new("123")), ..view() };
         let back = "next: git branch windlass/demo 123   (brings it back)\n      ";
         assert_eq!(next(&seen), format!("{back}windlass run demo   (goes on where it was)"));
+        let detail = "windlass/demo moved; `git branch windlass/demo 123` brings it back".to_owned();
+        seen.paused = Some(PauseView { why: Reason::BranchMoved, detail });
+        seen.status = Status::Paused;
+        let on = "then windlass resume demo && windlass run demo";
+        assert_eq!(next(&seen), format!("{back}{on}"), "the command stands once");
         let (kind, reason) = (OutcomeKind::Completed, Reason::Proven);
         seen.outcome = Some(Outcome { kind, reason, detail: String::new() });
         seen.status = Status::Ended;
