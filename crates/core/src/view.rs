@@ -1,7 +1,7 @@
 //! The picture every surface draws: one documented shape, derived from the
 //! state. Tools read it as JSON, so a field keeps its name and meaning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub use stop::{StopCheckView, StopView};
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 8;
+pub const FOLD_VERSION: u32 = 9;
 
 /// How many open findings a View lists.
 pub const LISTED_FINDINGS: usize = 50;
@@ -423,8 +423,30 @@ impl View {
 
     /// Whether a drive would be refused: it is paused, or its end stands.
     pub fn rests(&self) -> bool {
-        let ended = self.outcome.as_ref().is_some_and(|outcome| !outcome.may_be_run_on());
+        let ended = self.outcome.is_some() && !self.may_be_run_on();
         ended || self.paused.is_some()
+    }
+
+    /// As [`State::may_be_run_on`].
+    pub fn may_be_run_on(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| {
+            let blamed =
+                |task: &TaskView| task.status == TaskStatus::Blocked && task.reason == Some(outcome.reason);
+            outcome.is_of_a_part()
+                || (outcome.may_blame_a_task()
+                    && self.tasks.iter().any(blamed)
+                    && self.ready_tasks().next().is_some())
+        })
+    }
+
+    /// Those that could be worked on now.
+    pub fn ready_tasks(&self) -> impl Iterator<Item = &TaskView> {
+        let over: BTreeSet<&TaskId> =
+            self.tasks.iter().filter(|task| task.status.is_over()).map(|task| &task.id).collect();
+        let is_ready = move |task: &&TaskView| {
+            task.status.is_open() && task.depends_on.iter().all(|id| over.contains(id))
+        };
+        self.tasks.iter().filter(is_ready)
     }
 
     /// Running and waiting need a living owner.

@@ -2,6 +2,7 @@
 //! really lead on.
 
 use windlass_core::event::Phase;
+use windlass_core::id::LoopName;
 use windlass_core::outcome::{OutcomeKind, Reason};
 use windlass_core::policy::Role;
 use windlass_core::state::TaskStatus;
@@ -51,11 +52,7 @@ fn next_of_loop(view: &View) -> String {
             format!("next: windlass take {name}   (brings {} into your checkout)", view.branch)
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Stopped => {
-            let mut lines = format!("next: windlass run {name}   (goes on with the rest)");
-            if let Some(blocked) = blocked.first() {
-                lines += &format!("\n      windlass show {name} {blocked}   (why it is blocked)");
-            }
-            lines
+            after_a_part(name, &blocked)
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Limit => {
             after_limit(view, outcome.reason)
@@ -63,24 +60,12 @@ fn next_of_loop(view: &View) -> String {
         (Status::Ended, _) if view.failed_role == Some(Role::Reviewer) => {
             after_failed_reviews(view, &blocked)
         }
-        (Status::Ended, _) if counts::was_opened_since(view) => {
-            format!("next: windlass run {name}   (goes on with what is ready)")
+        (Status::Ended, Some(_)) if view.may_be_run_on() || counts::was_opened_since(view) => {
+            on_with_the_ready(view, &blocked)
         }
-        (Status::Ended, Some(outcome)) if outcome.reason == Reason::Unproven && !blocked.is_empty() => {
-            format!(
-                "next: windlass show {name} {task}   (why it is blocked)\n      \
-             add a [[gate.check]] to windlass.toml, or leave reviews on,\n      \
-             then windlass run {name} --retry-blocked\n      \
-             windlass waive {name} {task}   (do without it, then the same)",
-                task = blocked[0]
-            )
+        (Status::Ended, Some(outcome)) if !blocked.is_empty() && outcome.reason != Reason::GateFailed => {
+            after_blocked(view, outcome.reason, blocked[0])
         }
-        (Status::Ended, _) if !blocked.is_empty() => format!(
-            "next: windlass show {name} {task}   (why it is blocked)\n      \
-             windlass run {name} --retry-blocked   (try what is blocked again)\n      \
-             windlass waive {name} {task}   (do without it, then as above)",
-            task = blocked[0]
-        ),
         (Status::Ended, Some(outcome)) if outcome.reason == Reason::ReviewFailed => {
             after_failed_reviews(view, &blocked)
         }
@@ -99,6 +84,42 @@ fn next_of_loop(view: &View) -> String {
         (Status::Running | Status::Waiting, _) => {
             format!("next: windlass attach {name}   (watch it)   windlass pause {name}")
         }
+    }
+}
+
+fn after_a_part(name: &LoopName, blocked: &[&str]) -> String {
+    let mut lines = format!("next: windlass run {name}   (goes on with the rest)");
+    if let Some(blocked) = blocked.first() {
+        lines += &format!("\n      windlass show {name} {blocked}   (why it is blocked)");
+    }
+    lines
+}
+
+fn on_with_the_ready(view: &View, blocked: &[&str]) -> String {
+    let name = &view.name;
+    let mut lines = format!("next: windlass run {name}   (goes on with what is ready)");
+    if let Some(blocked) = blocked.first().filter(|_| view.may_be_run_on()) {
+        lines += &format!(
+            "\n      windlass show {name} {blocked}   (why it is blocked)\n      \
+             windlass run {name} --retry-blocked   (try what is blocked again)"
+        );
+    }
+    lines
+}
+
+fn after_blocked(view: &View, reason: Reason, task: &str) -> String {
+    let name = &view.name;
+    let first = format!("next: windlass show {name} {task}   (why it is blocked)");
+    match reason == Reason::Unproven {
+        true => format!(
+            "{first}\n      add a [[gate.check]] to windlass.toml, or leave reviews on,\n      \
+             then windlass run {name} --retry-blocked\n      \
+             windlass waive {name} {task}   (do without it, then the same)"
+        ),
+        false => format!(
+            "{first}\n      windlass run {name} --retry-blocked   (try what is blocked again)\n      \
+             windlass waive {name} {task}   (do without it, then as above)"
+        ),
     }
 }
 
@@ -176,7 +197,7 @@ fn is_own_program(view: &View) -> bool {
     view.agents.get(&Role::Author).is_some_and(|agent| agent.adapter == "command")
 }
 
-/// The command that a pause names itself.
+/// The command that a pause names itself. To resume comes after it, and alone leads back to the same pause.
 fn named_command(detail: &str) -> Option<String> {
     let mut commands = detail.split('`').skip(1).step_by(2);
     let command = commands.find(|command| command.contains(' ') && !command.starts_with("windlass "))?;
@@ -289,6 +310,22 @@ mod tests {
         assert!(!next(&seen).contains("waive"), "it leads to the same end: {}", next(&seen));
         seen.failed_role = Some(Role::Author);
         assert!(!next(&seen).contains("--no-review"), "{}", next(&seen));
+    }
+
+    #[test]
+    fn what_is_ready_beside_a_crashing_task_is_gone_on_with() {
+        let mut seen = View { status: Status::Ended, ..view() };
+        seen.tasks.push(seen.tasks[0].clone());
+        seen.tasks[1].id = windlass_core::id::TaskId::new("other");
+        (seen.tasks[0].status, seen.tasks[0].reason) = (TaskStatus::Blocked, Some(Reason::AgentFailed));
+        let ended = |reason| Some(Outcome { kind: OutcomeKind::Blocked, reason, detail: String::new() });
+        seen.outcome = ended(Reason::AgentFailed);
+        assert!(!seen.rests(), "run goes on");
+        let on = "next: windlass run demo   (goes on with what is ready)\n      windlass show demo answer ";
+        assert!(next(&seen).starts_with(on), "{}", next(&seen));
+        seen.outcome = ended(Reason::GateFailed);
+        assert!(seen.rests(), "run starts nothing");
+        assert_eq!(next(&seen), "next: windlass restart demo, then windlass run demo");
     }
 
     #[test]

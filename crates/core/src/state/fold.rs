@@ -359,6 +359,15 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
 }
 
 fn run_started(state: &mut State, at: Timestamp, run: u32, asked: &crate::input::Asked) {
+    if let Lifecycle::Ended(outcome) = &state.lifecycle {
+        // The task that these counts were about is blocked; what is left begins without them.
+        if outcome.reason == Reason::Stalled {
+            state.run.stalls = 0;
+        }
+        if outcome.reason == Reason::AgentFailed {
+            (state.run.agent_failures, state.run.killed) = (0, 0);
+        }
+    }
     state.lifecycle = Lifecycle::Driving;
     state.run.number = run;
     state.run.asked = asked.clone();
