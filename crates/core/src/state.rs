@@ -299,12 +299,24 @@ pub struct Attempt {
     pub before: Option<AttemptEnd>,
     pub claim: Option<Claim>,
     pub message: String,
+    /// What its program said of its failure, in one line; empty where nothing is known.
+    pub failure: String,
+}
+
+impl Attempt {
+    /// How it ended, with what its program said of that.
+    pub fn ending(&self) -> String {
+        let end = self.end.as_ref().map_or_else(|| "unknown".to_owned(), AttemptEnd::to_string);
+        if self.failure.is_empty() { end } else { format!("{end}: {}", self.failure) }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wait {
     pub until: Timestamp,
     pub why: Reason,
+    /// What failed, in words; empty where `why` says all that is known.
+    pub detail: String,
     /// What is left of a wait that is a span of time, whatever the wall clock is set
     /// to meanwhile. None: `until` is a moment that somebody else has set.
     pub left: Option<Millis>,

@@ -312,6 +312,19 @@ pub struct UsageView {
 pub struct WaitView {
     pub until: Timestamp,
     pub why: Reason,
+    /// What failed, in words; empty where `why` says all that is known.
+    #[serde(default)]
+    pub detail: String,
+}
+
+impl WaitView {
+    /// Why it waits, with what failed.
+    pub fn words(&self) -> String {
+        match self.detail.as_str() {
+            "" => self.why.words().to_owned(),
+            detail => format!("{}: {detail}", self.why.words()),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -413,7 +426,11 @@ impl View {
             usage_by_model: usage_views(&state.ledger.by_model),
             completion_summary: state.completion_summary.clone(),
             stop: stop::stop(state),
-            waiting: state.waiting.as_ref().map(|w| WaitView { until: w.until, why: w.why }),
+            waiting: state.waiting.as_ref().map(|w| WaitView {
+                until: w.until,
+                why: w.why,
+                detail: w.detail.clone(),
+            }),
             paused: state.paused.as_ref().map(|p| PauseView { why: p.why, detail: p.detail.clone() }),
             approval: state.approval.as_deref().map(ApprovalView::of),
             amendments: AmendmentView::waiting(state),

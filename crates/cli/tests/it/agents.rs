@@ -248,6 +248,18 @@ fn what_is_ready_beside_a_crashing_task_is_gone_on_with() {
 }
 
 #[test]
+fn a_wait_and_the_pause_after_it_say_what_failed() {
+    let case = Setup::new("echo 'no route to the provider' >&2\nexit 75").limits("max_transient = 2").ready();
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(6);
+    let what = "rate limited: no route to the provider";
+    let waits = ran.stdout.lines().find(|line| line.contains("waiting until "));
+    assert!(waits.is_some_and(|line| line.contains(what)), "{ran}");
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    let paused = format!("2 attempts in a row failed for temporary reasons; the last: {what}");
+    assert!(page.contains(&paused), "{page}");
+}
+
+#[test]
 fn a_limit_that_was_raised_is_not_raised_again() {
     let case = Setup::new("echo $n >answer.txt").limits("max_iterations = 2").ready();
     case.run().ended(4, "limit", "max_iterations");
