@@ -231,7 +231,8 @@ fn what_is_ready_beside_a_crashing_task_is_gone_on_with() {
     let case = setup();
     let seen = case.run();
     seen.ended(3, "blocked", "agent_failed");
-    let next = format!("next: windlass run {LOOP}   (goes on with what is ready)\n      windlass show {LOOP} a ");
+    let next =
+        format!("next: windlass run {LOOP}   (goes on with what is ready)\n      windlass show {LOOP} a ");
     assert!(seen.ran.stdout.contains(&next), "{}", seen.ran);
     let again = case.look(case.windlass(&["run", LOOP]));
     again.ended(3, "blocked", "agent_failed");
