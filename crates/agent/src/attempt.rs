@@ -54,7 +54,11 @@ pub fn run(call: &TurnRequest<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(
     let report = report.or_claim(call.role, || claim::of(&words));
     let end = failure::told_by_code(&finished.exit).filter(|_| finished.trips.is_empty());
     let end = end.unwrap_or_else(|| outside(call, &finished));
+    let failure = if end.is_wordless() { last_line(&finished) } else { String::new() };
     let mut told = result(finished, report, end);
+    if !failure.is_empty() {
+        told.finished.result.notes.push(failure);
+    }
     if !is_written {
         told.finished.result.message = words;
     }
@@ -205,6 +209,19 @@ fn last_words(stdout: &Capture) -> String {
     // Escape sequences and the like are taken out, so more is read than is kept.
     let bytes = end_of(&stdout.path, 4 * MESSAGE_BYTES as u64).unwrap_or_default();
     bound::tail(plain::plain_bytes(&bytes).trim(), MESSAGE_BYTES).to_owned()
+}
+
+/// What a program without an adapter of its own said last: of its errors, or else of its output.
+fn last_line(finished: &Finished) -> String {
+    let last = |from: &Capture| {
+        let words = last_words(from);
+        let line = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        line.map(bound::shown_line).unwrap_or_default()
+    };
+    match last(&finished.stderr) {
+        none if none.is_empty() => last(&finished.stdout),
+        line => line,
+    }
 }
 
 pub fn end_of(path: &Path, max: u64) -> io::Result<Vec<u8>> {

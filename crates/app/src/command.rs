@@ -54,8 +54,13 @@ impl OpenProject {
         let refreshed = if owned { Ok(()) } else { self.refresh_trail(name) };
         let result = match answer {
             Answer::Done => {
-                let unended = self.view(name)?.filter(|view| view.outcome.is_none());
+                let seen = self.view(name)?;
+                let is_cancelled = seen.as_ref().is_some_and(is_cancelled);
+                let unended = seen.filter(|view| view.outcome.is_none());
                 match (command, unended) {
+                    (Command::Resume, _) if is_cancelled => {
+                        CommandResult::Done(Command::Cancel.done_words(name))
+                    }
                     (Command::Cancel, Some(_)) if owned => CommandResult::Done(cancel_goes_on(name)),
                     (Command::Cancel, Some(_)) if interrupts.is_raised() => CommandResult::Interrupted,
                     (Command::Cancel, Some(view)) => CommandResult::Done(cancel_waits(name, &view)),
@@ -145,6 +150,10 @@ fn cancel_goes_on(name: &LoopName) -> DoneWords {
         said: format!("{name} is being cancelled; its commits and workspace stay."),
         next: Some(NextStep { verb: "status", when: None }),
     }
+}
+
+fn is_cancelled(view: &View) -> bool {
+    view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Cancelled)
 }
 
 /// A cancelled run ends at once, unless what its author left cannot be recorded,

@@ -240,14 +240,19 @@ fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> f
         write!(f, ", claims {}", claim.status.name())?;
     }
     match finished.result.strays {
-        // What an operator ends is ended with all that belongs to it.
-        _ if finished.result.end == AttemptEnd::Interrupted => Ok(()),
+        // What windlass ends is ended with all that belongs to it.
+        _ if was_ended(&finished.result.end) => Ok(()),
         0 => Ok(()),
         1 => write!(f, ", left a process behind (ended)"),
         strays => write!(f, ", left {strays} processes behind (ended)"),
     }?;
     let notes = finished.result.notes.iter().filter(|note| !note.ends_with(CONFINED));
     notes.into_iter().try_for_each(|note| write!(f, "; {note}"))
+}
+
+/// Whether windlass ended its program.
+fn was_ended(end: &AttemptEnd) -> bool {
+    matches!(end, AttemptEnd::Interrupted | AttemptEnd::TimedOut | AttemptEnd::Stalled | AttemptEnd::Budget)
 }
 
 fn check_finished(f: &mut fmt::Formatter<'_>, run: &CheckRun) -> fmt::Result {
@@ -395,5 +400,17 @@ mod tests {
         let finished = AttemptFinished { attempt: AttemptId(2), role: Role::Author, claim: None, result };
         let told = crate::event::AttemptEvent::Finished(Box::new(finished)).to_string();
         assert_eq!(told, "attempt 2 ended; 3 lines of its output were not read");
+    }
+
+    #[test]
+    fn a_process_that_windlass_ended_itself_was_not_left_behind() {
+        let told = |end: AttemptEnd| {
+            let result = AttemptResult { strays: 1, ..AttemptResult::ended(end) };
+            let finished = AttemptFinished { attempt: AttemptId(1), role: Role::Author, claim: None, result };
+            crate::event::AttemptEvent::Finished(Box::new(finished)).to_string()
+        };
+        assert_eq!(told(AttemptEnd::Stalled), "attempt 1 went silent");
+        assert_eq!(told(AttemptEnd::TimedOut), "attempt 1 timed out");
+        assert_eq!(told(AttemptEnd::Normal), "attempt 1 ended, left a process behind (ended)");
     }
 }

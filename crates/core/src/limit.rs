@@ -210,13 +210,7 @@ pub static LIMITS: [LimitRow; 10] = [
         reason: Reason::Transient,
         counter: Counter::Run(|state| state.run.transient),
         bound: |limits| limits.max_transient,
-        words: |_, count| {
-            several(
-                count,
-                "1 attempt failed for a temporary reason",
-                "attempts in a row failed for temporary reasons",
-            )
-        },
+        words: temporary_failures,
     },
 ];
 
@@ -273,6 +267,15 @@ fn failed_attempts(state: &State, count: u32) -> String {
     let end = state.attempt.as_ref().and_then(|attempt| attempt.end.as_ref());
     let how = end.map_or_else(|| "unknown".to_owned(), AttemptEnd::to_string);
     several(count, &format!("1 attempt failed: {how}"), &format!("attempts in a row failed; the last: {how}"))
+}
+
+fn temporary_failures(state: &State, count: u32) -> String {
+    let how = state.attempt.as_ref().map_or_else(|| "unknown".to_owned(), |attempt| attempt.ending());
+    several(
+        count,
+        &format!("1 attempt failed for a temporary reason: {how}"),
+        &format!("attempts in a row failed for temporary reasons; the last: {how}"),
+    )
 }
 
 #[cfg(test)]

@@ -13,10 +13,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether `run` goes on after it. Only where the operator asked for a part of
-    /// the work, done or not: any other end wants a restart, or is the end.
-    pub fn may_be_run_on(&self) -> bool {
+    /// Whether `run` goes on after it, whatever the tasks are.
+    pub fn is_of_a_part(&self) -> bool {
         self.kind == OutcomeKind::Stopped
+    }
+
+    /// Whether a limit of the run may have blocked a task and ended the run with it.
+    pub fn may_blame_a_task(&self) -> bool {
+        self.kind == OutcomeKind::Blocked && matches!(self.reason, Reason::AgentFailed | Reason::Stalled)
     }
 }
 

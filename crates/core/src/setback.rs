@@ -110,7 +110,8 @@ fn task_words(state: &State) -> String {
     task.map(|task| task.words.clone()).unwrap_or_default()
 }
 
-fn one_line(text: &str) -> String {
+/// Others' words, bounded.
+pub(crate) fn one_line(text: &str) -> String {
     let text = plain_line(text);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(MOST_CHARS) {

@@ -172,7 +172,7 @@ pub struct TaskState {
 impl TaskState {
     /// Nothing is to be done for it.
     pub fn is_settled(&self) -> bool {
-        matches!(self.status, TaskStatus::Done | TaskStatus::Waived)
+        self.status.is_over()
     }
 
     /// It is settled, and would be with these words too: what windlass has done is done again where it asks
@@ -196,6 +196,24 @@ pub enum TaskStatus {
     Done,
     Blocked,
     Waived,
+}
+
+impl TaskStatus {
+    /// It may be worked on, as soon as what it depends on is done.
+    pub fn is_open(self) -> bool {
+        match self {
+            Self::Pending | Self::Active => true,
+            Self::Done | Self::Blocked | Self::Waived => false,
+        }
+    }
+
+    /// It needs no more work: done, or waived by the operator.
+    pub fn is_over(self) -> bool {
+        match self {
+            Self::Done | Self::Waived => true,
+            Self::Pending | Self::Active | Self::Blocked => false,
+        }
+    }
 }
 
 /// What attempts at one task, or at the whole, have led to.
@@ -281,12 +299,24 @@ pub struct Attempt {
     pub before: Option<AttemptEnd>,
     pub claim: Option<Claim>,
     pub message: String,
+    /// What its program said of its failure, in one line; empty where nothing is known.
+    pub failure: String,
+}
+
+impl Attempt {
+    /// How it ended, with what its program said of that.
+    pub fn ending(&self) -> String {
+        let end = self.end.as_ref().map_or_else(|| "unknown".to_owned(), AttemptEnd::to_string);
+        if self.failure.is_empty() { end } else { format!("{end}: {}", self.failure) }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wait {
     pub until: Timestamp,
     pub why: Reason,
+    /// What failed, in words; empty where `why` says all that is known.
+    pub detail: String,
     /// What is left of a wait that is a span of time, whatever the wall clock is set
     /// to meanwhile. None: `until` is a moment that somebody else has set.
     pub left: Option<Millis>,
@@ -399,6 +429,28 @@ impl State {
             Lifecycle::Ended(outcome) => Some(outcome),
             Lifecycle::Idle | Lifecycle::Driving | Lifecycle::Interrupted => None,
         }
+    }
+
+    /// Whether `run` goes on after the end: the operator asked for a part of the work, or
+    /// the task that the run ended for is blocked and others are ready. Any other end
+    /// wants a restart, or is the end.
+    pub fn may_be_run_on(&self) -> bool {
+        self.outcome().is_some_and(|outcome| {
+            let blamed =
+                |task: &TaskState| task.status == TaskStatus::Blocked && task.reason == Some(outcome.reason);
+            outcome.is_of_a_part()
+                || (outcome.may_blame_a_task() && self.tasks.iter().any(blamed) && self.has_ready_task())
+        })
+    }
+
+    pub fn has_ready_task(&self) -> bool {
+        self.tasks.iter().any(|task| self.is_ready(task))
+    }
+
+    /// Whether it is open, and all that it depends on is done or waived.
+    pub fn is_ready(&self, task: &TaskState) -> bool {
+        task.status.is_open()
+            && task.task.depends_on.iter().all(|id| self.task(id).is_some_and(|of| of.status.is_over()))
     }
 
     pub fn policy(&self) -> &Policy {

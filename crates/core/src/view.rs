@@ -1,7 +1,7 @@
 //! The picture every surface draws: one documented shape, derived from the
 //! state. Tools read it as JSON, so a field keeps its name and meaning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub use stop::{StopCheckView, StopView};
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 8;
+pub const FOLD_VERSION: u32 = 9;
 
 /// How many open findings a View lists.
 pub const LISTED_FINDINGS: usize = 50;
@@ -312,6 +312,19 @@ pub struct UsageView {
 pub struct WaitView {
     pub until: Timestamp,
     pub why: Reason,
+    /// What failed, in words; empty where `why` says all that is known.
+    #[serde(default)]
+    pub detail: String,
+}
+
+impl WaitView {
+    /// Why it waits, with what failed.
+    pub fn words(&self) -> String {
+        match self.detail.as_str() {
+            "" => self.why.words().to_owned(),
+            detail => format!("{}: {detail}", self.why.words()),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -413,7 +426,11 @@ impl View {
             usage_by_model: usage_views(&state.ledger.by_model),
             completion_summary: state.completion_summary.clone(),
             stop: stop::stop(state),
-            waiting: state.waiting.as_ref().map(|w| WaitView { until: w.until, why: w.why }),
+            waiting: state.waiting.as_ref().map(|w| WaitView {
+                until: w.until,
+                why: w.why,
+                detail: w.detail.clone(),
+            }),
             paused: state.paused.as_ref().map(|p| PauseView { why: p.why, detail: p.detail.clone() }),
             approval: state.approval.as_deref().map(ApprovalView::of),
             amendments: AmendmentView::waiting(state),
@@ -423,8 +440,30 @@ impl View {
 
     /// Whether a drive would be refused: it is paused, or its end stands.
     pub fn rests(&self) -> bool {
-        let ended = self.outcome.as_ref().is_some_and(|outcome| !outcome.may_be_run_on());
+        let ended = self.outcome.is_some() && !self.may_be_run_on();
         ended || self.paused.is_some()
+    }
+
+    /// As [`State::may_be_run_on`].
+    pub fn may_be_run_on(&self) -> bool {
+        self.outcome.as_ref().is_some_and(|outcome| {
+            let blamed =
+                |task: &TaskView| task.status == TaskStatus::Blocked && task.reason == Some(outcome.reason);
+            outcome.is_of_a_part()
+                || (outcome.may_blame_a_task()
+                    && self.tasks.iter().any(blamed)
+                    && self.ready_tasks().next().is_some())
+        })
+    }
+
+    /// Those that could be worked on now.
+    pub fn ready_tasks(&self) -> impl Iterator<Item = &TaskView> {
+        let over: BTreeSet<&TaskId> =
+            self.tasks.iter().filter(|task| task.status.is_over()).map(|task| &task.id).collect();
+        let is_ready = move |task: &&TaskView| {
+            task.status.is_open() && task.depends_on.iter().all(|id| over.contains(id))
+        };
+        self.tasks.iter().filter(is_ready)
     }
 
     /// Running and waiting need a living owner.

@@ -15,7 +15,7 @@ use crate::id::{BadId, commit_id, commit_oid, parse};
 use crate::loose;
 use crate::objects::{ObjectError, ObjectStore, Reader};
 use crate::pack::{NewObject, PackWriter, Packer};
-use crate::repository::{Identity, Repository};
+use crate::repository::{Identity, Repository, shell_word};
 use crate::vault::Vault;
 
 /// From this many objects on one pack is written instead of loose files.
@@ -42,14 +42,23 @@ pub enum Landed {
 pub enum LandError {
     #[error("{branch:?} is not a branch name under refs/heads/")]
     BadBranch { branch: String },
-    #[error("{branch} is checked out in {worktree}; switch that checkout to another branch first")]
+    #[error(
+        "{branch} is checked out in {worktree}; switch that checkout to another branch first, or let go of the \
+         branch with `git -C {} switch --detach`",
+        shell_word(.worktree)
+    )]
     CheckedOut { branch: String, worktree: PathBuf },
     #[error("{branch} moved: expected {}, found {}; {}", name(.expected), name(.found), way_back(.branch, .expected, .found))]
     Moved { branch: String, expected: Option<CommitId>, found: Option<CommitId> },
-    #[error("{branch} cannot be made because {existing} exists; rename or delete that branch first")]
+    #[error(
+        "{branch} cannot be made because {existing} exists; rename or delete that branch first: `git branch -m \
+         {} OTHER-NAME`",
+        short(.existing)
+    )]
     NameConflict { branch: String, existing: String },
     #[error(
-        "{branch} is locked by {lock}; if no git command is at work there, one that was killed left it: delete that file"
+        "{branch} is locked by {lock}; if no git command is at work there, one that was killed left it: `rm {}`",
+        shell_word(.lock)
     )]
     Locked { branch: String, lock: PathBuf },
     #[error("{repository} no longer has commit {commit}, which the work stands on")]
@@ -262,7 +271,7 @@ fn worktree_of(git_dir: &Path) -> PathBuf {
 
 /// The commit that was expected is there by now: objects are written before the branch is looked at.
 fn way_back(branch: &str, expected: &Option<CommitId>, found: &Option<CommitId>) -> String {
-    let short = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+    let short = short(branch);
     match (expected, found) {
         (Some(expected), None) => format!("`git branch {short} {expected}` brings it back"),
         (Some(expected), Some(_)) => {
@@ -272,6 +281,10 @@ fn way_back(branch: &str, expected: &Option<CommitId>, found: &Option<CommitId>)
         }
         (None, _) => format!("rename or delete it: `git branch -m {short} OTHER-NAME`"),
     }
+}
+
+fn short(branch: &str) -> &str {
+    branch.strip_prefix("refs/heads/").unwrap_or(branch)
 }
 
 fn name(commit: &Option<CommitId>) -> String {

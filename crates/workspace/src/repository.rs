@@ -264,7 +264,8 @@ fn changed_paths(status: &[u8]) -> Vec<String> {
     paths
 }
 
-fn shell_word(path: &Path) -> String {
+/// As it is typed into a shell.
+pub(crate) fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/-_.+".contains(c));
     if plain { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }

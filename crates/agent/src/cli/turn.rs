@@ -254,7 +254,7 @@ impl TurnState {
             ProgramExit::Cancelled | ProgramExit::NotStarted { .. } => return outside,
             ProgramExit::TimedOut | ProgramExit::Stalled | ProgramExit::WardenLost { .. } => {
                 let known = self.hopeless.take().filter(|_| outside != AttemptEnd::Budget);
-                return known.unwrap_or(outside);
+                return known.map_or(outside, |known| self.with_words(known));
             }
             ProgramExit::Code(_) | ProgramExit::Signal(_) => {}
         }
@@ -281,7 +281,7 @@ impl TurnState {
     /// The program is gone and its stream does not say why.
     fn unmarked(&mut self, why: &str, over: &ProgramEnd<'_>, stderr: &str) -> AttemptEnd {
         if let Some(known) = self.hopeless.take() {
-            return known;
+            return self.with_words(known);
         }
         let code = match over.exit {
             ProgramExit::Code(0) => return AttemptEnd::Protocol { what: why.to_owned() },
@@ -308,11 +308,23 @@ impl TurnState {
         };
         let fault = self.fault.clone().unwrap_or_else(on_stderr);
         self.story.error(last);
-        fault.class(&self.reading(over.now)).unwrap_or_else(|| AttemptEnd::Crashed {
+        let class = fault.class(&self.reading(over.now));
+        if class.as_ref().is_some_and(AttemptEnd::is_wordless) {
+            self.noted(fault.words());
+        }
+        class.unwrap_or_else(|| AttemptEnd::Crashed {
             what: format!("exit code {code}: {}", bound::shown_line(last))
                 .trim_end_matches([':', ' '])
                 .to_owned(),
         })
+    }
+
+    /// The provider's own words beside an end that has none.
+    fn with_words(&mut self, end: AttemptEnd) -> AttemptEnd {
+        if let Some(fault) = self.fault.clone().filter(|_| end.is_wordless()) {
+            self.noted(fault.words());
+        }
+        end
     }
 
     fn reading(&self, now: Timestamp) -> FaultReading<'_> {

@@ -1,7 +1,6 @@
 //! How many tasks are done, ready and blocked, and which are blocked.
 
-use windlass_core::id::TaskId;
-use windlass_core::outcome::OutcomeKind;
+use windlass_core::outcome::{OutcomeKind, Reason};
 use windlass_core::state::TaskStatus;
 use windlass_core::view::{TaskView, View};
 
@@ -10,7 +9,7 @@ const NAMED: usize = 8;
 
 /// `1 of 3 tasks done, 1 ready`, and what is blocked.
 pub fn counts(view: &View) -> String {
-    let ready = ready(view).count();
+    let ready = view.ready_tasks().count();
     let rest = match (is_over(view), ready) {
         (true, _) | (false, 0) => String::new(),
         (false, ready) => format!(", {ready} ready"),
@@ -25,10 +24,7 @@ pub fn done(view: &View) -> String {
 }
 
 pub fn is_done(status: TaskStatus) -> bool {
-    match status {
-        TaskStatus::Done | TaskStatus::Waived => true,
-        TaskStatus::Pending | TaskStatus::Active | TaskStatus::Blocked => false,
-    }
+    status.is_over()
 }
 
 fn is_over(view: &View) -> bool {
@@ -36,19 +32,13 @@ fn is_over(view: &View) -> bool {
 }
 
 /// A run that ended because of blocked tasks leaves none that is ready: somebody opened one since, or added it.
+/// Red gates and unusable reviews end it with the tasks as they were, and want a restart.
 pub fn was_opened_since(view: &View) -> bool {
-    let ended_blocked = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Blocked);
-    ended_blocked && ready(view).next().is_some()
-}
-
-/// Those that could be worked on now.
-fn ready(view: &View) -> impl Iterator<Item = &TaskView> {
-    let settled: std::collections::BTreeSet<&TaskId> =
-        view.tasks.iter().filter(|task| is_done(task.status)).map(|task| &task.id).collect();
-    view.tasks.iter().filter(move |task| {
-        let open = matches!(task.status, TaskStatus::Pending | TaskStatus::Active);
-        open && task.depends_on.iter().all(|id| settled.contains(id))
-    })
+    let ended_blocked = view.outcome.as_ref().is_some_and(|outcome| {
+        outcome.kind == OutcomeKind::Blocked
+            && !matches!(outcome.reason, Reason::GateFailed | Reason::ReviewFailed)
+    });
+    ended_blocked && !view.may_be_run_on() && view.ready_tasks().next().is_some()
 }
 
 fn blocked(view: &View) -> String {

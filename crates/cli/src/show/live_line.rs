@@ -71,7 +71,7 @@ impl CurrentStep {
         }
         if let Some(waiting) = &view.waiting {
             let (left, until) = (times::left(waiting.until), times::local(waiting.until));
-            return format!("waiting, {left} left: {} (until {until})", waiting.why.words());
+            return format!("waiting, {left} left: {} (until {until})", waiting.words());
         }
         let for_so_long = times::counted(millis(self.since.elapsed()));
         match &self.what {
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_wait_has_its_reason_its_end_and_a_countdown() {
         let until = clock::wall().plus(Millis::minutes(5));
-        let waiting = Some(WaitView { until, why: Reason::UsageLimit });
+        let waiting = Some(WaitView { until, why: Reason::UsageLimit, detail: String::new() });
         let view = View { status: Status::Waiting, waiting, phase: Some(Phase::Execute), ..view() };
         let words = CurrentStep::new().words(&view);
         assert!(

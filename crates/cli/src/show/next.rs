@@ -2,10 +2,11 @@
 //! really lead on.
 
 use windlass_core::event::Phase;
+use windlass_core::id::LoopName;
 use windlass_core::outcome::{OutcomeKind, Reason};
 use windlass_core::policy::Role;
 use windlass_core::state::TaskStatus;
-use windlass_core::view::{PauseView, Status, View};
+use windlass_core::view::{LimitView, PauseView, Status, View};
 
 use super::counts;
 use super::text::clean;
@@ -17,9 +18,20 @@ pub fn next(view: &View) -> String {
     let is_completed = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed);
     let then = match is_completed {
         true => format!("windlass rm {}   (forgets the loop, if you have what it made)", view.name),
-        false => next_of_loop(view).trim_start_matches("next: ").to_owned(),
+        false => without_branch_back(view, &next_of_loop(view)),
     };
     format!("next: {back}\n      {then}")
+}
+
+/// The pause of a branch that is gone names the same command.
+fn without_branch_back(view: &View, next: &str) -> String {
+    let next = next.trim_start_matches("next: ");
+    match next.split_once('\n') {
+        Some((first, rest)) if first.starts_with(&format!("git branch {} ", view.branch)) => {
+            rest.trim_start().to_owned()
+        }
+        Some(_) | None => next.to_owned(),
+    }
 }
 
 /// The command that brings back a branch that is gone.
@@ -40,11 +52,7 @@ fn next_of_loop(view: &View) -> String {
             format!("next: windlass take {name}   (brings {} into your checkout)", view.branch)
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Stopped => {
-            let mut lines = format!("next: windlass run {name}   (goes on with the rest)");
-            if let Some(blocked) = blocked.first() {
-                lines += &format!("\n      windlass show {name} {blocked}   (why it is blocked)");
-            }
-            lines
+            after_a_part(name, &blocked)
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Limit => {
             after_limit(view, outcome.reason)
@@ -52,24 +60,12 @@ fn next_of_loop(view: &View) -> String {
         (Status::Ended, _) if view.failed_role == Some(Role::Reviewer) => {
             after_failed_reviews(view, &blocked)
         }
-        (Status::Ended, _) if counts::was_opened_since(view) => {
-            format!("next: windlass run {name}   (goes on with what is ready)")
+        (Status::Ended, Some(_)) if view.may_be_run_on() || counts::was_opened_since(view) => {
+            on_with_the_ready(view, &blocked)
         }
-        (Status::Ended, Some(outcome)) if outcome.reason == Reason::Unproven && !blocked.is_empty() => {
-            format!(
-                "next: windlass show {name} {task}   (why it is blocked)\n      \
-             add a [[gate.check]] to windlass.toml, or leave reviews on,\n      \
-             then windlass run {name} --retry-blocked\n      \
-             windlass waive {name} {task}   (do without it, then the same)",
-                task = blocked[0]
-            )
+        (Status::Ended, Some(outcome)) if !blocked.is_empty() && outcome.reason != Reason::GateFailed => {
+            after_blocked(view, outcome.reason, blocked[0])
         }
-        (Status::Ended, _) if !blocked.is_empty() => format!(
-            "next: windlass show {name} {task}   (why it is blocked)\n      \
-             windlass run {name} --retry-blocked   (try what is blocked again)\n      \
-             windlass waive {name} {task}   (do without it, then as above)",
-            task = blocked[0]
-        ),
         (Status::Ended, Some(outcome)) if outcome.reason == Reason::ReviewFailed => {
             after_failed_reviews(view, &blocked)
         }
@@ -88,6 +84,42 @@ fn next_of_loop(view: &View) -> String {
         (Status::Running | Status::Waiting, _) => {
             format!("next: windlass attach {name}   (watch it)   windlass pause {name}")
         }
+    }
+}
+
+fn after_a_part(name: &LoopName, blocked: &[&str]) -> String {
+    let mut lines = format!("next: windlass run {name}   (goes on with the rest)");
+    if let Some(blocked) = blocked.first() {
+        lines += &format!("\n      windlass show {name} {blocked}   (why it is blocked)");
+    }
+    lines
+}
+
+fn on_with_the_ready(view: &View, blocked: &[&str]) -> String {
+    let name = &view.name;
+    let mut lines = format!("next: windlass run {name}   (goes on with what is ready)");
+    if let Some(blocked) = blocked.first().filter(|_| view.may_be_run_on()) {
+        lines += &format!(
+            "\n      windlass show {name} {blocked}   (why it is blocked)\n      \
+             windlass run {name} --retry-blocked   (try what is blocked again)"
+        );
+    }
+    lines
+}
+
+fn after_blocked(view: &View, reason: Reason, task: &str) -> String {
+    let name = &view.name;
+    let first = format!("next: windlass show {name} {task}   (why it is blocked)");
+    match reason == Reason::Unproven {
+        true => format!(
+            "{first}\n      add a [[gate.check]] to windlass.toml, or leave reviews on,\n      \
+             then windlass run {name} --retry-blocked\n      \
+             windlass waive {name} {task}   (do without it, then the same)"
+        ),
+        false => format!(
+            "{first}\n      windlass run {name} --retry-blocked   (try what is blocked again)\n      \
+             windlass waive {name} {task}   (do without it, then as above)"
+        ),
     }
 }
 
@@ -120,6 +152,10 @@ fn after_limit(view: &View, reason: Reason) -> String {
         Reason::Cost => "budget.cost_usd",
         _ => return format!("next: windlass restart {name}, then windlass run {name}"),
     };
+    let is_raised = |limit: &LimitView| limit.key == key && limit.max.is_none_or(|max| max > limit.used);
+    if view.limits.iter().any(is_raised) {
+        return format!("next: windlass restart {name}, then windlass run {name}");
+    }
     format!(
         "next: windlass set {name} {key}=VALUE   (more than it is, or 0 for no limit)\n      \
          then windlass restart {name} and windlass run {name}"
@@ -161,9 +197,10 @@ fn is_own_program(view: &View) -> bool {
     view.agents.get(&Role::Author).is_some_and(|agent| agent.adapter == "command")
 }
 
-/// The command that a pause names itself.
+/// The command that a pause names itself. To resume comes after it, and alone leads back to the same pause.
 fn named_command(detail: &str) -> Option<String> {
-    let command = detail.split('`').nth(1).filter(|command| command.contains(' '))?;
+    let mut commands = detail.split('`').skip(1).step_by(2);
+    let command = commands.find(|command| command.contains(' ') && !command.starts_with("windlass "))?;
     Some(format!("{}   (as the pause says)", clean(command)))
 }
 
@@ -209,6 +246,17 @@ mod tests {
                 "git branch -f windlass/demo 123   (as the pause says)",
             ),
             (Reason::BranchMoved, "it is locked", "mend windlass/demo as the pause says"),
+            (
+                Reason::BranchMoved,
+                "it is checked out in /p; `git -C /p switch --detach` lets go of it; `windlass resume` and \
+                 then `windlass run` try again",
+                "git -C /p switch --detach   (as the pause says)",
+            ),
+            (
+                Reason::BranchMoved,
+                "git: no answer; `windlass resume` and then `windlass run` try again",
+                "mend windlass/demo as the pause says",
+            ),
             (Reason::EffectFailed, "no room", "mend what the pause names"),
         ] {
             assert_eq!(paused(why, detail), format!("next: {first}{on}"));
@@ -228,6 +276,11 @@ mod tests {
         let mut seen = View { branch_gone: true, commit: Some(CommitId::new("123")), ..view() };
         let back = "next: git branch windlass/demo 123   (brings it back)\n      ";
         assert_eq!(next(&seen), format!("{back}windlass run demo   (goes on where it was)"));
+        let detail = "windlass/demo moved; `git branch windlass/demo 123` brings it back".to_owned();
+        seen.paused = Some(PauseView { why: Reason::BranchMoved, detail });
+        seen.status = Status::Paused;
+        let on = "then windlass resume demo && windlass run demo";
+        assert_eq!(next(&seen), format!("{back}{on}"), "the command stands once");
         let (kind, reason) = (OutcomeKind::Completed, Reason::Proven);
         seen.outcome = Some(Outcome { kind, reason, detail: String::new() });
         seen.status = Status::Ended;
@@ -260,13 +313,39 @@ mod tests {
     }
 
     #[test]
+    fn what_is_ready_beside_a_crashing_task_is_gone_on_with() {
+        let mut seen = View { status: Status::Ended, ..view() };
+        seen.tasks.push(seen.tasks[0].clone());
+        seen.tasks[1].id = windlass_core::id::TaskId::new("other");
+        (seen.tasks[0].status, seen.tasks[0].reason) = (TaskStatus::Blocked, Some(Reason::AgentFailed));
+        let ended = |reason| Some(Outcome { kind: OutcomeKind::Blocked, reason, detail: String::new() });
+        seen.outcome = ended(Reason::AgentFailed);
+        assert!(!seen.rests(), "run goes on");
+        let on = "next: windlass run demo   (goes on with what is ready)\n      windlass show demo answer ";
+        assert!(next(&seen).starts_with(on), "{}", next(&seen));
+        seen.outcome = ended(Reason::GateFailed);
+        assert!(seen.rests(), "run starts nothing");
+        assert_eq!(next(&seen), "next: windlass restart demo, then windlass run demo");
+    }
+
+    #[test]
     fn a_spent_budget_is_raised_first() {
         for (reason, key) in
             [(Reason::Cost, "budget.cost_usd"), (Reason::MaxIterations, "loop.max_iterations")]
         {
             let outcome = Some(Outcome { kind: OutcomeKind::Limit, reason, detail: String::new() });
-            let next = next(&View { status: Status::Ended, outcome, ..view() });
-            assert!(next.starts_with(&format!("next: windlass set demo {key}=VALUE ")), "{next}");
+            let mut seen = View { status: Status::Ended, outcome, ..view() };
+            set_limit(&mut seen, key, 2);
+            let spent = next(&seen);
+            assert!(spent.starts_with(&format!("next: windlass set demo {key}=VALUE ")), "{spent}");
+            set_limit(&mut seen, key, 9);
+            assert_eq!(next(&seen), "next: windlass restart demo, then windlass run demo", "it is raised");
+        }
+    }
+
+    fn set_limit(view: &mut View, key: &str, max: u64) {
+        for limit in view.limits.iter_mut().filter(|limit| limit.key == key) {
+            (limit.used, limit.max) = (2, Some(max));
         }
     }
 }

@@ -7,7 +7,7 @@ use windlass_core::event::{
 use windlass_core::gate::{FailingCheck, Purpose};
 use windlass_core::id::TaskId;
 use windlass_core::outcome::Reason;
-use windlass_core::view::View;
+use windlass_core::view::{View, WaitView};
 
 use super::counts;
 use super::text::Colour;
@@ -66,7 +66,8 @@ pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
         }
         Event::Pause(PauseEvent::WaitStarted { until, why }) => {
             let (until, left) = (times::local(*until), times::left(*until));
-            (format!("waiting until {until} ({left} from now): {}", why.words()), Colour::Busy)
+            let why = view.waiting.as_ref().map_or_else(|| why.words().to_owned(), WaitView::words);
+            (format!("waiting until {until} ({left} from now): {why}"), Colour::Busy)
         }
         Event::Pause(PauseEvent::WaitEnded) => ("the wait is over; going on".to_owned(), Colour::Busy),
         Event::Pause(PauseEvent::Paused { why: Reason::Operator, .. }) => {

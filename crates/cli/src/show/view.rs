@@ -173,7 +173,9 @@ fn notes(view: &View) -> Vec<String> {
     }
     if let Some(waiting) = &view.waiting {
         let (until, left) = (times::local(waiting.until), times::left(waiting.until));
-        notes.push(format!("{:<10}until {until}, {left} left ({})", "waiting", waiting.why.name()));
+        let what = if waiting.detail.is_empty() { String::new() } else { format!(": {}", waiting.detail) };
+        let why = waiting.why.name();
+        notes.push(format!("{:<10}until {until}, {left} left ({why}){what}", "waiting"));
     }
     let red = |gate: &&GateView| !gate.passed && gate.purpose != Purpose::Baseline;
     notes.extend(view.gate.as_ref().filter(red).map(red_gate));

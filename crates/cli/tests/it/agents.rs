@@ -222,6 +222,54 @@ esac"#;
 }
 
 #[test]
+fn what_is_ready_beside_a_crashing_task_is_gone_on_with() {
+    let agent = "case $WINDLASS_TASK in\na) exit 1 ;;\n*) echo 42 >answer.txt; complete ;;\nesac";
+    let setup = || {
+        let setup = Setup::new(agent).limits("max_agent_failures = 2");
+        setup.task("a", "# The first\n").task("b", "# The second\n").ready()
+    };
+    let case = setup();
+    let seen = case.run();
+    seen.ended(3, "blocked", "agent_failed");
+    let next =
+        format!("next: windlass run {LOOP}   (goes on with what is ready)\n      windlass show {LOOP} a ");
+    assert!(seen.ran.stdout.contains(&next), "{}", seen.ran);
+    let again = case.look(case.windlass(&["run", LOOP]));
+    again.ended(3, "blocked", "agent_failed");
+    again.task_is("b", "done", None).task_is("a", "blocked", Some("agent_failed"));
+    assert_eq!(again.task("a")["attempts"], 2, "what is blocked is not tried unasked");
+    let attempts = case.turns("author");
+    case.windlass(&["run", LOOP]).expect_code(3);
+    assert_eq!(case.turns("author"), attempts, "nothing is left to go on with");
+
+    let case = setup();
+    let alone = case.look(case.windlass(&["run", "--name", LOOP, "--task", "a"]));
+    alone.ended(3, "stopped", "agent_failed");
+    case.look(case.windlass(&["run", LOOP])).task_is("b", "done", None);
+}
+
+#[test]
+fn a_wait_and_the_pause_after_it_say_what_failed() {
+    let case = Setup::new("echo 'no route to the provider' >&2\nexit 75").limits("max_transient = 2").ready();
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(6);
+    let what = "rate limited: no route to the provider";
+    let waits = ran.stdout.lines().find(|line| line.contains("waiting until "));
+    assert!(waits.is_some_and(|line| line.contains(what)), "{ran}");
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    let paused = format!("2 attempts in a row failed for temporary reasons; the last: {what}");
+    assert!(page.contains(&paused), "{page}");
+}
+
+#[test]
+fn a_limit_that_was_raised_is_not_raised_again() {
+    let case = Setup::new("echo $n >answer.txt").limits("max_iterations = 2").ready();
+    case.run().ended(4, "limit", "max_iterations");
+    case.windlass(&["set", LOOP, "loop.max_iterations=9"]).expect_code(0);
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(page.contains(&format!("next: windlass restart {LOOP}, then windlass run {LOOP}")), "{page}");
+}
+
+#[test]
 fn a_limit_of_iterations_is_a_limit() {
     let case = Setup::new("echo $n >answer.txt").limits("max_iterations = 2").ready();
     let seen = case.run();

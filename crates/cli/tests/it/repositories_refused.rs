@@ -123,6 +123,25 @@ fn a_lock_that_a_killed_git_left_pauses_and_is_named() {
     assert_eq!(case.turns("author"), 1, "the work was not done twice");
 }
 
+/// What `next:` names first takes the cause away; to resume alone would lead back to the same pause.
+#[test]
+fn next_names_what_mends_the_branch() {
+    let case = Setup::new("echo 42 >answer.txt\necho $n >count.txt\ncomplete")
+        .task("first", "# The first\n")
+        .task("second", "# The second\n")
+        .ready();
+    case.windlass(&["run", "--name", LOOP, "--task", "first"]).expect_code(0);
+    case.repo.git(["checkout", "--quiet", &format!("windlass/{LOOP}")]);
+    case.windlass(&["run", LOOP]).expect_code(6);
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    let next = page.lines().find(|line| line.starts_with("next: ")).unwrap_or_else(|| panic!("{page}"));
+    let command = next.trim_start_matches("next: ").split("   (").next().unwrap();
+    assert!(command.starts_with("git -C ") && command.ends_with(" switch --detach"), "{page}");
+    case.repo.git(command.split(' ').skip(1));
+    case.windlass(&["resume", LOOP]).expect_code(0);
+    case.windlass(&["run", LOOP]).expect_code(0);
+}
+
 #[test]
 fn a_sha256_repository_is_refused_clearly() {
     let case = Setup::on(Repo::init(&["--object-format=sha256"]), HONEST).ready();

@@ -13,13 +13,13 @@ use crate::event::{
 use crate::finding::Life;
 use crate::gate::{CheckRun, FailingCheck, GateKey, GateSummary, LastGate, Purpose, Trial, Trials};
 use crate::id::{AttemptId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
-use crate::input::{AttemptEnd, Change, Creation};
+use crate::input::{AttemptEnd, AttemptResult, CONFINED, Change, Creation};
 use crate::limit::Limit;
 use crate::outcome::{Outcome, Reason};
 use crate::policy::Role;
 use crate::proposal::AmendmentState;
 use crate::regression::RegressionTrial;
-use crate::setback::Setback;
+use crate::setback::{Setback, one_line};
 use crate::state::{
     Attempt, AwaitedApproval, Conversation, Current, Head, Lifecycle, Pause, Run, State, TaskState,
     TaskStatus, Wait, Work,
@@ -105,7 +105,7 @@ fn pause_event(state: &mut State, at: Timestamp, event: &PauseEvent) {
     match event {
         PauseEvent::WaitStarted { until, why } => {
             let left = (*why == Reason::Backoff).then(|| until.since(at));
-            state.waiting = Some(Wait { until: *until, why: *why, left });
+            state.waiting = Some(Wait { until: *until, why: *why, detail: failed(state), left });
         }
         PauseEvent::WaitEnded => state.waiting = None,
         PauseEvent::Paused { why, detail, undone } => {
@@ -113,6 +113,14 @@ fn pause_event(state: &mut State, at: Timestamp, event: &PauseEvent) {
         }
         PauseEvent::Resumed => resumed(state),
     }
+}
+
+/// What the attempt that a wait follows failed of. When a usage limit ends, the wait says itself.
+fn failed(state: &State) -> String {
+    state.attempt.as_ref().map_or_else(String::new, |attempt| match attempt.end {
+        Some(AttemptEnd::UsageLimit { .. }) => attempt.failure.clone(),
+        Some(_) | None => attempt.ending(),
+    })
 }
 
 fn iteration_event(state: &mut State, event: &IterationEvent) {
@@ -359,6 +367,15 @@ fn blank(creation: &Creation, at: Timestamp) -> State {
 }
 
 fn run_started(state: &mut State, at: Timestamp, run: u32, asked: &crate::input::Asked) {
+    if let Lifecycle::Ended(outcome) = &state.lifecycle {
+        // The task that these counts were about is blocked; what is left begins without them.
+        if outcome.reason == Reason::Stalled {
+            state.run.stalls = 0;
+        }
+        if outcome.reason == Reason::AgentFailed {
+            (state.run.agent_failures, state.run.killed) = (0, 0);
+        }
+    }
     state.lifecycle = Lifecycle::Driving;
     state.run.number = run;
     state.run.asked = asked.clone();
@@ -476,6 +493,7 @@ fn attempt_started(state: &mut State, id: AttemptId, role: Role, task: Option<&T
         before: last.and_then(|last| last.end.clone()),
         claim: None,
         message: String::new(),
+        failure: String::new(),
     }));
     if let Some(task) = task.and_then(|id| state.task_mut(id)).filter(|_| role == Role::Author) {
         task.attempts += 1;
@@ -533,7 +551,18 @@ fn attempt_finished(state: &mut State, finished: &AttemptFinished) {
         attempt.end = Some(result.end.clone());
         attempt.claim.clone_from(&finished.claim);
         attempt.message.clone_from(&result.message);
+        attempt.failure = told_of_failure(result);
     }
+}
+
+/// Such an end has no words of its own: those of the provider are beside it.
+fn told_of_failure(result: &AttemptResult) -> String {
+    if !result.end.is_wordless() {
+        return String::new();
+    }
+    let notes: Vec<&str> =
+        result.notes.iter().map(String::as_str).filter(|note| !note.ends_with(CONFINED)).collect();
+    one_line(&notes.join("; "))
 }
 
 /// The other limits count what other events tell.

@@ -33,7 +33,10 @@ pub(super) fn enforce(draft: &mut Draft, reached: LimitReached) {
         LimitOutcome::RunBlocked => {
             run::block_task(draft, reason, words.clone());
             run::close_iteration(draft, IterationResult::AgentFailed);
-            draft.end(OutcomeKind::Blocked, reason, words);
+            match run::only_asked_is_blocked(&draft.state) {
+                Some(detail) => draft.end(OutcomeKind::Stopped, reason, detail),
+                None => draft.end(OutcomeKind::Blocked, reason, words),
+            }
         }
         LimitOutcome::RunLimited => draft.end(OutcomeKind::Limit, reason, words),
         LimitOutcome::Paused => draft.pause(reason, words),

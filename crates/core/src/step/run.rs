@@ -14,8 +14,8 @@ use crate::policy::Rejected;
 use crate::state::{Deadline, Lifecycle, State, TaskState, TaskStatus, Work};
 
 /// The operator drives the loop. What is outstanding goes on; an idle loop
-/// begins, and one that did as it was asked goes on as a further run with the
-/// counters it has: only `restart` sets them back.
+/// begins, and one that did as it was asked, or has tasks beside the one it ended for,
+/// goes on as a further run with the counters it has: only `restart` sets them back.
 pub(super) fn asked(draft: &mut Draft, asked: &Asked) {
     let run = draft.state.run.number;
     if let Some(why) = refusal(&draft.state, asked) {
@@ -40,7 +40,7 @@ pub(super) fn asked(draft: &mut Draft, asked: &Asked) {
 }
 
 fn refusal(state: &State, asked: &Asked) -> Option<String> {
-    if let Some(outcome) = state.outcome().filter(|outcome| !outcome.may_be_run_on()) {
+    if let Some(outcome) = state.outcome().filter(|_| !state.may_be_run_on()) {
         return Some(format!("the run ended as {}", outcome.kind.name()));
     }
     if let Some(pause) = &state.paused {
@@ -317,10 +317,7 @@ enum Next {
 /// Lowest priority number first, then plan order, among the tasks whose
 /// dependencies are all done or waived.
 fn next_task(state: &State) -> Next {
-    let ready = |task: &&TaskState| {
-        matches!(task.status, TaskStatus::Pending | TaskStatus::Active)
-            && task.task.depends_on.iter().all(|id| state.task(id).is_some_and(is_done))
-    };
+    let ready = |task: &&TaskState| state.is_ready(task);
     let asked = state.run.asked.task.as_ref();
     let once = state.run.asked.once;
     let is_over = |task: &&TaskState| once && state.run.tried.contains(&task.task.id);
@@ -341,8 +338,7 @@ fn next_task(state: &State) -> Next {
     if once && state.tasks.iter().any(|task| is_over(&task)) {
         return Next::NotAsked(Reason::OnePass, one_pass(state));
     }
-    if let Some(task) = asked.and_then(|id| state.task(id)).filter(|_| state.tasks.iter().any(|t| ready(&t)))
-    {
+    if let Some(task) = asked.and_then(|id| state.task(id)).filter(|_| state.has_ready_task()) {
         let (reason, detail) = why_not(state, task);
         return Next::NotAsked(reason, detail);
     }
@@ -356,6 +352,13 @@ fn one_pass(state: &State) -> String {
     let open = state.tasks.iter().filter(|task| !is_done(task));
     let open: Vec<&str> = open.map(|task| task.task.id.as_str()).collect();
     format!("one pass: {done} of {} done; not done: {}", state.tasks.len(), open.join(", "))
+}
+
+/// Why the only task that was asked for is blocked, where others could be worked on.
+pub(super) fn only_asked_is_blocked(state: &State) -> Option<String> {
+    let task = state.run.asked.task.as_ref().and_then(|id| state.task(id))?;
+    let is_so = task.status == TaskStatus::Blocked && state.has_ready_task();
+    is_so.then(|| why_not(state, task).1)
 }
 
 /// Why the task that was asked for is not worked on.
@@ -383,7 +386,7 @@ fn waits_for<'a>(state: &State, task: &'a TaskState) -> Vec<&'a TaskId> {
 }
 
 fn is_done(task: &TaskState) -> bool {
-    matches!(task.status, TaskStatus::Done | TaskStatus::Waived)
+    task.status.is_over()
 }
 
 /// The one reason all blocked tasks share, or that they differ.
