@@ -176,10 +176,11 @@ impl TaskState {
     }
 
     /// It is settled, and would be with these words too: what windlass has done is done again where it asks
-    /// for something else. What the operator waives, or calls done, is not.
+    /// for something else. What the operator waives, or calls done, is not, until that word is taken back.
     pub fn stays_settled(&self, words: &Task) -> bool {
-        let by_windlass = self.status == TaskStatus::Done && !words.done_before;
-        self.is_settled() && !(by_windlass && self.task.asks_otherwise(words))
+        let to_be_done = self.status == TaskStatus::Done && !words.done_before;
+        let word_taken_back = self.was_done_before() && self.task.done_before;
+        self.is_settled() && !(to_be_done && (word_taken_back || self.task.asks_otherwise(words)))
     }
 
     /// It entered the loop as done: windlass landed nothing for it, and proves nothing of it.

@@ -112,7 +112,8 @@ fn woken(
     let changed = take_up(place, view, asked, progress)?;
     let name = &view.name;
     let edited = place.view(name)?.unwrap_or_else(|| view.clone());
-    let is_new = changed && asked.continuous || counts::was_opened_since(&edited);
+    let has_news = changed && (asked.continuous || counts::is_all_done(&edited));
+    let is_new = has_news || counts::was_opened_since(&edited);
     let again = if is_new && !asked.retry_blocked { RetryChoice::WhatIsOpen } else { retry(asked) };
     place.retry_blocked(name, again, signals::interrupts()?)?;
     let view = place.view(name)?.unwrap_or_else(|| view.clone());

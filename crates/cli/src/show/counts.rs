@@ -41,6 +41,11 @@ pub fn was_opened_since(view: &View) -> bool {
     ended_blocked && ready(view).next().is_some()
 }
 
+/// Nothing is left to work on, whatever the run ended with.
+pub fn is_all_done(view: &View) -> bool {
+    view.tasks.iter().all(|task| is_done(task.status))
+}
+
 /// Those that could be worked on now.
 fn ready(view: &View) -> impl Iterator<Item = &TaskView> {
     let settled: std::collections::BTreeSet<&TaskId> =

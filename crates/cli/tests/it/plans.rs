@@ -120,6 +120,20 @@ fn boxes_of_a_checklist_are_tasks_and_checked_ones_are_done() {
     assert_eq!(case.turns("author"), 2);
 }
 
+#[test]
+fn boxes_that_the_operator_checks_by_hand_are_no_dead_end() {
+    let todo = "# To do\n\n- [ ] Lexer\n- [ ] Parser\n- [ ] Printer\n";
+    let case = with_plan("TODO.md", todo);
+    case.windlass(&["run", "--name", LOOP, "--plan", "TODO.md", "--max", "1"]).expect_code(0);
+    fs::write(case.repo.path().join("TODO.md"), todo.replace("[ ] Lexer", "[x] Lexer")).unwrap();
+    case.windlass(&["run", LOOP, "--max", "1"]).expect_code(0);
+    fs::write(case.repo.path().join("TODO.md"), todo.replace("[ ]", "[x]")).unwrap();
+    let seen = case.look(case.windlass(&["run", LOOP]));
+    seen.ended(0, "completed", "done_before");
+    assert!(seen.ran.stdout.contains("task printer: done by your word"), "{}", seen.ran.stdout);
+    assert_eq!(case.turns("author"), 2, "the two that windlass did, once each");
+}
+
 const CHAT: &str = r#"[[chat.user]]
 content = "Write the answer into answer.txt."
 
