@@ -7,7 +7,7 @@ use windlass_core::id::{LoopName, TaskId};
 use windlass_core::policy::Policy;
 use windlass_core::revision::{KeyChange, PlanRevision, PolicyRevision, Revision};
 use windlass_core::state::State;
-use windlass_core::task::{Plan, Task};
+use windlass_core::task::Plan;
 use windlass_driver::Interrupts;
 use windlass_driver::setup::{self, RevisedLoop, SetupError};
 use windlass_plan::{Planned, PlannedTask};
@@ -236,10 +236,8 @@ impl OpenProject {
     /// The texts are stored before the record that names them.
     fn store_plan(&self, planned: Planned) -> Result<Plan, AppError> {
         let store = self.store()?;
-        let stored = |task: PlannedTask| {
-            let text = store.put(task.text.clone().into_bytes()).or_broken()?;
-            Ok::<Task, AppError>(task.into_task(text))
-        };
+        let put = |text: &str| store.put(text.as_bytes().to_vec()).or_broken();
+        let stored = |task: PlannedTask| task.into_task(put);
         let tools = planned.tools.into_iter().map(|tool| tool.value).collect();
         Ok(Plan { tasks: planned.tasks.into_iter().map(stored).collect::<Result<_, _>>()?, tools })
     }

@@ -572,7 +572,7 @@ impl State {
         let Some(of) = self.conversation(role) else { return false };
         let now = self.current_task().and_then(|id| self.task(id)).map(|task| &task.task);
         match (&of.told, now) {
-            (Some(told), Some(now)) => !told.asks_otherwise(now) && told.mode == now.mode,
+            (Some(told), Some(now)) => !told.reads_otherwise(now) && told.mode == now.mode,
             (Some(_), None) | (None, _) => false,
         }
     }
