@@ -85,6 +85,8 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             for warning in &created.warnings {
                 progress.line(&format!("warning: {}", text::clean(warning)));
             }
+            // The plan may call a task blocked.
+            place.retry_blocked(&created.name, retry(asked), signals::interrupts()?)?;
             created.name
         }
     };

@@ -279,6 +279,22 @@ fn a_story_that_is_blocked_waits_for_a_person_and_rejections_are_counted_on() {
     assert_eq!(seen.task("US-001")["rejections"], 0, "the operator's word sets it back");
 }
 
+#[test]
+fn what_a_plan_calls_blocked_is_tried_by_a_new_loop_that_is_told_to() {
+    let stories = r#"{"userStories": [
+        {"id": "US-001", "title": "First", "priority": 1, "passes": false, "blocked": true},
+        {"id": "US-002", "title": "Second", "priority": 2, "passes": false, "dependsOn": ["US-001"]}
+    ]}"#;
+    let case = with_plan("prd.json", stories);
+    let asked = ["run", "--name", LOOP, "--plan", "prd.json"];
+    let said = case.windlass(&[&asked[..], &["--task", "US-002"]].concat()).expect_code(2).stderr;
+    assert!(said.contains(&format!("`windlass run --name {LOOP} --retry-blocked --until US-002`")), "{said}");
+    assert!(!said.contains("--task US-001"), "{said}");
+    case.nothing_was_made();
+    let ran = case.windlass(&[&asked[..], &["--retry-blocked", "--until", "US-002"]].concat());
+    case.look(ran).completed();
+}
+
 /// CodeScribe 4, as far as a foreign agent goes.
 #[test]
 fn programs_that_a_task_allows_are_kept_and_their_change_is_an_event() {
