@@ -4,12 +4,38 @@
 use windlass_core::id::TaskId;
 use windlass_core::input::Asked;
 use windlass_core::nearest::nearest;
+use windlass_core::policy::Policy;
 use windlass_core::state::TaskStatus;
+use windlass_core::task::TaskMode;
 use windlass_core::view::{TaskView, View};
 use windlass_plan::Planned;
 
 use crate::AppError;
 use crate::create::RunRequest;
+
+/// A task that explores is done by a reviewer's word alone. Who has just switched reviews off is told before an
+/// agent is called.
+pub fn check_explorers<'a>(
+    asked: &Asked,
+    policy: &Policy,
+    mut open: impl Iterator<Item = (&'a TaskId, TaskMode)>,
+) -> Result<(), AppError> {
+    if policy.review.tasks && !asked.no_review {
+        return Ok(());
+    }
+    let is_asked = |id: &TaskId| asked.task.as_ref().is_none_or(|only| only == id);
+    let Some((id, _)) = open.find(|(id, mode)| *mode == TaskMode::Explore && is_asked(id)) else {
+        return Ok(());
+    };
+    let refused = AppError::refused(format!(
+        "task {id} has the mode explore: without a reviewer nobody could say that it is done"
+    ));
+    let on = match asked.no_review {
+        true => "leave out --no-review",
+        false => "set `review.tasks = true` in windlass.toml (with --set for this loop)",
+    };
+    Err(refused.hint(on).hint("or let the task have another mode"))
+}
 
 /// Of a loop that is on record.
 pub fn check_known(asked: &Asked, view: &View) -> Result<(), AppError> {

@@ -90,6 +90,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             created.name
         }
     };
+    place.check_explorers(&name, &request.asked)?;
     if let Some(warning) = nothing_proves(&place.unprovable_tasks(&name, &request.asked)?) {
         progress.line(&warning);
     }
