@@ -4,6 +4,7 @@
 use windlass_config::{Resolved, with_edits};
 use windlass_core::command::Command;
 use windlass_core::id::{LoopName, TaskId};
+use windlass_core::outcome::OutcomeKind;
 use windlass_core::policy::Policy;
 use windlass_core::revision::{KeyChange, PlanRevision, PolicyRevision, Revision};
 use windlass_core::state::State;
@@ -121,6 +122,14 @@ impl OpenProject {
         let plan = plan.and_then(|plan| changed_plan(&state, plan));
         if keys.is_empty() && plan.is_none() {
             return Ok(ReviseReport::default());
+        }
+        let has_more =
+            plan.as_ref().is_some_and(|(_, news)| !news.added.is_empty() || !news.reopened.is_empty());
+        if request.below == PolicyBelow::EditedFiles && is_completed(&state) && !has_more {
+            // It would be refused, and each look at the files would be one refusal more on record.
+            let why = "only new tasks, or done ones that ask for something else, open a completed loop again";
+            let result = ReviseResult::Refused { why: why.to_owned() };
+            return Ok(ReviseReport { result, ..ReviseReport::default() });
         }
         let (plan, plan_revision) = plan.unzip();
         let in_all = policy_format().changes(state.policy(), &policy);
@@ -241,6 +250,10 @@ impl OpenProject {
         let tools = planned.tools.into_iter().map(|tool| tool.value).collect();
         Ok(Plan { tasks: planned.tasks.into_iter().map(stored).collect::<Result<_, _>>()?, tools })
     }
+}
+
+fn is_completed(state: &State) -> bool {
+    state.outcome().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed)
 }
 
 /// The policy that the loop has, or will have when its iteration has ended.

@@ -1,6 +1,7 @@
 //! `windlass status`: how one loop stands, or which loops there are.
 
-use windlass_app::{OpenProject, StoredLoop};
+use windlass_app::{OpenProject, PlanWait, StoredLoop};
+use windlass_core::id::LoopName;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::View;
 
@@ -9,7 +10,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::out::{say, say_part};
-use crate::show::{json, list, proof, view};
+use crate::show::{json, list, proof, times, view};
 
 /// What stands behind a completed loop; nothing where that cannot be told, which `windlass prove` explains.
 pub fn behind(place: &OpenProject, stored: &StoredLoop, view: &View) -> String {
@@ -38,6 +39,17 @@ pub fn status(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> 
         json::print(&seen);
     } else {
         say_part!("{}", view::status(&seen, &behind(&place, &stored, &seen)));
+        say_part!("{}", waits_for_plan(&place, &seen.name));
     }
     Ok(Exit::Done)
+}
+
+/// What a process of `run --continuous` does between two runs, which no record tells.
+fn waits_for_plan(place: &OpenProject, name: &LoopName) -> String {
+    let Some(PlanWait { process, until }) = place.plan_wait(name) else { return String::new() };
+    let until = times::local(until);
+    format!(
+        "\nprocess {process} waits for changes of the plan; it reads it again at {until}.\n      \
+         windlass cancel {name}   (ends that)\n"
+    )
 }
