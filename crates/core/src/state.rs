@@ -20,7 +20,7 @@ use crate::setback::Setback;
 use crate::stop::StopReport;
 use crate::summary::Summary;
 use crate::tally::Earlier;
-use crate::task::{Task, TaskMode};
+use crate::task::{Task, TaskMode, goal_of_titles};
 use crate::time::{Millis, Timestamp};
 use crate::usage::{Ledger, Session};
 use crate::verdict::{AuthorSaid, Claim};
@@ -393,6 +393,15 @@ impl State {
         let over = self.run.drive_iterations.saturating_sub(u32::from(self.current.is_some()));
         let max = if asked.max == 0 { 0 } else { asked.max.saturating_sub(over).max(1) };
         Asked { sandbox, max, ..asked }
+    }
+
+    /// One that was made of the plan follows the plan; what a document says, or a person, stays.
+    pub fn goal(&self) -> String {
+        let titles = self.creation.plan.tasks.iter().map(|task| task.title.as_str());
+        if self.creation.goal != goal_of_titles(titles) {
+            return self.creation.goal.clone();
+        }
+        goal_of_titles(self.tasks.iter().map(|task| task.task.title.as_str()))
     }
 
     pub fn outcome(&self) -> Option<&Outcome> {

@@ -177,6 +177,15 @@ pub fn task_slug(title: &str) -> Option<TaskId> {
     (!id.is_empty()).then(|| TaskId::new(id))
 }
 
+/// What a plan is for that does not say so itself.
+pub fn goal_of_titles<'a>(titles: impl Iterator<Item = &'a str>) -> String {
+    match &titles.collect::<Vec<_>>()[..] {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        all @ [first, .., last] => format!("{} tasks, from “{first}” to “{last}”", all.len()),
+    }
+}
+
 /// The tasks in plan order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
