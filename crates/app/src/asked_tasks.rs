@@ -4,17 +4,43 @@
 use windlass_core::id::TaskId;
 use windlass_core::input::Asked;
 use windlass_core::nearest::nearest;
+use windlass_core::policy::Policy;
 use windlass_core::state::TaskStatus;
+use windlass_core::task::TaskMode;
 use windlass_core::view::{TaskView, View};
 use windlass_plan::Planned;
 
 use crate::AppError;
 use crate::create::RunRequest;
 
+/// A task that explores is done by a reviewer's word alone. Who has just switched reviews off is told before an
+/// agent is called.
+pub fn check_explorers<'a>(
+    asked: &Asked,
+    policy: &Policy,
+    mut open: impl Iterator<Item = (&'a TaskId, TaskMode)>,
+) -> Result<(), AppError> {
+    if policy.review.tasks && !asked.no_review {
+        return Ok(());
+    }
+    let is_asked = |id: &TaskId| asked.task.as_ref().is_none_or(|only| only == id);
+    let Some((id, _)) = open.find(|(id, mode)| *mode == TaskMode::Explore && is_asked(id)) else {
+        return Ok(());
+    };
+    let refused = AppError::refused(format!(
+        "task {id} has the mode explore: without a reviewer nobody could say that it is done"
+    ));
+    let on = match asked.no_review {
+        true => "leave out --no-review",
+        false => "set `review.tasks = true` in windlass.toml (with --set for this loop)",
+    };
+    Err(refused.hint(on).hint("or let the task have another mode"))
+}
+
 /// Of a loop that is on record.
 pub fn check_known(asked: &Asked, view: &View) -> Result<(), AppError> {
     let tasks: Vec<PlannedState> = view.tasks.iter().map(PlannedState::of).collect();
-    check(asked, &tasks, view.name.as_str())
+    check(asked, &tasks, &AskedLoop::Known(view.name.as_str()))
 }
 
 /// Of a plan that no loop has yet.
@@ -22,11 +48,43 @@ pub fn check_planned(request: &RunRequest, planned: &Planned) -> Result<(), AppE
     let tasks = planned.tasks.iter().map(|task| PlannedState {
         id: &task.id,
         depends_on: &task.depends_on,
-        status: if task.done { TaskStatus::Done } else { TaskStatus::Pending },
+        status: match (task.done, task.blocked) {
+            (true, _) => TaskStatus::Done,
+            (false, true) => TaskStatus::Blocked,
+            (false, false) => TaskStatus::Pending,
+        },
     });
     let tasks: Vec<PlannedState> = tasks.collect();
     let name = request.name.as_ref().map(|name| format!("--name {name}")).unwrap_or_default();
-    check(&request.asked, &tasks, &name)
+    check(&request.asked, &tasks, &AskedLoop::New(&name))
+}
+
+/// Which loop the operator would go on with, as the words after `windlass run`.
+enum AskedLoop<'a> {
+    Known(&'a str),
+    /// No command but `run` knows it yet.
+    New(&'a str),
+}
+
+impl AskedLoop<'_> {
+    fn run(&self) -> String {
+        let (Self::Known(words) | Self::New(words)) = self;
+        format!("windlass run {words}").trim_end().to_owned()
+    }
+
+    /// What lets a task be done that waits for a blocked one.
+    fn hints_of_blocked(&self, task: &TaskId, blocked: &TaskId) -> [String; 2] {
+        match self {
+            Self::Known(name) => [
+                format!("`windlass show {name} {blocked}` says why {blocked} is blocked"),
+                format!("`windlass unblock {name} {blocked}` lets it be tried again"),
+            ],
+            Self::New(_) => [
+                format!("the plan says that {blocked} is blocked; look there, and take it back if it is not"),
+                format!("`{} --retry-blocked --until {task}` tries what is blocked, too", self.run()),
+            ],
+        }
+    }
 }
 
 /// What matters of a task here.
@@ -46,8 +104,7 @@ impl<'a> PlannedState<'a> {
     }
 }
 
-/// `words` name the loop after `windlass run`.
-fn check(asked: &Asked, tasks: &[PlannedState], words: &str) -> Result<(), AppError> {
+fn check(asked: &Asked, tasks: &[PlannedState], of: &AskedLoop<'_>) -> Result<(), AppError> {
     let find = |id: &TaskId| tasks.iter().find(|task| task.id == id);
     for wanted in asked.task.iter().chain(&asked.until) {
         if find(wanted).is_none() {
@@ -55,8 +112,7 @@ fn check(asked: &Asked, tasks: &[PlannedState], words: &str) -> Result<(), AppEr
         }
     }
     let Some(task) = asked.task.as_ref().and_then(find).filter(|task| !task.is_done()) else { return Ok(()) };
-    let run = format!("windlass run {words}");
-    let run = run.trim_end();
+    let run = of.run();
     let undone = |id: &&TaskId| find(id).is_none_or(|needed| !needed.is_done());
     let needed: Vec<&TaskId> = task.depends_on.iter().filter(undone).collect();
     let Some(first) = needed.first() else { return Ok(()) };
@@ -65,9 +121,7 @@ fn check(asked: &Asked, tasks: &[PlannedState], words: &str) -> Result<(), AppEr
         AppError::refused(format!("task {} cannot start: it waits for {}", task.id, listed.join(", ")));
     let blocked = needed.iter().find(|id| find(id).is_some_and(|task| task.status == TaskStatus::Blocked));
     Err(match blocked {
-        Some(blocked) => refused
-            .hint(format!("`windlass show {words} {blocked}` says why {blocked} is blocked"))
-            .hint(format!("`windlass unblock {words} {blocked}` lets it be tried again")),
+        Some(blocked) => refused.with_hints(of.hints_of_blocked(task.id, blocked).to_vec()),
         None => {
             let refused = refused.hint(format!("`{run} --until {}` does those first", task.id));
             let is_ready = find(first).is_some_and(|of| !of.depends_on.iter().any(|id| undone(&id)));

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use windlass_config::{PROJECT_FILE, Proposal, detect, project_around, project_file, projects_below};
+use windlass_config::{
+    FileAgent, PROJECT_FILE, Proposal, detect, project_around, project_file, projects_below,
+};
 use windlass_core::policy::Policy;
 use windlass_driver::agents::{self, AgentStatus, Login};
 use windlass_driver::signed_out::{SignedOut, signed_out};
@@ -57,6 +59,8 @@ pub struct InitReport {
     pub has_prompt: bool,
     /// The agent that windlass.toml names.
     pub agent: Option<AgentStatus>,
+    /// That of the operator's own configuration, which then holds here, too.
+    pub own_agent: Option<String>,
     /// Nobody is signed in to it, which is certain.
     pub signed_out: Option<SignedOut>,
     /// What was recognised; empty where nothing was.
@@ -106,8 +110,8 @@ pub fn init(
         make_repository(&top, caller)?;
     }
     let (proposal, dir) = proposal_for(&top, directory, request.here)?;
-    let agent = best_agent(&caller.surroundings(&top), scratch);
-    let asked = request.ask_agent.then(|| asked_policy(caller, &top, agent.as_ref())).transpose()?;
+    let agents = InitAgents::find(caller, &top, scratch)?;
+    let asked = request.ask_agent.then(|| agents.asked_policy(caller, &top)).transpose()?;
     let asked = asked.as_ref().map(|policy| AskedAgent { policy, scratch });
     let (chosen, stacks) = match request.tries.filter(|_| asked.is_some() || !proposal.stacks.is_empty()) {
         Some(tries) => {
@@ -117,10 +121,10 @@ pub fn init(
         }
         None => (proposal.likeliest(), None),
     };
-    let policy_text = project_file(&proposal, &chosen, agent.as_ref().map(|agent| agent.name));
+    let policy_text = project_file(&proposal, &chosen, agents.in_file());
     let plan = match (request.prompt.as_deref(), request.planning) {
         (Some(prompt), Some(mut talk)) => {
-            let asked = asked_policy(caller, &top, agent.as_ref());
+            let asked = agents.asked_policy(caller, &top);
             plan_prompt(directory, caller, InitPlan { prompt, policy_text: &policy_text, asked }, &mut talk)?
         }
         (Some(_) | None, _) => PromptPlan::OneTask,
@@ -150,7 +154,8 @@ pub fn init(
         written,
         task,
         has_prompt,
-        agent,
+        own_agent: agents.own.map(|policy| policy.agent.adapter),
+        agent: agents.best,
         signed_out,
         recognised,
         stacks,
@@ -212,19 +217,46 @@ fn proposal_for(top: &Path, directory: &Path, here: bool) -> Result<(Proposal, O
     Ok((detect(&top.join(&dir)).or_broken()?.below(&dir), Some(dir)))
 }
 
-/// The agent of a policy that is there, else the best that is installed.
-fn asked_policy(caller: &Caller, top: &Path, best: Option<&AgentStatus>) -> Result<Policy, AppError> {
-    let mut policy = caller.policy(top, &PolicyArguments::default())?.policy;
-    if top.join(PROJECT_FILE).exists() {
-        return Ok(policy);
+/// Who may be asked, and named in windlass.toml.
+struct InitAgents {
+    /// The operator's own configuration, where it has an agent.
+    own: Option<Policy>,
+    /// Otherwise the best that is installed.
+    best: Option<AgentStatus>,
+}
+
+impl InitAgents {
+    /// Below `scratch` no windlass.toml hides what the operator's own configuration says.
+    fn find(caller: &Caller, top: &Path, scratch: &Path) -> Result<Self, AppError> {
+        let resolved = caller.policy(scratch, &PolicyArguments::default())?;
+        if resolved.require_agents().is_ok() {
+            return Ok(Self { own: Some(resolved.policy), best: None });
+        }
+        Ok(Self { own: None, best: best_agent(&caller.surroundings(top), scratch) })
     }
-    let best = best.ok_or_else(|| {
-        AppError::refused("there is no agent to ask; nothing was written")
-            .hint("`windlass agents` lists those that windlass knows")
-    })?;
-    // What the operator's own configuration says of it stays.
-    best.name.clone_into(&mut policy.agent.adapter);
-    Ok(policy)
+
+    fn in_file(&self) -> FileAgent<'_> {
+        match (&self.own, &self.best) {
+            (Some(_), _) => FileAgent::InUserFile,
+            (None, Some(best)) => FileAgent::Found(best.name),
+            (None, None) => FileAgent::Unknown,
+        }
+    }
+
+    /// The agent of a windlass.toml that is there, else one of these.
+    fn asked_policy(&self, caller: &Caller, top: &Path) -> Result<Policy, AppError> {
+        let mut policy = caller.policy(top, &PolicyArguments::default())?.policy;
+        if top.join(PROJECT_FILE).exists() || self.own.is_some() {
+            return Ok(policy);
+        }
+        let best = self.best.as_ref().ok_or_else(|| {
+            AppError::refused("there is no agent to ask; nothing was written")
+                .hint("`windlass agents` lists those that windlass knows")
+        })?;
+        // What the operator's own configuration says of it stays.
+        best.name.clone_into(&mut policy.agent.adapter);
+        Ok(policy)
+    }
 }
 
 /// Where a task is to be written. Beside other tasks only one that was asked for:

@@ -84,7 +84,7 @@ impl OpenProject {
     }
 
     /// Where the loop's plan is written; none for a sentence, and where its reading is lost.
-    pub(crate) fn plan_source(&self, name: &LoopName) -> Option<String> {
+    pub fn plan_source(&self, name: &LoopName) -> Option<String> {
         let earlier = self.earlier_reading(name)?;
         let plan = earlier.plan?;
         if plan.source != earlier.policy.plan.source {

@@ -4,11 +4,12 @@
 use windlass_config::{Resolved, with_edits};
 use windlass_core::command::Command;
 use windlass_core::id::{LoopName, TaskId};
+use windlass_core::outcome::OutcomeKind;
 use windlass_core::policy::Policy;
 use windlass_core::revision::{KeyChange, PlanRevision, PolicyRevision, Revision};
 use windlass_core::state::State;
 use windlass_core::step;
-use windlass_core::task::{Plan, Task};
+use windlass_core::task::Plan;
 use windlass_driver::Interrupts;
 use windlass_driver::setup::{self, RevisedLoop, SetupError};
 use windlass_plan::{Planned, PlannedTask};
@@ -160,6 +161,13 @@ impl OpenProject {
             return Ok(ReviseReport::default());
         };
         let PreparedRevision { keys, plan, command } = prepared;
+        let has_more = plan.as_ref().is_some_and(|news| !news.added.is_empty() || !news.reopened.is_empty());
+        if request.below == PolicyBelow::EditedFiles && is_completed(&state) && !has_more {
+            // It would be refused, and each look at the files would be one refusal more on record.
+            let why = "only new tasks, or done ones that ask for something else, open a completed loop again";
+            let result = ReviseResult::Refused { why: why.to_owned() };
+            return Ok(ReviseReport { result, ..ReviseReport::default() });
+        }
         let report = self.command(name, &command, interrupts)?;
         let result = self.revise_result(name, report.result)?;
         Ok(ReviseReport { keys, plan, result, warning: report.warning })
@@ -311,17 +319,21 @@ impl OpenProject {
 
     /// The texts are stored before the record that names them.
     fn plan_of(&self, planned: Planned, texts: Texts) -> Result<Plan, AppError> {
-        let task_of = |task: PlannedTask| {
-            let bytes = task.text.clone().into_bytes();
-            let text = match texts {
-                Texts::Stored => self.store()?.put(bytes).or_broken()?,
-                Texts::OnlyNamed => id_of(&bytes),
-            };
-            Ok::<Task, AppError>(task.into_task(text))
+        let name = |text: &str| {
+            let bytes = text.as_bytes().to_vec();
+            match texts {
+                Texts::Stored => self.store()?.put(bytes).or_broken(),
+                Texts::OnlyNamed => Ok(id_of(&bytes)),
+            }
         };
+        let task_of = |task: PlannedTask| task.into_task(name);
         let tools = planned.tools.into_iter().map(|tool| tool.value).collect();
         Ok(Plan { tasks: planned.tasks.into_iter().map(task_of).collect::<Result<_, _>>()?, tools })
     }
+}
+
+fn is_completed(state: &State) -> bool {
+    state.outcome().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed)
 }
 
 /// The policy that the loop has, or will have when its iteration has ended.

@@ -8,7 +8,7 @@ use windlass_driver::local_world::Observer;
 use windlass_driver::{Ended, Interrupts, setup};
 
 use crate::revise::{of_setup, wanted_policy};
-use crate::{AppError, ErrorKind, OpenProject};
+use crate::{AppError, ErrorKind, OpenProject, asked_tasks};
 
 /// What a drive is to do, who watches it, and how it is told to stop.
 pub struct RunStart<'o> {
@@ -35,6 +35,14 @@ impl OpenProject {
         let policy = wanted_policy(&state);
         setup::check_signed_in(policy, &setup::called_roles(policy, asked), &self.surroundings())
             .map_err(|error| of_setup(&error, &|_| None))
+    }
+
+    /// Whether each open task of a loop that explores can be judged in this drive.
+    pub fn check_explorers(&self, name: &LoopName, asked: &Asked) -> Result<(), AppError> {
+        let state = self.state_of(name)?;
+        let is_open = |task: &&TaskState| matches!(task.status, TaskStatus::Pending | TaskStatus::Active);
+        let open = state.tasks.iter().filter(is_open).map(|task| (&task.task.id, task.task.mode.clone()));
+        asked_tasks::check_explorers(asked, wanted_policy(&state), open)
     }
 
     /// The tasks of a loop that neither a check nor a review could prove in this drive. Each costs an attempt

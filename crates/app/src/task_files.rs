@@ -2,6 +2,7 @@
 //! everything as it was.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write as _;
@@ -214,8 +215,8 @@ fn depend_instead(task: &mut Task, whole: &TaskId, last: Option<&TaskId>) {
 }
 
 fn stored(task: windlass_plan::PlannedTask) -> Task {
-    let text = id_of(task.text.as_bytes());
-    task.into_task(text)
+    let Ok(task) = task.into_task(|text| Ok::<_, Infallible>(id_of(text.as_bytes())));
+    task
 }
 
 fn with_body(text: &str, body: &str) -> String {

@@ -300,8 +300,8 @@ mod tests {
     use super::stacks::SCRIPT_TESTS;
     use super::*;
     use crate::layer::{Layer, LayerKind};
-    use crate::project_file;
     use crate::tests::format;
+    use crate::{FileAgent, project_file};
 
     /// A project with these files; `name=content`, or empty.
     fn project(files: &[&str]) -> tempfile::TempDir {
@@ -320,7 +320,11 @@ mod tests {
         let dir = project(files);
         let proposal = detect(dir.path()).unwrap();
         let chosen = proposal.likeliest();
-        let layer = Layer::new(LayerKind::Project, "windlass.toml", project_file(&proposal, &chosen, None));
+        let layer = Layer::new(
+            LayerKind::Project,
+            "windlass.toml",
+            project_file(&proposal, &chosen, FileAgent::Unknown),
+        );
         let policy = format().resolve(vec![layer]).unwrap_or_else(|error| panic!("{error}")).policy;
         assert_eq!((&policy.gate.protect, &policy.workspace.setup), (&proposal.protect, &chosen.setup));
         assert_eq!(policy.gate.product, proposal.product);

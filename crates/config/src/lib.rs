@@ -40,4 +40,4 @@ pub use problem::{ConfigError, ConfigProblem, Styling};
 pub use read::ValueOrigin;
 pub use resolve::Resolved;
 pub use revise::with_edits;
-pub use template::project_file;
+pub use template::{FileAgent, project_file};

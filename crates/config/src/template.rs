@@ -10,22 +10,33 @@ use super::kind::{quoted, quoted_list};
 /// its line, instead of failing each attempt.
 pub const PLACEHOLDER_AGENT: &str = "your-agent-here";
 
+/// Whom a new windlass.toml names as the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileAgent<'a> {
+    /// One that is installed.
+    Found(&'a str),
+    /// Nobody: the operator's own configuration has one.
+    InUserFile,
+    Unknown,
+}
+
 /// The windlass.toml that `init` writes.
 ///
 /// `agent` is the best that was found on this machine.
-pub fn project_file(proposal: &Proposal, chosen: &ChosenChecks, agent: Option<&str>) -> String {
+pub fn project_file(proposal: &Proposal, chosen: &ChosenChecks, agent: FileAgent<'_>) -> String {
     let mut text = String::from(OPENING);
     match agent {
-        Some(agent) => {
+        FileAgent::Found(agent) => {
             text.push_str(FOUND_AGENT);
-            text.push_str(&format!("use = {}\n", quoted(agent)));
+            text.push_str(&format!("use = {}\n{AGENT_TIMEOUT}", quoted(agent)));
         }
-        None => {
+        FileAgent::InUserFile => text.push_str(USER_AGENT),
+        FileAgent::Unknown => {
             text.push_str(NO_AGENT);
-            text.push_str(&format!("command = [{}]\n", quoted(PLACEHOLDER_AGENT)));
+            text.push_str(&format!("command = [{}]\n{AGENT_TIMEOUT}", quoted(PLACEHOLDER_AGENT)));
         }
     }
-    text.push_str(AFTER_AGENT);
+    text.push_str(PLAN);
     if !chosen.setup.is_empty() {
         text.push_str("\n[workspace]\n# Run once in a fresh workspace, and for the gate.\n");
         let steps: Vec<String> = chosen.setup.iter().map(|step| format!("    {},\n", quoted(step))).collect();
@@ -73,23 +84,31 @@ fn check_lines(check: &ChosenCheck) -> String {
 
 const OPENING: &str = r#"# The policy of windlass for this project. Commit it.
 # `windlass config explain KEY` says what a key means and what set it.
-
-[agent]
 "#;
 
-const FOUND_AGENT: &str = r#"# The program that does the work, found on this machine. `windlass agents` lists
+const FOUND_AGENT: &str = r#"
+[agent]
+# The program that does the work, found on this machine. `windlass agents` lists
 # those that windlass knows; use = "command" calls any other.
 "#;
 
-const NO_AGENT: &str = r#"# FILL IN: the program that does the work. It runs in a private copy of the
+const USER_AGENT: &str = r#"
+# The agent is that of your own configuration. [agent] here names one for
+# everybody who works on this project.
+"#;
+
+const NO_AGENT: &str = r#"
+[agent]
+# FILL IN: the program that does the work. It runs in a private copy of the
 # repository and gets its brief on standard input. Install one that windlass
 # knows and write its name, such as use = "codex"; or call any program:
 #   command = ["sh", "/path/to/agent.sh"]
 use = "command"
 "#;
 
-const AFTER_AGENT: &str = r#"timeout = "30m"
+const AGENT_TIMEOUT: &str = "timeout = \"30m\"\n";
 
+const PLAN: &str = r#"
 [plan]
 # One .md file for each task, in the order of their names.
 source = "tasks/"

@@ -383,7 +383,7 @@ fn a_run_needs_its_agents() {
         "no agent is set for the reviewer"
     );
 
-    let fresh = resolved(&project_file(&Proposal::default(), &ChosenChecks::default(), None))
+    let fresh = resolved(&project_file(&Proposal::default(), &ChosenChecks::default(), FileAgent::Unknown))
         .require_agents()
         .unwrap_err();
     assert_eq!(fresh.problems.len(), 1);

@@ -181,7 +181,9 @@ pub fn amended(
         Amendment::Edit { task, title, text, depends_on, priority } => {
             let mut after = draft.known(task)?.clone();
             after.title = title.clone().unwrap_or(after.title);
-            after.text = text.clone().unwrap_or(after.text);
+            if let Some(text) = text {
+                (after.text, after.own_text) = (text.clone(), None);
+            }
             after.depends_on = depends_on.clone().unwrap_or(after.depends_on);
             after.priority = priority.unwrap_or(after.priority);
             draft.edit(after)?;
@@ -296,6 +298,7 @@ impl Draft {
                 id: part.id.clone(),
                 title: part.title.clone(),
                 text: part.text.clone(),
+                own_text: None,
                 depends_on: std::mem::replace(&mut follows, vec![part.id.clone()]),
                 ..whole.clone()
             };

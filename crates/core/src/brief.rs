@@ -115,7 +115,7 @@ impl BriefSpec {
         let gate = &judging.gate;
         Self {
             name: creation.name.clone(),
-            goal: creation.goal.clone(),
+            goal: state.goal(),
             role,
             mode: mode(state, role),
             one_step: state.repeats(task),

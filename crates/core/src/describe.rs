@@ -357,10 +357,15 @@ fn plan_changed(f: &mut fmt::Formatter<'_>, revision: &PlanRevision) -> fmt::Res
     let changed = names(revision.changed.iter().map(|task| &task.after.id).collect());
     let removed = names(revision.removed.iter().collect());
     let reopened = names(revision.reopened.iter().collect());
+    let called_done = names(revision.called_done.iter().collect());
     write!(f, "plan changed")?;
-    for (what, names) in
-        [("added", added), ("changed", changed), ("removed", removed), ("to be done again", reopened)]
-    {
+    for (what, names) in [
+        ("added", added),
+        ("changed", changed),
+        ("removed", removed),
+        ("to be done again", reopened),
+        ("called done", called_done),
+    ] {
         if !names.is_empty() {
             write!(f, "; {what}: {names}")?;
         }

@@ -138,6 +138,16 @@ impl ProposedAmendment {
         }
     }
 
+    /// The ids that its tasks would have, unless others have them.
+    pub fn would_add(&self) -> Vec<TaskId> {
+        match self.action {
+            ProposedAction::Add if self.task.is_empty() => task_slug(&self.title).into_iter().collect(),
+            ProposedAction::Add => vec![TaskId::new(&self.task)],
+            ProposedAction::Split => (1..=self.parts.len()).map(|nth| part_id(&self.task, nth)).collect(),
+            ProposedAction::Edit | ProposedAction::Drop => Vec::new(),
+        }
+    }
+
     /// The amendment that a loop may apply without the operator: it only adds, and its texts are stored.
     pub fn applicable(&self, taken: &BTreeSet<TaskId>) -> Option<Amendment> {
         match self.action {
@@ -153,8 +163,8 @@ impl ProposedAmendment {
                 if self.stored.is_empty() || self.stored.len() != self.parts.len() {
                     return None;
                 }
-                let part = |(number, (part, text)): (u32, (&ProposedPart, &BlobId))| TaskPart {
-                    id: TaskId::new(format!("{}-{number}", self.task)),
+                let part = |(number, (part, text)): (usize, (&ProposedPart, &BlobId))| TaskPart {
+                    id: part_id(&self.task, number),
                     title: part.title.clone(),
                     text: text.clone(),
                 };
@@ -164,6 +174,10 @@ impl ProposedAmendment {
             ProposedAction::Edit | ProposedAction::Drop => None,
         }
     }
+}
+
+fn part_id(whole: &str, number: usize) -> TaskId {
+    TaskId::new(format!("{whole}-{number}"))
 }
 
 fn free_id(title: &str, taken: &BTreeSet<TaskId>) -> TaskId {

@@ -53,6 +53,9 @@ pub struct PlanRevision {
     /// Of those changed, which were done and are to be done again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reopened: Vec<TaskId>,
+    /// Of those changed, which were open and are done by the operator's word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub called_done: Vec<TaskId>,
     /// The programs of the plan, where they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsChange>,
@@ -93,6 +96,9 @@ impl PlanRevision {
                 Some(known) if *known.task != *task => {
                     if !known.stays_settled(task) && known.is_settled() {
                         revision.reopened.push(task.id.clone());
+                    }
+                    if task.done_before && !known.is_settled() {
+                        revision.called_done.push(task.id.clone());
                     }
                     let (before, after) = (known.task.as_ref().clone(), task.clone());
                     revision.changed.push(TaskRevision { before, after });

@@ -20,7 +20,7 @@ use crate::setback::Setback;
 use crate::stop::StopReport;
 use crate::summary::Summary;
 use crate::tally::Earlier;
-use crate::task::{Task, TaskMode};
+use crate::task::{Task, TaskMode, goal_of_titles};
 use crate::time::{Millis, Timestamp};
 use crate::usage::{Ledger, Session};
 use crate::verdict::{AuthorSaid, Claim};
@@ -176,10 +176,11 @@ impl TaskState {
     }
 
     /// It is settled, and would be with these words too: what windlass has done is done again where it asks
-    /// for something else. What the operator waives, or calls done, is not.
+    /// for something else. What the operator waives, or calls done, is not, until that word is taken back.
     pub fn stays_settled(&self, words: &Task) -> bool {
-        let by_windlass = self.status == TaskStatus::Done && !words.done_before;
-        self.is_settled() && !(by_windlass && self.task.asks_otherwise(words))
+        let to_be_done = self.status == TaskStatus::Done && !words.done_before;
+        let word_taken_back = self.was_done_before() && self.task.done_before;
+        self.is_settled() && !(to_be_done && (word_taken_back || self.task.asks_otherwise(words)))
     }
 
     /// It entered the loop as done: windlass landed nothing for it, and proves nothing of it.
@@ -424,6 +425,15 @@ impl State {
         Asked { sandbox, max, ..asked }
     }
 
+    /// One that was made of the plan follows the plan; what a document says, or a person, stays.
+    pub fn goal(&self) -> String {
+        let titles = self.creation.plan.tasks.iter().map(|task| task.title.as_str());
+        if self.creation.goal != goal_of_titles(titles) {
+            return self.creation.goal.clone();
+        }
+        goal_of_titles(self.tasks.iter().map(|task| task.task.title.as_str()))
+    }
+
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.lifecycle {
             Lifecycle::Ended(outcome) => Some(outcome),
@@ -623,7 +633,7 @@ impl State {
         let Some(of) = self.conversation(role) else { return false };
         let now = self.current_task().and_then(|id| self.task(id)).map(|task| &task.task);
         match (&of.told, now) {
-            (Some(told), Some(now)) => !told.asks_otherwise(now) && told.mode == now.mode,
+            (Some(told), Some(now)) => !told.reads_otherwise(now) && told.mode == now.mode,
             (Some(_), None) | (None, _) => false,
         }
     }

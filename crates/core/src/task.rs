@@ -15,6 +15,9 @@ pub struct Task {
     pub title: String,
     /// The whole text, kept as a blob: briefs quote it in full.
     pub text: BlobId,
+    /// The part of the text that is the task's own, where the rest is said of all tasks of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_text: Option<BlobId>,
     pub depends_on: Vec<TaskId>,
     /// Lower goes first.
     pub priority: i64,
@@ -42,8 +45,16 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether somebody who has done this task has not done that one.
+    /// Whether somebody who has done this task has not done that one. What is said of the whole plan asks
+    /// nothing of a task that is done.
     pub fn asks_otherwise(&self, other: &Self) -> bool {
+        let own = |task: &Self| task.own_text.as_ref().unwrap_or(&task.text).clone();
+        let same_text = self.text == other.text || own(self) == own(other);
+        !same_text || self.acceptance != other.acceptance
+    }
+
+    /// Whether somebody who has read this task has not read that one.
+    pub fn reads_otherwise(&self, other: &Self) -> bool {
         self.text != other.text || self.acceptance != other.acceptance
     }
 
@@ -59,6 +70,7 @@ impl Task {
             id,
             title,
             text,
+            own_text: None,
             depends_on: Vec::new(),
             priority: 0,
             allow: Vec::new(),
@@ -163,6 +175,15 @@ pub fn task_slug(title: &str) -> Option<TaskId> {
         id.extend(word.chars().take(LONGEST));
     }
     (!id.is_empty()).then(|| TaskId::new(id))
+}
+
+/// What a plan is for that does not say so itself.
+pub fn goal_of_titles<'a>(titles: impl Iterator<Item = &'a str>) -> String {
+    match &titles.collect::<Vec<_>>()[..] {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        all @ [first, .., last] => format!("{} tasks, from “{first}” to “{last}”", all.len()),
+    }
 }
 
 /// The tasks in plan order.

@@ -381,7 +381,7 @@ impl View {
             iteration: state.iterations,
             max_iterations: state.last_iteration(),
             run: state.run.number,
-            goal: creation.goal.clone(),
+            goal: state.goal(),
             created_at: state.created_at,
             started_at: state.run.started_at,
             updated_at: state.updated_at,

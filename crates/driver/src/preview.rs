@@ -57,8 +57,9 @@ pub fn briefs(proposed: &Proposed, asked: &Asked) -> Result<Vec<PreviewedBrief>,
 
 /// The loop as it will be when its first author is called.
 fn begun(proposed: &Proposed, asked: &Asked) -> Result<State, PreviewError> {
-    let text = BlobId::new("preview");
-    let tasks = proposed.planned.tasks.iter().map(|task| task.clone().into_task(text.clone())).collect();
+    let named = |_: &str| Ok::<_, PreviewError>(BlobId::new("preview"));
+    let tasks = proposed.planned.tasks.iter().map(|task| task.clone().into_task(named));
+    let tasks = tasks.collect::<Result<_, _>>()?;
     let creation = Creation {
         name: proposed.name.clone(),
         goal: proposed.planned.goal.clone(),

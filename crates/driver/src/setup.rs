@@ -399,8 +399,7 @@ pub fn create(store: &Arc<dyn Store>, mut proposed: Proposed) -> Result<Vec<Plan
     let mut tasks = Vec::new();
     let tools = proposed.planned.tools.into_iter().map(|tool| tool.value).collect();
     for task in proposed.planned.tasks {
-        let text = store.put(task.text.clone().into_bytes())?;
-        tasks.push(task.into_task(text));
+        tasks.push(task.into_task(|text| store.put(text.as_bytes().to_vec()))?);
     }
     let creation = Creation {
         branch: format!("windlass/{}", proposed.name),

@@ -94,6 +94,8 @@ pub struct PlannedTask {
     /// included, as the operator wrote it; of a larger document the part about
     /// this task, and below it what the document says about all of them.
     pub text: String,
+    /// The part about this task alone, where the text has more.
+    pub own_text: Option<String>,
     pub depends_on: Vec<TaskId>,
     /// Lower goes first.
     pub priority: i64,
@@ -126,6 +128,7 @@ impl PlannedTask {
             id,
             title: title.into(),
             text: text.into(),
+            own_text: None,
             depends_on: Vec::new(),
             priority: 0,
             allow: Vec::new(),
@@ -145,10 +148,14 @@ impl PlannedTask {
     }
 
     /// The task as core knows it, once its text is stored.
-    pub fn into_task(self, text: BlobId) -> Task {
+    /// `stored` keeps a text, or only names it.
+    pub fn into_task<E>(self, mut stored: impl FnMut(&str) -> Result<BlobId, E>) -> Result<Task, E> {
+        let text = stored(&self.text)?;
+        let own_text = self.own_text.as_deref().map(stored).transpose()?;
         let plain = |items: Vec<Placed<String>>| items.into_iter().map(|item| item.value).collect();
         let criterion_checks = self.criterion_checks();
-        Task {
+        Ok(Task {
+            own_text,
             depends_on: self.depends_on,
             priority: self.priority,
             allow: plain(self.allow),
@@ -161,7 +168,7 @@ impl PlannedTask {
             blocked_before: self.blocked && !self.done,
             rejected_before: u32::try_from(self.rejections).unwrap_or(u32::MAX),
             ..Task::plain(self.id, self.title, text)
-        }
+        })
     }
 
     /// The commands that its criteria bring along.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use windlass_core::id::TaskId;
 use windlass_core::nearest::nearest;
+use windlass_core::task::goal_of_titles;
 
 use crate::error::PlanError;
 use crate::format::PlanFormat;
@@ -89,18 +90,9 @@ pub(crate) fn finish(mut slots: Vec<Slot>, frame: Frame) -> Result<Planned, Vec<
     if !problems.is_empty() {
         return Err(problems);
     }
-    let goal = frame.goal.unwrap_or_else(|| goal_of(&tasks));
+    let titles = || tasks.iter().map(|task| task.title.as_str());
+    let goal = frame.goal.unwrap_or_else(|| goal_of_titles(titles()));
     Ok(Planned { tasks, goal, format: Some(frame.format), tools: frame.tools })
-}
-
-fn goal_of(tasks: &[PlannedTask]) -> String {
-    match tasks {
-        [] => String::new(),
-        [only] => only.title.clone(),
-        [first, .., last] => {
-            format!("{} tasks, from “{}” to “{}”", tasks.len(), first.title, last.title)
-        }
-    }
 }
 
 /// One dependency of a task.

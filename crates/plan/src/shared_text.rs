@@ -23,6 +23,7 @@ pub(crate) fn add_to_all(file: &Path, slots: &mut [Slot], shared: &str) -> Resul
     }
     for task in slots.iter_mut().filter_map(|slot| slot.task.as_mut()) {
         let own = task.text.trim_end().len();
+        task.own_text = Some(task.text.clone());
         task.text.truncate(own);
         task.text.push_str(HEADING);
         task.text.push_str(shared);

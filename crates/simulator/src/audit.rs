@@ -280,6 +280,9 @@ impl Audit {
         for task in &revision.added {
             self.tasks.insert(task.id.clone(), TaskStatus::Pending);
         }
+        for id in &revision.called_done {
+            self.tasks.insert(id.clone(), TaskStatus::Done);
+        }
         let tasks = &mut self.creation.plan.tasks;
         tasks.retain(|task| !revision.removed.contains(&task.id));
         tasks.extend(revision.added.iter().cloned());

@@ -160,10 +160,11 @@ fn say_next(directory: &Path, made: &InitReport) {
             None => tell!("  {}    (nobody is signed in to {})", out.sign_in, out.agent),
         }
     }
-    if made.agent.is_none() {
+    if made.agent.is_none() && made.own_agent.is_none() {
         tell!("  set `command` under [agent] in windlass.toml: no known agent is installed");
     }
-    let who = made.agent.as_ref().map_or("your agent", |agent| agent.name);
+    let own = made.own_agent.as_deref().filter(|adapter| *adapter != "command");
+    let who = made.agent.as_ref().map(|agent| agent.name).or(own).unwrap_or("your agent");
     if let PromptPlan::Planned(report) = &made.plan {
         say_reading(&report.files);
         tell!("  windlass run    ({who} does the tasks; nothing runs before)");

@@ -1,8 +1,9 @@
 //! The operator's commands: what was typed becomes a command, its answer words.
 
-use windlass_app::CommandResult;
+use windlass_app::{CommandResult, OpenProject};
 use windlass_core::command::{ArgumentKind, Command, DoneWords};
 use windlass_core::id::LoopName;
+use windlass_core::outcome::OutcomeKind;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
@@ -19,6 +20,9 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
     if asked.loop_name.is_none() && is_text(asked, name.as_str()) {
         let why = format!("{} {name}: the text is missing", command.name());
         return Err(Failure::usage(why).hint(format!("windlass {} {name} \"…\"", command.name())));
+    }
+    if matches!(command, Command::Cancel) && ends_wait(&place, &name, asked)? {
+        return Ok(Exit::Done);
     }
     let report = place.command(&name, &command, signals::interrupts()?)?;
     if let Some(warning) = &report.warning {
@@ -39,7 +43,14 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
             let refused = Failure::usage(format!("{} {name}: {why}", command.name()));
             // What has ended cannot be cancelled; what came of it is to be seen.
             let is_cancel = matches!(command, Command::Cancel);
-            return Err(if is_cancel { refused.hint(format!("windlass status {name}")) } else { refused });
+            let waits = place.plan_wait(&name).is_some() && matches!(command, Command::Pause);
+            return Err(match (is_cancel, waits) {
+                (true, _) => refused.hint(format!("windlass status {name}")),
+                (false, true) => refused.hint(format!(
+                    "it waits for changes of its plan: windlass cancel {name} ends that, and what it did stays"
+                )),
+                (false, false) => refused,
+            });
         }
         CommandResult::Interrupted if asked.json => return Ok(Exit::Interrupted),
         CommandResult::Interrupted => {
@@ -54,6 +65,24 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
         CommandResult::Recorded => say!("recorded; the process that drives {name} will take it."),
     }
     Ok(Exit::Done)
+}
+
+/// Of a completed loop that waits for changes of its plan, the wait is all that can be cancelled.
+fn ends_wait(place: &OpenProject, name: &LoopName, asked: &OperatorArgs) -> Result<bool, Failure> {
+    if !place.end_plan_wait(name)? {
+        return Ok(false);
+    }
+    let view = place.view(name)?;
+    let outcome = view.and_then(|view| view.outcome).map(|outcome| outcome.kind);
+    let is_all = outcome == Some(OutcomeKind::Completed);
+    if is_all && asked.json {
+        json::print(&serde_json::json!({
+            "loop": name, "command": "cancel", "done": true, "taken": true, "refused": null,
+        }));
+    } else if !asked.json {
+        say!("{name} does not wait for its plan any more; what it did stays.");
+    }
+    Ok(is_all)
 }
 
 /// Whether this is all that was said, where a sentence is due.

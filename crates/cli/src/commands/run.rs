@@ -32,6 +32,8 @@ pub fn run(locations: &Locations, asked: &RunArgs) -> Result<Exit, Failure> {
 pub enum Closing {
     /// The loop's status, and what to type next.
     WithNext,
+    /// The same of a loop that is driven, and nothing of one that stays at rest.
+    WithNews,
     Plain,
     Json,
 }
@@ -42,7 +44,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
     let request = request(asked);
     let mut progress = ProgressPrinter::new(match (asked.json, closing) {
         (true, _) | (_, Closing::Json) => ProgressStyle::Quiet,
-        (false, Closing::WithNext) => ProgressStyle::WithBanner,
+        (false, Closing::WithNext | Closing::WithNews) => ProgressStyle::WithBanner,
         (false, Closing::Plain) => ProgressStyle::Plain,
     });
     let name = match place.propose(&request)? {
@@ -60,12 +62,15 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             }
             return Ok((proposed.name, Exit::Done));
         }
-        RunProposal::Resting(view) => match woken(&place, &view, asked, &mut progress)? {
-            Some(exit) => return Ok((view.name, exit)),
-            None => view.name,
-        },
+        RunProposal::Resting(view) => {
+            let this = ThisRun { place: &place, asked, closing };
+            match woken(&this, &view, &mut progress)? {
+                Some(exit) => return Ok((view.name, exit)),
+                None => view.name,
+            }
+        }
         RunProposal::Existing(view) => {
-            take_up(&place, &view, asked, &mut progress)?;
+            take_up(&ThisRun { place: &place, asked, closing }, &view, &mut progress)?;
             place.retry_blocked(&view.name, retry(asked), signals::interrupts()?)?;
             place.check_signed_in(&view.name, &request.asked)?;
             if let Some(note) = base_is_old(&place, &view) {
@@ -86,9 +91,12 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             for warning in &created.warnings {
                 progress.line(&format!("warning: {}", text::clean(warning)));
             }
+            // The plan may call a task blocked.
+            place.retry_blocked(&created.name, retry(asked), signals::interrupts()?)?;
             created.name
         }
     };
+    place.check_explorers(&name, &request.asked)?;
     if let Some(warning) = nothing_proves(&place.unprovable_tasks(&name, &request.asked)?) {
         progress.line(&warning);
     }
@@ -103,36 +111,41 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
     Ok((name, exit))
 }
 
+/// What was asked of a loop that is there.
+struct ThisRun<'a> {
+    place: &'a OpenProject,
+    asked: &'a RunArgs,
+    closing: Closing,
+}
+
 /// A loop at rest takes up what was edited. Whether it can be driven then; if not, what that exits with.
-fn woken(
-    place: &OpenProject,
-    view: &View,
-    asked: &RunArgs,
-    progress: &mut ProgressPrinter,
-) -> Result<Option<Exit>, Failure> {
-    let changed = take_up(place, view, asked, progress)?;
+fn woken(this: &ThisRun<'_>, view: &View, progress: &mut ProgressPrinter) -> Result<Option<Exit>, Failure> {
+    let ThisRun { place, asked, closing } = *this;
+    let changed = take_up(this, view, progress)?;
     let name = &view.name;
     let edited = place.view(name)?.unwrap_or_else(|| view.clone());
-    let is_new = changed && asked.continuous || counts::was_opened_since(&edited);
+    let has_news = changed && (asked.continuous || counts::is_all_done(&edited));
+    let is_new = has_news || counts::was_opened_since(&edited);
     let again = if is_new && !asked.retry_blocked { RetryChoice::WhatIsOpen } else { retry(asked) };
     place.retry_blocked(name, again, signals::interrupts()?)?;
     let view = place.view(name)?.unwrap_or_else(|| view.clone());
-    Ok(view.rests().then(|| rest(place, &view, asked.json)))
+    Ok(view.rests().then(|| match closing {
+        Closing::WithNews => exit_at_rest(&view),
+        Closing::WithNext | Closing::Plain | Closing::Json => rest(place, &view, asked.json),
+    }))
 }
 
 /// What a loop that is there is to have otherwise: what was typed, and what was edited in the files. Whether
 /// anything is.
-fn take_up(
-    place: &OpenProject,
-    view: &View,
-    asked: &RunArgs,
-    progress: &mut ProgressPrinter,
-) -> Result<bool, Failure> {
+fn take_up(this: &ThisRun<'_>, view: &View, progress: &mut ProgressPrinter) -> Result<bool, Failure> {
+    let ThisRun { place, asked, closing } = *this;
     let name = &view.name;
     let report = place.revise(name, &revision(view, asked), signals::interrupts()?)?;
     if let ReviseResult::Refused { why } = &report.result {
         if is_completed(view) && asked.continuous {
-            progress.line(&format!("nothing is taken up: {why}"));
+            if closing != Closing::WithNews {
+                progress.line(&format!("nothing is taken up: {why}"));
+            }
             return Ok(false);
         }
         return Err(not_taken(name, why));
@@ -253,6 +266,10 @@ pub fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
         }
     }
     place.refresh_trail(&view.name).unwrap_or_else(|error| complain!("windlass: {error}"));
+    exit_at_rest(view)
+}
+
+fn exit_at_rest(view: &View) -> Exit {
     match (view.status, &view.outcome) {
         (Status::Paused, _) | (_, None) => Exit::Paused,
         (_, Some(outcome)) => Exit::of_outcome(outcome),
@@ -282,7 +299,7 @@ fn close(place: &OpenProject, name: &LoopName, closing: Closing, ended: &Ended) 
     match closing {
         Closing::Json => json::print(&view),
         Closing::Plain => say_part!("\n{}", view::page(&view, &behind)),
-        Closing::WithNext => say_part!("\n{}", view::status(&view, &behind)),
+        Closing::WithNext | Closing::WithNews => say_part!("\n{}", view::status(&view, &behind)),
     }
     if *ended == Ended::Interrupted && closing != Closing::Json {
         say!("interrupted; everything is saved.");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use windlass_app::{PolicyArguments, PolicyBelow, ReviseReport, ReviseRequest, ReviseResult};
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::outcome::OutcomeKind;
-use windlass_core::revision::{KeyChange, PlanRevision};
+use windlass_core::revision::{KeyChange, PlanRevision, TaskRevision};
 
 use crate::args::SetArgs;
 use crate::exit::Exit;
@@ -110,10 +110,8 @@ pub fn lines(keys: &[KeyChange], plan: Option<&PlanRevision>) -> String {
         let _ = writeln!(page, "task {task}: {what}");
     };
     plan.added.iter().for_each(|task| line("added", &task.id));
-    let is_open = |id: &TaskId| plan.reopened.contains(id);
     for task in &plan.changed {
-        let what = if is_open(&task.after.id) { "changed, so it is to be done again" } else { "changed" };
-        line(what, &task.after.id);
+        line(change_words(plan, task), &task.after.id);
     }
     plan.removed.iter().for_each(|task| line("removed", task));
     if let Some(tools) = &plan.tools {
@@ -124,6 +122,20 @@ pub fn lines(keys: &[KeyChange], plan: Option<&PlanRevision>) -> String {
         page.push_str("the order of the tasks changed\n");
     }
     page
+}
+
+fn change_words(plan: &PlanRevision, task: &TaskRevision) -> &'static str {
+    let TaskRevision { before, after } = task;
+    if plan.reopened.contains(&after.id) {
+        match before.done_before {
+            true => "is not called done any more, so it is to be done",
+            false => "changed, so it is to be done again",
+        }
+    } else if plan.called_done.contains(&after.id) {
+        "done by your word, so it is not worked on"
+    } else {
+        "changed"
+    }
 }
 
 fn told(name: &LoopName, report: &ReviseReport) -> serde_json::Value {

@@ -1,15 +1,16 @@
 //! `windlass status`: how one loop stands, or which loops there are.
 
-use windlass_app::{OpenProject, StoredLoop};
+use windlass_app::{OpenProject, PlanWait, StoredLoop};
+use windlass_core::id::LoopName;
 use windlass_core::outcome::OutcomeKind;
-use windlass_core::view::View;
+use windlass_core::view::{Status, View};
 
 use crate::args::LoopArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::out::{say, say_part};
-use crate::show::{json, list, proof, view};
+use crate::show::{json, list, proof, text, times, view};
 
 /// What stands behind a completed loop; nothing where that cannot be told, which `windlass prove` explains.
 pub fn behind(place: &OpenProject, stored: &StoredLoop, view: &View) -> String {
@@ -38,6 +39,53 @@ pub fn status(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> 
         json::print(&seen);
     } else {
         say_part!("{}", view::status(&seen, &behind(&place, &stored, &seen)));
+        say_part!("{}", edits(&place, &seen));
+        say_part!("{}", waits_for_plan(&place, &seen.name));
     }
     Ok(Exit::Done)
+}
+
+/// What was edited since the loop read its files, and when it counts. A completed loop takes up nothing by itself.
+fn edits(place: &OpenProject, view: &View) -> String {
+    if view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed) {
+        return String::new();
+    }
+    let name = &view.name;
+    let edits = match place.edited_since(name) {
+        Ok(edits) if edits.is_empty() => return String::new(),
+        Ok(edits) => edits,
+        Err(error) => {
+            let told = text::clean(error.message.lines().next().unwrap_or_default());
+            return format!("\n{}\n", text::wrap(&format!("your files cannot be read: {told}"), "  "));
+        }
+    };
+    let told = format!("your files changed since {name} read them: {}", text::clean(&edits.join(", ")));
+    let when = match view.status {
+        Status::Running | Status::Waiting => {
+            format!("{}\n      or the next windlass run {name} does", reads_now(place, name, &edits))
+        }
+        Status::Idle | Status::Interrupted | Status::Paused | Status::Ended => {
+            format!("      windlass run {name}   (takes them up)")
+        }
+    };
+    format!("\n{}\n{when}\n", text::wrap(&told, "  "))
+}
+
+fn reads_now(place: &OpenProject, name: &LoopName, edits: &[String]) -> String {
+    let is_of_plan = |edit: &&String| edit.starts_with("task ") || *edit == "the plan";
+    let of_plan = edits.iter().filter(is_of_plan).count();
+    let reload = if of_plan < edits.len() { " --reload" } else { "" };
+    let source = place.plan_source(name).filter(|_| of_plan > 0);
+    let plan = source.map(|source| format!(" --plan {}", source.trim())).unwrap_or_default();
+    format!("      windlass set {name}{reload}{plan}   (takes them up when the iteration has ended)")
+}
+
+/// What a process of `run --continuous` does between two runs, which no record tells.
+fn waits_for_plan(place: &OpenProject, name: &LoopName) -> String {
+    let Some(PlanWait { process, until }) = place.plan_wait(name) else { return String::new() };
+    let until = times::local(until);
+    format!(
+        "\nprocess {process} waits for changes of the plan; it reads it again at {until}.\n      \
+         windlass cancel {name}   (ends that)\n"
+    )
 }

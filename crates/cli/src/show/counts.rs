@@ -41,6 +41,11 @@ pub fn was_opened_since(view: &View) -> bool {
     ended_blocked && !view.may_be_run_on() && view.ready_tasks().next().is_some()
 }
 
+/// Nothing is left to work on, whatever the run ended with.
+pub fn is_all_done(view: &View) -> bool {
+    view.tasks.iter().all(|task| task.status.is_over())
+}
+
 fn blocked(view: &View) -> String {
     let names: Vec<&str> =
         view.tasks.iter().filter(|t| t.status == TaskStatus::Blocked).map(|t| t.id.as_str()).collect();

@@ -127,7 +127,10 @@ fn after_blocked(view: &View, reason: Reason, task: &str) -> String {
 /// whole is reviewed too.
 fn after_failed_reviews(view: &View, blocked: &[&str]) -> String {
     let name = &view.name;
-    let task = blocked.first().map(|task| format!(" {task}")).unwrap_or_default();
+    let is_of_agent = |reason| matches!(reason, Reason::ReviewFailed | Reason::AgentFailed | Reason::Stalled);
+    let failed = view.tasks.iter().find(|task| task.reason.is_some_and(is_of_agent));
+    let task = failed.map(|task| task.id.as_str()).or(blocked.first().copied());
+    let task = task.map(|task| format!(" {task}")).unwrap_or_default();
     let attempts = format!("next: windlass show {name}{task}   (what the reviewer wrote)");
     let own = match is_own_program(view) {
         true => {
@@ -213,8 +216,9 @@ fn model_key(view: &View) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::id::CommitId;
+    use windlass_core::id::{CommitId, TaskId};
     use windlass_core::outcome::Outcome;
+    use windlass_core::view::TaskView;
 
     use super::super::sample::view;
     use super::*;
@@ -296,6 +300,21 @@ mod tests {
             next.contains("windlass run demo --no-review") && next.contains("$WINDLASS_REPORT"),
             "{next}"
         );
+    }
+
+    #[test]
+    fn failed_reviews_name_the_task_that_was_reviewed() {
+        let mut seen = view();
+        let blocked = |id: &str, reason| TaskView {
+            id: TaskId::new(id),
+            status: TaskStatus::Blocked,
+            reason: Some(reason),
+            ..seen.tasks[0].clone()
+        };
+        seen.tasks =
+            vec![blocked("by-plan", Reason::BlockedBefore), blocked("reviewed", Reason::ReviewFailed)];
+        (seen.status, seen.failed_role) = (Status::Ended, Some(Role::Reviewer));
+        assert!(next(&seen).starts_with("next: windlass show demo reviewed "), "{}", next(&seen));
     }
 
     #[test]

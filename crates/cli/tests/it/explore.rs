@@ -99,3 +99,18 @@ fn the_words_of_a_mode_of_ones_own_are_not_added_to_by_its_author() {
     let found = &seen.findings_in("prompts/port_review.md")[0];
     assert_eq!(found["life"], "open", "{found}");
 }
+
+#[test]
+fn a_task_that_explores_is_refused_at_the_start_where_nobody_reviews() {
+    let case = Setup::new("complete").review("tasks = false\nfinal = false\n").task("answer", TASK).ready();
+    let ran = case.windlass(&["run", "--name", LOOP]).expect_code(2);
+    assert!(
+        ran.stderr.contains("task answer has the mode explore") && ran.stderr.contains("review.tasks"),
+        "{ran}"
+    );
+    case.nothing_was_made();
+    let reviewed = ["run", "--name", LOOP, "--set", "review.tasks=true", "--no-review"];
+    let ran = case.windlass(&reviewed).expect_code(2);
+    assert!(ran.stderr.contains("leave out --no-review"), "{ran}");
+    case.nothing_was_made();
+}

@@ -63,6 +63,22 @@ fn init_proposes_what_it_sees_and_run_names_what_is_missing() {
 }
 
 #[test]
+fn init_leaves_the_agent_to_the_operators_own_configuration() {
+    let home = home();
+    let user = home.config().join("windlass");
+    fs::create_dir_all(&user).unwrap();
+    fs::write(user.join("config.toml"), "[agent]\nuse = \"command\"\ncommand = [\"sh\", \"a.sh\"]\n")
+        .unwrap();
+    let project = Repo::with(&[("Makefile", "test:\n\ttrue\n")]);
+    let made = home.run(project.path(), ["init", "--no-try"]).expect_code(0);
+    assert!(!made.stdout.contains("set `command`"), "{made}");
+    let policy = fs::read_to_string(project.path().join("windlass.toml")).unwrap();
+    assert!(!policy.contains("\n[agent]\n") && !policy.contains("your-agent-here"), "{policy}");
+    let told = home.run(project.path(), ["config", "explain", "agent.command"]).expect_code(0).stdout;
+    assert!(told.contains("a.sh") && told.contains("config.toml"), "{told}");
+}
+
+#[test]
 fn init_makes_a_repository_only_when_asked() {
     let home = home();
     let plain = home.path().join("plain");

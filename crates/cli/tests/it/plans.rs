@@ -120,6 +120,20 @@ fn boxes_of_a_checklist_are_tasks_and_checked_ones_are_done() {
     assert_eq!(case.turns("author"), 2);
 }
 
+#[test]
+fn boxes_that_the_operator_checks_by_hand_are_no_dead_end() {
+    let todo = "# To do\n\n- [ ] Lexer\n- [ ] Parser\n- [ ] Printer\n";
+    let case = with_plan("TODO.md", todo);
+    case.windlass(&["run", "--name", LOOP, "--plan", "TODO.md", "--max", "1"]).expect_code(0);
+    fs::write(case.repo.path().join("TODO.md"), todo.replace("[ ] Lexer", "[x] Lexer")).unwrap();
+    case.windlass(&["run", LOOP, "--max", "1"]).expect_code(0);
+    fs::write(case.repo.path().join("TODO.md"), todo.replace("[ ]", "[x]")).unwrap();
+    let seen = case.look(case.windlass(&["run", LOOP]));
+    seen.ended(0, "completed", "done_before");
+    assert!(seen.ran.stdout.contains("task printer: done by your word"), "{}", seen.ran.stdout);
+    assert_eq!(case.turns("author"), 2, "the two that windlass did, once each");
+}
+
 const CHAT: &str = r#"[[chat.user]]
 content = "Write the answer into answer.txt."
 
@@ -263,6 +277,22 @@ fn a_story_that_is_blocked_waits_for_a_person_and_rejections_are_counted_on() {
     let seen = case.look(case.windlass(&["run", LOOP, "--retry-blocked"]));
     seen.completed();
     assert_eq!(seen.task("US-001")["rejections"], 0, "the operator's word sets it back");
+}
+
+#[test]
+fn what_a_plan_calls_blocked_is_tried_by_a_new_loop_that_is_told_to() {
+    let stories = r#"{"userStories": [
+        {"id": "US-001", "title": "First", "priority": 1, "passes": false, "blocked": true},
+        {"id": "US-002", "title": "Second", "priority": 2, "passes": false, "dependsOn": ["US-001"]}
+    ]}"#;
+    let case = with_plan("prd.json", stories);
+    let asked = ["run", "--name", LOOP, "--plan", "prd.json"];
+    let said = case.windlass(&[&asked[..], &["--task", "US-002"]].concat()).expect_code(2).stderr;
+    assert!(said.contains(&format!("`windlass run --name {LOOP} --retry-blocked --until US-002`")), "{said}");
+    assert!(!said.contains("--task US-001"), "{said}");
+    case.nothing_was_made();
+    let ran = case.windlass(&[&asked[..], &["--retry-blocked", "--until", "US-002"]].concat());
+    case.look(ran).completed();
 }
 
 /// CodeScribe 4, as far as a foreign agent goes.

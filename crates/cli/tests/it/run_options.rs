@@ -122,7 +122,38 @@ fn a_continuous_run_ends_after_as_many_looks_as_it_may_take() {
     let case = three(WRITES_ITS_TASK).ready();
     let words = ["run", "--name", LOOP, "--continuous", "--every", "1ms", "--max-cycles", "3"];
     let ran = case.windlass(&words).expect_code(0);
-    assert_eq!(ran.stdout.matches("the plan is read again at").count(), 2, "{ran}");
+    assert_eq!(ran.stdout.matches("the plan is read again at").count(), 1, "what changes nothing: {ran}");
+    assert_eq!(ran.stdout.matches("next: windlass take").count(), 1, "{ran}");
+}
+
+#[test]
+fn a_task_file_that_is_written_by_half_is_told_and_waited_for() {
+    let case = three(WRITES_ITS_TASK).ready();
+    let words = ["run", "--name", LOOP, "--continuous", "--every", "100ms"];
+    let running = case.home.start(case.command(&words));
+    assert!(poll::until(LONG, || is_done(&case, "c")), "{}", running.stdout());
+    add_task(&case, "d", "---\ntitle: [The");
+    assert!(poll::until(LONG, || running.stderr().contains("d.md:2:")), "{}", running.stderr());
+    add_task(&case, "d", "# The fourth\n\nDo it.\n");
+    assert!(poll::until(LONG, || is_done(&case, "d")), "{}", running.stdout());
+    running.signal(rustix::process::Signal::INT);
+    let ran = running.finish(RUN).expect_code(0);
+    assert_eq!(ran.stderr.matches("d.md:2:").count(), 1, "told once: {ran}");
+}
+
+#[test]
+fn a_process_that_waits_for_the_plan_is_seen_and_can_be_ended() {
+    let case = three(WRITES_ITS_TASK).ready();
+    let words = ["run", "--name", LOOP, "--continuous", "--every", "1h"];
+    let running = case.home.start(case.command(&words));
+    let waits = || case.windlass(&["status", LOOP]).stdout.contains("waits for changes of the plan");
+    assert!(poll::until(LONG, waits), "{}", running.stdout());
+    let refused = case.windlass(&["pause", LOOP]).expect_code(2);
+    assert!(refused.stderr.contains(&format!("windlass cancel {LOOP} ends that")), "{refused}");
+    case.windlass(&["cancel", LOOP]).expect_code(0);
+    running.finish(RUN).expect_code(0);
+    assert!(!waits());
+    case.windlass(&["cancel", LOOP]).expect_code(2);
 }
 
 #[test]

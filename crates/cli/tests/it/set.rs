@@ -1,7 +1,11 @@
 //! `windlass set`: another policy or plan for a loop that is there, at rest and
 //! while it is driven.
 
-use crate::case::{Case, LOOP, RUN, Setup};
+use std::fs;
+
+use windlass_testkit::poll;
+
+use crate::case::{Case, LONG, LOOP, RUN, Setup};
 
 /// Needs a second turn.
 const SECOND_TURN: &str =
@@ -247,4 +251,19 @@ fn a_completed_loop_does_not_read_edited_files() {
     let said = "your files changed since; not part of this loop: loop.max_iterations, task more";
     assert!(told.stdout.contains(said) && told.stdout.contains("windlass run --name demo1-2"), "{told}");
     assert_eq!(case.log().len(), length);
+}
+
+#[test]
+fn status_says_which_edits_a_running_loop_has_not_read() {
+    let case = Setup::new("hold\necho 42 >answer.txt\ncomplete").ready();
+    let running = case.home.start(case.command(&["run", "--name", LOOP]));
+    let status = || case.windlass(&["status", LOOP]).stdout;
+    assert!(poll::until(LONG, || case.turns("author") == 1), "{}", running.stdout());
+    assert!(!status().contains("your files changed"), "{}", status());
+    fs::write(case.repo.path().join("tasks/more.md"), "# More\n\nDo more.\n").unwrap();
+    let told = status();
+    assert!(told.contains(&format!("your files changed since {LOOP} read them: task more")), "{told}");
+    assert!(told.contains(&format!("windlass set {LOOP} --plan tasks")), "{told}");
+    case.leave("go");
+    running.finish(RUN).expect_code(0);
 }

@@ -85,3 +85,23 @@ fn a_task_is_found_where_it_is_after_the_plan_changed() {
         assert_eq!(state.task(&task.task.id).map(|found| &found.task.id), Some(&task.task.id));
     }
 }
+
+#[test]
+fn a_goal_that_was_made_of_the_plan_follows_the_plan() {
+    let mut state = large_plan();
+    let mut tasks: Vec<Task> = state.tasks.iter().take(2).map(|task| (*task.task).clone()).collect();
+    tasks[1].title = "The last".to_owned();
+    let revision = crate::revision::PlanRevision::between(&state, &Plan { tasks, tools: Vec::new() });
+    let event = crate::event::LoopEvent::PlanChanged(Box::new(revision)).into();
+    let said = state.creation.goal.clone();
+    state.note(Timestamp(0), &event);
+    assert_eq!(state.goal(), said, "a document's own goal stays");
+    let titles: Vec<String> = state.creation.plan.tasks.iter().map(|task| task.title.clone()).collect();
+    let creation = std::sync::Arc::make_mut(&mut state.creation);
+    creation.goal = goal_of_titles(titles.iter().map(String::as_str));
+    assert!(
+        state.goal().starts_with("2 tasks, from ") && state.goal().ends_with(" to “The last”"),
+        "{}",
+        state.goal()
+    );
+}

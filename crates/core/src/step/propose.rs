@@ -7,7 +7,7 @@ use crate::amendment::Amendment;
 use crate::event::LoopEvent;
 use crate::id::{AmendmentId, AttemptId, TaskId};
 use crate::proposal::{
-    AmendmentAnswer, AmendmentRule, MAX_APPLIED, MAX_PROPOSED, MAX_WAITING, ProposedAmendment,
+    AmendmentAnswer, AmendmentRule, MAX_APPLIED, MAX_PROPOSED, MAX_WAITING, ProposedAction, ProposedAmendment,
 };
 use crate::state::State;
 use crate::task::Task;
@@ -25,9 +25,28 @@ pub(super) fn recorded(draft: &mut Draft, attempt: AttemptId, proposed: &[Propos
             continue;
         }
         let amendment = AmendmentId::new(format!("A{}", known.len() + 1));
+        let unknown = unknown_task(&draft.state, proposed);
         let proposed = Box::new(proposed.clone());
-        draft.emit(LoopEvent::AmendmentProposed { amendment, attempt, proposed });
+        draft.emit(LoopEvent::AmendmentProposed { amendment: amendment.clone(), attempt, proposed });
+        if let Some(id) = unknown {
+            let (answer, why) = (AmendmentAnswer::Refused, format!("there is no task {id} in the plan"));
+            draft.emit(LoopEvent::AmendmentAnswered { amendment, answer, why, added: Vec::new() });
+        }
     }
+}
+
+/// A task that it names and that is nowhere: neither in the plan nor in what is proposed with it. Nobody could
+/// accept it.
+fn unknown_task(state: &State, proposed: &ProposedAmendment) -> Option<String> {
+    let tasks: BTreeSet<TaskId> = revise::wanted_tasks(state).iter().map(|of| of.task.id.clone()).collect();
+    let waiting = state.amendments.iter().filter(|known| known.answer.is_none());
+    let would_add: Vec<TaskId> =
+        waiting.flat_map(|known| known.proposed.would_add()).chain(proposed.would_add()).collect();
+    let is_unknown = |id: &&String| {
+        !tasks.contains(&TaskId::new(id.as_str())) && !would_add.iter().any(|new| new.as_str() == **id)
+    };
+    let about = Some(&proposed.task).filter(|_| proposed.action != ProposedAction::Add);
+    about.into_iter().chain(&proposed.depends_on).find(is_unknown).cloned()
 }
 
 /// Between two iterations: what may be applied is, in the order in which it was proposed.

@@ -136,19 +136,12 @@ fn check(state: &State, revision: &Revision) -> Result<(), String> {
 /// What is said of a task once the loop exists must be possible.
 fn check_task(state: &State, policy: &Policy, task: &Task) -> Result<(), String> {
     if stays_settled(state, task) {
-        return same_beginning(state, task);
+        return Ok(());
     }
     if let Some(unknown) = task.checks.iter().find(|name| policy.gate.check(name).is_none()) {
         return Err(format!("task {} selects the check {unknown}, which the policy does not have", task.id));
     }
-    same_beginning(state, task)
-}
-
-fn same_beginning(state: &State, task: &Task) -> Result<(), String> {
-    match state.task(&task.id).filter(|known| known.task.done_before != task.done_before) {
-        Some(_) => Err(format!("whether task {} was done before cannot change; `waive` it instead", task.id)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn current_tasks(state: &State) -> Vec<&Task> {
@@ -187,18 +180,17 @@ fn stays_settled(state: &State, task: &Task) -> bool {
     state.task(&task.id).is_some_and(|known| known.stays_settled(task))
 }
 
-/// With a task goes what was found in it.
+/// With a task that goes, or that the operator calls done, goes what was found in it.
 fn take_up_plan(draft: &mut Draft, plan: &Plan) {
     let revision = revised(&draft.state, plan);
-    let removed = |task: &Option<TaskId>| task.as_ref().is_some_and(|id| revision.removed.contains(id));
-    let findings = draft.state.findings.values();
-    let open = findings.filter(|finding| finding.is_open() && removed(&finding.task));
-    let open: Vec<(FindingId, String)> = open
-        .map(|finding| {
-            let task = finding.task.as_ref().map_or("", TaskId::as_str);
-            (finding.id.clone(), format!("task {task} was taken out of the plan"))
-        })
-        .collect();
+    let why = |task: &TaskId| match (revision.removed.contains(task), revision.called_done.contains(task)) {
+        (true, _) => Some(format!("task {task} was taken out of the plan")),
+        (false, true) => Some(format!("the plan calls task {task} done")),
+        (false, false) => None,
+    };
+    let findings = draft.state.findings.values().filter(|finding| finding.is_open());
+    let open: Vec<(FindingId, String)> =
+        findings.filter_map(|finding| Some((finding.id.clone(), why(finding.task.as_ref()?)?))).collect();
     for (finding, why) in open {
         draft.emit(FindingEvent::Waived { finding, why });
     }

@@ -148,6 +148,11 @@ fn task(id: &str, mut rest: &[&str]) -> Task {
             "blocked" => task.blocked_before = *value == "before",
             "rejected" => task.rejected_before = value.parse().expect("a count"),
             "says" => task.text = BlobId::new(format!("text-{id}-{value}")),
+            // Of the whole plan, below what the task says.
+            "shared" => {
+                let own = std::mem::replace(&mut task.text, BlobId::new(format!("text-{id}-{value}")));
+                task.own_text = Some(own);
+            }
             "mode" => task.mode = TaskMode::from((*value).to_owned()),
             "accept" => task.acceptance.push((*value).to_owned()),
             // Of the criterion before it.

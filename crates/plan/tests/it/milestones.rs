@@ -211,3 +211,14 @@ fn the_first_heading_that_names_no_part_is_the_title() {
         assert_eq!(section(text).tasks[0].title, title, "{text}");
     }
 }
+
+#[test]
+fn what_is_said_of_all_tasks_is_told_with_each_and_is_not_its_own_text() {
+    let sections = "<!-- windlass-task -->\n## One\nText.\n<!-- windlass-task -->\n## Two\nMore.\n";
+    let alone = planned("p.md", sections);
+    let with = planned("p.md", &format!("# Plan\n\n{sections}\n## Decisions\n- one more\n"));
+    for (alone, with) in alone.tasks.iter().zip(&with.tasks) {
+        assert!(with.text.contains("- one more") && !alone.text.contains("- one more"), "{}", with.text);
+        assert_eq!((alone.own_text.as_deref(), with.own_text.as_ref()), (None, Some(&alone.text)));
+    }
+}

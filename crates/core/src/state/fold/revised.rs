@@ -39,6 +39,11 @@ fn reopened_task(task: &Task) -> TaskState {
     TaskState { task: Arc::new(task.clone()), ..fresh_task(&begun) }
 }
 
+/// One that was open, and is done by the operator's word. What it has cost stays.
+fn done_task(known: &TaskState, task: &Task) -> TaskState {
+    TaskState { attempts: known.attempts, ..fresh_task(task) }
+}
+
 /// What was done stays done, unless it is opened again.
 pub(super) fn plan_changed(state: &mut State, revision: &PlanRevision) {
     Arc::make_mut(&mut state.revision).plan = None;
@@ -50,9 +55,11 @@ pub(super) fn plan_changed(state: &mut State, revision: &PlanRevision) {
     tasks.retain(|task| !revision.removed.contains(&task.task.id));
     for changed in &revision.changed {
         if let Some(task) = tasks.iter_mut().find(|task| task.task.id == changed.after.id) {
-            match revision.reopened.contains(&changed.after.id) {
-                true => *task = reopened_task(&changed.after),
-                false => task.task = Arc::new(changed.after.clone()),
+            let is_in = |list: &[TaskId]| list.contains(&changed.after.id);
+            match (is_in(&revision.reopened), is_in(&revision.called_done)) {
+                (true, _) => *task = reopened_task(&changed.after),
+                (false, true) => *task = done_task(task, &changed.after),
+                (false, false) => task.task = Arc::new(changed.after.clone()),
             }
         }
     }
