@@ -125,7 +125,7 @@ impl Test<'_> {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         if self.obstacle.is_none() {
-            literal::change_any(expected::literals(self.body, source), &mut plan, numbers);
+            literal::change_any(expected::literals(self.body, source), source, &mut plan, numbers);
         }
         plan
     }

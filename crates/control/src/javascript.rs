@@ -62,7 +62,7 @@ pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbe
         match test.function {
             Err(obstacle) => plan.give_up(obstacle),
             Ok(function) => {
-                literal::change_any(expected::literals(function, source), &mut plan, numbers);
+                literal::change_any(expected::literals(function, source), source, &mut plan, numbers);
             }
         }
         plans.push(plan);

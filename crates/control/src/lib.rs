@@ -35,7 +35,7 @@ mod syntax;
 
 pub use broken::{BrokenFile, BrokenTest, Obstacle, SourceFile, TestChange, TitlePart, Unparsed};
 pub use language::Language;
-pub use numbers::Numbers;
+pub use numbers::{Numbers, Round};
 pub use red::{FailedCase, RunEvidence, is_red, not_red};
 
 use broken::Plan;

@@ -1,85 +1,221 @@
-//! Another value of the same type for a literal.
+//! What an assertion expects, and another value of the same type for it.
 //!
-//! Numbers become smaller and strings keep their length where they can: a type that holds
-//! the one value then holds the other, so that the file still compiles.
+//! Which element, which letter, whether larger or smaller and by how much is drawn: an object
+//! that is equal to everything with the same last element, or to everything larger, is found.
+//! A number stays in the range of the type that it may have, so that the file still compiles.
+
+mod letters;
+mod list;
+mod number;
+
+use std::ops::Range;
 
 use tree_sitter::Node;
 
 use crate::broken::{Edit, Plan, TestChange};
-use crate::numbers::Numbers;
+use crate::numbers::{Aim, Numbers};
 use crate::syntax::{line, named_children, text};
+use letters::Letters;
+use list::List;
+use number::Number;
 
-/// A literal, and what it is to become.
+/// A literal, or a collection of nothing but literals.
 #[derive(Clone, Debug)]
-pub(crate) struct ChangedLiteral {
-    edit: Edit,
-    before: String,
-    after: String,
+pub(crate) struct Expected {
+    leaves: Vec<Leaf>,
+    /// Whose number of items may change.
+    lists: Vec<List>,
     line: usize,
 }
 
+/// A literal that has another value.
+#[derive(Clone, Debug)]
+struct Leaf {
+    range: Range<usize>,
+    line: usize,
+    value: Value,
+}
+
+#[derive(Clone, Debug)]
+enum Value {
+    Number(Number),
+    Letters(Letters),
+    /// An empty text, or one of nothing but signs: where a letter fits in.
+    NoLetters(usize),
+    Truth(&'static str),
+}
+
 /// Any one of them: who knows which value is changed can be right there, and wrong everywhere else.
-pub(crate) fn change_any(mut found: Vec<ChangedLiteral>, plan: &mut Plan, numbers: &mut Numbers) {
-    if found.len() > 1 {
-        let chosen = numbers.below(found.len() as u64);
-        found.swap_remove(usize::try_from(chosen).unwrap_or(0)).put_into(plan, numbers);
-    } else if let Some(only) = found.pop() {
-        only.put_into(plan, numbers);
+pub(crate) fn change_any(mut found: Vec<Expected>, source: &[u8], plan: &mut Plan, numbers: &mut Numbers) {
+    if found.is_empty() {
+        return;
     }
+    let aim = numbers.aim(plan.line as u64);
+    let chosen = numbers.index(found.len());
+    found.swap_remove(chosen).put_into(plan, source, &mut Draw { aim, numbers });
 }
 
-impl ChangedLiteral {
-    /// A whole number becomes any smaller one but the next, which the code may well return.
-    fn put_into(mut self, plan: &mut Plan, numbers: &mut Numbers) {
-        let digits: String = self.before.chars().take_while(char::is_ascii_digit).collect();
-        let reduced = self.edit.text.parse::<u64>().ok().filter(|reduced| *reduced > 1);
-        if let Some(reduced) = reduced.filter(|reduced| digits.parse() == Ok(reduced + 1)) {
-            let chosen = numbers.below(reduced).to_string();
-            self.after = [&chosen, &self.after[self.edit.text.len()..]].concat();
-            self.edit.text = chosen;
+/// What is left to chance for one test.
+struct Draw<'n> {
+    aim: Aim,
+    numbers: &'n mut Numbers,
+}
+
+impl Draw<'_> {
+    /// One of so many in a row, in the half that is aimed at, and every second time the outermost.
+    fn place(&mut self, count: usize) -> usize {
+        let first_half = count.div_ceil(2);
+        let outermost = self.numbers.index(2) == 0;
+        match (self.aim.is_first, outermost) {
+            (true, true) => 0,
+            (true, false) => self.numbers.index(first_half),
+            (false, true) => count.saturating_sub(1),
+            (false, false) => (first_half + self.numbers.index(count - first_half)).min(count - 1),
         }
-        plan.change = TestChange::Literal { before: self.before, after: self.after, line: self.line };
-        plan.edits = vec![self.edit];
+    }
+
+    /// Now and then.
+    fn one_in(&mut self, times: usize) -> bool {
+        self.numbers.index(times) == 0
+    }
+
+    /// From the first to the last of them.
+    fn between(&mut self, first: u64, last: u64) -> u64 {
+        first + self.numbers.below((last - first).saturating_add(1))
     }
 }
 
-/// For a literal, or a collection of nothing but literals; `None` where no value of it is
-/// surely another one.
-pub(crate) fn change(node: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
-    is_literal(node, source).then(|| change_last(node, source))?
-}
-
-/// The literal of the two sides of a comparison. Where both are literals the test is about nothing.
-pub(crate) fn change_one_side(left: Node<'_>, right: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
-    match (change(left, source), change(right, source)) {
-        (None, Some(changed)) | (Some(changed), None) => Some(changed),
-        (None, None) | (Some(_), Some(_)) => None,
+impl Expected {
+    /// `None` where no value of it is surely another one.
+    pub fn of(node: Node<'_>, source: &[u8]) -> Option<Self> {
+        let mut all = Self { leaves: Vec::new(), lists: Vec::new(), line: line(node) };
+        let is_literal = all.read(node, source, Sign::Plus);
+        (is_literal && !all.leaves.is_empty()).then_some(all)
     }
-}
 
-fn change_last(node: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
-    match form(node, source) {
-        Form::Number => number(node, source),
-        Form::Text => string(node, source),
-        Form::Character => character(node, source),
-        Form::Truth => truth(node, source),
-        // The value of a pair, and of a minus what follows it, is the last of its children.
-        Form::Collection => {
-            named_children(node).into_iter().rev().find_map(|child| change_last(child, source))
+    /// What stands behind a minus.
+    pub fn negative(node: Node<'_>, source: &[u8]) -> Option<Self> {
+        let mut all = Self { leaves: Vec::new(), lists: Vec::new(), line: line(node) };
+        (all.read(node, source, Sign::Minus) && !all.leaves.is_empty()).then_some(all)
+    }
+
+    /// The expected one of the two sides of a comparison. Where both are literals the test is
+    /// about nothing.
+    pub fn one_side(left: Node<'_>, right: Node<'_>, source: &[u8]) -> Option<Self> {
+        Self::only(Self::of(left, source), Self::of(right, source))
+    }
+
+    pub fn only(left: Option<Self>, right: Option<Self>) -> Option<Self> {
+        match (left, right) {
+            (None, Some(expected)) | (Some(expected), None) => Some(expected),
+            (None, None) | (Some(_), Some(_)) => None,
         }
-        Form::Pair | Form::Wrapped => change_last(named_children(node).pop()?, source),
-        Form::Fixed | Form::Other => None,
+    }
+
+    /// A collection of all of them.
+    pub fn joined(all: Vec<Self>) -> Option<Self> {
+        all.into_iter().reduce(|mut whole, next| {
+            whole.leaves.extend(next.leaves);
+            whole.lists.extend(next.lists);
+            whole
+        })
+    }
+
+    /// A collection that may have one more item, or one less.
+    pub fn with_list(mut self, items: Vec<Range<usize>>, source: &[u8]) -> Self {
+        self.lists.extend(List::read(items, source));
+        self
+    }
+
+    /// A count: an assertion refuses one below zero, whatever was counted.
+    pub fn as_count(mut self) -> Self {
+        for leaf in &mut self.leaves {
+            if let Value::Number(number) = &mut leaf.value {
+                number.stays_positive();
+            }
+        }
+        self
+    }
+
+    /// Whether it is a literal. Adds what of it can change.
+    fn read(&mut self, node: Node<'_>, source: &[u8], sign: Sign) -> bool {
+        let children = named_children(node);
+        let value = match form(node, source) {
+            Form::Number => Number::read(node, source, sign).map(Value::Number),
+            Form::Text => string(node, source),
+            Form::Character => Letters::of_character(node, source).map(Value::Letters),
+            Form::Truth => truth(node, source).map(Value::Truth),
+            Form::Fixed => None,
+            Form::Other => return false,
+            Form::Pair => return self.pair(&children, source),
+            Form::Wrapped => {
+                return children.iter().all(|child| self.read(*child, source, sign));
+            }
+            Form::Negative => {
+                return children.iter().all(|child| self.read(*child, source, Sign::Minus));
+            }
+            Form::Collection => {
+                if !list::has_distinct_items(node, &children, source) {
+                    return false;
+                }
+                if list::may_change_its_length(node, &children) {
+                    let items = children.iter().map(Node::byte_range).collect();
+                    self.lists.extend(List::read(items, source));
+                }
+                return children.iter().all(|child| self.read(*child, source, Sign::Plus));
+            }
+        };
+        self.leaves.extend(value.map(|value| Leaf { range: node.byte_range(), line: line(node), value }));
+        true
+    }
+
+    /// With the key where its type cannot say which keys there are.
+    fn pair(&mut self, children: &[Node<'_>], source: &[u8]) -> bool {
+        let [key, value] = children else { return false };
+        let mut of_key = Self { leaves: Vec::new(), lists: Vec::new(), line: self.line };
+        if !of_key.read(*key, source, Sign::Plus) {
+            return false;
+        }
+        if key.parent().and_then(|pair| pair.parent()).is_some_and(|whole| whole.kind() == "dictionary") {
+            self.leaves.extend(of_key.leaves);
+        }
+        self.read(*value, source, Sign::Plus)
+    }
+
+    fn put_into(self, plan: &mut Plan, source: &[u8], draw: &mut Draw<'_>) {
+        let (range, line, edit) = if !self.lists.is_empty() && draw.one_in(4) {
+            let list = &self.lists[draw.numbers.index(self.lists.len())];
+            (list.range(), self.line, list.change(source, draw))
+        } else {
+            let Some(leaf) = self.leaves.get(draw.place(self.leaves.len())) else { return };
+            (leaf.range.clone(), leaf.line, leaf.change(source, draw))
+        };
+        let before = String::from_utf8_lossy(&source[range.clone()]).into_owned();
+        let (head, tail) = (&source[range.start..edit.from], &source[edit.to..range.end]);
+        let after = [head, edit.text.as_bytes(), tail].concat();
+        let after = String::from_utf8_lossy(&after).into_owned();
+        plan.change = TestChange::Literal { before, after, line };
+        plan.edits = vec![edit];
     }
 }
 
-fn is_literal(node: Node<'_>, source: &[u8]) -> bool {
-    match form(node, source) {
-        Form::Number | Form::Text | Form::Character | Form::Truth | Form::Fixed => true,
-        Form::Collection | Form::Pair | Form::Wrapped => {
-            named_children(node).into_iter().all(|child| is_literal(child, source))
+impl Leaf {
+    fn change(&self, source: &[u8], draw: &mut Draw<'_>) -> Edit {
+        match &self.value {
+            Value::Number(number) => number.change(source, draw),
+            Value::Letters(letters) => letters.change(draw),
+            Value::NoLetters(at) => Edit::insert(*at, letters::any_letter(draw)),
+            Value::Truth(other) => {
+                Edit { from: self.range.start, to: self.range.end, text: (*other).to_owned() }
+            }
         }
-        Form::Other => false,
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Plus,
+    Minus,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,6 +227,8 @@ enum Form {
     Collection,
     Pair,
     Wrapped,
+    /// Behind a minus.
+    Negative,
     /// A literal that has no other value, or a name of a field.
     Fixed,
     Other,
@@ -119,103 +257,33 @@ fn form(node: Node<'_>, source: &[u8]) -> Form {
         "pair" => Form::Pair,
         "parenthesized_expression" | "reference_expression" => Form::Wrapped,
         "unary_operator" | "unary_expression" if source.get(node.start_byte()) == Some(&b'-') => {
-            Form::Wrapped
+            Form::Negative
         }
         "none" | "null" | "undefined" | "nil" | "property_identifier" => Form::Fixed,
         _ => Form::Other,
     }
 }
 
-fn changed(node: Node<'_>, source: &[u8], edit: Edit) -> ChangedLiteral {
-    let before = text(node, source).into_owned();
-    let (from, to) = (edit.from - node.start_byte(), edit.to - node.start_byte());
-    let after = match (before.get(..from), before.get(to..)) {
-        (Some(head), Some(tail)) => [head, &edit.text, tail].concat(),
-        // What is not UTF-8 was replaced, and offsets with it.
-        (None | Some(_), None | Some(_)) => edit.text.clone(),
-    };
-    ChangedLiteral { edit, before, after, line: line(node) }
-}
-
-fn number(node: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
-    let written = text(node, source).into_owned();
-    let digits = written.bytes().take_while(u8::is_ascii_digit).count();
-    let (whole, rest) = written.split_at(digits);
-    let plain = rest.is_empty() || suffix_of_rust(rest);
-    let replaced = if plain && (whole == "0" || !whole.starts_with('0')) {
-        let value: u64 = whole.parse().ok()?;
-        if value == 0 { "1".to_owned() } else { (value - 1).to_string() }
-    } else if rest.starts_with('.') && digits > 0 {
-        let first = whole.as_bytes()[0];
-        format!("{}{}", char::from(if first == b'9' { b'1' } else { first + 1 }), &whole[1..])
-    } else {
-        return None;
-    };
-    let from = node.start_byte();
-    Some(changed(node, source, Edit { from, to: from + digits, text: replaced }))
-}
-
-fn suffix_of_rust(rest: &str) -> bool {
-    let rest = rest.strip_prefix('_').unwrap_or(rest);
-    let bits = rest.strip_prefix(['u', 'i', 'f']);
-    bits.is_some_and(|bits| matches!(bits, "8" | "16" | "32" | "64" | "128" | "size"))
-}
-
-fn string(node: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+fn string(node: Node<'_>, source: &[u8]) -> Option<Value> {
     let children = named_children(node);
     if children.iter().any(|child| matches!(child.kind(), "interpolation" | "template_substitution")) {
         return None;
     }
-    let fragments = children.iter().rev().filter(|child| {
-        matches!(
-            child.kind(),
-            "string_content"
-                | "string_fragment"
-                | "interpreted_string_literal_content"
-                | "raw_string_literal_content"
-        )
-    });
-    for fragment in fragments {
-        let bytes = source.get(fragment.byte_range())?;
-        // Behind a backslash a letter may be part of an escape.
-        let plain = bytes.iter().position(|byte| *byte == b'\\').unwrap_or(bytes.len());
-        if let Some(at) = bytes[..plain].iter().rposition(u8::is_ascii_alphanumeric) {
-            let from = fragment.start_byte() + at;
-            let edit = Edit { from, to: from + 1, text: char::from(next_of_kind(bytes[at])).to_string() };
-            return Some(changed(node, source, edit));
-        }
+    if let Some(letters) = Letters::of_string(node, source) {
+        return Some(Value::Letters(letters));
     }
     let written = source.get(node.byte_range())?;
     let quoted = written.len() >= 2 && matches!(written[0], b'"' | b'\'' | b'`');
     let triple = written.len() >= 6 && written[..3] == [written[0]; 3];
-    (quoted && !triple).then(|| changed(node, source, Edit::insert(node.end_byte() - 1, "x")))
+    (quoted && !triple).then(|| Value::NoLetters(node.end_byte() - 1))
 }
 
-fn next_of_kind(byte: u8) -> u8 {
-    match byte {
-        b'9' => b'0',
-        b'z' => b'a',
-        b'Z' => b'A',
-        other => other + 1,
+fn truth(node: Node<'_>, source: &[u8]) -> Option<&'static str> {
+    match &*text(node, source) {
+        "True" => Some("False"),
+        "False" => Some("True"),
+        "true" => Some("false"),
+        "false" => Some("true"),
+        _ => None,
     }
-}
-
-fn character(node: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
-    let written = source.get(node.byte_range())?;
-    let [.., b'\'', inside, b'\''] = written else { return None };
-    let from = node.end_byte() - 2;
-    let text = char::from(next_of_kind(*inside)).to_string();
-    inside.is_ascii_alphanumeric().then(|| changed(node, source, Edit { from, to: from + 1, text }))
-}
-
-fn truth(node: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
-    let other = match &*text(node, source) {
-        "True" => "False",
-        "False" => "True",
-        "true" => "false",
-        "false" => "true",
-        _ => return None,
-    };
-    let edit = Edit { from: node.start_byte(), to: node.end_byte(), text: other.to_owned() };
-    Some(changed(node, source, edit))
 }

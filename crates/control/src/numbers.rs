@@ -7,6 +7,41 @@ use std::collections::BTreeSet;
 pub struct Numbers {
     state: u64,
     drawn: BTreeSet<u32>,
+    round: Option<Round>,
+}
+
+/// One of several times that the literals of one tree are changed. Of two that follow each other
+/// one makes a test's literal larger and the other smaller, one in its first half and the other
+/// in its second, where the literal allows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// Drawn once, and the same for all rounds: with which direction each test begins.
+    pub lot: u64,
+    /// From 0.
+    pub nth: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Up,
+    Down,
+}
+
+impl Direction {
+    pub fn turned(self) -> Self {
+        match self {
+            Self::Up => Self::Down,
+            Self::Down => Self::Up,
+        }
+    }
+}
+
+/// What is to become of a literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Aim {
+    pub direction: Direction,
+    /// In the first half of its elements or letters.
+    pub is_first: bool,
 }
 
 /// Below this a number is likely to stand in a runner's output by chance.
@@ -16,7 +51,31 @@ const RANGE: u32 = 3_000_000;
 impl Numbers {
     /// One for all files of a run: no two tests share a number then.
     pub fn from_seed(seed: u64) -> Self {
-        Self { state: seed, drawn: BTreeSet::new() }
+        Self { state: seed, drawn: BTreeSet::new(), round: None }
+    }
+
+    /// For one of several rounds. Without a round each test's direction is drawn by itself.
+    #[must_use]
+    pub fn in_round(mut self, round: Round) -> Self {
+        self.round = Some(round);
+        self
+    }
+
+    /// The test is known by its line.
+    pub(crate) fn aim(&mut self, test: u64) -> Aim {
+        let (bits, nth) = match self.round {
+            Some(Round { lot, nth }) => (mixed(lot ^ test.rotate_left(32)), nth),
+            None => (self.next(), 0),
+        };
+        let is_up = (bits ^ u64::from(nth)) & 1 == 0;
+        // Four rounds have each direction in each half.
+        let is_first = (bits >> 1 ^ u64::from(nth) ^ u64::from(nth >> 1)) & 1 == 0;
+        Aim { direction: if is_up { Direction::Up } else { Direction::Down }, is_first }
+    }
+
+    /// Of one of so many.
+    pub(crate) fn index(&mut self, count: usize) -> usize {
+        usize::try_from(self.below(count as u64)).unwrap_or(0)
     }
 
     pub(crate) fn pair(&mut self) -> Pair {
@@ -42,11 +101,14 @@ impl Numbers {
     /// SplitMix64: every seed gives a good sequence, also 0 and 1.
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        mixed(self.state)
     }
+}
+
+fn mixed(state: u64) -> u64 {
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 /// Two different numbers.

@@ -160,7 +160,7 @@ impl Test<'_> {
             }
             Body::Block { .. } | Body::Tokens(_) => Vec::new(),
         };
-        literal::change_any(found, &mut plan, numbers);
+        literal::change_any(found, source, &mut plan, numbers);
         plan
     }
 }

@@ -3,11 +3,11 @@
 use tree_sitter::Node;
 
 use super::{FUNCTIONS, statements};
-use crate::literal::{self, ChangedLiteral};
+use crate::literal::Expected;
 use crate::syntax::{contains, named_children, text};
 
 /// One of each suitable comparison.
-pub(super) fn literals(body: Node<'_>, source: &[u8]) -> Vec<ChangedLiteral> {
+pub(super) fn literals(body: Node<'_>, source: &[u8]) -> Vec<Expected> {
     let all = statements(body);
     let mut found = Vec::new();
     for (at, statement) in all.iter().enumerate() {
@@ -38,7 +38,7 @@ fn has_way_out(statement: Node<'_>, source: &[u8]) -> bool {
 }
 
 /// `if got != 3 { t.Errorf(…) }`, or `!= want` where `want := 3` is used for nothing else.
-fn checked(statement: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<ChangedLiteral> {
+fn checked(statement: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<Expected> {
     let condition = statement.child_by_field_name("condition")?;
     let consequence = statement.child_by_field_name("consequence")?;
     let operator = condition.child_by_field_name("operator")?;
@@ -47,7 +47,7 @@ fn checked(statement: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<Ch
     if operator.kind() != "!=" || !fails || statement.child_by_field_name("alternative").is_some() {
         return None;
     }
-    literal::change_one_side(left, right, source)
+    Expected::one_side(left, right, source)
         .or_else(|| [right, left].into_iter().find_map(|side| declared(side, statement, before, source)))
 }
 
@@ -59,7 +59,7 @@ fn is_failure(statement: Node<'_>, source: &[u8]) -> bool {
     matches!(method, "Error" | "Errorf" | "Fatal" | "Fatalf" | "Fail" | "FailNow")
 }
 
-fn declared(name: Node<'_>, check: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<ChangedLiteral> {
+fn declared(name: Node<'_>, check: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<Expected> {
     let name = text(name, source).into_owned();
     let is_name = |node: Node<'_>| node.kind() == "identifier" && text(node, source) == name;
     let uses: Vec<&Node<'_>> = before.iter().filter(|node| contains(**node, &is_name, &[])).collect();
@@ -73,14 +73,14 @@ fn declared(name: Node<'_>, check: Node<'_>, before: &[Node<'_>], source: &[u8])
     // In a condition that names it on both sides a change makes no difference.
     let condition = check.child_by_field_name("condition")?;
     let mentions = named_children(condition).into_iter().filter(|side| contains(*side, &is_name, &[]));
-    (fits && mentions.count() == 1).then(|| literal::change(*value, source))?
+    (fits && mentions.count() == 1).then(|| Expected::of(*value, source))?
 }
 
 /// `assert.Equal(t, 3, got)` and `require.Equal(…)` of testify.
-fn asserted(call: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+fn asserted(call: Node<'_>, source: &[u8]) -> Option<Expected> {
     let called = text(call.child_by_field_name("function")?, source);
     let arguments = named_children(call.child_by_field_name("arguments")?);
     let [_, expected, actual, ..] = arguments.as_slice() else { return None };
     matches!(&*called, "assert.Equal" | "require.Equal")
-        .then(|| literal::change_one_side(*expected, *actual, source))?
+        .then(|| Expected::one_side(*expected, *actual, source))?
 }

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::body;
-use crate::literal::{self, ChangedLiteral};
+use crate::literal::Expected;
 use crate::syntax::{named_children, text};
 
 /// Of `expect(x)`: what they are given must equal x, or count something of it.
@@ -24,7 +24,7 @@ const EQUALITIES: &[&str] =
     &["equal", "strictEqual", "deepEqual", "deepStrictEqual", "is", "same", "strictSame"];
 
 /// One of each suitable assertion.
-pub(super) fn literals(function: Node<'_>, source: &[u8]) -> Vec<ChangedLiteral> {
+pub(super) fn literals(function: Node<'_>, source: &[u8]) -> Vec<Expected> {
     let Some(block) = function.child_by_field_name("body") else { return Vec::new() };
     if block.kind() != "statement_block" {
         return assertion(block, source, Value::Returned).into_iter().collect();
@@ -52,7 +52,7 @@ enum Value {
     Dropped,
 }
 
-fn assertion(node: Node<'_>, source: &[u8], value: Value) -> Option<ChangedLiteral> {
+fn assertion(node: Node<'_>, source: &[u8], value: Value) -> Option<Expected> {
     if node.kind() == "await_expression" {
         return assertion(node.named_child(0)?, source, Value::Returned);
     }
@@ -66,19 +66,21 @@ fn assertion(node: Node<'_>, source: &[u8], value: Value) -> Option<ChangedLiter
     if object.kind() == "identifier" {
         let compares = matches!(&*text(object, source), "assert" | "t") && EQUALITIES.contains(&&*method);
         let [left, right, ..] = arguments.as_slice() else { return None };
-        return compares.then(|| literal::change_one_side(*left, *right, source))?;
+        return compares.then(|| Expected::one_side(*left, *right, source))?;
     }
     if method == "expect" {
         return answered(node, source, value);
     }
     let [expected] = arguments.as_slice() else { return None };
     let fits = MATCHERS.contains(&&*method) && is_expectation(object, source, value);
-    fits.then(|| literal::change(*expected, source))?
+    let found = Expected::of(*expected, source).filter(|_| fits)?;
+    let counts = matches!(&*method, "toHaveLength" | "toHaveBeenCalledTimes");
+    Some(if counts { found.as_count() } else { found })
 }
 
 /// `request(app).get('/').expect(200, done)` of supertest: the status, where the end of the
 /// test waits for the answer.
-fn answered(call: Node<'_>, source: &[u8], value: Value) -> Option<ChangedLiteral> {
+fn answered(call: Node<'_>, source: &[u8], value: Value) -> Option<Expected> {
     let arguments = named_children(call.child_by_field_name("arguments")?);
     let waits = value == Value::Returned
         || arguments.last().is_some_and(|last| body::ENDS.contains(&&*text(*last, source)));
@@ -90,7 +92,7 @@ fn answered(call: Node<'_>, source: &[u8], value: Value) -> Option<ChangedLitera
         let is_expectation = text(function.child_by_field_name("property")?, source) == "expect";
         let given = named_children(link.child_by_field_name("arguments")?);
         let status = given.first().filter(|first| is_expectation && first.kind() == "number");
-        if let Some(changed) = status.and_then(|status| literal::change(*status, source)) {
+        if let Some(changed) = status.and_then(|status| Expected::of(*status, source)) {
             return Some(changed);
         }
         link = function.child_by_field_name("object")?;

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::{FUNCTIONS, leave};
-use crate::literal::{self, ChangedLiteral};
+use crate::literal::Expected;
 use crate::syntax::{contains, named_children, text};
 
 /// Calls that compare their first two arguments.
@@ -21,7 +21,7 @@ const EQUALITIES: &[&str] = &[
 const TRANSPARENT: &[&str] = &["open", "patch", "subTest", "TemporaryDirectory", "NamedTemporaryFile"];
 
 /// One of each suitable assertion.
-pub(super) fn literals(body: Node<'_>, source: &[u8]) -> Vec<ChangedLiteral> {
+pub(super) fn literals(body: Node<'_>, source: &[u8]) -> Vec<Expected> {
     let mut found = Vec::new();
     for statement in named_children(body) {
         let inside = statement.named_child(0);
@@ -70,7 +70,7 @@ fn lets_out(with: Node<'_>, source: &[u8]) -> bool {
 }
 
 /// One side of `==`, or of any comparison that is joined by `and`.
-fn compared(expression: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+fn compared(expression: Node<'_>, source: &[u8]) -> Option<Expected> {
     match expression.kind() {
         "parenthesized_expression" => compared(expression.named_child(0)?, source),
         "boolean_operator" => {
@@ -86,15 +86,15 @@ fn compared(expression: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
             let operators = expression.children_by_field_name("operators", &mut cursor);
             let operators: Vec<&str> = operators.map(|operator| operator.kind()).collect();
             let [left, right] = sides.as_slice() else { return None };
-            (operators == ["=="]).then(|| literal::change_one_side(*left, *right, source))?
+            (operators == ["=="]).then(|| Expected::one_side(*left, *right, source))?
         }
         _ => None,
     }
 }
 
-fn equality(call: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+fn equality(call: Node<'_>, source: &[u8]) -> Option<Expected> {
     let function = call.child_by_field_name("function").filter(|_| call.kind() == "call")?;
     let arguments = named_children(call.child_by_field_name("arguments")?);
     let [left, right, ..] = arguments.as_slice() else { return None };
-    EQUALITIES.contains(&&*text(function, source)).then(|| literal::change_one_side(*left, *right, source))?
+    EQUALITIES.contains(&&*text(function, source)).then(|| Expected::one_side(*left, *right, source))?
 }

@@ -1,12 +1,14 @@
 //! The literal of an `assert_eq!` that is surely executed.
 
+use std::ops::Range;
+
 use tree_sitter::Node;
 
-use crate::literal::{self, ChangedLiteral};
+use crate::literal::Expected;
 use crate::syntax::{contains, named_children, text};
 
 /// One of each suitable assertion.
-pub(super) fn literals(block: Node<'_>, source: &[u8]) -> Vec<ChangedLiteral> {
+pub(super) fn literals(block: Node<'_>, source: &[u8]) -> Vec<Expected> {
     let mut found = Vec::new();
     for statement in named_children(block) {
         found.extend(compared(super::inner(statement), source));
@@ -18,7 +20,7 @@ pub(super) fn literals(block: Node<'_>, source: &[u8]) -> Vec<ChangedLiteral> {
     found
 }
 
-fn compared(call: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
+fn compared(call: Node<'_>, source: &[u8]) -> Option<Expected> {
     let name = call.child_by_field_name("macro").filter(|_| call.kind() == "macro_invocation")?;
     let name = text(name, source);
     let tokens = named_children(call).into_iter().find(|node| node.kind() == "token_tree")?;
@@ -27,10 +29,7 @@ fn compared(call: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
     if name.rsplit("::").next() != Some("assert_eq") {
         return None;
     }
-    match (side(left, source), side(right, source)) {
-        (None, Some(changed)) | (Some(changed), None) => Some(changed),
-        (None, None) | (Some(_), Some(_)) => None,
-    }
+    Expected::only(side(left, source), side(right, source))
 }
 
 /// The tokens between the commas of a group.
@@ -46,15 +45,16 @@ fn arguments(tokens: Node<'_>) -> Vec<Vec<Node<'_>>> {
 }
 
 /// `3`, `-3`, `&"a"`, `[1, 2]`, `vec![1, 2]`, `Some(3)`.
-fn side(tokens: &[Node<'_>], source: &[u8]) -> Option<ChangedLiteral> {
+fn side(tokens: &[Node<'_>], source: &[u8]) -> Option<Expected> {
     let kinds: Vec<&str> = tokens.iter().map(Node::kind).collect();
     match (kinds.as_slice(), tokens) {
         (["token_tree"], [group]) => group_of_literals(*group, source),
-        ([_], [only]) => literal::change(*only, source),
-        (["-", "integer_literal" | "float_literal"], [_, only]) => literal::change(*only, source),
+        ([_], [only]) => Expected::of(*only, source),
+        (["-", "integer_literal" | "float_literal"], [_, only]) => Expected::negative(*only, source),
         (["&", ..], [_, rest @ ..]) if !rest.is_empty() => side(rest, source),
         (["identifier", "!", "token_tree"], [name, _, group]) if text(*name, source) == "vec" => {
-            group_of_literals(*group, source)
+            let items = arguments(*group).iter().filter_map(|item| whole(item)).collect();
+            group_of_literals(*group, source).map(|group| group.with_list(items, source))
         }
         (["identifier", "token_tree"], [name, group])
             if matches!(&*text(*name, source), "Some" | "Ok" | "Err") =>
@@ -67,8 +67,11 @@ fn side(tokens: &[Node<'_>], source: &[u8]) -> Option<ChangedLiteral> {
     }
 }
 
-fn group_of_literals(group: Node<'_>, source: &[u8]) -> Option<ChangedLiteral> {
-    let changed: Option<Vec<ChangedLiteral>> =
-        arguments(group).iter().map(|tokens| side(tokens, source)).collect();
-    changed?.pop()
+fn whole(tokens: &[Node<'_>]) -> Option<Range<usize>> {
+    Some(tokens.first()?.start_byte()..tokens.last()?.end_byte())
+}
+
+fn group_of_literals(group: Node<'_>, source: &[u8]) -> Option<Expected> {
+    let all: Option<Vec<Expected>> = arguments(group).iter().map(|tokens| side(tokens, source)).collect();
+    Expected::joined(all?)
 }

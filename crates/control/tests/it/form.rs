@@ -1,7 +1,10 @@
 //! The broken text itself.
 
+use std::collections::BTreeSet;
+
 use windlass_control::{
-    Breakage, Language, Numbers, Obstacle, SourceFile, TestChange, break_chosen, break_tests, change_literals,
+    Breakage, Language, Numbers, Obstacle, Round, SourceFile, TestChange, break_chosen, break_tests,
+    change_literals,
 };
 
 use crate::project::Project;
@@ -160,43 +163,137 @@ fn what_cannot_be_broken_is_named_with_its_reason() {
     }
 }
 
+/// The text behind `f() == ` and the like, with the literal changed.
+fn change_of(path: &str, statement: &str, numbers: Numbers) -> (String, String) {
+    let text = in_a_test(path, statement);
+    let broken = change_literals(&file(path, &text), &mut numbers.clone()).expect("a small file");
+    let TestChange::Literal { before, after, .. } = &broken.tests[0].change else { panic!("{broken:?}") };
+    assert_ne!(before, after, "{statement}");
+    let whole = text.replacen(before, after, 1);
+    assert_eq!(String::from_utf8_lossy(&broken.text), whole, "{statement}");
+    (before.clone(), after.clone())
+}
+
 #[test]
 fn a_literal_becomes_another_of_its_type() {
+    for (path, honest) in [
+        ("a.py", "assert f() == 2"),
+        ("a.py", "assert 0 == f()"),
+        ("a.py", "assert f() == -1.5"),
+        ("a.py", "assert f() == 'ab9'"),
+        ("a.py", "assert f() == ''"),
+        ("a.py", "assert f() == b'a\\n'"),
+        ("a.py", "assert f() == {'a': (1, None)}"),
+        ("a.py", "assert f() == [(1, 2), 'c']"),
+        ("a.js", "expect(f()).to.deep.equal([1, 'a'])"),
+        ("a.js", "expect(f()).toHaveLength(0)"),
+        ("a.rs", "assert_eq!(f(), 1u8);"),
+        ("a.rs", "assert_eq!(f(), &[b\"ab\", b\"cd\"]);"),
+        ("a.rs", "assert_eq!(Ok('z'), f());"),
+        ("a.rs", "assert_eq!(f(), vec![-8, 9]);"),
+        ("a_test.go", "if f() != 0 { t.Fatal() }"),
+        ("a_test.go", "require.Equal(t, \"a\", f())"),
+    ] {
+        let all: BTreeSet<String> =
+            (0..40).map(|seed| change_of(path, honest, Numbers::from_seed(seed)).1).collect();
+        assert!(all.len() > 3, "{honest}: {all:?}");
+    }
+}
+
+#[test]
+fn a_truth_is_turned() {
     for (path, honest, other) in [
-        ("a.py", "assert f() == 2", "assert f() == 1"),
-        ("a.py", "assert 0 == f()", "assert 1 == f()"),
-        ("a.py", "assert f() == -1.5", "assert f() == -2.5"),
-        ("a.py", "assert f() == 'ab9'", "assert f() == 'ab0'"),
-        ("a.py", "assert f() == ''", "assert f() == 'x'"),
-        ("a.py", "assert f() == b'a\\n'", "assert f() == b'b\\n'"),
-        ("a.py", "assert f() == {'a': (1, None)}", "assert f() == {'a': (0, None)}"),
         ("a.py", "self.assertEqual(f(), True)", "self.assertEqual(f(), False)"),
-        ("a.js", "expect(f()).to.deep.equal([1, 'a'])", "expect(f()).to.deep.equal([1, 'b'])"),
         ("a.js", "assert.deepEqual(f(), { a: true })", "assert.deepEqual(f(), { a: false })"),
-        ("a.rs", "assert_eq!(f(), 1u8);", "assert_eq!(f(), 0u8);"),
-        ("a.rs", "assert_eq!(f(), &[b\"ab\", b\"cd\"]);", "assert_eq!(f(), &[b\"ab\", b\"ce\"]);"),
-        ("a.rs", "assert_eq!(Ok('z'), f());", "assert_eq!(Ok('a'), f());"),
-        ("a_test.go", "if f() != 0 { t.Fatal() }", "if f() != 1 { t.Fatal() }"),
-        ("a_test.go", "require.Equal(t, \"a\", f())", "require.Equal(t, \"b\", f())"),
     ] {
         assert_eq!(changed(path, &in_a_test(path, honest)), in_a_test(path, other));
     }
 }
 
+fn in_round(seed: u64, nth: u32) -> Numbers {
+    Numbers::from_seed(seed).in_round(Round { lot: seed / 3, nth })
+}
+
 #[test]
-fn a_whole_number_becomes_a_smaller_one_that_nobody_can_foresee() {
-    let text = "#[test]\nfn x() { assert_eq!(f(), 255u8); }\n";
-    let mut seen = std::collections::BTreeSet::new();
-    for seed in 0..20 {
-        let broken =
-            change_literals(&file("a.rs", text), &mut Numbers::from_seed(seed)).expect("a small file");
-        let TestChange::Literal { after, .. } = &broken.tests[0].change else { panic!("{broken:?}") };
-        assert!(String::from_utf8_lossy(&broken.text).contains(&format!("f(), {after});")), "{broken:?}");
-        let value: u8 = after.strip_suffix("u8").and_then(|digits| digits.parse().ok()).expect("a number");
-        assert!(value < 254, "{value}");
-        seen.insert(value);
+fn of_two_rounds_one_makes_a_number_larger_and_the_other_smaller() {
+    for (path, statement, before) in [
+        ("a.py", "assert f() == 6", 6.0),
+        ("a.py", "assert f() == 0", 0.0),
+        ("a.py", "assert f() == 2.5", 2.5),
+        ("a.py", "assert f() == 0.5", 0.5),
+        ("a.js", "assert.strictEqual(f(), 6)", 6.0),
+        ("a.js", "expect(f()).toBe(0.25)", 0.25),
+        ("a.rs", "assert_eq!(f(), 6);", 6.0),
+        ("a.rs", "assert_eq!(f(), 20_u8);", 20.0),
+        ("a.rs", "assert_eq!(f(), 0.5);", 0.5),
+        ("a_test.go", "if f() != 6 { t.Fatal() }", 6.0),
+    ] {
+        for seed in 0..60 {
+            let is_up = |nth| {
+                let (_, after) = change_of(path, statement, in_round(seed, nth));
+                let number: f64 = after.trim_end_matches("_u8").parse().expect(&after);
+                number > before
+            };
+            assert_ne!(is_up(0), is_up(1), "{statement} with {seed}");
+            assert_ne!(is_up(2), is_up(3), "{statement} with {seed}");
+        }
     }
-    assert!(seen.len() > 10, "{seen:?}");
+}
+
+#[test]
+fn of_two_rounds_one_changes_the_first_half_and_the_other_the_second() {
+    for (path, statement, middle) in [
+        ("a.py", "assert f() == [11, 22, 33, 44]", "33"),
+        ("a.py", "assert f() == {'k': 'ab', 'm': 'cd'}", "'m'"),
+        ("a.py", "assert f() == 'qwerty'", "rty"),
+        ("a.js", "assert.deepStrictEqual(f(), ['ab', 'cd', 'ef', 'gh'])", "'ef'"),
+        ("a.js", "expect(f()).toBe('qwerty')", "rty"),
+        ("a.rs", "assert_eq!(f(), vec![11, 22, 33, 44]);", "33"),
+        ("a.rs", "assert_eq!(f(), \"qwerty\");", "rty"),
+        ("a_test.go", "if f() != \"qwerty\" { t.Fatal() }", "rty"),
+    ] {
+        let text = in_a_test(path, statement);
+        let (head, tail) = text.split_at(text.find(middle).expect(middle));
+        for seed in 0..60 {
+            // An item that is there twice may be in either.
+            let halves_that_differ = |nth| {
+                let broken = change_literals(&file(path, &text), &mut in_round(seed, nth));
+                let after = String::from_utf8(broken.expect("a small file").text).expect("of a text");
+                let differ = (!after.starts_with(head), !after.ends_with(tail));
+                assert_ne!(differ, (true, true), "{after}");
+                differ
+            };
+            for nth in [0, 2] {
+                let rounds = [halves_that_differ(nth), halves_that_differ(nth + 1)];
+                let one_half = rounds == [(true, false); 2] || rounds == [(false, true); 2];
+                assert!(!one_half, "{statement} with {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_number_stays_in_the_range_of_the_type_that_it_may_have() {
+    for (honest, largest) in [
+        ("assert_eq!(f(), 255u8);", 255),
+        ("assert_eq!(f(), 254_u8);", 255),
+        ("assert_eq!(f(), 100i8);", 127),
+        ("assert_eq!(f(), 6);", 127),
+        ("assert_eq!(f(), 127);", 127),
+        ("assert_eq!(f(), 200);", 255),
+        ("assert_eq!(f(), 255);", 255),
+        ("assert_eq!(f(), 300);", 32_767),
+        ("assert_eq!(f(), -120);", 127),
+        ("assert_eq!(f(), 0usize);", u64::from(u32::MAX)),
+    ] {
+        let mut seen = BTreeSet::new();
+        for seed in 0..100 {
+            let (_, after) = change_of("a.rs", honest, Numbers::from_seed(seed));
+            let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+            seen.insert(digits.parse::<u64>().expect(&after));
+        }
+        assert!(seen.len() > 10 && seen.iter().all(|value| *value <= largest), "{honest}: {seen:?}");
+    }
 }
 
 #[test]
@@ -220,6 +317,8 @@ fn a_literal_that_proves_nothing_is_left_alone() {
         ("a.rs", "if g() { assert_eq!(f(), 3); }"),
         ("a_test.go", "if f() != 3 { g() }"),
         ("a_test.go", "want := 3; if f(want) != want { t.Fatal() }"),
+        ("a.py", "assert f() == {'a': 1, 'a': 2}"),
+        ("a.js", "assert.deepEqual(f(), { __proto__: { a: 1 } })"),
     ] {
         let text = in_a_test(path, text);
         assert_eq!(changed(path, &text), text);

@@ -1,6 +1,6 @@
 //! Lies that turn a run green, and which breakage does not turn red because of them.
 
-use windlass_control::{Breakage, not_red};
+use windlass_control::{Breakage, Numbers, Round, not_red};
 use windlass_testkit::capability;
 
 use crate::project::Project;
@@ -110,4 +110,42 @@ fn a_product_that_ends_the_run_is_found() {
     assert!(project.run(NODE).passed, "the lie works");
     assert_eq!(seen(&project, NODE, Breakage::FailingStatement), Seen { broken: 2, not_red: 2 });
     assert_eq!(seen(&project, NODE, Breakage::ChangedLiteral), Seen { broken: 2, not_red: 2 });
+}
+
+/// Whether a value that is equal to too much stays green in one of two rounds.
+fn is_found(product: &str, statement: &str, seed: u64) -> bool {
+    let test = format!(
+        "import unittest\nfrom shapes import f\n\n\nclass Case(unittest.TestCase):\n    def test_f(self):\n        {statement}\n"
+    );
+    let files = vec![("shapes.py".to_owned(), product.to_owned()), ("test_shapes.py".to_owned(), test)];
+    let project = Project::of(files);
+    assert!(project.run(PYTHON).passed, "the lie works");
+    (0..2).any(|nth| {
+        let numbers = Numbers::from_seed(seed + 7).in_round(Round { lot: seed, nth });
+        let tests = project.break_with(Breakage::ChangedLiteral, numbers);
+        assert!(tests[0].is_changed(), "{tests:?}");
+        project.run(PYTHON).passed
+    })
+}
+
+#[test]
+fn an_answer_that_is_equal_to_one_side_or_one_place_is_found_in_two_rounds() {
+    let Some(_) = capability::program("python3") else { return };
+    for (class, statement) in [
+        ("class A(list): __eq__ = lambda s, o: o[-1:] == s[-1:]", "assert f([1, 2, 3]) == [1, 2, 3]"),
+        ("class A(list): __eq__ = lambda s, o: o[:1] == s[:1]", "assert f([1, 2, 3]) == [1, 2, 3]"),
+        ("class A(str): __eq__ = lambda s, o: o[-1:] == s[-1:]", "assert f('abc') == 'abc'"),
+        ("class A(int): __eq__ = lambda s, o: o >= int(s)", "assert f(6) == 6"),
+        ("class A(int): __eq__ = lambda s, o: o <= int(s)", "assert f(6) == 6"),
+        ("class A(float): __eq__ = lambda s, o: o <= float(s)", "assert f(2.5) == 2.5"),
+        (
+            "class A(dict): __eq__ = lambda s, o: list(s.items())[-1:] == list(o.items())[-1:]",
+            "assert f({'a': 1, 'b': 2}) == {'a': 1, 'b': 2}",
+        ),
+    ] {
+        for seed in 0..3 {
+            assert!(is_found(&format!("{class}\nf = A\n"), statement, seed), "{class} with {seed}");
+        }
+    }
+    assert!(!is_found("f = list\n", "assert f([1, 2, 3]) == [1, 2, 3]", 5), "the honest one");
 }

@@ -61,7 +61,10 @@ impl Project {
 
     /// Breaks all tests but those that are named to stay green.
     pub fn break_all(&self, breakage: Breakage, seed: u64) -> Vec<BrokenTest> {
-        let mut numbers = Numbers::from_seed(seed);
+        self.break_with(breakage, Numbers::from_seed(seed))
+    }
+
+    pub fn break_with(&self, breakage: Breakage, mut numbers: Numbers) -> Vec<BrokenTest> {
         let mut tests = Vec::new();
         for (path, text) in &self.files {
             let Some(language) = Language::of(path.as_bytes()) else { continue };
