@@ -37,7 +37,7 @@ mod turned;
 pub use broken::{BrokenFile, BrokenTest, Obstacle, SourceFile, TestChange, TitlePart, Unparsed};
 pub use language::Language;
 pub use numbers::{Numbers, Round};
-pub use red::{FailedCase, RunEvidence, is_red, not_red};
+pub use red::{FailedCase, RunEvidence, is_red, not_red, sharing_a_name};
 
 use broken::Plan;
 use edit::Edits;
