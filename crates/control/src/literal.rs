@@ -124,6 +124,13 @@ impl Expected {
         (all.read(node, source, Sign::Minus) && !all.leaves.is_empty()).then_some(all)
     }
 
+    /// A text that is no literal.
+    pub fn of_letters(range: Range<usize>, source: &[u8]) -> Option<Self> {
+        let line = source[..range.start].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let value = Value::Letters(Letters::of_text(range.clone(), source)?);
+        Some(Self { leaves: vec![Leaf { range, line, value }], lists: Vec::new(), line })
+    }
+
     /// The expected one of the two sides of a comparison. Where both are literals the test is
     /// about nothing.
     pub fn one_side(left: Node<'_>, right: Node<'_>, source: &[u8]) -> Option<Self> {

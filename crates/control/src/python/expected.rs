@@ -88,7 +88,9 @@ fn compared(expression: Node<'_>, source: &[u8]) -> Option<Expected> {
             let operators = expression.children_by_field_name("operators", &mut cursor);
             let operators: Vec<&str> = operators.map(|operator| operator.kind()).collect();
             let [left, right] = sides.as_slice() else { return None };
-            (operators == ["=="]).then(|| Expected::one_side(*left, *right, source))?
+            let expected =
+                || Expected::one_side(*left, *right, source).or_else(|| nearly(*left, *right, source));
+            (operators == ["=="]).then(expected)?
         }
         _ => None,
     }
@@ -99,4 +101,17 @@ fn equality(call: Node<'_>, source: &[u8]) -> Option<Expected> {
     let arguments = named_children(call.child_by_field_name("arguments")?);
     let [left, right, ..] = arguments.as_slice() else { return None };
     EQUALITIES.contains(&&*text(function, source)).then(|| Expected::one_side(*left, *right, source))?
+}
+
+/// `approx(1.5)`, of the default tolerance: every other number that is drawn is outside of it.
+fn nearly(left: Node<'_>, right: Node<'_>, source: &[u8]) -> Option<Expected> {
+    let of = |side: Node<'_>| {
+        let function = side.child_by_field_name("function").filter(|_| side.kind() == "call")?;
+        let arguments = named_children(side.child_by_field_name("arguments")?);
+        let [only] = arguments.as_slice() else { return None };
+        let is_number = matches!(only.kind(), "integer" | "float");
+        let is_approx = matches!(&*text(function, source), "approx" | "pytest.approx");
+        (is_number && is_approx).then(|| Expected::of(*only, source))?
+    };
+    Expected::only(of(left), of(right))
 }

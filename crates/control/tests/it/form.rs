@@ -185,6 +185,7 @@ fn a_literal_becomes_another_of_its_type() {
         ("a.py", "assert f() == b'a\\n'"),
         ("a.py", "assert f() == {'a': (1, None)}"),
         ("a.py", "assert f() == [(1, 2), 'c']"),
+        ("a.py", "assert f() == pytest.approx(1.5)"),
         ("a.js", "expect(f()).to.deep.equal([1, 'a'])"),
         ("a.js", "expect(f()).toHaveLength(0)"),
         ("a.rs", "assert_eq!(f(), 1u8);"),
@@ -392,5 +393,18 @@ fn in_a_test(path: &str, statement: &str) -> String {
         }
         Language::Rust => format!("#[test]\nfn x() {{ {statement} }}\n"),
         Language::Go => format!("package a\nfunc TestX(t *testing.T) {{ {statement} }}\n"),
+    }
+}
+
+#[test]
+fn what_an_example_of_go_should_print_is_changed() {
+    let text = "package a\n\nfunc ExampleF() {\n\tfmt.Println(f())\n\t// Output:\n\t// ab cd\n}\n";
+    for breakage in [Breakage::FailingStatement, Breakage::ChangedLiteral] {
+        let broken = break_chosen(breakage, &file("a_test.go", text), &mut Numbers::from_seed(1), &|_| true);
+        let broken = broken.expect("a small file");
+        assert!(broken.tests[0].is_changed(), "{broken:?}");
+        let after = String::from_utf8_lossy(&broken.text);
+        assert!(after.starts_with(text.split("ab cd").next().expect("a part")) && after != text, "{after}");
+        assert_eq!(after.len(), text.len());
     }
 }

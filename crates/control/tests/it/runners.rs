@@ -60,6 +60,17 @@ fn go() {
     }
 }
 
+#[test]
+fn an_example_of_go() {
+    let Some(_) = capability::program("go") else { return };
+    let test = "package a\n\nimport (\n\t\"fmt\"\n\t\"testing\"\n)\n\nfunc TestStaysGreen(t *testing.T) {}\n\nfunc ExampleF() {\n\tfmt.Println(\"a b\")\n\t// Output:\n\t// a b\n}\n";
+    let project = Project::of(vec![
+        ("go.mod".to_owned(), "module example.com/a\n\ngo 1.20\n".to_owned()),
+        ("a_test.go".to_owned(), test.to_owned()),
+    ]);
+    check(&project, &["go", "test", "./..."], &Counts { failing: 1, literals: 1 });
+}
+
 #[track_caller]
 fn check(project: &Project, argv: &[&str], counts: &Counts) {
     project.restore();
