@@ -96,6 +96,11 @@ impl TitlePart {
         self.pieces.iter().any(|piece| !piece.trim().is_empty())
     }
 
+    /// Whether nothing of it is computed.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.pieces.len() == 1
+    }
+
     /// Whether a printed title can be this one.
     pub fn matches(&self, printed: &str) -> bool {
         let [first, between @ .., last] = self.pieces.as_slice() else {

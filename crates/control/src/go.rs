@@ -1,11 +1,12 @@
 //! Go: `func TestX(t *testing.T)`, and the methods of a testify suite.
 
 mod expected;
+mod turned;
 
 use tree_sitter::Node;
 
 use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
-use crate::literal;
+use crate::literal::{Changeable, Expected};
 use crate::numbers::{Numbers, Pair};
 use crate::syntax::{contains, indent_at, line, named_children, newline, text};
 
@@ -13,7 +14,7 @@ const FUNCTIONS: &[&str] = &["func_literal"];
 
 pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
     let tests = found(root, source);
-    tests.into_iter().map(|test| test.broken(source, numbers.pair())).collect()
+    tests.into_iter().map(|test| test.broken(source, numbers)).collect()
 }
 
 pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
@@ -33,7 +34,9 @@ enum Form<'t> {
     Function(Node<'t>),
     /// Its testing object is not at hand; the suite turns a panic into a failure.
     SuiteMethod,
-    /// Fuzz tests, and examples, which are compared with what they print.
+    /// Compared with what it prints: what it should print is in a comment.
+    Example,
+    /// Fuzz tests, and examples that are never run.
     Unknown,
 }
 
@@ -51,7 +54,10 @@ fn found<'t>(root: Node<'t>, source: &[u8]) -> Vec<Test<'t>> {
                 ("function_declaration", [parameter]) if is_named_test(&name, "Fuzz") => {
                     is_testing(*parameter, source, "F").then_some(Form::Unknown)?
                 }
-                ("function_declaration", []) if is_named_test(&name, "Example") => Form::Unknown,
+                ("function_declaration", []) if is_named_test(&name, "Example") => {
+                    let has_output = output(node.child_by_field_name("body")?, source).is_some();
+                    if has_output { Form::Example } else { Form::Unknown }
+                }
                 ("method_declaration", []) if suites && is_named_test(&name, "Test") => Form::SuiteMethod,
                 _ => return None,
             };
@@ -61,6 +67,24 @@ fn found<'t>(root: Node<'t>, source: &[u8]) -> Vec<Test<'t>> {
             Some(Test { name, line: line(node), body, form, obstacle })
         })
         .collect()
+}
+
+/// What stands behind `// Output:` at the end of an example.
+fn output(body: Node<'_>, source: &[u8]) -> Option<Expected> {
+    let last = statements(body).last().map_or(body.start_byte(), Node::end_byte);
+    let behind = source.get(last..body.end_byte() - 1)?;
+    let written = behind.to_ascii_lowercase();
+    let mut lines = written.split(|byte| *byte == b'\n').scan(last, |begin, line| {
+        let at = *begin;
+        *begin += line.len() + 1;
+        Some((at, line))
+    });
+    let (begin, line) = lines.find(|(_, line)| {
+        let inside = line.trim_ascii_start().strip_prefix(b"//").unwrap_or_default().trim_ascii_start();
+        inside.starts_with(b"output:") || inside.starts_with(b"unordered output:")
+    })?;
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    Expected::of_letters(begin + colon + 1..body.end_byte() - 1, source)
 }
 
 /// As `go test` reads it: `TestX` and `Test_x`, not `Testify`.
@@ -79,7 +103,11 @@ impl Test<'_> {
         Plan { name, line: self.line, change, edits: Vec::new() }
     }
 
-    fn broken(&self, source: &[u8], pair: Pair) -> Plan {
+    fn broken(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
+        let pair = numbers.pair();
+        if matches!(self.form, Form::Example) {
+            return self.with_another_literal(source, numbers);
+        }
         let Pair { left, right } = pair;
         let mut plan = self.plan(TestChange::Fails { left, right });
         if let Some(obstacle) = self.obstacle {
@@ -102,7 +130,9 @@ impl Test<'_> {
                 ]);
                 (statement, naming)
             }
-            Form::SuiteMethod | Form::Unknown => (format!("panic(\"got {left}, want {right}\")"), None),
+            Form::SuiteMethod | Form::Example | Form::Unknown => {
+                (format!("panic(\"got {left}, want {right}\")"), None)
+            }
         };
         match failing_end(self.body, source, &statement) {
             Some(edit) => plan.edits = naming.into_iter().chain([edit]).collect(),
@@ -125,7 +155,17 @@ impl Test<'_> {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         if self.obstacle.is_none() {
-            literal::change_any(expected::literals(self.body, source), source, &mut plan, numbers);
+            let found = match self.form {
+                Form::Example => {
+                    let mut found = Changeable::default();
+                    found.add(output(self.body, source), None);
+                    found
+                }
+                Form::Function(_) | Form::SuiteMethod | Form::Unknown => {
+                    expected::changeable(self.body, source)
+                }
+            };
+            found.change_any(source, &mut plan, numbers);
         }
         plan
     }

@@ -5,13 +5,13 @@ mod body;
 mod call;
 mod expected;
 mod title;
+mod turned;
 
 use std::collections::BTreeMap;
 
 use tree_sitter::Node;
 
 use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
-use crate::literal;
 use crate::numbers::{Numbers, Pair};
 use crate::syntax::{line, named_children};
 use call::{Body, Call, CallKind};
@@ -62,7 +62,7 @@ pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbe
         match test.function {
             Err(obstacle) => plan.give_up(obstacle),
             Ok(function) => {
-                literal::change_any(expected::literals(function, source), source, &mut plan, numbers);
+                expected::changeable(function, source).change_any(source, &mut plan, numbers);
             }
         }
         plans.push(plan);

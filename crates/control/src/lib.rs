@@ -3,9 +3,9 @@
 //! nothing.
 //!
 //! [`break_tests`] gives every test of a file a failing statement at the end of its
-//! body. [`change_literals`] changes the literal that an assertion expects, one in
-//! each test that has a sure one: the failure then goes through the test's own
-//! assertion. Both return the whole text and name every test they found, also those
+//! body. [`change_literals`] changes the literal that an assertion expects, or turns
+//! the assertion over, one in each test that has a sure one: the failure then goes
+//! through the test's own assertion. Both return the whole text and name every test they found, also those
 //! that they could not break, with the reason. [`not_red`] compares the broken tests
 //! with a [`RunEvidence`].
 //!
@@ -32,11 +32,12 @@ mod python;
 mod red;
 mod rust;
 mod syntax;
+mod turned;
 
 pub use broken::{BrokenFile, BrokenTest, Obstacle, SourceFile, TestChange, TitlePart, Unparsed};
 pub use language::Language;
 pub use numbers::{Numbers, Round};
-pub use red::{FailedCase, RunEvidence, is_red, not_red};
+pub use red::{FailedCase, RunEvidence, is_red, not_red, sharing_a_name};
 
 use broken::Plan;
 use edit::Edits;

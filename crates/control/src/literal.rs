@@ -15,6 +15,7 @@ use tree_sitter::Node;
 use crate::broken::{Edit, Plan, TestChange};
 use crate::numbers::{Aim, Numbers};
 use crate::syntax::{line, named_children, text};
+use crate::turned::Turned;
 use letters::Letters;
 use list::List;
 use number::Number;
@@ -45,14 +46,38 @@ enum Value {
     Truth(&'static str),
 }
 
-/// Any one of them: who knows which value is changed can be right there, and wrong everywhere else.
-pub(crate) fn change_any(mut found: Vec<Expected>, source: &[u8], plan: &mut Plan, numbers: &mut Numbers) {
-    if found.is_empty() {
-        return;
+/// What of a test can be changed so that it surely fails.
+#[derive(Debug, Default)]
+pub(crate) struct Changeable {
+    pub literals: Vec<Expected>,
+    pub assertions: Vec<Turned>,
+}
+
+impl Changeable {
+    pub fn add(&mut self, literal: Option<Expected>, assertion: Option<Turned>) {
+        self.literals.extend(literal);
+        self.assertions.extend(assertion);
     }
-    let aim = numbers.aim(plan.line as u64);
-    let chosen = numbers.index(found.len());
-    found.swap_remove(chosen).put_into(plan, source, &mut Draw { aim, numbers });
+
+    pub fn add_all(&mut self, other: Self) {
+        self.literals.extend(other.literals);
+        self.assertions.extend(other.assertions);
+    }
+
+    /// Any one of them, and a literal where there is one: an answer that is equal to everything is
+    /// never unequal, which is what an assertion that is turned over asks.
+    /// Who knows which value is changed can be right there, and wrong everywhere else.
+    pub fn change_any(mut self, source: &[u8], plan: &mut Plan, numbers: &mut Numbers) {
+        let aim = numbers.aim(plan.line as u64);
+        let is_turned = numbers.turns_assertions();
+        let turned = numbers.index(self.assertions.len());
+        let literal = numbers.index(self.literals.len());
+        if !self.assertions.is_empty() && (is_turned || self.literals.is_empty()) {
+            self.assertions.swap_remove(turned).put_into(plan, source);
+        } else if !self.literals.is_empty() {
+            self.literals.swap_remove(literal).put_into(plan, source, &mut Draw { aim, numbers });
+        }
+    }
 }
 
 /// What is left to chance for one test.
@@ -99,6 +124,13 @@ impl Expected {
         (all.read(node, source, Sign::Minus) && !all.leaves.is_empty()).then_some(all)
     }
 
+    /// A text that is no literal.
+    pub fn of_letters(range: Range<usize>, source: &[u8]) -> Option<Self> {
+        let line = source[..range.start].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let value = Value::Letters(Letters::of_text(range.clone(), source)?);
+        Some(Self { leaves: vec![Leaf { range, line, value }], lists: Vec::new(), line })
+    }
+
     /// The expected one of the two sides of a comparison. Where both are literals the test is
     /// about nothing.
     pub fn one_side(left: Node<'_>, right: Node<'_>, source: &[u8]) -> Option<Self> {
@@ -128,7 +160,7 @@ impl Expected {
     }
 
     /// A count: an assertion refuses one below zero, whatever was counted.
-    pub fn as_count(mut self) -> Self {
+    pub fn counting(mut self) -> Self {
         for leaf in &mut self.leaves {
             if let Value::Number(number) = &mut leaf.value {
                 number.stays_positive();

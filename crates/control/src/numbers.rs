@@ -10,9 +10,10 @@ pub struct Numbers {
     round: Option<Round>,
 }
 
-/// One of several times that the literals of one tree are changed. Of two that follow each other
-/// one makes a test's literal larger and the other smaller, one in its first half and the other
-/// in its second, where the literal allows it.
+/// One of several times that the literals of one tree are changed. Of the first two one makes a
+/// test's literal larger and the other smaller, one in its first half and the other in its second,
+/// where the literal allows it. The third turns an assertion over, where there is one. The three
+/// that follow have what the first two left out, and another assertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
     /// Drawn once, and the same for all rounds: with which direction each test begins.
@@ -64,13 +65,18 @@ impl Numbers {
     /// The test is known by its line.
     pub(crate) fn aim(&mut self, test: u64) -> Aim {
         let (bits, nth) = match self.round {
-            Some(Round { lot, nth }) => (mixed(lot ^ test.rotate_left(32)), nth),
+            Some(Round { lot, nth }) => (mixed(lot ^ test.rotate_left(32)), nth - nth / 3),
             None => (self.next(), 0),
         };
         let is_up = (bits ^ u64::from(nth)) & 1 == 0;
         // Four rounds have each direction in each half.
         let is_first = (bits >> 1 ^ u64::from(nth) ^ u64::from(nth >> 1)) & 1 == 0;
         Aim { direction: if is_up { Direction::Up } else { Direction::Down }, is_first }
+    }
+
+    /// Also where there is a literal.
+    pub(crate) fn turns_assertions(&self) -> bool {
+        self.round.is_some_and(|round| round.nth % 3 == 2)
     }
 
     /// Of one of so many.

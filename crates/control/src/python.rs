@@ -2,11 +2,11 @@
 
 mod expected;
 mod leave;
+mod turned;
 
 use tree_sitter::Node;
 
 use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
-use crate::literal;
 use crate::numbers::{Numbers, Pair};
 use crate::syntax::{begins_line, indent_at, line, named_children, newline, text};
 use leave::Leave;
@@ -183,7 +183,7 @@ impl Test<'_> {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         if self.obstacle.is_none() {
-            literal::change_any(expected::literals(self.body, source), source, &mut plan, numbers);
+            expected::changeable(self.body, source).change_any(source, &mut plan, numbers);
         }
         plan
     }

@@ -10,8 +10,11 @@ mod places;
 mod plain;
 mod python;
 mod rust;
+mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+pub use shared::sharing_a_name;
 
 use crate::{BrokenTest, Language, TestChange};
 
@@ -106,10 +109,18 @@ pub fn is_red(test: &BrokenTest, evidence: &RunEvidence) -> bool {
     sureness(test, evidence) != Sureness::No
 }
 
-/// The changed tests of which no failure was seen.
+/// The changed tests of which no failure was seen. Of several that share a file and a name, see
+/// [`sharing_a_name`], only those whose own failure is printed were seen to fail.
 pub fn not_red<'t>(tests: &'t [BrokenTest], evidence: &RunEvidence) -> Vec<&'t BrokenTest> {
     let changed: Vec<&BrokenTest> = tests.iter().filter(|test| test.is_changed()).collect();
-    let sure: Vec<Sureness> = changed.iter().map(|test| sureness(test, evidence)).collect();
+    let shared = shared::among(&changed);
+    let sureness = |(test, is_shared): (&&BrokenTest, bool)| match sureness(test, evidence) {
+        Sureness::Yes | Sureness::ByNameOnly(_) if is_shared && !evidence.has_failure_of(test) => {
+            Sureness::No
+        }
+        sure @ (Sureness::No | Sureness::ByNameOnly(_) | Sureness::Yes) => sure,
+    };
+    let sure: Vec<Sureness> = changed.iter().zip(shared).map(sureness).collect();
     let mut of_one_name: BTreeMap<String, usize> = BTreeMap::new();
     for (test, sure) in changed.iter().zip(&sure) {
         if matches!(sure, Sureness::ByNameOnly(_)) {

@@ -3,11 +3,12 @@
 
 mod expected;
 mod in_macro;
+mod turned;
 
 use tree_sitter::Node;
 
 use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
-use crate::literal;
+use crate::literal::Changeable;
 use crate::numbers::{Numbers, Pair};
 use crate::syntax::{indent_at, line, named_children, newline, text};
 
@@ -156,11 +157,11 @@ impl Test<'_> {
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         let found = match &self.body {
             Body::Block { block, .. } if self.obstacle.is_none() && !self.must_panic => {
-                expected::literals(*block, source)
+                expected::changeable(*block, source)
             }
-            Body::Block { .. } | Body::Tokens(_) => Vec::new(),
+            Body::Block { .. } | Body::Tokens(_) => Changeable::default(),
         };
-        literal::change_any(found, source, &mut plan, numbers);
+        found.change_any(source, &mut plan, numbers);
         plan
     }
 }

@@ -2,21 +2,22 @@
 
 use tree_sitter::Node;
 
+use super::turned::turned;
 use super::{FUNCTIONS, statements};
-use crate::literal::Expected;
+use crate::literal::{Changeable, Expected};
 use crate::syntax::{contains, named_children, text};
 
-/// One of each suitable comparison.
-pub(super) fn literals(body: Node<'_>, source: &[u8]) -> Vec<Expected> {
+/// Of each suitable comparison.
+pub(super) fn changeable(body: Node<'_>, source: &[u8]) -> Changeable {
     let all = statements(body);
-    let mut found = Vec::new();
+    let mut found = Changeable::default();
     for (at, statement) in all.iter().enumerate() {
         let changed = match statement.kind() {
             "if_statement" => checked(*statement, &all[..at], source),
             "expression_statement" => statement.named_child(0).and_then(|call| asserted(call, source)),
             _ => None,
         };
-        found.extend(changed);
+        found.add(changed, turned(*statement, source));
         if has_way_out(*statement, source) {
             break;
         }
@@ -51,7 +52,7 @@ fn checked(statement: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<Ex
         .or_else(|| [right, left].into_iter().find_map(|side| declared(side, statement, before, source)))
 }
 
-fn is_failure(statement: Node<'_>, source: &[u8]) -> bool {
+pub(super) fn is_failure(statement: Node<'_>, source: &[u8]) -> bool {
     let call = statement.named_child(0).filter(|node| node.kind() == "call_expression");
     let Some(called) = call.and_then(|call| call.child_by_field_name("function")) else { return false };
     let method = text(called, source);

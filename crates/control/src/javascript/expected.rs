@@ -3,7 +3,8 @@
 use tree_sitter::Node;
 
 use super::body;
-use crate::literal::Expected;
+use super::turned::turned;
+use crate::literal::{Changeable, Expected};
 use crate::syntax::{named_children, text};
 
 /// Of `expect(x)`: what they are given must equal x, or count something of it.
@@ -23,21 +24,23 @@ const CHAIN: &[&str] = &["to", "be", "been", "is", "that", "deep"];
 const EQUALITIES: &[&str] =
     &["equal", "strictEqual", "deepEqual", "deepStrictEqual", "is", "same", "strictSame"];
 
-/// One of each suitable assertion.
-pub(super) fn literals(function: Node<'_>, source: &[u8]) -> Vec<Expected> {
-    let Some(block) = function.child_by_field_name("body") else { return Vec::new() };
+/// Of each suitable assertion.
+pub(super) fn changeable(function: Node<'_>, source: &[u8]) -> Changeable {
+    let mut found = Changeable::default();
+    let Some(block) = function.child_by_field_name("body") else { return found };
     if block.kind() != "statement_block" {
-        return assertion(block, source, Value::Returned).into_iter().collect();
+        found.add(assertion(block, source, Value::Returned), turned(block, source, Value::Returned));
+        return found;
     }
-    let mut found = Vec::new();
     for statement in named_children(block) {
-        let inside = statement.named_child(0);
-        let changed = match statement.kind() {
-            "expression_statement" => inside.and_then(|node| assertion(node, source, Value::Dropped)),
-            "return_statement" => inside.and_then(|node| assertion(node, source, Value::Returned)),
+        let value = match statement.kind() {
+            "expression_statement" => Some(Value::Dropped),
+            "return_statement" => Some(Value::Returned),
             _ => None,
         };
-        found.extend(changed);
+        if let (Some(value), Some(inside)) = (value, statement.named_child(0)) {
+            found.add(assertion(inside, source, value), turned(inside, source, value));
+        }
         if body::has_way_out(statement, source) {
             break;
         }
@@ -47,7 +50,7 @@ pub(super) fn literals(function: Node<'_>, source: &[u8]) -> Vec<Expected> {
 
 /// What becomes of a promise that an assertion returns.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Value {
+pub(super) enum Value {
     Returned,
     Dropped,
 }
@@ -75,7 +78,7 @@ fn assertion(node: Node<'_>, source: &[u8], value: Value) -> Option<Expected> {
     let fits = MATCHERS.contains(&&*method) && is_expectation(object, source, value);
     let found = Expected::of(*expected, source).filter(|_| fits)?;
     let counts = matches!(&*method, "toHaveLength" | "toHaveBeenCalledTimes");
-    Some(if counts { found.as_count() } else { found })
+    Some(if counts { found.counting() } else { found })
 }
 
 /// `request(app).get('/').expect(200, done)` of supertest: the status, where the end of the

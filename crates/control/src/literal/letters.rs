@@ -1,5 +1,7 @@
 //! The letters and digits of a text.
 
+use std::ops::Range;
+
 use tree_sitter::Node;
 
 use super::Draw;
@@ -57,6 +59,15 @@ impl Letters {
         let [.., b'\'', byte, b'\''] = written else { return None };
         let found = vec![Letter { at: node.end_byte() - 2, byte: *byte }];
         byte.is_ascii_alphanumeric().then_some(Self { found, length: Length::Fixed })
+    }
+
+    /// Anything that stands there, with a backslash like any other sign.
+    pub fn of_text(range: Range<usize>, source: &[u8]) -> Option<Self> {
+        let bytes = source.get(range.clone())?.iter().enumerate();
+        let letters = bytes.filter(|(_, byte)| byte.is_ascii_alphanumeric());
+        let found: Vec<Letter> =
+            letters.map(|(at, byte)| Letter { at: range.start + at, byte: *byte }).collect();
+        (!found.is_empty()).then_some(Self { found, length: Length::Fixed })
     }
 
     pub fn change(&self, draw: &mut Draw<'_>) -> Edit {

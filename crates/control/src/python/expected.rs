@@ -2,8 +2,9 @@
 
 use tree_sitter::Node;
 
+use super::turned::turned;
 use super::{FUNCTIONS, leave};
-use crate::literal::Expected;
+use crate::literal::{Changeable, Expected};
 use crate::syntax::{contains, named_children, text};
 
 /// Calls that compare their first two arguments.
@@ -20,21 +21,22 @@ const EQUALITIES: &[&str] = &[
 /// Managers known to let every exception out.
 const TRANSPARENT: &[&str] = &["open", "patch", "subTest", "TemporaryDirectory", "NamedTemporaryFile"];
 
-/// One of each suitable assertion.
-pub(super) fn literals(body: Node<'_>, source: &[u8]) -> Vec<Expected> {
-    let mut found = Vec::new();
+/// Of each suitable assertion.
+pub(super) fn changeable(body: Node<'_>, source: &[u8]) -> Changeable {
+    let mut found = Changeable::default();
     for statement in named_children(body) {
         let inside = statement.named_child(0);
-        match statement.kind() {
-            "assert_statement" => found.extend(inside.and_then(|node| compared(node, source))),
-            "expression_statement" | "return_statement" => {
-                found.extend(inside.and_then(|call| equality(call, source)));
-            }
-            "with_statement" if lets_out(statement, source) => {
-                let body = statement.child_by_field_name("body");
-                found.extend(body.into_iter().flat_map(|body| literals(body, source)));
-            }
-            _ => {}
+        let literal = match statement.kind() {
+            "assert_statement" => inside.and_then(|node| compared(node, source)),
+            "expression_statement" | "return_statement" => inside.and_then(|call| equality(call, source)),
+            _ => None,
+        };
+        found.add(literal, turned(statement, source));
+        if statement.kind() == "with_statement"
+            && lets_out(statement, source)
+            && let Some(body) = statement.child_by_field_name("body")
+        {
+            found.add_all(changeable(body, source));
         }
         // What comes after a way out may never be reached by a test that passes.
         if leave::leaves(statement, source).is_some() || has_way_out(statement, source) {
@@ -86,7 +88,9 @@ fn compared(expression: Node<'_>, source: &[u8]) -> Option<Expected> {
             let operators = expression.children_by_field_name("operators", &mut cursor);
             let operators: Vec<&str> = operators.map(|operator| operator.kind()).collect();
             let [left, right] = sides.as_slice() else { return None };
-            (operators == ["=="]).then(|| Expected::one_side(*left, *right, source))?
+            let expected =
+                || Expected::one_side(*left, *right, source).or_else(|| nearly(*left, *right, source));
+            (operators == ["=="]).then(expected)?
         }
         _ => None,
     }
@@ -97,4 +101,17 @@ fn equality(call: Node<'_>, source: &[u8]) -> Option<Expected> {
     let arguments = named_children(call.child_by_field_name("arguments")?);
     let [left, right, ..] = arguments.as_slice() else { return None };
     EQUALITIES.contains(&&*text(function, source)).then(|| Expected::one_side(*left, *right, source))?
+}
+
+/// `approx(1.5)`, of the default tolerance: every other number that is drawn is outside of it.
+fn nearly(left: Node<'_>, right: Node<'_>, source: &[u8]) -> Option<Expected> {
+    let of = |side: Node<'_>| {
+        let function = side.child_by_field_name("function").filter(|_| side.kind() == "call")?;
+        let arguments = named_children(side.child_by_field_name("arguments")?);
+        let [only] = arguments.as_slice() else { return None };
+        let is_number = matches!(only.kind(), "integer" | "float");
+        let is_approx = matches!(&*text(function, source), "approx" | "pytest.approx");
+        (is_number && is_approx).then(|| Expected::of(*only, source))?
+    };
+    Expected::only(of(left), of(right))
 }

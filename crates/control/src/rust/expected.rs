@@ -4,14 +4,16 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use crate::literal::Expected;
+use super::turned::turned;
+use crate::literal::{Changeable, Expected};
 use crate::syntax::{contains, named_children, text};
 
-/// One of each suitable assertion.
-pub(super) fn literals(block: Node<'_>, source: &[u8]) -> Vec<Expected> {
-    let mut found = Vec::new();
+/// Of each suitable assertion.
+pub(super) fn changeable(block: Node<'_>, source: &[u8]) -> Changeable {
+    let mut found = Changeable::default();
     for statement in named_children(block) {
-        found.extend(compared(super::inner(statement), source));
+        let call = super::inner(statement);
+        found.add(compared(call, source), turned(call, source));
         let leaves = |node: Node<'_>| node.kind() == "return_expression";
         if contains(statement, &leaves, &["closure_expression", "async_block", "function_item"]) {
             break;
@@ -33,7 +35,7 @@ fn compared(call: Node<'_>, source: &[u8]) -> Option<Expected> {
 }
 
 /// The tokens between the commas of a group.
-fn arguments(tokens: Node<'_>) -> Vec<Vec<Node<'_>>> {
+pub(super) fn arguments(tokens: Node<'_>) -> Vec<Vec<Node<'_>>> {
     let mut cursor = tokens.walk();
     let mut inside: Vec<Node<'_>> = tokens.children(&mut cursor).filter(|node| !node.is_extra()).collect();
     if inside.len() < 2 {
@@ -67,7 +69,7 @@ fn side(tokens: &[Node<'_>], source: &[u8]) -> Option<Expected> {
     }
 }
 
-fn whole(tokens: &[Node<'_>]) -> Option<Range<usize>> {
+pub(super) fn whole(tokens: &[Node<'_>]) -> Option<Range<usize>> {
     Some(tokens.first()?.start_byte()..tokens.last()?.end_byte())
 }
 

@@ -46,7 +46,7 @@ fn honest_python_is_red() {
     let project = python("def area(a, b): return a * b\n");
     assert!(project.run(PYTHON).passed);
     assert_eq!(seen(&project, PYTHON, Breakage::FailingStatement), Seen { broken: 2, not_red: 0 });
-    assert_eq!(seen(&project, PYTHON, Breakage::ChangedLiteral), Seen { broken: 1, not_red: 0 });
+    assert_eq!(seen(&project, PYTHON, Breakage::ChangedLiteral), Seen { broken: 2, not_red: 0 });
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn an_assertion_that_checks_nothing_is_found() {
         "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\ndef area(a, b): return 1\n",
     );
     assert!(project.run(PYTHON).passed, "the lie works");
-    assert_eq!(seen(&project, PYTHON, Breakage::ChangedLiteral), Seen { broken: 1, not_red: 1 });
+    assert_eq!(seen(&project, PYTHON, Breakage::ChangedLiteral), Seen { broken: 2, not_red: 1 });
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn an_answer_that_equals_everything_is_found_by_its_literal_only() {
     let project = python("class Any:\n    __eq__ = lambda *a: True\ndef area(a, b): return Any()\n");
     assert!(project.run(PYTHON).passed, "the lie works");
     assert_eq!(seen(&project, PYTHON, Breakage::FailingStatement), Seen { broken: 2, not_red: 0 });
-    assert_eq!(seen(&project, PYTHON, Breakage::ChangedLiteral), Seen { broken: 1, not_red: 1 });
+    assert_eq!(seen(&project, PYTHON, Breakage::ChangedLiteral), Seen { broken: 2, not_red: 1 });
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_runner_that_forgets_failures_is_found() {
     );
     assert!(project.run(PYTHON).passed, "the lie works");
     assert_eq!(seen(&project, PYTHON, Breakage::FailingStatement), Seen { broken: 2, not_red: 2 });
-    assert_eq!(seen(&project, PYTHON, Breakage::ChangedLiteral), Seen { broken: 1, not_red: 1 });
+    assert_eq!(seen(&project, PYTHON, Breakage::ChangedLiteral), Seen { broken: 2, not_red: 2 });
 }
 
 const NODE: &[&str] = &["node", "--test"];
@@ -148,4 +148,14 @@ fn an_answer_that_is_equal_to_one_side_or_one_place_is_found_in_two_rounds() {
         }
     }
     assert!(!is_found("f = list\n", "assert f([1, 2, 3]) == [1, 2, 3]", 5), "the honest one");
+}
+
+#[test]
+fn an_assertion_that_is_neutered_is_found_though_nothing_reads_the_test() {
+    let Some(_) = capability::program("python3") else { return };
+    let raises = "class Calm:\n    def __init__(s, *a): pass\n    __enter__ = lambda s: s\n    __exit__ = lambda *a: True\nimport unittest\nunittest.TestCase.assertRaises = Calm\ndef f(): pass\n";
+    assert!(is_found(raises, "with self.assertRaises(ValueError): f()", 1));
+    let holds = "import unittest\nunittest.TestCase.assertTrue = lambda *a: None\nunittest.TestCase.assertFalse = lambda *a: None\ndef f(): pass\n";
+    assert!(is_found(holds, "self.assertTrue(f())", 1));
+    assert!(!is_found("def f(): raise ValueError\n", "with self.assertRaises(ValueError): f()", 1));
 }

@@ -4,7 +4,9 @@
 
 use std::fs;
 
-use windlass_control::{Breakage, BrokenTest, FailedCase, RunEvidence, TestChange, is_red, not_red};
+use windlass_control::{
+    Breakage, BrokenTest, FailedCase, RunEvidence, TestChange, is_red, not_red, sharing_a_name,
+};
 
 use crate::project::{Project, is_to_stay_green, samples};
 
@@ -118,4 +120,29 @@ fn two_tests_of_one_name_need_two_failures() {
     assert_eq!(not_red(&tests, &once).len(), 2);
     let twice = RunEvidence::read("✖ same (1.5ms)\n✖ same (1.5ms)\n", Vec::new());
     assert_eq!(not_red(&tests, &twice).len(), 0);
+}
+
+#[test]
+fn one_failure_is_never_that_of_two_definitions_with_one_name() {
+    let text = "def test_a():\n    assert f() == 1\n\ndef test_b():\n    assert f() == 2\n\ndef test_a():\n    assert f() == 1\n";
+    let project = Project::of(vec![("test_a.py".to_owned(), text.to_owned())]);
+    let failed = "FAILED test_a.py::test_a - assert 1\nFAILED test_a.py::test_b - assert 2\n";
+    let tests = project.break_all(Breakage::FailingStatement, 1);
+    let shared: Vec<usize> = sharing_a_name(&tests).iter().map(|test| test.line).collect();
+    assert_eq!(shared, [1, 7]);
+    let lines = |tests: &[BrokenTest], output: &str| -> Vec<usize> {
+        not_red(tests, &RunEvidence::read(output, Vec::new())).iter().map(|test| test.line).collect()
+    };
+    assert_eq!(lines(&tests, failed), [1, 7], "whose failure it was is not printed");
+    let TestChange::Fails { left, right } = tests[2].change else { panic!("{tests:?}") };
+    assert_eq!(lines(&tests, &format!("{failed}E  assert {left} == {right}\n")), [1]);
+    assert_eq!(lines(&tests[1..], failed), [0; 0], "alone its name is enough");
+}
+
+#[test]
+fn a_test_and_the_one_that_overrides_it_share_a_name() {
+    let text = "class Base:\n    def test_a(self): f()\n\nclass TestX(Base):\n    def test_a(self): f()\n    def test_b(self): f()\n";
+    let tests = Project::of(vec![("test_a.py".to_owned(), text.to_owned())]);
+    let tests = tests.break_all(Breakage::FailingStatement, 1);
+    assert_eq!(sharing_a_name(&tests).iter().map(|test| test.line).collect::<Vec<_>>(), [2, 5]);
 }

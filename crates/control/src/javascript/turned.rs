@@ -1,0 +1,112 @@
+//! An assertion of a test in the opposite sense.
+
+use tree_sitter::Node;
+
+use super::expected::Value;
+use crate::broken::Edit;
+use crate::syntax::{named_children, text};
+use crate::turned::{Turned, opposite};
+
+/// Of `assert`, in node and chai.
+const PAIRS: &[(&str, &str)] = &[
+    ("equal", "notEqual"),
+    ("strictEqual", "notStrictEqual"),
+    ("deepEqual", "notDeepEqual"),
+    ("deepStrictEqual", "notDeepStrictEqual"),
+    ("throws", "doesNotThrow"),
+    ("match", "doesNotMatch"),
+];
+/// They return a promise.
+const PROMISED: &[(&str, &str)] = &[("rejects", "doesNotReject")];
+/// Of `t`, in ava, tape and tap.
+const OF_CONTEXT: &[(&str, &str)] =
+    &[("is", "not"), ("true", "false"), ("truthy", "falsy"), ("ok", "notOk"), ("notThrows", "throws")];
+
+/// Of an expression of the outermost level.
+pub(super) fn turned(node: Node<'_>, source: &[u8], value: Value) -> Option<Turned> {
+    if node.kind() == "await_expression" {
+        return turned(node.named_child(0)?, source, Value::Returned);
+    }
+    let function = node.child_by_field_name("function").filter(|_| node.kind() == "call_expression")?;
+    if function.kind() == "identifier" {
+        return if text(function, source) == "assert" { negated(node) } else { None };
+    }
+    let property = function.child_by_field_name("property")?;
+    let object = function.child_by_field_name("object")?;
+    let method = text(property, source);
+    match (object.kind(), &*text(object, source)) {
+        ("identifier", "assert") if method == "ok" => negated(node),
+        ("identifier", "assert") => {
+            let promised = opposite(PROMISED, &method).filter(|_| value == Value::Returned);
+            let other = opposite(PAIRS, &method).or(promised)?;
+            Some(Turned::renamed(node, property, other))
+        }
+        ("identifier", "t") => Some(Turned::renamed(node, property, opposite(OF_CONTEXT, &method)?)),
+        _ => expectation(node, object, property, source),
+    }
+    .filter(|_| value == Value::Returned || !waits(object, source))
+}
+
+/// `assert(x)` and `assert.ok(x)`, where no type is known better for what holds behind it.
+fn negated(call: Node<'_>) -> Option<Turned> {
+    let typed = *call.language() != tree_sitter_javascript::LANGUAGE.into();
+    let arguments = named_children(call.child_by_field_name("arguments")?);
+    let first = arguments.first().filter(|first| first.kind() != "spread_element" && !typed)?;
+    Some(Turned::negated(call, first.byte_range(), "!("))
+}
+
+/// `expect(x).toBe(y)` and `expect(x).not.toBe(y)`.
+fn expectation(call: Node<'_>, object: Node<'_>, property: Node<'_>, source: &[u8]) -> Option<Turned> {
+    let method = text(property, source);
+    let of_jest = method.strip_prefix("to").is_some_and(|rest| rest.starts_with(char::is_uppercase));
+    let of_chai = matches!(&*method, "equal" | "eql" | "equals" | "eq" | "throw" | "include");
+    if !(of_jest || of_chai) || method.contains("Snapshot") || !begins_with_expect(object, source) {
+        return None;
+    }
+    let links: Vec<Node<'_>> = negations(object, source);
+    match links.as_slice() {
+        [] => Some(Turned::of(call, vec![Edit::insert(property.start_byte(), "not.")])),
+        [only] => {
+            let before = only.child_by_field_name("object")?;
+            let edit = Edit { from: before.end_byte(), to: only.end_byte(), text: String::new() };
+            Some(Turned::of(call, vec![edit]))
+        }
+        [_, _, ..] => None,
+    }
+}
+
+/// The links of the chain that turn its sense.
+fn negations<'t>(object: Node<'t>, source: &[u8]) -> Vec<Node<'t>> {
+    let mut found = Vec::new();
+    let mut link = Some(object);
+    while let Some(node) = link.filter(|node| node.kind() == "member_expression") {
+        if node.child_by_field_name("property").is_some_and(|name| text(name, source) == "not") {
+            found.push(node);
+        }
+        link = node.child_by_field_name("object");
+    }
+    found
+}
+
+/// What stands between is to please the ear, or a promise's.
+fn begins_with_expect(node: Node<'_>, source: &[u8]) -> bool {
+    match node.kind() {
+        "call_expression" => {
+            let called = node.child_by_field_name("function");
+            called.is_some_and(|called| text(called, source) == "expect")
+        }
+        "member_expression" => {
+            let name = node.child_by_field_name("property").map(|name| text(name, source));
+            let links = ["not", "to", "be", "been", "is", "that", "deep", "resolves", "rejects"];
+            name.is_some_and(|name| links.contains(&&*name))
+                && node.child_by_field_name("object").is_some_and(|inner| begins_with_expect(inner, source))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a promise says later whether it holds.
+fn waits(object: Node<'_>, source: &[u8]) -> bool {
+    let written = text(object, source);
+    written.contains(".resolves") || written.contains(".rejects")
+}

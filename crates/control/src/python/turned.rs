@@ -1,0 +1,76 @@
+//! An assertion of a test in the opposite sense.
+
+use tree_sitter::Node;
+
+use crate::syntax::{named_children, text};
+use crate::turned::{Turned, opposite};
+
+const PAIRS: &[(&str, &str)] = &[
+    ("assertTrue", "assertFalse"),
+    ("assertEqual", "assertNotEqual"),
+    ("assertAlmostEqual", "assertNotAlmostEqual"),
+    ("assertIs", "assertIsNot"),
+    ("assertIsNone", "assertIsNotNone"),
+    ("assertIn", "assertNotIn"),
+    ("assertIsInstance", "assertNotIsInstance"),
+    ("assertRegex", "assertNotRegex"),
+    ("assertGreater", "assertLessEqual"),
+    ("assertLess", "assertGreaterEqual"),
+];
+
+const RAISING: &[&str] = &["pytest.raises", "raises", "self.assertRaises", "self.assertRaisesRegex"];
+
+/// Nobody expects them, and no class of another library is one of them.
+const UNEXPECTED: &[&str] = &[
+    "BufferError",
+    "UnicodeTranslateError",
+    "FloatingPointError",
+    "StopAsyncIteration",
+    "BytesWarning",
+    "ImportWarning",
+    "UnicodeWarning",
+];
+
+/// Of a statement of the outermost level.
+pub(super) fn turned(statement: Node<'_>, source: &[u8]) -> Option<Turned> {
+    match statement.kind() {
+        "assert_statement" => {
+            Some(Turned::negated(statement, statement.named_child(0)?.byte_range(), "not ("))
+        }
+        "expression_statement" => called(statement.named_child(0)?, source),
+        "with_statement" => {
+            let clause = named_children(statement).into_iter().find(|node| node.kind() == "with_clause")?;
+            let items = named_children(clause);
+            let [item] = items.as_slice() else { return None };
+            let value = item.child_by_field_name("value")?;
+            let call = if value.kind() == "as_pattern" { value.named_child(0)? } else { value };
+            raising(call, source)
+        }
+        _ => None,
+    }
+}
+
+fn called(call: Node<'_>, source: &[u8]) -> Option<Turned> {
+    let function = call.child_by_field_name("function").filter(|_| call.kind() == "call")?;
+    let name = text(function, source);
+    let other = name.strip_prefix("self.").and_then(|method| opposite(PAIRS, method));
+    match other {
+        Some(other) => Some(Turned::renamed(call, function.child_by_field_name("attribute")?, other)),
+        None => raising(call, source),
+    }
+}
+
+/// Another exception is expected than the one that is raised.
+fn raising(call: Node<'_>, source: &[u8]) -> Option<Turned> {
+    let function = call.child_by_field_name("function").filter(|_| call.kind() == "call")?;
+    let arguments = named_children(call.child_by_field_name("arguments")?);
+    let expected = arguments.first().filter(|_| RAISING.contains(&&*text(function, source)))?;
+    if !matches!(expected.kind(), "identifier" | "attribute" | "tuple") {
+        return None;
+    }
+    let whole = String::from_utf8_lossy(source);
+    let from = call.start_byte() % UNEXPECTED.len();
+    let mut unexpected = UNEXPECTED.iter().cycle().skip(from).take(UNEXPECTED.len());
+    let unexpected = unexpected.find(|name| !whole.contains(**name))?;
+    Some(Turned::renamed(call, *expected, unexpected))
+}
