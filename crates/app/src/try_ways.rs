@@ -141,7 +141,9 @@ impl Trial<'_> {
         let mut ran_tests: Option<&TestWay> = None;
         let (mut tried, mut has_run) = (0, false);
         for way in stack.ways.iter().filter(can_run) {
-            if failed.contains(way.setup.as_slice()) || tried == MOST_TRIED {
+            let stands_in = !way.instead_of.is_empty();
+            let is_needed = !stands_in || failed.contains(way.instead_of.as_slice());
+            if !is_needed || failed.contains(way.setup.as_slice()) || tried == MOST_TRIED {
                 continue;
             }
             tried += 1;

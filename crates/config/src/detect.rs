@@ -52,6 +52,8 @@ pub struct TestWay {
     pub needs: Vec<&'static str>,
     /// The files in which it reports its tests; none where it does not.
     pub junit: Option<String>,
+    /// A set-up for which its own stands in: it is tried only where that one failed. Empty where it is for itself.
+    pub instead_of: Vec<String>,
 }
 
 impl TestWay {
@@ -106,7 +108,10 @@ impl Proposal {
                 true => format!("cd {there} && {}", way.run),
                 false => format!("cd {there} && ({})", way.run),
             };
-            way.setup.iter_mut().for_each(|step| *step = format!("(cd {there} && {step})"));
+            way.setup
+                .iter_mut()
+                .chain(&mut way.instead_of)
+                .for_each(|step| *step = format!("(cd {there} && {step})"));
         }
         let dir = globset::escape(dir);
         let reports = self.stacks.iter_mut().flat_map(|stack| &mut stack.ways);
@@ -624,6 +629,37 @@ mod tests {
         assert!(new.iter().any(|way| way.starts_with("npx -y -p pnpm@10 ")), "{new:#?}");
         let plain = ways(&["package.json={\"scripts\":{\"test\":\"node --test\"}}"]);
         assert_eq!(plain, ["npm test (npm)"]);
+    }
+
+    #[test]
+    fn a_script_that_only_runs_the_tests_is_tried_after_one_that_does_more() {
+        let package = r#"package.json={"scripts":{"pretest":"npm run lint","test":"npm run --silent tests-only","tests-only":"tape a.js","posttest":"npm audit","unit":"x"},"devDependencies":{"tape":"5"}}"#;
+        let all = ways(&[package]);
+        let install = "npm install --no-package-lock";
+        assert_eq!(all[0], format!("{install} ; npm test (npm)"));
+        assert_eq!(all[1], format!("{install} ; npm run tests-only (npm)"));
+        assert_eq!(all[2], format!("{install} ; npm run unit (npm)"));
+        assert_eq!(
+            all[3],
+            format!("{install} ; npx --no-install tape \"{{test,tests}}{{.js,/**/*.js}}\" (npm)")
+        );
+        for (test, script) in
+            [("yarn mine", "mine"), ("pnpm run mine", "mine"), ("npm run mine && x", "test:ci")]
+        {
+            let package = format!(
+                r#"package.json={{"scripts":{{"test":"{test}","mine":"x","test:ci":"y"}},"packageManager":"npm@10"}}"#
+            );
+            assert_eq!(ways(&[&package])[1], format!("npm run {script} (npm)"), "{test}");
+        }
+    }
+
+    #[test]
+    fn a_lesser_install_is_for_where_the_exact_one_failed() {
+        let package = "package.json={\"scripts\":{\"test\":\"x\"},\"dependencies\":{\"a\":\"1\"}}";
+        let dir = project(&[package, "package-lock.json"]);
+        let ways = detect(dir.path()).unwrap().stacks.remove(0).ways;
+        let instead: Vec<String> = ways.iter().map(|way| way.instead_of.join(" ; ")).collect();
+        assert_eq!(instead, ["", "npm ci", "npm ci --ignore-scripts"]);
     }
 
     #[test]
