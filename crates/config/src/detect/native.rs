@@ -72,6 +72,7 @@ fn by_fetched(way: &TestWay, tool: &str, packages: &str) -> TestWay {
         run: fetched::with_tool(tool, &way.run),
         needs: vec!["python3"],
         junit: way.junit.clone(),
+        instead_of: Vec::new(),
     }
 }
 
