@@ -235,12 +235,15 @@ pub fn project_around(root: &Path, directory: &Path) -> Option<String> {
     projects.next()?.strip_prefix(root).ok()?.to_str().map(str::to_owned)
 }
 
-/// Directories of a repository that are projects of their own, at most two levels down.
+/// Directories of a repository that are projects of their own, at most two levels down. What only shows how the
+/// project is used is not what anybody means.
 pub fn projects_below(root: &Path) -> io::Result<Vec<String>> {
     const MOST: usize = 8;
     let files = ProjectFiles::list(root)?;
     let near = files.directories().filter(|dir| dir.matches('/').count() < 2);
     let is_project = |dir: &&str| MANIFESTS.iter().any(|name| files.has(&format!("{dir}/{name}")));
+    let is_shown = |part: &str| part == "docs" || part.starts_with("example") || part.starts_with("demo");
+    let near = near.filter(|dir| !dir.split('/').any(is_shown));
     Ok(near.filter(is_project).take(MOST).map(str::to_owned).collect())
 }
 

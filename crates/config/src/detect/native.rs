@@ -57,12 +57,24 @@ pub fn make(project: &ProjectFiles<'_>) -> Option<Stack> {
     let name = if file.is_some() { "make" } else { "C" };
     let stack = Stack::new(name, "make", (!ways.is_empty()).then_some(ways)?);
     let stack = file.into_iter().fold(stack, |stack, file| stack.protect(&[file]));
-    let is_c = |name: &str| [".c", ".cc", ".cpp"].iter().any(|suffix| name.ends_with(suffix));
-    let has_c = ["", "src", "lib"].iter().any(|directory| project.names_in(directory).any(is_c));
-    Some(match has_c {
-        true => stack.protect(&C_TESTS).product(C_SOURCES),
+    Some(match has_c(project) {
+        true => with_c(project, stack),
         false => stack.protect(&SCRIPT_TESTS),
     })
+}
+
+/// The stack with the tests and sources of C, if the project has any.
+pub fn with_c(project: &ProjectFiles<'_>, stack: Stack) -> Stack {
+    match has_c(project) {
+        true => stack.protect(&C_TESTS).product(C_SOURCES),
+        false => stack,
+    }
+}
+
+fn has_c(project: &ProjectFiles<'_>) -> bool {
+    let is_c = |path: &str| [".c", ".cc", ".cpp"].iter().any(|suffix| path.ends_with(suffix));
+    let is_source = |path: &str| !path.contains('/') || path.starts_with("src/") || path.starts_with("lib/");
+    project.files().any(|path| is_c(path) && is_source(path))
 }
 
 /// The same way where its tool is missing and pip can bring it.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Directories whose content is made or installed.
@@ -79,6 +80,12 @@ impl<'a> ProjectFiles<'a> {
 
     pub fn text(&self, file: &str) -> String {
         fs::read_to_string(self.root.join(file)).unwrap_or_default()
+    }
+
+    /// Whether it can be run by its own path.
+    pub fn is_executable(&self, file: &str) -> bool {
+        let metadata = fs::metadata(self.root.join(file));
+        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o100 != 0)
     }
 
     /// The texts of the project's CI workflows.

@@ -1,4 +1,5 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use super::native::C_TESTS;
 use super::node::NODE_TESTS;
@@ -403,6 +404,39 @@ fn a_test_script_is_run_by_the_shell_that_it_asks_for() {
         assert_eq!(ways(&[&format!("run_tests.sh={first}\n")]), [format!("{shell} ./run_tests.sh ()")]);
     }
     assert_eq!(ways(&["test_runner=#! /bin/sh\n"]), ["sh ./test_runner ()"]);
+}
+
+#[test]
+fn a_script_that_pages_or_workflows_name_is_tried_where_nothing_else_is_known() {
+    let page = "test/README.md=```sh\n$ tools/unit.sh\ntools/unit.sh all\ntools/gen.sh\n```\n";
+    let workflow = ".github/workflows/ci.yml=steps:\n - run: apt install ninja\n - run: bash test/ci-unix.sh\n - run: tools/scan.sh\n";
+    let files =
+        ["tools/unit.sh=#!/bin/sh\n", "test/ci-unix.sh", "tools/gen.sh", "tools/scan.sh", "src/a/x.c"];
+    let all = [&files[..], &[page, workflow]].concat();
+    assert_eq!(ways(&all), ["sh ./tools/unit.sh ()", "sh ./test/ci-unix.sh ()"]);
+    assert!(proposed(&all).contains(" | product **/*.{c,h,cc,cpp} src/** **/*.md"));
+    assert!(proposed(&all).contains(" | protect tools/unit.sh test/ci-unix.sh **/*.{t,bats} "));
+    for usual in ["scripts/test.sh", "ci/check.sh", "script/test", "tools/tests.sh"] {
+        assert_eq!(ways(&[usual]), [format!("sh ./{usual} ()")]);
+    }
+    assert!(ways(&["test.sh", "tools/unit.sh", page]).iter().eq(["sh ./test.sh ()"]));
+    assert!(ways(&["Makefile=check:\n", "tools/unit.sh", page]).iter().eq(["make check (make)"]));
+}
+
+#[test]
+fn a_test_script_that_is_executable_is_run_by_its_path() {
+    let dir = project(&["tools/unit.sh=#!/usr/bin/env python3\n"]);
+    let file = dir.path().join("tools/unit.sh");
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    let proposal = detect(dir.path()).unwrap();
+    assert_eq!(proposal.stacks[0].ways, [TestWay::new("./tools/unit.sh")]);
+}
+
+#[test]
+fn examples_are_not_offered_as_projects() {
+    let dir =
+        project(&["examples/go.mod", "demo-app/go.mod", "docs/package.json", "a/demos/go.mod", "api/go.mod"]);
+    assert_eq!(projects_below(dir.path()).unwrap(), ["api"]);
 }
 
 #[test]
