@@ -2,6 +2,7 @@
 //! and what no agent may touch.
 
 mod fetched;
+mod git_version;
 mod makefile;
 mod native;
 mod node;

@@ -2,6 +2,7 @@
 
 use toml::{Table, Value};
 
+use super::git_version::GitVersion;
 use super::project_files::ProjectFiles;
 use super::{Stack, TestWay, fetched};
 
@@ -96,8 +97,7 @@ struct Needed {
     others: Vec<String>,
     /// What tox installs for the tests.
     tox: Vec<String>,
-    /// The version is made from git's tags, which no checkout of a gate has.
-    version_of_git: bool,
+    version: GitVersion,
     names_pytest: bool,
 }
 
@@ -146,9 +146,7 @@ impl Needed {
                 keys(at(&["project", "optional-dependencies"])).into_iter().chain(extras_of_setup(project)),
             ),
             groups: Choice::of(keys(at(&["dependency-groups"])).into_iter()),
-            version_of_git: ["setuptools_scm", "setuptools-scm", "hatch-vcs", "versioningit"]
-                .iter()
-                .any(|name| texts.contains(name)),
+            version: GitVersion::of(project, &texts),
             ..Self::default()
         };
         needed.others.extend(poetry_requirements(&manifest));
@@ -183,8 +181,13 @@ impl Needed {
                 names("extra", &self.extras.tests),
                 names("group", &self.groups.tests)
             );
-            setups.push(Setup { commands: vec![self.with_version(&sync, project)], needs: "uv" });
-            setups.push(by_fetched("uv", self.with_version(&format!(".uv/bin/{sync}"), project)));
+            // uv does not take an environment that it did not make, and so none with a repository in it.
+            let version = |command: &str| match self.version.preparation() {
+                Some(_) => command.to_owned(),
+                None => self.version.told(command),
+            };
+            setups.push(Setup { commands: vec![version(&sync)], needs: "uv" });
+            setups.push(by_fetched("uv", version(&format!(".uv/bin/{sync}"))));
         }
         if project.has("poetry.lock") {
             let install = |poetry: &str| {
@@ -193,13 +196,12 @@ impl Needed {
             setups.push(Setup { commands: vec![install("poetry")], needs: "poetry" });
             setups.push(by_fetched("poetry", install(".poetry/bin/poetry")));
         }
-        let environment = |what: String| Setup {
-            commands: vec![
-                ENVIRONMENT.to_owned(),
-                pip("--upgrade pip"),
-                self.with_version(&pip(&what), project),
-            ],
-            needs: "python3",
+        let environment = |what: String| {
+            let first = [ENVIRONMENT.to_owned(), pip("--upgrade pip")];
+            let preparation = self.version.preparation().map(str::to_owned);
+            let install = self.version.told(&pip(&what));
+            let commands = first.into_iter().chain(preparation).chain([install]);
+            Setup { commands: commands.collect(), needs: "python3" }
         };
         let exact = self.arguments(&self.extras.tests, &self.groups.tests);
         let wide = self.arguments(&self.extras.wide, &self.groups.wide);
@@ -237,13 +239,6 @@ impl Needed {
             words.push("pytest".to_owned());
         }
         words.join(" ")
-    }
-
-    fn with_version(&self, command: &str, project: &ProjectFiles<'_>) -> String {
-        match self.version_of_git {
-            true => format!("SETUPTOOLS_SCM_PRETEND_VERSION={} {command}", project.last_version()),
-            false => command.to_owned(),
-        }
     }
 }
 

@@ -277,6 +277,34 @@ fn python_is_set_up_with_what_its_manifests_name() {
 }
 
 #[test]
+fn a_version_of_git_is_told_to_what_would_ask_for_it() {
+    let tags = [".git/refs/tags/v1.2.0", ".git/refs/tags/v1.10.1"];
+    let install = |requires: &str| {
+        let manifest =
+            format!("pyproject.toml=[build-system]\nrequires = [\"{requires}\"]\n[project]\nname = \"x\"\n");
+        ways(&[&manifest, tags[0], tags[1]]).remove(0)
+    };
+    for (plug_in, variable) in [
+        ("setuptools_scm[toml]>=6", "SETUPTOOLS_SCM_PRETEND_VERSION"),
+        ("pbr>=5", "PBR_VERSION"),
+        ("poetry-dynamic-versioning>=1.0.0,<2", "POETRY_DYNAMIC_VERSIONING_BYPASS"),
+    ] {
+        let told = format!(" ; {variable}=1.10.1 .venv/bin/python -m pip install -q -e '.' pytest ; ");
+        assert!(install(plug_in).contains(&told), "{plug_in}: {}", install(plug_in));
+    }
+    let git = "GIT_DIR=.venv/version/.git git";
+    let made = format!(
+        " ; git init -q .venv/version && {git} add pyproject.toml && {git} -c user.name=base \
+         -c user.email=base@localhost commit -q --allow-empty -m base && {git} tag -f v1.10.1 ; \
+         GIT_DIR=.venv/version/.git .venv/bin/python -m pip install -q -e '.' pytest ; "
+    );
+    for plug_in in ["setuptools-git-versioning >=2.0", "versioningit~=3.0"] {
+        assert!(install(plug_in).contains(&made), "{plug_in}: {}", install(plug_in));
+    }
+    assert!(install("setuptools>=77").contains(" ; .venv/bin/python -m pip install -q -e '.' pytest ; "));
+}
+
+#[test]
 fn what_only_tox_brings_is_tried_last() {
     let manifest =
         "pyproject.toml=[project]\nname = \"x\"\n[project.optional-dependencies]\ntest = [\"pytest\"]\n";
