@@ -305,6 +305,23 @@ fn a_version_of_git_is_told_to_what_would_ask_for_it() {
 }
 
 #[test]
+fn requirements_that_cannot_be_installed_are_done_without() {
+    let tox = "tox.ini=[testenv]\ndeps=\n    pytest\n    pytest-cov\n";
+    let dir = project(&["setup.py=setup()", tox, "requirements.txt=blist\npytest\n", "tests/a.py"]);
+    let ways = detect(dir.path()).unwrap().stacks.remove(0).ways;
+    let install = |commands: &[String]| commands.last().cloned().unwrap_or_default();
+    let first = ".venv/bin/python -m pip install -q -e '.' -r requirements.txt";
+    let without = ways.iter().find(|way| install(&way.instead_of) == first).unwrap();
+    assert_eq!((&*install(&ways[0].setup), &without.instead_of), (first, &ways[0].setup));
+    assert_eq!(install(&without.setup), ".venv/bin/python -m pip install -q -e '.' 'pytest' 'pytest-cov'");
+    let tox = ways.iter().position(|way| way.run.contains("tox"));
+    assert!(ways.iter().position(|way| way == without) < tox);
+    let dir = project(&["setup.py=setup()", "requirements-test.txt=pytest\n"]);
+    let ways = detect(dir.path()).unwrap().stacks.remove(0).ways;
+    assert!(ways.iter().all(|way| way.instead_of.is_empty()), "{ways:#?}");
+}
+
+#[test]
 fn what_only_tox_brings_is_tried_last() {
     let manifest =
         "pyproject.toml=[project]\nname = \"x\"\n[project.optional-dependencies]\ntest = [\"pytest\"]\n";
