@@ -55,6 +55,8 @@ pub struct TestWay {
     pub junit: Option<String>,
     /// A set-up for which its own stands in: it is tried only where that one failed. Empty where it is for itself.
     pub instead_of: Vec<String>,
+    /// A program that it brings itself, for a machine that lacks it or has one that does not fit.
+    pub fetches: Option<&'static str>,
 }
 
 impl TestWay {
