@@ -238,7 +238,7 @@ impl Needed {
     fn without_wide_files(&self) -> Option<Self> {
         let is_for_tests = |file: &&String| file.contains("test");
         let files: Vec<String> = self.files.iter().filter(is_for_tests).cloned().collect();
-        if files.len() == self.files.len() || !(self.installable || !self.tox.is_empty()) {
+        if files.len() == self.files.len() || (!self.installable && self.tox.is_empty()) {
             return None;
         }
         let others = if self.others.is_empty() { &self.tox } else { &self.others };
