@@ -223,7 +223,7 @@ impl Trial<'_> {
         observer: &mut dyn TryObserver,
     ) -> Result<Chosen<'s>, AppError> {
         let finds = |program: &&str| self.place.surroundings.finds(program);
-        let can_run = |way: &&TestWay| way.needs.iter().all(|program| finds(program));
+        let can_run = |way: &&TestWay| way.needs.iter().all(finds);
         let mut seen = Seen::default();
         for way in stack.ways.iter().filter(can_run) {
             // What a tool did that is here, the same tool from elsewhere does too.
