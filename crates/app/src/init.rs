@@ -144,7 +144,6 @@ pub fn init(
     }
     let recognised: Vec<&str> = proposal.stacks.iter().map(|stack| stack.name).collect();
     let below = if recognised.is_empty() { projects_below(&top).or_broken()? } else { Vec::new() };
-    let has_prompt = request.prompt.is_some();
     // A provider in the operator's own configuration counts too.
     let policy = caller.policy(&top, &PolicyArguments::default())?.policy;
     let signed_out = signed_out(&policy.agent, &caller.surroundings(&top));
@@ -153,7 +152,7 @@ pub fn init(
         first_commit,
         written,
         task,
-        has_prompt,
+        has_prompt: request.prompt.is_some(),
         own_agent: agents.own.map(|policy| policy.agent.adapter),
         agent: agents.best,
         signed_out,

@@ -35,6 +35,7 @@ mod policy;
 mod project;
 mod prompts;
 mod read_files;
+mod red_output;
 mod remove;
 mod result;
 mod revise;

@@ -11,6 +11,7 @@ use windlass_driver::agents::Probe;
 use windlass_driver::ask_for_checks::ask_for_checks;
 use windlass_driver::try_checks::{TriedCheck, TriedCommands, TryError, TryPlace, try_checks};
 
+use crate::red_output::{FewFailures, fetch_failed, missing_program, refuses_tool, shows_tests, wanted_go};
 use crate::{AppError, CheckTries, OpenProject};
 
 /// Who is told how it goes.
@@ -48,6 +49,8 @@ pub struct StackReport {
     pub green: bool,
     /// Programs that better ways need and this machine lacks, each with its install command.
     pub missing: Vec<String>,
+    /// Why it is red, as far as the output says so.
+    pub causes: Vec<String>,
 }
 
 pub struct TryReport {
@@ -82,20 +85,14 @@ pub fn try_ways(
     let mut report = TryReport { stacks: Vec::new(), chosen: ChosenChecks::default() };
     let mut chosen: Vec<(&StackProposal, &TestWay)> = Vec::new();
     for stack in &proposal.stacks {
-        let Chosen { way, green, has_run } = Trial { place: &place, proposal }.choose(stack, observer)?;
-        // What could be fetched instead, and was, is not missing.
-        let wanted = stack.ways.iter().filter(|_| !has_run).flat_map(|way| way.needs.iter().copied());
-        let missing: BTreeSet<&str> = wanted.filter(|program| !surroundings.finds(program)).collect();
-        let missing = missing.into_iter();
-        let missing = missing.map(|program| match install_command(program) {
-            Some(command) => format!("{program} ({command})"),
-            None => program.to_owned(),
-        });
+        let trial = Trial { place: &place, proposal };
+        let Chosen { way, green, seen } = trial.choose(stack, observer)?;
         report.stacks.push(StackReport {
             name: stack.name,
             check: stack.check.clone(),
             green,
-            missing: missing.collect(),
+            missing: trial.missing(stack, &seen),
+            causes: if green { Vec::new() } else { trial.causes(&seen)? },
         });
         chosen.push((stack, way));
     }
@@ -109,7 +106,8 @@ pub fn try_ways(
         let check = "test".to_owned();
         let chosen = ChosenCheck { name: check.clone(), run: way.run, ..ChosenCheck::default() };
         report.chosen = ChosenChecks { checks: vec![chosen], setup: way.setup };
-        report.stacks = vec![StackReport { name: ASKED, check, green: true, missing: Vec::new() }];
+        report.stacks =
+            vec![StackReport { name: ASKED, check, green: true, missing: Vec::new(), causes: Vec::new() }];
     }
     Ok(report)
 }
@@ -120,8 +118,96 @@ const ASKED: &str = "the agent's proposal";
 struct Chosen<'s> {
     way: &'s TestWay,
     green: bool,
+    seen: Seen<'s>,
+}
+
+/// What the ways that were tried have shown of a stack.
+#[derive(Default)]
+struct Seen<'s> {
+    tried: usize,
+    /// Set-ups that failed.
+    failed: BTreeSet<&'s [String]>,
+    /// Set-ups that were tried after one whose few failures have names.
+    further: BTreeSet<&'s [String]>,
     /// Some way came as far as its check.
     has_run: bool,
+    ran_tests: Option<&'s TestWay>,
+    few_failures: Vec<(&'s TestWay, FewFailures)>,
+    /// Ways whose install came so far that the tool which it fetches was there.
+    fetched: Vec<&'s TestWay>,
+    /// A program that the first way without it did not find.
+    not_found: Option<String>,
+    wanted_go: Option<String>,
+    refuses_tool: bool,
+}
+
+impl<'s> Seen<'s> {
+    /// Whether this way may still show what the others did not.
+    fn leaves_worth(&self, way: &TestWay) -> bool {
+        let stands_in = !way.instead_of.is_empty();
+        if stands_in && !self.failed.contains(way.instead_of.as_slice()) {
+            return false;
+        }
+        if self.tried == MOST_TRIED || self.failed.contains(way.setup.as_slice()) {
+            return false;
+        }
+        // The same runner with fewer files fails on the same tests, and so it does after a third set-up.
+        let is_part = |(whole, _): &(&TestWay, FewFailures)| {
+            whole.setup == way.setup && way.run.starts_with(&whole.run)
+        };
+        let is_other = |(first, _): &(&TestWay, FewFailures)| first.setup != way.setup;
+        let is_third = self.few_failures.first().is_some_and(is_other)
+            && !self.further.is_empty()
+            && !self.further.contains(way.setup.as_slice());
+        !self.few_failures.iter().any(is_part) && !is_third
+    }
+
+    fn take(&mut self, way: &'s TestWay, result: &TriedWay) {
+        self.tried += 1;
+        if self.few_failures.first().is_some_and(|(first, _)| first.setup != way.setup) {
+            self.further.insert(&way.setup);
+        }
+        let excerpt = match result {
+            TriedWay::Green { .. } => {
+                self.has_run = true;
+                return;
+            }
+            TriedWay::NotRun { .. } => return,
+            TriedWay::NotSetUp { excerpt, .. } => {
+                self.failed.insert(&way.setup);
+                if !fetch_failed(excerpt) {
+                    self.fetched.push(way);
+                }
+                excerpt
+            }
+            TriedWay::Red { excerpt, .. } => {
+                self.has_run = true;
+                if shows_tests(excerpt) {
+                    self.ran_tests.get_or_insert(way);
+                }
+                self.few_failures.extend(FewFailures::of(excerpt).map(|few| (way, few)));
+                excerpt
+            }
+        };
+        self.refuses_tool |= refuses_tool(excerpt);
+        if self.not_found.is_none() {
+            self.not_found = missing_program(excerpt).map(str::to_owned);
+        }
+        if self.wanted_go.is_none() {
+            self.wanted_go = wanted_go(excerpt).map(str::to_owned);
+        }
+    }
+
+    /// Whether a way that does without this program of the machine had it all the same.
+    fn has_fetched(&self, program: &str) -> bool {
+        let names = |text: &String| {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            text.split(|c: char| !is_part(c)).any(|word| word == program)
+        };
+        let brings =
+            |way: &&TestWay| !way.needs.contains(&program) && way.setup.iter().chain([&way.run]).any(names);
+        self.fetched.iter().any(brings)
+    }
 }
 
 struct Trial<'a> {
@@ -136,32 +222,58 @@ impl Trial<'_> {
         stack: &'s StackProposal,
         observer: &mut dyn TryObserver,
     ) -> Result<Chosen<'s>, AppError> {
-        let can_run = |way: &&TestWay| way.needs.iter().all(|program| self.place.surroundings.finds(program));
-        let mut failed: BTreeSet<&[String]> = BTreeSet::new();
-        let mut ran_tests: Option<&TestWay> = None;
-        let (mut tried, mut has_run) = (0, false);
+        let finds = |program: &&str| self.place.surroundings.finds(program);
+        let can_run = |way: &&TestWay| way.needs.iter().all(finds);
+        let mut seen = Seen::default();
         for way in stack.ways.iter().filter(can_run) {
-            if failed.contains(way.setup.as_slice()) || tried == MOST_TRIED {
+            // What a tool did that is here, the same tool from elsewhere does too.
+            let is_repeated = way.fetches.as_ref().is_some_and(finds) && !seen.refuses_tool;
+            if is_repeated || !seen.leaves_worth(way) {
                 continue;
             }
-            tried += 1;
             observer.trying(stack.name, way);
-            let result = self.run(way)?;
+            let result = self.run(way).map_err(|error| match seen.ran_tests {
+                Some(way) => error.hint(format!("the likeliest so far, which ran tests: {}", way.run)),
+                None => error,
+            })?;
             observer.tried(&result);
-            match result {
-                TriedWay::Green { .. } => return Ok(Chosen { way, green: true, has_run: true }),
-                TriedWay::NotSetUp { .. } => drop(failed.insert(&way.setup)),
-                TriedWay::Red { excerpt, .. } => {
-                    has_run = true;
-                    if shows_tests(&excerpt) {
-                        ran_tests.get_or_insert(way);
-                    }
-                }
-                TriedWay::NotRun { .. } => {}
+            seen.take(way, &result);
+            if matches!(result, TriedWay::Green { .. }) {
+                return Ok(Chosen { way, green: true, seen });
             }
         }
-        let likeliest = ran_tests.or(stack.ways.iter().find(can_run)).or(stack.ways.first());
-        Ok(Chosen { way: likeliest.expect("a stack has a way"), green: false, has_run })
+        let likeliest = seen.ran_tests.or(stack.ways.iter().find(can_run)).or(stack.ways.first());
+        Ok(Chosen { way: likeliest.expect("a stack has a way"), green: false, seen })
+    }
+
+    /// What could be fetched instead, and was, is not missing.
+    fn missing(&self, stack: &StackProposal, seen: &Seen<'_>) -> Vec<String> {
+        let ways = stack.ways.iter().filter(|_| !seen.has_run);
+        let needed = ways.flat_map(|way| way.needs.iter().copied());
+        let needed = needed.filter(|program| !seen.has_fetched(program));
+        // What a script of package.json does not find is a package, and not the machine's.
+        let not_found = seen.not_found.as_deref().filter(|_| stack.name != "Node.js");
+        let lacks = |program: &&str| !self.place.surroundings.finds(program);
+        let missing: BTreeSet<&str> = needed.chain(not_found).filter(lacks).collect();
+        let missing = missing.into_iter().map(|program| match install_command(program) {
+            Some(command) => format!("{program} ({command})"),
+            None => program.to_owned(),
+        });
+        missing.collect()
+    }
+
+    fn causes(&self, seen: &Seen<'_>) -> Result<Vec<String>, AppError> {
+        let mut causes = Vec::new();
+        causes.extend(seen.few_failures.first().map(|(_, few)| few.words()));
+        if let Some(wanted) = &seen.wanted_go {
+            let here = match self.command(&TestWay { run: "go version".to_owned(), ..TestWay::default() })? {
+                Ok(tried) => go_version(&tried.result.excerpt),
+                Err(_) => None,
+            };
+            let here = here.unwrap_or_else(|| "an older one".to_owned());
+            causes.push(format!("needs Go {wanted}, this machine has {here}"));
+        }
+        Ok(causes)
     }
 
     /// A way that an agent proposed and that is green; each time it is told what came of its last one.
@@ -232,33 +344,76 @@ impl Trial<'_> {
     }
 }
 
-/// Whether a runner came as far as running tests: then the tests are red, and not the way to run them.
-fn shows_tests(excerpt: &str) -> bool {
-    let lower = excerpt.to_lowercase();
-    let is_counted = |line: &str| {
-        let has_number = line.chars().any(|c| c.is_ascii_digit() && c != '0');
-        let words = ["passed", "passing", "failed", "failing", "# pass ", "tests:", "test in ", "tests in "];
-        has_number && words.iter().any(|word| line.contains(word))
-    };
-    lower.lines().any(is_counted)
+/// The number in what `go version` says.
+fn go_version(text: &str) -> Option<String> {
+    let mut words = text.split_whitespace();
+    words.find_map(|word| word.strip_prefix("go1.")).map(|rest| format!("1.{rest}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn way(setup: &str, run: &str) -> TestWay {
+        TestWay { setup: vec![setup.to_owned()], run: run.to_owned(), ..TestWay::default() }
+    }
+
+    fn red(excerpt: &str) -> TriedWay {
+        TriedWay::Red { ending: "exit code 1".to_owned(), excerpt: excerpt.to_owned() }
+    }
+
+    fn not_set_up(excerpt: &str) -> TriedWay {
+        TriedWay::NotSetUp { ending: "exit code 1".to_owned(), excerpt: excerpt.to_owned() }
+    }
+
     #[test]
-    fn a_runner_that_is_missing_ran_no_tests() {
-        for red in [
-            "Ran 5 tests in 0.001s\n\nFAILED (failures=1)",
-            "1 failed, 1400 passed, 10 skipped in 25.21s",
-            "# pass 3\n# fail 1",
-            "test result: FAILED. 1 passed; 1 failed; 0 ignored",
-        ] {
-            assert!(shows_tests(red), "{red}");
-        }
-        for red in ["/usr/bin/python3: No module named pytest", "sh: 1: xo: not found", "error: 2 problems"] {
-            assert!(!shows_tests(red), "{red}");
-        }
+    fn where_few_of_many_tests_fail_one_further_set_up_is_tried() {
+        let [whole, part, other] = [way("uv", "pytest"), way("uv", "pytest tests"), way("uv", "unittest")];
+        let [second, third] = [way("pip", "pytest"), way("tox", "pytest")];
+        let few = red("FAILED a.py::b\n1 failed, 1400 passed in 42.72s");
+        let mut seen = Seen::default();
+        seen.take(&whole, &few);
+        assert!(!seen.leaves_worth(&part) && seen.leaves_worth(&other));
+        assert!(seen.leaves_worth(&second) && seen.leaves_worth(&third));
+        seen.take(&second, &few);
+        assert!(!seen.leaves_worth(&third) && !seen.leaves_worth(&way("pip", "pytest tests")));
+        assert!(seen.leaves_worth(&way("pip", "unittest")));
+        let mut seen = Seen::default();
+        seen.take(&whole, &red("FAILED a.py::b\n900 failed, 1400 passed in 42.72s"));
+        assert!(seen.leaves_worth(&part));
+    }
+
+    #[test]
+    fn a_set_up_that_stands_in_is_tried_only_where_the_other_failed() {
+        let exact = way("npm ci", "npm test");
+        let lesser =
+            TestWay { instead_of: exact.setup.clone(), ..way("npm ci --ignore-scripts", "npm test") };
+        let mut seen = Seen::default();
+        seen.take(&exact, &red("12 problems"));
+        assert!(!seen.leaves_worth(&lesser));
+        let mut seen = Seen::default();
+        seen.take(&exact, &not_set_up("npm error code 1"));
+        assert!(seen.leaves_worth(&lesser) && !seen.leaves_worth(&way("npm ci", "npm run unit")));
+    }
+
+    #[test]
+    fn a_tool_that_was_fetched_and_ran_is_not_missing() {
+        let fetched =
+            way("npx -y -p pnpm@10 -c 'pnpm install --frozen-lockfile'", "npx -y -p pnpm@10 -c 'pnpm test'");
+        let fetched = TestWay { needs: vec!["npx"], ..fetched };
+        let mut seen = Seen::default();
+        seen.take(
+            &fetched,
+            &not_set_up("ERR_PNPM_FETCH_404  GET https://registry.npmjs.org/a: Not Found - 404"),
+        );
+        assert!(seen.has_fetched("pnpm") && !seen.has_fetched("npx") && !seen.has_fetched("yarn"));
+        let mut seen = Seen::default();
+        seen.take(&fetched, &not_set_up("npm error code ENOTFOUND"));
+        assert!(!seen.has_fetched("pnpm"));
+    }
+
+    #[test]
+    fn the_version_of_go_is_read() {
+        assert_eq!(go_version("go version go1.19.8 linux/amd64").as_deref(), Some("1.19.8"));
     }
 }

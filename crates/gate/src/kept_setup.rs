@@ -12,7 +12,7 @@ use crate::steering::installed_dir;
 /// Programs that install what manifests and lock files name, and do nothing with other files of a tree.
 const INSTALLERS: &[&str] = &[
     "npm", "npx", "pnpm", "yarn", "bun", "pip", "pip3", "python", "python3", "uv", "poetry", "cargo", "go",
-    "mvn", "bundle", "composer", "mix", "dotnet", "awk", "echo", "true", "cd",
+    "mvn", "bundle", "composer", "mix", "dotnet", "awk", "echo", "true", "cd", "git",
 ];
 
 /// Of the names above, those that may also run a file of the tree: then with these words only.
@@ -25,6 +25,17 @@ const WITH_WORDS: &[(&str, &[&str])] = &[
     ("go", &["mod download"]),
     // The command of `init` that lists the versions in a poetry.lock, and no other program in that language.
     ("awk", &[POETRY_LOCK_READER]),
+    // The commands of `init` that make a repository of the manifest alone, for builds that ask git for a version.
+    (
+        "git",
+        &[
+            "init -q .venv/",
+            "add pyproject.toml",
+            "add setup.py",
+            "-c user.name=base -c user.email=base@localhost commit ",
+            "tag -f ",
+        ],
+    ),
 ];
 
 const POETRY_LOCK_READER: &str =
@@ -284,6 +295,10 @@ mod tests {
             "RUSTUP_AUTO_INSTALL=0 cargo fetch",
             "cargo fetch --locked",
             "uv sync --frozen",
+            "git init -q .venv/version && GIT_DIR=.venv/version/.git git add pyproject.toml && \
+             GIT_DIR=.venv/version/.git git -c user.name=base -c user.email=base@localhost commit -q -m base && \
+             GIT_DIR=.venv/version/.git git tag -f v1.2",
+            "GIT_DIR=.venv/version/.git .venv/bin/python -m pip install -q -e '.'",
         ] {
             assert!(only_install(&[command.to_owned()], &[]), "{command}");
         }
@@ -297,6 +312,8 @@ mod tests {
             "cargo build",
             "awk '{ print }' src/versions >.venv/locked.txt",
             "awk -f tools/versions.awk poetry.lock",
+            "git add -A",
+            "git submodule update --init",
         ] {
             assert!(!only_install(&[command.to_owned()], &[]), "{command}");
         }

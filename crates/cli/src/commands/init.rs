@@ -131,6 +131,9 @@ fn conclude(made: &InitReport) {
             stack.name,
             if any_green { "it is left out" } else { "the likeliest is written" }
         );
+        for cause in &stack.causes {
+            tell!("{}", text::wrap(&format!("  {}", text::clean(cause)), "    "));
+        }
         if !any_green {
             tell!("  If your tests should be green now, mend it in windlass.toml before you run.");
         }

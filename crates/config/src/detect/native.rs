@@ -20,6 +20,7 @@ pub fn cmake(project: &ProjectFiles<'_>) -> Option<Stack> {
     if !project.has("CMakeLists.txt") {
         return None;
     }
+    let options = switched_off_tests(&project.text("CMakeLists.txt"));
     let build = if project.has_directory("build") { "_build" } else { "build" };
     let run = format!(
         "cmake -S . -B {build} -DBUILD_TESTING=ON && cmake --build {build} --parallel && \
@@ -34,12 +35,37 @@ pub fn cmake(project: &ProjectFiles<'_>) -> Option<Stack> {
     };
     // From 4 on CMake refuses projects that are written for old versions of it.
     let fetched = by_fetched(&reporting, "cmake", "'cmake<4'");
+    let switched_on = (!options.is_empty()).then(|| {
+        let on = |way: &TestWay| TestWay {
+            run: way.run.replace(" -DBUILD_TESTING=ON", &format!(" -DBUILD_TESTING=ON{options}")),
+            ..way.clone()
+        };
+        [on(&reporting), on(&plain)]
+    });
     let mut ways = vec![reporting, plain];
+    ways.extend(switched_on.into_iter().flatten());
     let file = MAKEFILES.into_iter().find(|name| project.has(name));
     ways.extend(make_ways(project, file));
     ways.push(fetched);
     let stack = Stack::new("CMake", "cmake", ways).protect(&C_TESTS).product(C_SOURCES);
     Some(file.into_iter().fold(stack, |stack, file| stack.protect(&[file])))
+}
+
+/// Arguments that switch on the project's own options for tests, each with a blank in front.
+fn switched_off_tests(settings: &str) -> String {
+    let options = settings.lines().filter_map(|line| {
+        let line = line.trim();
+        let (_, rest) =
+            line.split_once('(').filter(|(head, _)| head.trim().eq_ignore_ascii_case("option"))?;
+        let (name, value) = rest.trim().split_once([' ', '\t'])?;
+        let (value, _) = value.rsplit_once(')')?;
+        let value = value.rsplit(['"', ' ', '\t']).next().unwrap_or_default().to_ascii_uppercase();
+        let is_for_tests = ["_TESTING", "_TESTS", "_TEST"].iter().any(|end| name.ends_with(end));
+        let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let is_off = matches!(value.as_str(), "" | "OFF" | "NO" | "FALSE" | "0");
+        (is_for_tests && is_plain && is_off).then(|| format!(" -D{name}=ON"))
+    });
+    options.collect()
 }
 
 /// `configure`, meson, or a makefile with a target for tests.
@@ -57,21 +83,35 @@ pub fn make(project: &ProjectFiles<'_>) -> Option<Stack> {
     let name = if file.is_some() { "make" } else { "C" };
     let stack = Stack::new(name, "make", (!ways.is_empty()).then_some(ways)?);
     let stack = file.into_iter().fold(stack, |stack, file| stack.protect(&[file]));
-    let is_c = |name: &str| [".c", ".cc", ".cpp"].iter().any(|suffix| name.ends_with(suffix));
-    let has_c = ["", "src", "lib"].iter().any(|directory| project.names_in(directory).any(is_c));
-    Some(match has_c {
-        true => stack.protect(&C_TESTS).product(C_SOURCES),
+    Some(match has_c(project) {
+        true => with_c(project, stack),
         false => stack.protect(&SCRIPT_TESTS),
     })
 }
 
+/// The stack with the tests and sources of C, if the project has any.
+pub fn with_c(project: &ProjectFiles<'_>, stack: Stack) -> Stack {
+    match has_c(project) {
+        true => stack.protect(&C_TESTS).product(C_SOURCES),
+        false => stack,
+    }
+}
+
+fn has_c(project: &ProjectFiles<'_>) -> bool {
+    let is_c = |path: &str| [".c", ".cc", ".cpp"].iter().any(|suffix| path.ends_with(suffix));
+    let is_source = |path: &str| !path.contains('/') || path.starts_with("src/") || path.starts_with("lib/");
+    project.files().any(|path| is_c(path) && is_source(path))
+}
+
 /// The same way where its tool is missing and pip can bring it.
-fn by_fetched(way: &TestWay, tool: &str, packages: &str) -> TestWay {
+fn by_fetched(way: &TestWay, tool: &'static str, packages: &str) -> TestWay {
     TestWay {
         setup: fetched::by_pip(tool, packages).to_vec(),
         run: fetched::with_tool(tool, &way.run),
         needs: vec!["python3"],
         junit: way.junit.clone(),
+        fetches: Some(tool),
+        ..TestWay::default()
     }
 }
 

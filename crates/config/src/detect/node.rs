@@ -15,17 +15,31 @@ pub const NODE_TESTS: [&str; 5] = [
 ];
 
 /// Scripts that often run the tests alone, where `test` does more.
-const SCRIPTS: [&str; 9] =
-    ["test:unit", "test-unit", "unit", "test:src", "test:node", "test:ci", "test-ci", "tests", "test:vitest"];
+const SCRIPTS: [&str; 10] = [
+    "tests-only",
+    "test:unit",
+    "test-unit",
+    "unit",
+    "test:src",
+    "test:node",
+    "test:ci",
+    "test-ci",
+    "tests",
+    "test:vitest",
+];
 
 /// A runner's package, and how it is called once.
-const RUNNERS: [(&str, &str); 6] = [
+const RUNNERS: [(&str, &str); 9] = [
     ("vitest", "vitest run"),
     ("jest", "jest"),
     ("ava", "ava"),
     ("mocha", "mocha"),
     ("tap", "tap"),
     ("uvu", "uvu"),
+    ("lab", "lab"),
+    ("@hapi/lab", "lab"),
+    // Without a name of files it runs nothing, and is green.
+    ("tape", "tape \"{test,tests}{.js,/**/*.js}\""),
 ];
 
 pub fn node(project: &ProjectFiles<'_>) -> Option<Stack> {
@@ -37,12 +51,14 @@ pub fn node(project: &ProjectFiles<'_>) -> Option<Stack> {
     let tool = PackageTool::of(project, &manifest);
     let mut ways = Vec::new();
     for by in tool.callers() {
+        let mut before = Vec::new();
         for install in tool.installs(project, &manifest) {
+            let setup: Vec<String> = install.iter().map(|install| by.call(install)).collect();
             for run in &runs {
-                let mut way = TestWay::new(by.call(&run.words(tool.name))).needs(by.needs());
-                way.setup.extend(install.iter().map(|install| by.call(install)));
-                ways.push(way);
+                let way = TestWay::new(by.call(&run.words(tool.name))).needs(by.needs());
+                ways.push(TestWay { setup: setup.clone(), instead_of: before.clone(), ..way });
             }
+            before = setup;
         }
     }
     let product = &["**/*.{js,mjs,cjs,ts,jsx,tsx}", "src/**", "lib/**"];
@@ -84,13 +100,15 @@ fn runs(project: &ProjectFiles<'_>, manifest: &Value) -> Vec<Run> {
             .any(|key| manifest.get(*key).is_some_and(|all| all.get(name).is_some()))
     };
     let mut runs = Vec::new();
+    // By itself it runs without what stands before and after `test`.
+    let called = script("test").and_then(called_script).filter(|name| script(name).is_some());
     if script("test").is_some() {
         runs.push(Run::Script("test".to_owned()));
+        runs.extend(called.map(|name| Run::Script(name.to_owned())));
         runs.extend(script("build").map(|_| Run::BuildThenTest));
     }
-    runs.extend(
-        SCRIPTS.iter().filter(|name| script(name).is_some()).map(|name| Run::Script((*name).to_owned())),
-    );
+    let others = SCRIPTS.iter().filter(|name| script(name).is_some() && called != Some(**name));
+    runs.extend(others.map(|name| Run::Script((*name).to_owned())));
     let runners = || RUNNERS.iter().filter(|(name, _)| depends(name)).map(|(_, call)| *call);
     runs.extend(runners().map(Run::Runner));
     if script("build").is_some() {
@@ -100,6 +118,16 @@ fn runs(project: &ProjectFiles<'_>, manifest: &Value) -> Vec<Run> {
         runs.push(Run::Runner("node --test"));
     }
     runs
+}
+
+/// The script that is all that this one calls.
+fn called_script(text: &str) -> Option<&str> {
+    let words = text.split_whitespace().filter(|word| !word.starts_with('-'));
+    match words.collect::<Vec<_>>()[..] {
+        ["npm" | "pnpm" | "yarn" | "bun", "run" | "run-script", name] => Some(name),
+        ["pnpm" | "yarn", name] => Some(name),
+        _ => None,
+    }
 }
 
 /// What `node --test` finds by itself.

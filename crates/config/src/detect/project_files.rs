@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Directories whose content is made or installed.
@@ -81,6 +82,12 @@ impl<'a> ProjectFiles<'a> {
         fs::read_to_string(self.root.join(file)).unwrap_or_default()
     }
 
+    /// Whether it can be run by its own path.
+    pub fn is_executable(&self, file: &str) -> bool {
+        let metadata = fs::metadata(self.root.join(file));
+        metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o100 != 0)
+    }
+
     /// The texts of the project's CI workflows.
     pub fn workflows(&self) -> Vec<String> {
         let directory = self.root.join(".github/workflows");
@@ -97,14 +104,20 @@ impl<'a> ProjectFiles<'a> {
 
     /// The highest version among git's tags, for tools that would ask git.
     pub fn last_version(&self) -> String {
+        let tag = self.last_tag();
+        let highest = tag.as_deref().and_then(numbers).unwrap_or_else(|| vec![0, 1]);
+        highest.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
+    }
+
+    /// The tag of that version, as it is spelled.
+    pub fn last_tag(&self) -> Option<String> {
         let packed = fs::read_to_string(self.root.join(".git/packed-refs")).unwrap_or_default();
         let loose =
             fs::read_dir(self.root.join(".git/refs/tags")).into_iter().flatten().filter_map(Result::ok);
         let loose = loose.filter_map(|entry| entry.file_name().into_string().ok());
         let packed = packed.lines().filter_map(|line| Some(line.split_once("refs/tags/")?.1.to_owned()));
-        let versions = packed.chain(loose).filter_map(|tag| numbers(&tag));
-        let highest = versions.max().unwrap_or_else(|| vec![0, 1]);
-        highest.iter().map(u64::to_string).collect::<Vec<_>>().join(".")
+        let versions = packed.chain(loose).filter_map(|tag| Some((numbers(&tag)?, tag)));
+        versions.max().map(|(_, tag)| tag)
     }
 
     pub fn files(&self) -> impl Iterator<Item = &str> {

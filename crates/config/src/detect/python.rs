@@ -2,6 +2,7 @@
 
 use toml::{Table, Value};
 
+use super::git_version::GitVersion;
 use super::project_files::ProjectFiles;
 use super::{Stack, TestWay, fetched};
 
@@ -36,9 +37,9 @@ fn ways(project: &ProjectFiles<'_>) -> Vec<TestWay> {
     }
     for setup in needed.setups(project) {
         for run in &runs {
-            let way =
-                TestWay { setup: setup.commands.clone(), ..TestWay::new(format!("{ACTIVE} python {run}")) };
-            ways.push(way.needs(setup.needs));
+            let way = TestWay::new(format!("{ACTIVE} python {run}")).needs(setup.needs);
+            let Setup { commands, instead_of, .. } = &setup;
+            ways.push(TestWay { setup: commands.clone(), instead_of: instead_of.clone(), ..way });
         }
     }
     if project.text("tox.ini").contains("[testenv") {
@@ -74,16 +75,23 @@ const READ_POETRY_LOCK: &str =
 struct Setup {
     commands: Vec<String>,
     needs: &'static str,
+    /// The set-up for which it stands in where that one failed.
+    instead_of: Vec<String>,
+}
+
+impl Setup {
+    fn new(commands: impl IntoIterator<Item = String>, needs: &'static str) -> Self {
+        Self { commands: commands.into_iter().collect(), needs, instead_of: Vec::new() }
+    }
 }
 
 /// Where the tool is missing, pip can bring it.
 fn by_fetched(tool: &str, install: String) -> Setup {
-    let commands = fetched::by_pip(tool, tool).into_iter().chain([install]);
-    Setup { commands: commands.collect(), needs: "python3" }
+    Setup::new(fetched::by_pip(tool, tool).into_iter().chain([install]), "python3")
 }
 
 /// What the project says that its tests need.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Needed {
     /// The project itself can be installed.
     installable: bool,
@@ -96,13 +104,12 @@ struct Needed {
     others: Vec<String>,
     /// What tox installs for the tests.
     tox: Vec<String>,
-    /// The version is made from git's tags, which no checkout of a gate has.
-    version_of_git: bool,
+    version: GitVersion,
     names_pytest: bool,
 }
 
 /// Names that are for tests, and all that a developer may need.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Choice {
     tests: Vec<String>,
     wide: Vec<String>,
@@ -146,9 +153,7 @@ impl Needed {
                 keys(at(&["project", "optional-dependencies"])).into_iter().chain(extras_of_setup(project)),
             ),
             groups: Choice::of(keys(at(&["dependency-groups"])).into_iter()),
-            version_of_git: ["setuptools_scm", "setuptools-scm", "hatch-vcs", "versioningit"]
-                .iter()
-                .any(|name| texts.contains(name)),
+            version: GitVersion::of(project, &texts),
             ..Self::default()
         };
         needed.others.extend(poetry_requirements(&manifest));
@@ -183,23 +188,26 @@ impl Needed {
                 names("extra", &self.extras.tests),
                 names("group", &self.groups.tests)
             );
-            setups.push(Setup { commands: vec![self.with_version(&sync, project)], needs: "uv" });
-            setups.push(by_fetched("uv", self.with_version(&format!(".uv/bin/{sync}"), project)));
+            // uv does not take an environment that it did not make, and so none with a repository in it.
+            let version = |command: &str| match self.version.preparation() {
+                Some(_) => command.to_owned(),
+                None => self.version.told(command),
+            };
+            setups.push(Setup::new([version(&sync)], "uv"));
+            setups.push(by_fetched("uv", version(&format!(".uv/bin/{sync}"))));
         }
         if project.has("poetry.lock") {
             let install = |poetry: &str| {
                 format!("POETRY_VIRTUALENVS_IN_PROJECT=true {poetry} install --no-interaction --all-extras")
             };
-            setups.push(Setup { commands: vec![install("poetry")], needs: "poetry" });
+            setups.push(Setup::new([install("poetry")], "poetry"));
             setups.push(by_fetched("poetry", install(".poetry/bin/poetry")));
         }
-        let environment = |what: String| Setup {
-            commands: vec![
-                ENVIRONMENT.to_owned(),
-                pip("--upgrade pip"),
-                self.with_version(&pip(&what), project),
-            ],
-            needs: "python3",
+        let environment = |what: String| {
+            let first = [ENVIRONMENT.to_owned(), pip("--upgrade pip")];
+            let preparation = self.version.preparation().map(str::to_owned);
+            let install = self.version.told(&pip(&what));
+            Setup::new(first.into_iter().chain(preparation).chain([install]), "python3")
         };
         let exact = self.arguments(&self.extras.tests, &self.groups.tests);
         let wide = self.arguments(&self.extras.wide, &self.groups.wide);
@@ -209,6 +217,10 @@ impl Needed {
             setups.push(locked);
         }
         setups.push(environment(exact.clone()));
+        if let Some(lean) = self.without_wide_files() {
+            let instead_of = environment(exact.clone()).commands;
+            setups.push(Setup { instead_of, ..environment(lean.arguments(&[], &[])) });
+        }
         if wide != exact {
             setups.push(environment(wide.clone()));
         }
@@ -220,6 +232,18 @@ impl Needed {
             setups.push(environment(format!("{wide}{more}")));
         }
         setups
+    }
+
+    /// The same without files that may name all that a developer wants: one package among them may not be built here.
+    fn without_wide_files(&self) -> Option<Self> {
+        let is_for_tests = |file: &&String| file.contains("test");
+        let files: Vec<String> = self.files.iter().filter(is_for_tests).cloned().collect();
+        if files.len() == self.files.len() || (!self.installable && self.tox.is_empty()) {
+            return None;
+        }
+        let others = if self.others.is_empty() { &self.tox } else { &self.others };
+        let names_pytest = !files.is_empty() || others.iter().any(|other| other.contains("pytest"));
+        Some(Self { files, others: others.clone(), names_pytest, ..self.clone() })
     }
 
     /// What pip is to install.
@@ -237,13 +261,6 @@ impl Needed {
             words.push("pytest".to_owned());
         }
         words.join(" ")
-    }
-
-    fn with_version(&self, command: &str, project: &ProjectFiles<'_>) -> String {
-        match self.version_of_git {
-            true => format!("SETUPTOOLS_SCM_PRETEND_VERSION={} {command}", project.last_version()),
-            false => command.to_owned(),
-        }
     }
 }
 

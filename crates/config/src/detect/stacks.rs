@@ -1,7 +1,7 @@
 //! Stacks with one usual way to test each.
 
 use super::project_files::ProjectFiles;
-use super::{Stack, TestWay};
+use super::{Stack, TestWay, native, shell_word, workflow};
 
 pub fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
     let protect = ["**/tests/**", "**/{test,tests}.rs", "**/*_{test,tests}.rs"];
@@ -106,12 +106,46 @@ pub fn zig(project: &ProjectFiles<'_>) -> Option<Stack> {
 pub const SCRIPT_TESTS: [&str; 2] = ["**/*.{t,bats}", "**/{test,tests}/**"];
 
 pub fn test_script(project: &ProjectFiles<'_>) -> Option<Stack> {
-    if let Some(script) = SCRIPTS.into_iter().find(|script| project.has(script)) {
-        let shell = interpreter(&project.text(script));
-        let way = TestWay::new(format!("{shell} ./{script}"));
-        let stack = Stack::new("a test script", "script", vec![way]);
-        return Some(stack.protect(&[script]).protect(&SCRIPT_TESTS));
+    match SCRIPTS.into_iter().find(|script| project.has(script)) {
+        Some(script) => scripts_stack(project, &[script.to_owned()]),
+        None => bats(project).or_else(|| scripts_stack(project, &further_scripts(project))),
     }
+}
+
+/// A way for each of these scripts.
+fn scripts_stack(project: &ProjectFiles<'_>, scripts: &[String]) -> Option<Stack> {
+    let way = |script: &String| match project.is_executable(script) {
+        true => TestWay::new(format!("./{}", shell_word(script))),
+        false => TestWay::new(format!("{} ./{}", interpreter(&project.text(script)), shell_word(script))),
+    };
+    let ways: Vec<TestWay> = scripts.iter().map(way).collect();
+    let stack = Stack::new("a test script", "script", (!ways.is_empty()).then_some(ways)?);
+    let globs: Vec<String> = scripts.iter().map(|script| globset::escape(script)).collect();
+    let stack = stack.protect(&globs.iter().map(String::as_str).collect::<Vec<_>>());
+    Some(native::with_c(project, stack.protect(&SCRIPT_TESTS)))
+}
+
+/// What the project's own pages tell people to run, then what has a usual name, then what its CI runs.
+fn further_scripts(project: &ProjectFiles<'_>) -> Vec<String> {
+    const MOST: usize = 3;
+    let usual = ["tools", "scripts", "script", "ci"].into_iter().flat_map(|directory| {
+        ["test", "tests", "unit", "check"].map(|name| format!("{directory}/{name}.sh"))
+    });
+    let usual = usual.chain(["script/test".to_owned()]).filter(|script| project.has(script));
+    let mut scripts: Vec<String> = Vec::new();
+    for script in workflow::scripts_of_pages(project)
+        .into_iter()
+        .chain(usual)
+        .chain(workflow::scripts_of_workflows(project))
+    {
+        if !scripts.contains(&script) && scripts.len() < MOST {
+            scripts.push(script);
+        }
+    }
+    scripts
+}
+
+fn bats(project: &ProjectFiles<'_>) -> Option<Stack> {
     let directory = ["test", "tests"]
         .into_iter()
         .find(|directory| project.names_in(directory).any(|name| name.ends_with(".bats")))?;

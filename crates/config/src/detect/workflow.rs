@@ -37,6 +37,34 @@ pub fn add_ways(project: &ProjectFiles<'_>, stack: &mut Stack) {
     }
 }
 
+/// Scripts of the repository by which its pages say that tests are run.
+pub fn scripts_of_pages(project: &ProjectFiles<'_>) -> Vec<String> {
+    let pages =
+        ["README.md", "test/README.md", "tests/README.md", "CONTRIBUTING.md", ".github/CONTRIBUTING.md"];
+    let lines = pages.iter().flat_map(|page| fenced_lines(&project.text(page)));
+    lines.filter_map(|line| test_script(project, &line)).collect()
+}
+
+/// The same of CI workflows.
+pub fn scripts_of_workflows(project: &ProjectFiles<'_>) -> Vec<String> {
+    let texts = project.workflows();
+    let lines = texts.iter().flat_map(|text| run_lines(text));
+    lines.filter_map(|line| test_script(project, &line)).collect()
+}
+
+/// The script of the repository that this line is, if its path speaks of tests.
+fn test_script(project: &ProjectFiles<'_>, line: &str) -> Option<String> {
+    let path = match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [path] | ["sh" | "bash", path] => path.trim_start_matches("./"),
+        _ => return None,
+    };
+    let mut words = path.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let is_test =
+        words.any(|word| ["test", "tests", "runtests", "unit", "unittest", "check", "ci"].contains(&word));
+    let is_script = project.has(path) && (path.ends_with(".sh") || project.text(path).starts_with("#!"));
+    (is_test && is_script).then(|| path.to_owned())
+}
+
 /// The commands of `run:` entries, without those that only a workflow can fill in.
 fn run_lines(workflow: &str) -> Vec<String> {
     let mut commands = Vec::new();

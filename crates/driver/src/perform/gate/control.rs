@@ -39,8 +39,11 @@ const FEW_TESTS: usize = 8;
 /// Of the tests that fail on the base, and of those that failed unbroken, so many each are broken alone; fewer where
 /// that takes long.
 const ALONE: usize = 12;
-/// How often with another value: once a larger and once a smaller, and any of those that it expects may be the one.
-const LITERAL_RUNS: usize = 2;
+/// How often with another value: larger, smaller, and with the assertion turned over.
+const LITERAL_RUNS: usize = 3;
+/// The other way, in the other half: an object may be equal to all that is larger, or ends alike. Then the assertion
+/// itself turned over: a product may have put nothing in its place.
+const OTHER_ROUNDS: [u32; 2] = [1, 2];
 /// How much longer than the check itself may.
 const LONGER: u64 = 4;
 
@@ -208,13 +211,15 @@ impl Asking<'_, '_> {
         let known = [&statement.set_aside, &statement.green, &statement.added, &statement.untold];
         let known: Tests = known.into_iter().flatten().cloned().collect();
         let mut literal = self.hunt(Breakage::ChangedLiteral, honest, &known)?;
-        if literal.green.is_empty() && !literal.broken.is_empty() {
-            // The other way, in the other half: an object may be equal to all that is larger, or ends alike.
-            self.round.nth = 1;
+        for nth in OTHER_ROUNDS {
+            if literal.broken.is_empty() || !literal.green.is_empty() {
+                break;
+            }
+            self.round.nth = nth;
             let other = self.hunt(Breakage::ChangedLiteral, honest, &known)?;
             literal.join(other);
-            self.round.nth = 0;
         }
+        self.round.nth = 0;
         Ok([statement, literal])
     }
 
