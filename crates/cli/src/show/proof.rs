@@ -18,9 +18,9 @@ use super::text::{Colour, clean, fit, paint, wrap_at};
 /// Where the values of the page begin.
 const INDENT: usize = 12;
 
-/// In a pipe nothing is wrapped or cut.
+/// In a pipe the page is as wide as most screens; nothing of it is cut.
 fn width() -> usize {
-    terminal::columns().unwrap_or(usize::MAX)
+    terminal::columns().unwrap_or(80)
 }
 
 pub fn page(proof: &Proof) -> String {

@@ -173,7 +173,12 @@ impl History {
             let kind = line["event"].as_str().unwrap_or_default();
             assert!(!ended || AFTER_THE_END.contains(&kind), "I8: after the end: {line}\n{self}");
             match kind {
-                "run_ended" => ended = line["outcome"]["kind"] != "stopped",
+                "run_ended" => {
+                    // What is ready beside a task at which the agent failed is gone on with.
+                    let outcome = &line["outcome"];
+                    let blames_a_task = ["agent_failed", "stalled"].iter().any(|why| outcome["reason"] == *why);
+                    ended = outcome["kind"] != "stopped" && !blames_a_task;
+                }
                 "run_restarted" => ended = false,
                 _ => {}
             }
