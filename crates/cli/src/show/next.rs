@@ -55,7 +55,7 @@ fn next_of_loop(view: &View) -> String {
             after_a_part(name, &blocked)
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Limit => {
-            after_limit(view, outcome.reason)
+            after_limit(view, outcome.reason, blocked.first().copied())
         }
         (Status::Ended, _) if view.failed_role == Some(Role::Reviewer) => {
             after_failed_reviews(view, &blocked)
@@ -144,25 +144,37 @@ fn after_failed_reviews(view: &View, blocked: &[&str]) -> String {
     )
 }
 
-/// A budget counts over all runs: only a larger one leads on.
-#[expect(clippy::wildcard_enum_match_arm, reason = "most reasons have the same way out")]
-fn after_limit(view: &View, reason: Reason) -> String {
+/// A budget counts over all runs: only a larger one leads on. A blocked task stays so in a new run, unless it is
+/// asked for.
+fn after_limit(view: &View, reason: Reason, blocked: Option<&str>) -> String {
     let name = &view.name;
-    let key = match reason {
-        Reason::MaxIterations => "loop.max_iterations",
-        Reason::Wall => "budget.wall",
-        Reason::Tokens => "budget.tokens",
-        Reason::Cost => "budget.cost_usd",
-        _ => return format!("next: windlass restart {name}, then windlass run {name}"),
+    let retry = if blocked.is_some() { " --retry-blocked" } else { "" };
+    let look = blocked.map(|task| format!("windlass show {name} {task}   (why it is blocked)"));
+    let key = spent_key(reason).filter(|key| {
+        let is_raised = |limit: &LimitView| limit.key == *key && limit.max.is_none_or(|max| max > limit.used);
+        !view.limits.iter().any(is_raised)
+    });
+    let again = match key {
+        Some(key) => vec![
+            format!("windlass set {name} {key}=VALUE   (more than it is, or 0 for no limit)"),
+            format!("then windlass restart {name} and windlass run {name}{retry}"),
+        ],
+        None => vec![format!("windlass restart {name}, then windlass run {name}{retry}")],
     };
-    let is_raised = |limit: &LimitView| limit.key == key && limit.max.is_none_or(|max| max > limit.used);
-    if view.limits.iter().any(is_raised) {
-        return format!("next: windlass restart {name}, then windlass run {name}");
+    let lines: Vec<String> = look.into_iter().chain(again).collect();
+    format!("next: {}", lines.join("\n      "))
+}
+
+/// The limit that is spent, where a larger one leads on.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most reasons are of no limit that counts over all runs")]
+fn spent_key(reason: Reason) -> Option<&'static str> {
+    match reason {
+        Reason::MaxIterations => Some("loop.max_iterations"),
+        Reason::Wall => Some("budget.wall"),
+        Reason::Tokens => Some("budget.tokens"),
+        Reason::Cost => Some("budget.cost_usd"),
+        _ => None,
     }
-    format!(
-        "next: windlass set {name} {key}=VALUE   (more than it is, or 0 for no limit)\n      \
-         then windlass restart {name} and windlass run {name}"
-    )
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "most reasons have the same way out")]
@@ -360,6 +372,22 @@ mod tests {
             set_limit(&mut seen, key, 9);
             assert_eq!(next(&seen), "next: windlass restart demo, then windlass run demo", "it is raised");
         }
+    }
+
+    #[test]
+    fn after_a_limit_a_blocked_task_is_shown_and_tried_again() {
+        let reason = Reason::MaxIterations;
+        let outcome = Some(Outcome { kind: OutcomeKind::Limit, reason, detail: String::new() });
+        let mut seen = View { status: Status::Ended, outcome, ..view() };
+        seen.tasks[0].status = TaskStatus::Blocked;
+        set_limit(&mut seen, "loop.max_iterations", 2);
+        let lines = "next: windlass show demo answer   (why it is blocked)\n      \
+                     windlass set demo loop.max_iterations=VALUE   (more than it is, or 0 for no limit)\n      \
+                     then windlass restart demo and windlass run demo --retry-blocked";
+        assert_eq!(next(&seen), lines);
+        set_limit(&mut seen, "loop.max_iterations", 9);
+        let restart = "\n      windlass restart demo, then windlass run demo --retry-blocked";
+        assert!(next(&seen).ends_with(restart), "{}", next(&seen));
     }
 
     fn set_limit(view: &mut View, key: &str, max: u64) {
