@@ -14,6 +14,7 @@ mod reference;
 mod show;
 mod signals;
 mod task_args;
+mod typed;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
