@@ -1,8 +1,8 @@
 //! `windlass run`: drives a loop to an outcome, creating it if there is none.
 
 use windlass_app::{
-    Ended, OpenProject, PolicyArguments, PolicyBelow, Proposed, RetryChoice, ReviseRequest, ReviseResult,
-    RunProposal, RunRequest, RunStart, RunTarget, preview_briefs,
+    AppError, Ended, OpenProject, PolicyArguments, PolicyBelow, Proposed, RetryChoice, ReviseRequest,
+    ReviseResult, RunProposal, RunRequest, RunStart, RunTarget, preview_briefs,
 };
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
@@ -225,15 +225,21 @@ fn is_completed(view: &View) -> bool {
 }
 
 /// A completed loop answers for what it was, not for what the files say since.
-fn say_edits(place: &OpenProject, name: &LoopName) {
-    match place.edited_since(name) {
-        Ok(edits) if edits.is_empty() => {}
-        Ok(edits) => {
-            say!("\nyour files changed since; not part of this loop: {}", text::clean(&edits.join(", ")));
-            say!("      windlass run --name {name}-2   (starts a loop with what they say now)");
-        }
-        Err(error) => complain!("windlass: {error}"),
+fn say_edits(name: &LoopName, edits: &[String]) {
+    if !edits.is_empty() {
+        let told = format!("your files changed since; not part of this loop: {}", edits.join(", "));
+        say!("\n{}", text::wrap(&told, "  "));
+        say!("      windlass run --name {name}-2   (starts a loop with what they say now)");
     }
+}
+
+/// A mistake in the files stops no completed loop from being shown.
+fn unread(name: &LoopName, error: &AppError) -> String {
+    let told = format!(
+        "note: your files have a mistake; {name} is completed and does not read them: {}",
+        error.in_one_line()
+    );
+    format!("{}\n", text::wrap(&told, "  "))
 }
 
 fn request(asked: &RunArgs) -> RunRequest {
@@ -260,10 +266,13 @@ pub fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
         json::print(view);
     } else {
         let behind = place.find(Some(view.name.as_str())).map(|stored| behind(place, &stored, view));
-        say_part!("{}", view::status(view, &behind.unwrap_or_default()));
-        if is_completed(view) {
-            say_edits(place, &view.name);
+        let name = &view.name;
+        let edits = if is_completed(view) { place.edited_since(name) } else { Ok(Vec::new()) };
+        if let Err(error) = &edits {
+            say!("{}", unread(name, error));
         }
+        say_part!("{}", view::status(view, &behind.unwrap_or_default()));
+        say_edits(name, &edits.unwrap_or_default());
     }
     place.refresh_trail(&view.name).unwrap_or_else(|error| complain!("windlass: {error}"));
     exit_at_rest(view)

@@ -114,3 +114,17 @@ fn a_weaker_gate_is_told_and_what_it_judged_is_held_against_it_alone() {
         &["task first: the gate of event", "is on record as green, but its results are red"],
     );
 }
+
+#[test]
+fn a_completed_loop_is_shown_with_a_mistake_in_the_files_noted_above_it() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").ready();
+    case.run().completed();
+    let file = case.repo.path().join("windlass.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}\n[broken\n")).unwrap();
+    let ran = case.windlass(&["run", LOOP]).expect_code(0);
+    let note = format!("note: your files have a mistake; {LOOP} is completed and does not read them: ");
+    assert!(ran.stdout.starts_with(&note), "{ran}");
+    assert!(ran.stdout.contains("windlass.toml:") && ran.stderr.is_empty(), "{ran}");
+    assert!(ran.stdout.contains("next: windlass take"), "{ran}");
+}
