@@ -52,7 +52,7 @@ fn next_of_loop(view: &View) -> String {
             format!("next: windlass take {name}   (brings {} into your checkout)", view.branch)
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Stopped => {
-            after_a_part(name, &blocked)
+            after_a_part(view, &blocked)
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Limit => {
             after_limit(view, outcome.reason, blocked.first().copied())
@@ -87,12 +87,19 @@ fn next_of_loop(view: &View) -> String {
     }
 }
 
-fn after_a_part(name: &LoopName, blocked: &[&str]) -> String {
-    let mut lines = format!("next: windlass run {name}   (goes on with the rest)");
-    if let Some(blocked) = blocked.first() {
-        lines += &format!("\n      windlass show {name} {blocked}   (why it is blocked)");
+/// Where everything that is left is blocked, or waits for what is, a run alone starts nothing.
+fn after_a_part(view: &View, blocked: &[&str]) -> String {
+    let name = &view.name;
+    let on = format!("windlass run {name}   (goes on with the rest)");
+    let Some(blocked) = blocked.first() else { return format!("next: {on}") };
+    let look = format!("windlass show {name} {blocked}   (why it is blocked)");
+    match view.ready_tasks().next() {
+        Some(_) => format!("next: {on}\n      {look}"),
+        None => format!(
+            "next: {look}\n      windlass run {name} --retry-blocked   (try what is blocked again)\n      \
+             windlass waive {name} {blocked}   (do without it, then windlass run {name})"
+        ),
     }
-    lines
 }
 
 fn on_with_the_ready(view: &View, blocked: &[&str]) -> String {
@@ -372,6 +379,26 @@ mod tests {
             set_limit(&mut seen, key, 9);
             assert_eq!(next(&seen), "next: windlass restart demo, then windlass run demo", "it is raised");
         }
+    }
+
+    #[test]
+    fn where_all_that_is_left_is_blocked_a_run_alone_is_not_the_next_thing() {
+        let reason = Reason::OnePass;
+        let outcome = Some(Outcome { kind: OutcomeKind::Stopped, reason, detail: String::new() });
+        let mut seen = View { status: Status::Ended, outcome, ..view() };
+        seen.tasks.push(seen.tasks[0].clone());
+        seen.tasks[1].id = TaskId::new("other");
+        seen.tasks[0].status = TaskStatus::Blocked;
+        assert!(
+            next(&seen).starts_with("next: windlass run demo   (goes on with the rest)"),
+            "{}",
+            next(&seen)
+        );
+        seen.tasks[1].depends_on = vec![TaskId::new("answer")];
+        let lines = "next: windlass show demo answer   (why it is blocked)\n      \
+                     windlass run demo --retry-blocked   (try what is blocked again)\n      \
+                     windlass waive demo answer   (do without it, then windlass run demo)";
+        assert_eq!(next(&seen), lines);
     }
 
     #[test]

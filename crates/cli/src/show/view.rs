@@ -11,6 +11,7 @@ use windlass_core::state::TaskStatus;
 use windlass_core::view::{GateView, StopCheckView, TaskView, UsageView, View};
 
 use super::counts::counts;
+use super::held_up;
 pub use super::next::next;
 use super::text::{Colour, clean_lines, clock, fit, paint, width, wrap};
 use super::times;
@@ -47,8 +48,12 @@ pub fn page(view: &View, behind: &str) -> String {
         let _ = writeln!(page, "{}", wrap(&format!("  {line}"), MARGIN));
     }
     page.push('\n');
+    let held_up = held_up::held_up(&view.tasks);
     for task in &view.tasks {
         page.push_str(&task_lines(task));
+        if let Some(blocked) = held_up.get(&task.id) {
+            let _ = writeln!(page, "{MARGIN}waits for {blocked}, which is blocked");
+        }
     }
     page.push('\n');
     let counted =
@@ -276,6 +281,8 @@ fn task_lines(task: &TaskView) -> String {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::id::TaskId;
+
     use super::super::sample::view;
     use super::*;
 
@@ -291,6 +298,20 @@ mod tests {
         assert_eq!(page(&seen, "").matches("3 attempts in a row").count(), 1, "{}", page(&seen, ""));
         seen.outcome = Some(Outcome { kind, reason, detail: "blocked: answer (agent_failed)".to_owned() });
         assert!(!page(&seen, "").contains("because"), "{}", page(&seen, ""));
+    }
+
+    #[test]
+    fn a_task_that_waits_for_a_blocked_one_says_so() {
+        let mut seen = view();
+        for (id, after) in [("next", "answer"), ("last", "next")] {
+            let mut task = seen.tasks[0].clone();
+            (task.id, task.depends_on) = (TaskId::new(id), vec![TaskId::new(after)]);
+            seen.tasks.push(task);
+        }
+        assert!(!page(&seen, "").contains("waits for"), "{}", page(&seen, ""));
+        seen.tasks[0].status = TaskStatus::Blocked;
+        let waits = "waits for answer, which is blocked";
+        assert_eq!(page(&seen, "").matches(waits).count(), 2, "{}", page(&seen, ""));
     }
 
     #[test]
