@@ -2,7 +2,6 @@
 //! really lead on.
 
 use windlass_core::event::Phase;
-use windlass_core::id::LoopName;
 use windlass_core::outcome::{OutcomeKind, Reason};
 use windlass_core::policy::Role;
 use windlass_core::state::TaskStatus;
