@@ -459,9 +459,9 @@ pub struct AdoptArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct RmArgs {
-    /// Exact loop name
+    /// Exact loop name; it is wanted although there is only one loop
     #[arg(value_name = "LOOP")]
-    pub name: String,
+    pub name: Option<String>,
     /// Remove it although some of its work is nowhere else
     #[arg(long)]
     pub force: bool,
