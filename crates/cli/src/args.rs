@@ -33,7 +33,7 @@ Finish
   take  trust          bring the work into your checkout, trust its settings
   rm  export  adopt    remove a loop, write its trail, go on after a move
 Set up
-  config  gate  prompts  explain keys, what the gate protects, agents' texts
+  config  gate  prompts  what keys mean, what the gate protects, agents' texts
   completions          print a completion script for a shell
 ";
 
