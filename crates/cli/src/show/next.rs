@@ -56,6 +56,9 @@ fn next_of_loop(view: &View) -> String {
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Limit => {
             after_limit(view, outcome.reason, blocked.first().copied())
         }
+        (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Cancelled => {
+            after_cancel(view, &blocked)
+        }
         (Status::Ended, _) if view.failed_role == Some(Role::Reviewer) => {
             after_failed_reviews(view, &blocked)
         }
@@ -98,6 +101,17 @@ fn after_a_part(view: &View, blocked: &[&str]) -> String {
             "next: {look}\n      windlass run {name} --retry-blocked   (try what is blocked again)\n      \
              windlass waive {name} {blocked}   (do without it, then windlass run {name})"
         ),
+    }
+}
+
+/// What landed before is there, whether or not the rest is gone on with.
+fn after_cancel(view: &View, blocked: &[&str]) -> String {
+    let name = &view.name;
+    let retry = if blocked.is_empty() { "" } else { " --retry-blocked" };
+    let again = format!("next: windlass restart {name}, then windlass run {name}{retry}");
+    match view.commit.is_some() && !changed_nothing(view) {
+        true => format!("{again}\n      windlass take {name}   (brings what landed into your checkout)"),
+        false => again,
     }
 }
 
@@ -398,6 +412,20 @@ mod tests {
                      windlass run demo --retry-blocked   (try what is blocked again)\n      \
                      windlass waive demo answer   (do without it, then windlass run demo)";
         assert_eq!(next(&seen), lines);
+    }
+
+    #[test]
+    fn what_landed_before_a_cancel_can_be_taken() {
+        let (kind, reason) = (OutcomeKind::Cancelled, Reason::Operator);
+        let outcome = Some(Outcome { kind, reason, detail: String::new() });
+        let mut seen = View { status: Status::Ended, outcome, ..view() };
+        let again = "next: windlass restart demo, then windlass run demo";
+        assert_eq!(next(&seen), again, "nothing landed");
+        seen.commit = Some(CommitId::new("123"));
+        let take = "windlass take demo   (brings what landed into your checkout)";
+        assert_eq!(next(&seen), format!("{again}\n      {take}"));
+        seen.tasks[0].status = TaskStatus::Blocked;
+        assert!(next(&seen).starts_with(&format!("{again} --retry-blocked\n")), "{}", next(&seen));
     }
 
     #[test]

@@ -245,14 +245,28 @@ fn unchecked(view: &View) -> String {
     }
 }
 
+/// As its line begins.
+pub fn status_word(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Pending => "pending",
+        TaskStatus::Active => "active",
+        TaskStatus::Done => "done",
+        TaskStatus::Blocked => "blocked",
+        TaskStatus::Waived => "waived",
+    }
+}
+
+fn status_colour(status: TaskStatus) -> Colour {
+    match status {
+        TaskStatus::Pending | TaskStatus::Waived => Colour::Faint,
+        TaskStatus::Active => Colour::Busy,
+        TaskStatus::Done => Colour::Good,
+        TaskStatus::Blocked => Colour::Bad,
+    }
+}
+
 fn task_lines(task: &TaskView) -> String {
-    let (mark, colour) = match task.status {
-        TaskStatus::Pending => ("pending", Colour::Faint),
-        TaskStatus::Active => ("active", Colour::Busy),
-        TaskStatus::Done => ("done", Colour::Good),
-        TaskStatus::Blocked => ("blocked", Colour::Bad),
-        TaskStatus::Waived => ("waived", Colour::Faint),
-    };
+    let (mark, colour) = (status_word(task.status), status_colour(task.status));
     let attempts = match task.attempts {
         0 => String::new(),
         1 => "  1 attempt".to_owned(),
