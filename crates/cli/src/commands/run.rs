@@ -74,22 +74,23 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             place.retry_blocked(&view.name, retry(asked), signals::interrupts()?)?;
             place.check_signed_in(&view.name, &request.asked)?;
             if let Some(note) = base_is_old(&place, &view) {
-                progress.line(&note);
+                progress.wrapped(&note);
             }
             if matches!(request.target, RunTarget::Goal(_)) {
                 let name = &view.name;
-                progress.line(&format!("going on with loop {name}, which has this goal and is not finished"));
+                progress
+                    .wrapped(&format!("going on with loop {name}, which has this goal and is not finished"));
             }
             view.name
         }
         RunProposal::New(proposed) => {
-            proposed.notes.iter().for_each(|note| progress.line(note));
+            proposed.notes.iter().for_each(|note| progress.wrapped(note));
             for warning in &proposed.warnings {
-                progress.line(&format!("warning: {}", text::clean(warning)));
+                progress.wrapped(&format!("warning: {warning}"));
             }
             let created = place.create(*proposed, &request)?;
             for warning in &created.warnings {
-                progress.line(&format!("warning: {}", text::clean(warning)));
+                progress.wrapped(&format!("warning: {warning}"));
             }
             // The plan may call a task blocked.
             place.retry_blocked(&created.name, retry(asked), signals::interrupts()?)?;
@@ -98,7 +99,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
     };
     place.check_explorers(&name, &request.asked)?;
     if let Some(warning) = nothing_proves(&place.unprovable_tasks(&name, &request.asked)?) {
-        progress.line(&warning);
+        progress.wrapped(&warning);
     }
     if asked.detach {
         let exit = detach::detach(&place, locations, &name, asked)?;
@@ -144,7 +145,7 @@ fn take_up(this: &ThisRun<'_>, view: &View, progress: &mut ProgressPrinter) -> R
     if let ReviseResult::Refused { why } = &report.result {
         if is_completed(view) && asked.continuous {
             if closing != Closing::WithNews {
-                progress.line(&format!("nothing is taken up: {why}"));
+                progress.wrapped(&format!("nothing is taken up: {why}"));
             }
             return Ok(false);
         }
