@@ -211,7 +211,9 @@ fn auth(what: &str, reading: &FaultReading<'_>) -> AttemptEnd {
 fn own_provider(what: &str) -> Option<String> {
     if let Some((_, rest)) = what.split_once("Missing environment variable: `") {
         let (name, _) = rest.split_once('`')?;
-        return Some(format!("the provider wants its key in {name}: set it, and add {name} to agent.env"));
+        return Some(format!(
+            "the provider wants its key in {name}: set it, and add {name} to agent.env unless it is listed there"
+        ));
     }
     let (_, url) = what.split_once(", url: ")?;
     let host = url.split_once("://")?.1.split(['/', ',', ' ']).next()?;
@@ -439,7 +441,10 @@ mod tests {
         let other = own_provider("401 Unauthorized, url: https://notopenai.com:8080/v1, request id: r");
         assert!(other.is_some_and(|advice| advice.contains("at notopenai.com:8080 wants")));
         let missing = own_provider("Missing environment variable: `MY_KEY`.");
-        assert!(missing.is_some_and(|advice| advice.contains("add MY_KEY to agent.env")));
+        assert!(
+            missing
+                .is_some_and(|advice| advice.ends_with("add MY_KEY to agent.env unless it is listed there"))
+        );
         assert_eq!(own_provider("not logged in"), None);
     }
 }
