@@ -2,7 +2,7 @@
 
 use windlass_app::{
     AppError, Ended, OpenProject, PolicyArguments, PolicyBelow, Proposed, RetryChoice, ReviseRequest,
-    ReviseResult, RunProposal, RunRequest, RunStart, RunTarget, preview_briefs,
+    ReviseResult, RunProposal, RunRequest, RunStart, RunTarget, preview_briefs, preview_view,
 };
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
@@ -17,7 +17,7 @@ use crate::failure::{Failure, OrFail as _};
 use crate::place::Locations;
 use crate::show::out::{complain, say, say_part};
 use crate::show::progress::{ProgressPrinter, ProgressStyle};
-use crate::show::{counts, json, text, view};
+use crate::show::{banner, counts, json, text, view};
 use crate::signals;
 
 pub fn run(locations: &Locations, asked: &RunArgs) -> Result<Exit, Failure> {
@@ -53,13 +53,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             return Ok((view.name, Exit::Done));
         }
         RunProposal::New(proposed) if asked.dry_run => {
-            say_part!("{}", preview(&proposed));
-            for brief in preview_briefs(&proposed, &request.asked).or_error()? {
-                say!("\n---- the {}'s brief for task {} ----", brief.role, brief.task);
-                for line in brief.text.lines() {
-                    say!("{}", text::spelled(line));
-                }
-            }
+            preview_new(&proposed, &request.asked)?;
             return Ok((proposed.name, Exit::Done));
         }
         RunProposal::Resting(view) => {
@@ -284,6 +278,20 @@ fn exit_at_rest(view: &View) -> Exit {
         (Status::Paused, _) | (_, None) => Exit::Paused,
         (_, Some(outcome)) => Exit::of_outcome(outcome),
     }
+}
+
+/// What a run would begin with: which loop, from where, and what its agents would be told.
+fn preview_new(proposed: &Proposed, asked: &Asked) -> Result<(), Failure> {
+    let seen = preview_view(proposed, asked).or_error()?;
+    banner::outline(&seen).iter().for_each(|line| say!("{line}"));
+    say_part!("{}", preview(proposed));
+    for brief in preview_briefs(proposed, asked).or_error()? {
+        say!("\n---- the {}'s brief for task {} ----", brief.role, brief.task);
+        for line in brief.text.lines() {
+            say!("{}", text::spelled(line));
+        }
+    }
+    Ok(())
 }
 
 fn preview(proposed: &Proposed) -> String {
