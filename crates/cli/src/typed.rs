@@ -84,7 +84,7 @@ fn typed_into(words: &[OsString]) -> (Command, String) {
     let mut command = Args::command();
     command.build();
     let mut path = String::new();
-    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()).filter(|word| *word != "help") {
         let Some(next) = command.find_subcommand(word).cloned() else { continue };
         path += &format!("{word} ");
         command = next;
@@ -137,6 +137,7 @@ mod tests {
                 "windlass config explian x",
                 "there is no command config explian; did you mean `config explain`?",
             ),
+            ("windlass help rnu", "there is no command rnu; did you mean `run`?"),
             ("windlass xyzzy", "there is no command xyzzy\n"),
             ("windlass run --mx 3", "'--max'"),
             ("windlass run --dryrun", "'--dry-run'"),
