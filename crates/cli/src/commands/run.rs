@@ -266,7 +266,9 @@ pub fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
         if let Err(error) = &edits {
             say!("{}", unread(name, error));
         }
-        say_part!("{}", view::status(view, &behind.unwrap_or_default()));
+        let is_taken = is_completed(view) && place.is_taken(view);
+        let next = if is_taken { view::after_take(view) } else { view::next(view) };
+        say_part!("{}", view::ending_with(&view::page(view, &behind.unwrap_or_default()), &next));
         say_edits(name, &edits.unwrap_or_default());
     }
     place.refresh_trail(&view.name).unwrap_or_else(|error| complain!("windlass: {error}"));

@@ -22,6 +22,15 @@ pub fn next(view: &View) -> String {
     format!("next: {back}\n      {then}")
 }
 
+/// The same of a completed loop whose work the checkout has. It costs a call of git to know, which `status` does
+/// without.
+pub fn after_take(view: &View) -> String {
+    match view.branch_gone || changed_nothing(view) {
+        true => next(view),
+        false => format!("next: windlass rm {}   (its work is taken; this removes its records)", view.name),
+    }
+}
+
 /// The pause of a branch that is gone names the same command.
 fn without_branch_back(view: &View, next: &str) -> String {
     let next = next.trim_start_matches("next: ");
@@ -321,6 +330,14 @@ mod tests {
         seen.outcome = Some(Outcome { kind, reason, detail: String::new() });
         seen.status = Status::Ended;
         assert!(next(&seen).starts_with(&format!("{back}windlass rm demo ")), "{}", next(&seen));
+    }
+
+    #[test]
+    fn what_is_taken_is_not_to_be_taken_again() {
+        let seen = View { commit: Some(CommitId::new("123")), ..view() };
+        let rm = "next: windlass rm demo   (its work is taken; this removes its records)";
+        assert_eq!(after_take(&seen), rm);
+        assert!(after_take(&View { branch_gone: true, ..seen }).starts_with("next: git branch "));
     }
 
     #[test]

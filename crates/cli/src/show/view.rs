@@ -12,7 +12,7 @@ use windlass_core::view::{GateView, StopCheckView, TaskView, UsageView, View};
 
 use super::counts::counts;
 use super::held_up;
-pub use super::next::next;
+pub use super::next::{after_take, next};
 use super::text::{Colour, clean_lines, clock, fit, paint, width, wrap};
 use super::times;
 
@@ -21,9 +21,13 @@ const MARGIN: &str = "            ";
 
 /// Everything a person asks about one loop, and what to type next.
 pub fn status(view: &View, behind: &str) -> String {
-    let next = next(view);
+    ending_with(&page(view, behind), &next(view))
+}
+
+/// A page, and what to type next.
+pub fn ending_with(page: &str, next: &str) -> String {
     let lines: Vec<String> = next.lines().map(|line| wrap(line, "        ")).collect();
-    format!("{}\n{}\n", page(view, behind), lines.join("\n"))
+    format!("{page}\n{}\n", lines.join("\n"))
 }
 
 /// How one loop stands, in a screenful. `behind` is what stands behind its completion, if it is completed.
