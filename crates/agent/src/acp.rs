@@ -61,6 +61,7 @@ impl Agent for AcpAgent {
             schema: false,
             start: SessionStart::of(call.resume),
             zone: Zone::system(),
+            env: call.policy.env.clone(),
         };
         let reader = cli::acp::reader(setup);
         let program = AgentProgram { argv, env: environment::of(call.policy), output_cap: OUTPUT_CAP };

@@ -131,6 +131,8 @@ pub struct ReaderSetup {
     pub start: SessionStart,
     /// Of the times of day that the program prints.
     pub zone: Zone,
+    /// The names of the variables that the policy hands to the program.
+    pub env: Vec<String>,
 }
 
 /// Two programs report the tokens of a whole session, also of the turns before the resumed one.

@@ -191,6 +191,7 @@ impl CliTurn<'_> {
             schema: schema.is_some(),
             start: SessionStart::of(resume),
             zone: Zone::system(),
+            env: call.policy.env.clone(),
         };
         let reading = OutputReading {
             reader: self.agent.cli.reader(setup),

@@ -20,8 +20,13 @@ pub fn retell(adapter: &str, transcript: &str, at: Timestamp) -> Option<Vec<Live
 }
 
 fn reader(adapter: &str) -> Option<Box<dyn OutputReader>> {
-    let setup =
-        ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone: Zone::utc() };
+    let setup = ReaderSetup {
+        model: String::new(),
+        schema: false,
+        start: SessionStart::Fresh,
+        zone: Zone::utc(),
+        env: Vec::new(),
+    };
     match adapter {
         "acp" => Some(cli::acp::reader(setup)),
         known => registry::named(known).map(|agent| agent.cli.reader(setup)),

@@ -56,8 +56,13 @@ impl OpenProject {
             Answer::Done => {
                 let seen = self.view(name)?;
                 let is_cancelled = seen.as_ref().is_some_and(is_cancelled);
+                let opens = seen.as_ref().and_then(opens_again);
                 let unended = seen.filter(|view| view.outcome.is_none());
                 match (command, unended) {
+                    (Command::Steer { .. }, None) if opens.is_some() => CommandResult::Done(DoneWords {
+                        said: format!("the next brief of {name} carries it, but its run has ended."),
+                        next: opens,
+                    }),
                     (Command::Resume, _) if is_cancelled => {
                         CommandResult::Done(Command::Cancel.done_words(name))
                     }
@@ -106,6 +111,16 @@ impl OpenProject {
         let ended_short = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Blocked);
         if ended_short { ask(Command::Restart) } else { Ok(()) }
     }
+}
+
+/// What comes before the next brief of a loop whose run has ended.
+fn opens_again(view: &View) -> Option<NextStep> {
+    let outcome = view.outcome.as_ref().filter(|_| view.rests())?;
+    let is_blocked = view.tasks.iter().any(|task| task.status == TaskStatus::Blocked);
+    Some(match outcome.kind == OutcomeKind::Blocked && is_blocked {
+        true => NextStep { verb: "run --retry-blocked", when: None },
+        false => NextStep { verb: "restart", when: Some("then run it") },
+    })
 }
 
 /// The process that drives it has waited.

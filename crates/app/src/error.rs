@@ -43,6 +43,18 @@ impl AppError {
         self
     }
 
+    /// Its message in one line; of a policy file the first mistake, with its place.
+    pub fn in_one_line(&self) -> String {
+        let first = self.config.as_ref().and_then(|config| config.problems.first());
+        match first.map(|problem| (problem, problem.at)) {
+            Some((problem, Some((line, column)))) => {
+                format!("{}:{line}:{column}: {}", problem.file, problem.message)
+            }
+            Some((problem, None)) => format!("{}: {}", problem.file, problem.message),
+            None => self.message.lines().next().unwrap_or_default().to_owned(),
+        }
+    }
+
     pub fn with_hints(mut self, hints: Vec<String>) -> Self {
         self.hints.extend(hints);
         self

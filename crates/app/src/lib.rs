@@ -84,7 +84,9 @@ pub use windlass_driver::changed_files::ChangedFile;
 pub use windlass_driver::clock;
 pub use windlass_driver::kept_trees::PrintedDiff;
 pub use windlass_driver::local_world::Observer;
-pub use windlass_driver::preview::{PreviewError, PreviewedBrief, briefs as preview_briefs};
+pub use windlass_driver::preview::{
+    PreviewError, PreviewedBrief, briefs as preview_briefs, view as preview_view,
+};
 pub use windlass_driver::prove;
 pub use windlass_driver::remove_loop::{BranchRemoval, RemovalRule, RemovedLoop};
 pub use windlass_driver::setup::{DoctorRow, FilterRule, FilterUse, Proposed, TakeOutcome};

@@ -46,6 +46,6 @@ impl OpenProject {
 }
 
 fn bad_policy(error: ConfigError) -> AppError {
-    let refused = AppError::refused(error.render(Styling::Plain));
+    let refused = AppError::refused(error.render(Styling::Plain, usize::MAX));
     AppError { config: Some(error), ..refused }
 }

@@ -2,7 +2,7 @@
 //! project puts in their place.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use windlass_agent::brief::{built_in, check};
@@ -52,11 +52,11 @@ impl OpenProject {
             |error: std::io::Error| AppError::refused(format!("cannot write {}: {error}", file.display()));
         fs::create_dir_all(self.project.top.join(DIRECTORY)).map_err(refused)?;
         let mut made = fs::File::create_new(&path).map_err(|error| {
-            let refused = refused(error);
-            if path.exists() {
-                refused.hint("remove it first, or edit it: it is not written over")
+            if error.kind() == ErrorKind::AlreadyExists {
+                AppError::refused(format!("{} is there already", file.display()))
+                    .hint("remove it first, or edit it: it is not written over")
             } else {
-                refused
+                refused(error)
             }
         })?;
         made.write_all(built_in(part).as_bytes()).map_err(refused)?;

@@ -56,6 +56,15 @@ impl OpenProject {
         setup::is_commit(&surroundings, revision) && setup::count_commits(&surroundings, revision, &its) == 0
     }
 
+    /// Whether the checkout has all that the loop landed.
+    pub fn is_taken(&self, view: &View) -> bool {
+        let (surroundings, head) = (self.surroundings(), CommitId::new("HEAD"));
+        view.commit.as_ref().map(CommitId::as_str).is_some_and(|commit| {
+            setup::is_commit(&surroundings, commit)
+                && setup::count_commits(&surroundings, commit, &[&head]) == 0
+        })
+    }
+
     /// The loop whose branch is to be taken: by its exact name, or the only one.
     pub fn to_take(&self, name: Option<&str>) -> Result<StoredLoop, AppError> {
         let refused = match self.exact(name) {

@@ -7,6 +7,7 @@ use windlass_core::time::Millis;
 
 use crate::operator::OperatorArgs;
 use crate::task_args::TaskArgs;
+use crate::typed;
 
 /// All commands by what one wants to do, on one screen.
 const OVERVIEW: &str = "\
@@ -32,7 +33,7 @@ Finish
   take  trust          bring the work into your checkout, trust its settings
   rm  export  adopt    remove a loop, write its trail, go on after a move
 Set up
-  config  gate  prompts  explain keys, what the gate protects, agents' texts
+  config  gate  prompts  what keys mean, what the gate protects, agents' texts
   completions          print a completion script for a shell
 ";
 
@@ -256,8 +257,8 @@ pub struct RunArgs {
     /// Stop when this task is done
     #[arg(long, value_name = "ID", conflicts_with = "task")]
     pub until: Option<String>,
-    /// Stop after this many iterations
-    #[arg(long, value_name = "N")]
+    /// Stop after this many iterations, at least 1
+    #[arg(long, value_name = "N", value_parser = typed::iterations)]
     pub max: Option<u32>,
     /// Skip reviews; finished tasks stay marked unreviewed
     #[arg(long)]
@@ -275,7 +276,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", default_value = "10m", requires = "continuous", value_parser = windlass_config::parse_duration)]
     pub every: Millis,
     /// Look at the plan at most this often
-    #[arg(long, value_name = "N", requires = "continuous")]
+    #[arg(long, value_name = "N", requires = "continuous", value_parser = typed::whole_number::<u32>)]
     pub max_cycles: Option<u32>,
     /// Check everything and show what would be done; change nothing
     #[arg(long)]
@@ -363,7 +364,7 @@ pub struct LogArgs {
     #[arg(long)]
     pub json: bool,
     /// Show only the last N events
-    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(long, short = 'n', value_name = "N", value_parser = typed::whole_number::<usize>)]
     pub last: Option<usize>,
     /// Go on with the events to come, until the run ends
     #[arg(long, short = 'f')]
@@ -458,9 +459,9 @@ pub struct AdoptArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct RmArgs {
-    /// Exact loop name
+    /// Exact loop name; it is wanted although there is only one loop
     #[arg(value_name = "LOOP")]
-    pub name: String,
+    pub name: Option<String>,
     /// Remove it although some of its work is nowhere else
     #[arg(long)]
     pub force: bool,

@@ -41,7 +41,7 @@ impl From<AppError> for Failure {
         };
         let styling = if takes_colours(&std::io::stderr()) { Styling::Ansi } else { Styling::Plain };
         let message = match &error.config {
-            Some(config) => coloured(&config.render(styling)),
+            Some(config) => coloured(&config.render(styling, text::width())),
             None => error.message,
         };
         Self { exit, message, hints: error.hints }

@@ -14,13 +14,13 @@ mod reference;
 mod show;
 mod signals;
 mod task_args;
+mod typed;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use crate::exit::Exit;
 use crate::show::out::{complain, unwritten};
-use clap::Parser;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os();
@@ -31,7 +31,13 @@ fn main() -> ExitCode {
     // A pipe whose reader is gone is an error and no signal, from the first call on:
     // whoever starts programs writes to wardens, and one that has ended must not
     // end its supervisor without a word. The standard library has seen to it.
-    let args = args::Args::parse();
+    let args = match typed::args() {
+        Ok(args) => args,
+        Err(failure) => {
+            complain!("{failure}");
+            return failure.exit.into();
+        }
+    };
     #[cfg(feature = "failpoints")]
     let _points = fail::FailScenario::setup();
     let only_shows = args.verb.only_shows();

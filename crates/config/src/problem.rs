@@ -8,6 +8,9 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet, normalize_untr
 
 use super::layer::Layer;
 
+/// What stands before a help beside the number of its line: ` = help: `, and blanks.
+const BEFORE_HELP: usize = 10;
+
 /// Everything found wrong, in the order of the layers and of their lines.
 #[derive(Debug, PartialEq)]
 pub struct ConfigError {
@@ -62,14 +65,17 @@ impl ConfigProblem {
         self
     }
 
-    fn render(&self, renderer: &Renderer) -> String {
+    fn render(&self, renderer: &Renderer, columns: usize) -> String {
         let message = normalize_untrusted_str(&self.message);
         let title = match (&self.shown, self.at) {
             (Some(_), _) => message,
             (None, None) => format!("{}: {message}", self.file),
             (None, Some((line, column))) => format!("{}:{line}:{column}: {message}", self.file),
         };
-        let help = Level::HELP.message(normalize_untrusted_str(&self.help));
+        let line = self.at.map_or(0, |(line, _)| line);
+        let margin = line.to_string().len() + BEFORE_HELP;
+        let help = broken(&normalize_untrusted_str(&self.help), columns.saturating_sub(margin));
+        let help = Level::HELP.message(help);
         let title = Level::ERROR.primary_title(title);
         let group = match &self.shown {
             Some((layer, span)) => title.element(
@@ -83,13 +89,34 @@ impl ConfigProblem {
     }
 }
 
+/// Lines of at most so many columns, broken between words; a word that is wider stays whole.
+fn broken(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split(' ') {
+        let room = word.chars().count();
+        if used > 0 && used + 1 + room > columns {
+            out.push('\n');
+            used = 0;
+        } else if !out.is_empty() {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(word);
+        used += room;
+    }
+    out
+}
+
 impl ConfigError {
-    pub fn render(&self, styling: Styling) -> String {
+    /// For a page of so many columns.
+    pub fn render(&self, styling: Styling, columns: usize) -> String {
         let renderer = match styling {
             Styling::Plain => Renderer::plain(),
             Styling::Ansi => Renderer::styled(),
         };
-        let shown: Vec<String> = self.problems.iter().map(|problem| problem.render(&renderer)).collect();
+        let shown: Vec<String> =
+            self.problems.iter().map(|problem| problem.render(&renderer, columns)).collect();
         shown.join("\n\n")
     }
 }
@@ -102,7 +129,7 @@ impl From<ConfigProblem> for ConfigError {
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.render(Styling::Plain))
+        f.write_str(&self.render(Styling::Plain, usize::MAX))
     }
 }
 

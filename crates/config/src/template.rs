@@ -69,13 +69,13 @@ fn check_lines(check: &ChosenCheck) -> String {
     );
     if let Some(files) = &check.junit {
         text.push_str(
-            "# Its report of tests: windlass counts them, and misses one that is gone or skipped.\n",
+            "# Its report of tests: windlass counts them, and misses one that is gone or\n# skipped.\n",
         );
         text.push_str(&format!("junit = {}\n", quoted(files)));
     }
     if check.breakable {
         text.push_str(
-            "# At the end windlass breaks each test, to see that the check turns red; \"off\" does not.\n",
+            "# At the end windlass breaks each test, to see that the check turns red; \"off\"\n# does not.\n",
         );
         text.push_str("control = \"auto\"\n");
     }
@@ -212,7 +212,8 @@ const EXAMPLE_STOP: &str = r#"# Conditions that end an open-ended loop; all must
 "#;
 
 const EXAMPLE_SCOPE: &str = r#"
-# How much a task may change and read, by its mode; beyond it the work is not done.
+# How much a task may change and read, by its mode; beyond it the work is not
+# done.
 # [scope.implement]
 # files_changed = 10
 # lines_written = 400

@@ -251,7 +251,9 @@ fn a_refusal_shows_the_place() {
   |
   = help: did you mean `max_iterations`?"
     );
-    assert!(error.render(Styling::Ansi).contains("\u{1b}["));
+    assert!(error.render(Styling::Ansi, usize::MAX).contains("\u{1b}["));
+    let narrow = error.render(Styling::Plain, 24);
+    assert!(narrow.ends_with("\n  = help: did you mean\n          `max_iterations`?"), "{narrow}");
     assert_eq!(
         resolve(vec![Layer::set("agent.timeout=20")]).unwrap_err().to_string(),
         "error: `agent.timeout` has no unit

@@ -67,12 +67,21 @@ impl fmt::Display for RunEvent {
             }
             Self::Resumed { run, asked } => resumed(f, *run, &asked.sandbox),
             Self::Restarted { run } => write!(f, "run {run} opened"),
-            Self::Interrupted { signal } => write!(f, "interrupted by {signal}"),
+            Self::Interrupted { signal } => f.write_str(&interrupted(signal)),
             Self::Ended { outcome } => {
                 let (kind, reason) = (outcome.kind.name(), outcome.reason.name());
                 write!(f, "run ended: {kind} ({reason}): {}", outcome.detail)
             }
         }
+    }
+}
+
+/// A person knows what was done, and rarely the name of the signal that it sends.
+fn interrupted(signal: &str) -> String {
+    match signal {
+        "SIGINT" => "interrupted (Ctrl-C)".to_owned(),
+        "SIGHUP" => "interrupted (the terminal was closed)".to_owned(),
+        other => format!("interrupted by {other}"),
     }
 }
 
@@ -405,6 +414,14 @@ mod tests {
         let finished = AttemptFinished { attempt: AttemptId(2), role: Role::Author, claim: None, result };
         let told = crate::event::AttemptEvent::Finished(Box::new(finished)).to_string();
         assert_eq!(told, "attempt 2 ended; 3 lines of its output were not read");
+    }
+
+    #[test]
+    fn an_interrupt_is_told_by_what_a_person_did() {
+        let told = |signal: &str| RunEvent::Interrupted { signal: signal.to_owned() }.to_string();
+        assert_eq!(told("SIGINT"), "interrupted (Ctrl-C)");
+        assert_eq!(told("SIGHUP"), "interrupted (the terminal was closed)");
+        assert_eq!(told("SIGTERM"), "interrupted by SIGTERM");
     }
 
     #[test]

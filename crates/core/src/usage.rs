@@ -147,7 +147,7 @@ impl UsageSum {
 /// How many models are told apart. Their names are the agents' own words.
 pub const MODELS: usize = 32;
 
-const NOT_NAMED: &str = "not named";
+pub const NOT_NAMED: &str = "not named";
 const OTHER_MODELS: &str = "other models";
 
 impl Policy {

@@ -14,6 +14,7 @@ use windlass_core::state::State;
 use windlass_core::step::{create, step};
 use windlass_core::task::Plan;
 use windlass_core::time::{Millis, Timestamp};
+use windlass_core::view::View;
 use windlass_workspace::DiscoverError;
 
 use crate::setup::Proposed;
@@ -53,6 +54,11 @@ pub fn briefs(proposed: &Proposed, asked: &Asked) -> Result<Vec<PreviewedBrief>,
         previewed.push(brief(proposed, &state, Role::Reviewer, &task)?);
     }
     Ok(previewed)
+}
+
+/// How the loop will stand when its first author is called, confined as this machine can.
+pub fn view(proposed: &Proposed, asked: &Asked) -> Result<View, PreviewError> {
+    Ok(View { sandbox: proposed.sandbox.level, ..View::of(&begun(proposed, asked)?) })
 }
 
 /// The loop as it will be when its first author is called.

@@ -28,6 +28,8 @@ pub struct FaultReading<'a> {
     pub zone: &'a Zone,
     /// The command that fixes a login.
     pub remedy: &'a str,
+    /// The names of the variables that the program is handed.
+    pub env: &'a [String],
 }
 
 impl AgentFault {
@@ -202,16 +204,20 @@ pub fn is_hopeless(end: &AttemptEnd) -> bool {
 
 fn auth(what: &str, reading: &FaultReading<'_>) -> AttemptEnd {
     // The words are Codex's; of another program's they would tell something else.
-    let of_provider = own_provider(what).filter(|_| reading.remedy.starts_with("codex "));
+    let of_provider = own_provider(what, reading.env).filter(|_| reading.remedy.starts_with("codex "));
     let advice = of_provider.unwrap_or_else(|| format!("log in again: {}", reading.remedy));
     AttemptEnd::Auth { what: format!("{}; {advice}", what.trim_end_matches('.')) }
 }
 
 /// What leads on where Codex was told to ask a provider of the operator's: its own login is not asked there.
-fn own_provider(what: &str) -> Option<String> {
+fn own_provider(what: &str, env: &[String]) -> Option<String> {
     if let Some((_, rest)) = what.split_once("Missing environment variable: `") {
         let (name, _) = rest.split_once('`')?;
-        return Some(format!("the provider wants its key in {name}: set it, and add {name} to agent.env"));
+        let list = match env.iter().any(|listed| listed == name) {
+            true => String::new(),
+            false => format!(", and add {name} to agent.env"),
+        };
+        return Some(format!("the provider wants its key in {name}: set it{list}"));
     }
     let (_, url) = what.split_once(", url: ")?;
     let host = url.split_once("://")?.1.split(['/', ',', ' ']).next()?;
@@ -434,12 +440,13 @@ mod tests {
     #[test]
     fn only_the_vendors_own_service_is_signed_in_to_by_the_login() {
         for url in ["https://api.openai.com/v1/responses", "https://chatgpt.com/backend-api"] {
-            assert_eq!(own_provider(&format!("401 Unauthorized, url: {url}, request id: r")), None);
+            assert_eq!(own_provider(&format!("401 Unauthorized, url: {url}, request id: r"), &[]), None);
         }
-        let other = own_provider("401 Unauthorized, url: https://notopenai.com:8080/v1, request id: r");
+        let other = own_provider("401 Unauthorized, url: https://notopenai.com:8080/v1, request id: r", &[]);
         assert!(other.is_some_and(|advice| advice.contains("at notopenai.com:8080 wants")));
-        let missing = own_provider("Missing environment variable: `MY_KEY`.");
-        assert!(missing.is_some_and(|advice| advice.contains("add MY_KEY to agent.env")));
-        assert_eq!(own_provider("not logged in"), None);
+        let missing = |env: &[String]| own_provider("Missing environment variable: `MY_KEY`.", env).unwrap();
+        assert!(missing(&[]).ends_with("set it, and add MY_KEY to agent.env"));
+        assert!(missing(&["MY_KEY".to_owned()]).ends_with("in MY_KEY: set it"));
+        assert_eq!(own_provider("not logged in", &[]), None);
     }
 }

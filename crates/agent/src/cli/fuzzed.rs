@@ -29,7 +29,7 @@ pub fn readers(data: &[u8]) {
     let (round, which) = (usize::from(*program) / PROGRAMS, usize::from(*program) % PROGRAMS);
     let start =
         if round % 2 == 0 { SessionStart::Fresh } else { SessionStart::Resumed { before: Vec::new() } };
-    let setup = ReaderSetup { model: String::new(), schema: true, start, zone: Zone::utc() };
+    let setup = ReaderSetup { model: String::new(), schema: true, start, zone: Zone::utc(), env: Vec::new() };
     let mut reader = match AGENTS.get(which) {
         Some(agent) => agent.cli.reader(setup),
         None => acp::reader(setup),

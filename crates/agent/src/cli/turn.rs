@@ -328,7 +328,7 @@ impl TurnState {
     }
 
     fn reading(&self, now: Timestamp) -> FaultReading<'_> {
-        FaultReading { now, zone: &self.setup.zone, remedy: self.remedy }
+        FaultReading { now, zone: &self.setup.zone, remedy: self.remedy, env: &self.setup.env }
     }
 }
 

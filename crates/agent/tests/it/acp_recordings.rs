@@ -78,8 +78,13 @@ struct Read {
 }
 
 fn read(recording: &Recording, exit: &ProgramExit) -> Read {
-    let setup =
-        ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone: Zone::utc() };
+    let setup = ReaderSetup {
+        model: String::new(),
+        schema: false,
+        start: SessionStart::Fresh,
+        zone: Zone::utc(),
+        env: Vec::new(),
+    };
     let mut reader = acp::reader(setup);
     let mut heard = Vec::new();
     for line in recording.stderr.split(|byte| *byte == b'\n') {

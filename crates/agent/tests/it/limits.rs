@@ -16,7 +16,13 @@ use crate::recordings::class_name;
 
 fn end_of(program: &str, stdout: &str, stderr: &str, code: i32) -> (Option<AttemptEnd>, AttemptEnd) {
     let zone = Zone::named("Europe/Berlin").unwrap();
-    let setup = ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone };
+    let setup = ReaderSetup {
+        model: String::new(),
+        schema: false,
+        start: SessionStart::Fresh,
+        zone,
+        env: Vec::new(),
+    };
     let mut reader = registry::named(program).unwrap().cli.reader(setup);
     for line in stdout.lines() {
         reader.line(line.as_bytes(), now());

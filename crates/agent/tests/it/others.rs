@@ -98,8 +98,13 @@ fn the_last_message_of_another_turn_is_no_report() {
 
 /// As a turn would end with this conversation, if any, and this standard error.
 fn end_of(name: &str, stderr: &[u8], exit: &ProgramExit) -> TurnEnding {
-    let setup =
-        ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone: Zone::utc() };
+    let setup = ReaderSetup {
+        model: String::new(),
+        schema: false,
+        start: SessionStart::Fresh,
+        zone: Zone::utc(),
+        env: Vec::new(),
+    };
     let mut reader = acp::reader(setup);
     let conversation = fs::read(dir("acp").join(format!("{name}.jsonl"))).unwrap_or_default();
     conversation.split(|byte| *byte == b'\n').for_each(|line| drop(reader.line(line, NOW)));

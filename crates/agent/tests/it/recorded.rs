@@ -77,7 +77,8 @@ fn start(name: &str) -> SessionStart {
 
 pub fn read_as(recording: &Recording, start: SessionStart) -> Read {
     let program = recording.name.split('-').next().unwrap();
-    let setup = ReaderSetup { model: "asked".to_owned(), schema: true, start, zone: Zone::utc() };
+    let setup =
+        ReaderSetup { model: "asked".to_owned(), schema: true, start, zone: Zone::utc(), env: Vec::new() };
     let mut reader = registry::named(program).unwrap().cli.reader(setup);
     let mut told = Vec::new();
     for line in recording.stdout.split(|byte| *byte == b'\n') {

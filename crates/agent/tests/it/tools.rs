@@ -9,8 +9,13 @@ use windlass_core::live::{FileAction, Live};
 use crate::recorded::now;
 
 fn told(program: &str, lines: &[&str]) -> Vec<Live> {
-    let setup =
-        ReaderSetup { model: String::new(), schema: false, start: SessionStart::Fresh, zone: Zone::utc() };
+    let setup = ReaderSetup {
+        model: String::new(),
+        schema: false,
+        start: SessionStart::Fresh,
+        zone: Zone::utc(),
+        env: Vec::new(),
+    };
     let mut reader = registry::named(program).unwrap().cli.reader(setup);
     lines.iter().flat_map(|line| reader.line(line.as_bytes(), now())).collect()
 }

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::place::Locations;
 use crate::show::out::say;
-use crate::show::text::{Colour, clean, paint};
+use crate::show::text::{Colour, paint, wrap};
 
 const NAME: &str = "demo";
 
@@ -49,7 +49,7 @@ pub fn demo(asked: &DemoArgs) -> Result<Exit, Failure> {
     let caught = caught(&place)?;
     say!("\n{}", paint("What the agent said, and what windlass saw:", Colour::Bold));
     for line in &caught {
-        say!("  {}", clean(line));
+        say!("{}", wrap(&format!("  {line}"), "    "));
     }
     proof(&place)?;
     close(asked, temporary);

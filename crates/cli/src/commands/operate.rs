@@ -4,13 +4,14 @@ use windlass_app::{CommandResult, OpenProject};
 use windlass_core::command::{ArgumentKind, Command, DoneWords};
 use windlass_core::id::LoopName;
 use windlass_core::outcome::OutcomeKind;
+use windlass_core::view::View;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::operator::OperatorArgs;
 use crate::place::Locations;
-use crate::show::json;
 use crate::show::out::{complain, say};
+use crate::show::{json, view};
 use crate::signals;
 
 pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Failure> {
@@ -49,7 +50,10 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
                 (false, true) => refused.hint(format!(
                     "it waits for changes of its plan: windlass cancel {name} ends that, and what it did stays"
                 )),
-                (false, false) => refused,
+                (false, false) => match place.view(&name)?.and_then(|view| leads_on(&view, &command)) {
+                    Some(hint) => refused.hint(hint),
+                    None => refused,
+                },
             });
         }
         CommandResult::Interrupted if asked.json => return Ok(Exit::Interrupted),
@@ -65,6 +69,33 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
         CommandResult::Recorded => say!("recorded; the process that drives {name} will take it."),
     }
     Ok(Exit::Done)
+}
+
+/// How the loop stands that refused, and what to type instead. The other commands say it themselves.
+fn leads_on(view: &View, command: &Command) -> Option<String> {
+    let name = &view.name;
+    let subject = match command {
+        Command::Resume | Command::Approve { .. } | Command::Reject { .. } => String::new(),
+        Command::Unblock { task } => {
+            let found = view.tasks.iter().find(|known| known.id == *task)?;
+            format!("task {task} is {}; ", view::status_word(found.status))
+        }
+        Command::Pause
+        | Command::Cancel
+        | Command::Restart
+        | Command::WaiveTask { .. }
+        | Command::WaiveFinding { .. }
+        | Command::Steer { .. }
+        | Command::Note { .. }
+        | Command::Trust
+        | Command::Revise(_)
+        | Command::Amend(_)
+        | Command::AcceptAmendment { .. }
+        | Command::RejectAmendment { .. } => return None,
+    };
+    let next = view::next(view);
+    let next = next.lines().next().unwrap_or_default();
+    Some(format!("{subject}{name} is {}; {next}", view::outcome_words(view)))
 }
 
 /// Of a completed loop that waits for changes of its plan, the wait is all that can be cancelled.

@@ -1,6 +1,7 @@
 //! `windlass plan "PROMPT"`, and the planner of `windlass init`: asking for a plan, and showing what was written.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use windlass_app::{
@@ -61,7 +62,10 @@ fn spec(locations: &Locations, file: &Path) -> Result<(String, String), Failure>
     let bad = |why: String| {
         Failure::usage(format!("{}: {why}", file.display())).hint("--from takes a text file, such as SPEC.md")
     };
-    let found = fs::metadata(&path).map_err(|error| bad(error.to_string()))?;
+    let found = fs::metadata(&path).map_err(|error| {
+        let is_absent = error.kind() == ErrorKind::NotFound;
+        bad(if is_absent { "there is no such file".to_owned() } else { error.to_string() })
+    })?;
     if !found.is_file() {
         return Err(bad("it is not a file".to_owned()));
     }

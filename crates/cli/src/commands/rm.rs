@@ -1,7 +1,7 @@
 //! `windlass rm`: a loop goes, with everything that windlass keeps of it.
 
 use serde_json::json;
-use windlass_app::{BranchRemoval, RemovalRule, RemovedLoop};
+use windlass_app::{BranchRemoval, RemovalRule, RemovedLoop, StoredLoop};
 
 use crate::args::RmArgs;
 use crate::exit::Exit;
@@ -10,9 +10,13 @@ use crate::place::Locations;
 use crate::show::json as print_json;
 use crate::show::out::say;
 
+/// How many loops are named to somebody who named none.
+const LISTED: usize = 5;
+
 pub fn rm(locations: &Locations, asked: &RmArgs) -> Result<Exit, Failure> {
     let place = locations.open_project()?;
-    let row = place.exact(Some(&asked.name))?;
+    let Some(name) = &asked.name else { return Err(nameless(&place.loops()?)) };
+    let row = place.exact(Some(name))?;
     let branch = row.view()?.branch;
     let rule = if asked.force { RemovalRule::Everything } else { RemovalRule::OnlyWhatIsElsewhere };
     let removed = place.remove(&row, rule)?;
@@ -35,4 +39,15 @@ pub fn rm(locations: &Locations, asked: &RmArgs) -> Result<Exit, Failure> {
         BranchRemoval::Absent => {}
     }
     Ok(Exit::Done)
+}
+
+fn nameless(loops: &[StoredLoop]) -> Failure {
+    let refused = Failure::usage("rm wants the loop's name: what it removes does not come back");
+    match loops {
+        [] => refused.hint("there is no loop here"),
+        all => all
+            .iter()
+            .take(LISTED)
+            .fold(refused, |refused, row| refused.hint(format!("windlass rm {}", row.name))),
+    }
 }

@@ -1,8 +1,8 @@
 //! `windlass run`: drives a loop to an outcome, creating it if there is none.
 
 use windlass_app::{
-    Ended, OpenProject, PolicyArguments, PolicyBelow, Proposed, RetryChoice, ReviseRequest, ReviseResult,
-    RunProposal, RunRequest, RunStart, RunTarget, preview_briefs,
+    AppError, Ended, OpenProject, PolicyArguments, PolicyBelow, Proposed, RetryChoice, ReviseRequest,
+    ReviseResult, RunProposal, RunRequest, RunStart, RunTarget, preview_briefs, preview_view,
 };
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
@@ -17,7 +17,7 @@ use crate::failure::{Failure, OrFail as _};
 use crate::place::Locations;
 use crate::show::out::{complain, say, say_part};
 use crate::show::progress::{ProgressPrinter, ProgressStyle};
-use crate::show::{counts, json, text, view};
+use crate::show::{banner, counts, json, text, view};
 use crate::signals;
 
 pub fn run(locations: &Locations, asked: &RunArgs) -> Result<Exit, Failure> {
@@ -53,13 +53,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             return Ok((view.name, Exit::Done));
         }
         RunProposal::New(proposed) if asked.dry_run => {
-            say_part!("{}", preview(&proposed));
-            for brief in preview_briefs(&proposed, &request.asked).or_error()? {
-                say!("\n---- the {}'s brief for task {} ----", brief.role, brief.task);
-                for line in brief.text.lines() {
-                    say!("{}", text::spelled(line));
-                }
-            }
+            preview_new(&proposed, &request.asked)?;
             return Ok((proposed.name, Exit::Done));
         }
         RunProposal::Resting(view) => {
@@ -74,22 +68,23 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
             place.retry_blocked(&view.name, retry(asked), signals::interrupts()?)?;
             place.check_signed_in(&view.name, &request.asked)?;
             if let Some(note) = base_is_old(&place, &view) {
-                progress.line(&note);
+                progress.wrapped(&note);
             }
             if matches!(request.target, RunTarget::Goal(_)) {
                 let name = &view.name;
-                progress.line(&format!("going on with loop {name}, which has this goal and is not finished"));
+                progress
+                    .wrapped(&format!("going on with loop {name}, which has this goal and is not finished"));
             }
             view.name
         }
         RunProposal::New(proposed) => {
-            proposed.notes.iter().for_each(|note| progress.line(note));
+            proposed.notes.iter().for_each(|note| progress.wrapped(note));
             for warning in &proposed.warnings {
-                progress.line(&format!("warning: {}", text::clean(warning)));
+                progress.wrapped(&format!("warning: {warning}"));
             }
             let created = place.create(*proposed, &request)?;
             for warning in &created.warnings {
-                progress.line(&format!("warning: {}", text::clean(warning)));
+                progress.wrapped(&format!("warning: {warning}"));
             }
             // The plan may call a task blocked.
             place.retry_blocked(&created.name, retry(asked), signals::interrupts()?)?;
@@ -98,7 +93,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
     };
     place.check_explorers(&name, &request.asked)?;
     if let Some(warning) = nothing_proves(&place.unprovable_tasks(&name, &request.asked)?) {
-        progress.line(&warning);
+        progress.wrapped(&warning);
     }
     if asked.detach {
         let exit = detach::detach(&place, locations, &name, asked)?;
@@ -144,7 +139,7 @@ fn take_up(this: &ThisRun<'_>, view: &View, progress: &mut ProgressPrinter) -> R
     if let ReviseResult::Refused { why } = &report.result {
         if is_completed(view) && asked.continuous {
             if closing != Closing::WithNews {
-                progress.line(&format!("nothing is taken up: {why}"));
+                progress.wrapped(&format!("nothing is taken up: {why}"));
             }
             return Ok(false);
         }
@@ -225,15 +220,21 @@ fn is_completed(view: &View) -> bool {
 }
 
 /// A completed loop answers for what it was, not for what the files say since.
-fn say_edits(place: &OpenProject, name: &LoopName) {
-    match place.edited_since(name) {
-        Ok(edits) if edits.is_empty() => {}
-        Ok(edits) => {
-            say!("\nyour files changed since; not part of this loop: {}", text::clean(&edits.join(", ")));
-            say!("      windlass run --name {name}-2   (starts a loop with what they say now)");
-        }
-        Err(error) => complain!("windlass: {error}"),
+fn say_edits(name: &LoopName, edits: &[String]) {
+    if !edits.is_empty() {
+        let told = format!("your files changed since; not part of this loop: {}", edits.join(", "));
+        say!("\n{}", text::wrap(&told, "  "));
+        say!("      windlass run --name {name}-2   (starts a loop with what they say now)");
     }
+}
+
+/// A mistake in the files stops no completed loop from being shown.
+fn unread(name: &LoopName, error: &AppError) -> String {
+    let told = format!(
+        "note: your files have a mistake; {name} is completed and does not read them: {}",
+        error.in_one_line()
+    );
+    format!("{}\n", text::wrap(&told, "  "))
 }
 
 fn request(asked: &RunArgs) -> RunRequest {
@@ -260,10 +261,15 @@ pub fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
         json::print(view);
     } else {
         let behind = place.find(Some(view.name.as_str())).map(|stored| behind(place, &stored, view));
-        say_part!("{}", view::status(view, &behind.unwrap_or_default()));
-        if is_completed(view) {
-            say_edits(place, &view.name);
+        let name = &view.name;
+        let edits = if is_completed(view) { place.edited_since(name) } else { Ok(Vec::new()) };
+        if let Err(error) = &edits {
+            say!("{}", unread(name, error));
         }
+        let is_taken = is_completed(view) && place.is_taken(view);
+        let next = if is_taken { view::after_take(view) } else { view::next(view) };
+        say_part!("{}", view::ending_with(&view::page(view, &behind.unwrap_or_default()), &next));
+        say_edits(name, &edits.unwrap_or_default());
     }
     place.refresh_trail(&view.name).unwrap_or_else(|error| complain!("windlass: {error}"));
     exit_at_rest(view)
@@ -274,6 +280,20 @@ fn exit_at_rest(view: &View) -> Exit {
         (Status::Paused, _) | (_, None) => Exit::Paused,
         (_, Some(outcome)) => Exit::of_outcome(outcome),
     }
+}
+
+/// What a run would begin with: which loop, from where, and what its agents would be told.
+fn preview_new(proposed: &Proposed, asked: &Asked) -> Result<(), Failure> {
+    let seen = preview_view(proposed, asked).or_error()?;
+    banner::outline(&seen).iter().for_each(|line| say!("{line}"));
+    say_part!("{}", preview(proposed));
+    for brief in preview_briefs(proposed, asked).or_error()? {
+        say!("\n---- the {}'s brief for task {} ----", brief.role, brief.task);
+        for line in brief.text.lines() {
+            say!("{}", text::spelled(line));
+        }
+    }
+    Ok(())
 }
 
 fn preview(proposed: &Proposed) -> String {

@@ -55,8 +55,8 @@ fn edits(place: &OpenProject, view: &View) -> String {
         Ok(edits) if edits.is_empty() => return String::new(),
         Ok(edits) => edits,
         Err(error) => {
-            let told = text::clean(error.message.lines().next().unwrap_or_default());
-            return format!("\n{}\n", text::wrap(&format!("your files cannot be read: {told}"), "  "));
+            let told = format!("your files cannot be read: {}", error.in_one_line());
+            return format!("\n{}\n", text::wrap(&told, "  "));
         }
     };
     let told = format!("your files changed since {name} read them: {}", text::clean(&edits.join(", ")));

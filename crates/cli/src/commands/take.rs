@@ -7,8 +7,8 @@ use crate::args::TakeArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::place::Locations;
-use crate::show::json;
 use crate::show::out::say;
+use crate::show::{json, text};
 
 /// How many files of a filter are named.
 const LISTED: usize = 5;
@@ -64,8 +64,9 @@ fn attempt(place: &OpenProject, row: &StoredLoop, number: &str, as_json: bool) -
         json::print(&taken);
         return Ok(Exit::Done);
     }
-    say!("branch {branch} has what attempt {number} left; your checkout is as it was.");
-    say!("next: {command}   (brings it into your checkout)");
+    let left = format!("branch {branch} has what attempt {number} left; your checkout is as it was.");
+    say!("{}", text::wrap(&left, "  "));
+    say!("{}", text::wrap(&format!("next: {command}   (brings it into your checkout)"), "        "));
     Ok(Exit::Done)
 }
 

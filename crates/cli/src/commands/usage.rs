@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use windlass_app::StoredLoop;
 use windlass_core::history::{HistoryLimits, UsageTables};
 use windlass_core::plain::escaped;
-use windlass_core::usage::{Usage, UsageSum};
+use windlass_core::usage::{NOT_NAMED, Usage, UsageSum};
 use windlass_core::view::UsageView;
 
 use crate::args::LoopArgs;
@@ -133,7 +133,7 @@ fn named<K: ToString>(sums: &BTreeMap<K, UsageSum>) -> BTreeMap<String, UsageSum
 }
 
 fn print(sums: &BTreeMap<String, UsageSum>) {
-    let width = sums.keys().map(|name| name.chars().count()).max().unwrap_or(0).min(30);
+    let width = sums.keys().map(|name| told(name).chars().count()).max().unwrap_or(0).min(30);
     let earlier = sums.len().saturating_sub(LISTED);
     if earlier > 0 {
         say!("  {}", left_out(earlier));
@@ -144,8 +144,13 @@ fn print(sums: &BTreeMap<String, UsageSum>) {
             0 => buckets(&sum.used),
             unknown => format!("{}, and {unknown} unknown", buckets(&sum.used)),
         };
-        say!("  {name:<width$}  {used}");
+        say!("  {:<width$}  {used}", told(name));
     }
+}
+
+/// A model that no policy and no agent named.
+fn told(name: &str) -> &str {
+    if name == NOT_NAMED { "the agent's default" } else { name }
 }
 
 fn buckets(used: &Usage) -> String {
@@ -154,7 +159,7 @@ fn buckets(used: &Usage) -> String {
         None => "cost unknown".to_owned(),
     };
     format!(
-        "in {} out {} reasoning {} cache {}+{}  {cost}",
+        "in {} out {} reasoning {} cache read {}, written {}  {cost}",
         used.input_tokens,
         used.output_tokens,
         used.reasoning_tokens,

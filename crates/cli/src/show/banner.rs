@@ -16,16 +16,24 @@ const MARGIN: &str = "            ";
 
 /// Lines to print before the first event.
 pub fn banner(view: &View, style: ProgressStyle) -> Vec<String> {
-    let name = &view.name;
-    let head = format!("loop {name}: {}", counts(view));
+    let commands = commands(&view.name, style).map(|(what, words)| row(what, &words));
+    outline(view).into_iter().chain(commands).collect()
+}
+
+/// Which loop, who works on it, and within which limits.
+pub fn outline(view: &View) -> Vec<String> {
+    let head = format!("loop {}: {}", view.name, counts(view));
     let rows = [
         ("agent", format!("{}; {}", agent(view, Role::Author), reviews(view))),
         ("limits", limits(view)),
         ("sandbox", view.sandbox.name().to_owned()),
     ];
-    let rows = rows.into_iter().chain(commands(name, style));
-    let rows = rows.map(|(what, words)| wrap(&format!("  {what:<10}{words}"), MARGIN));
+    let rows = rows.map(|(what, words)| row(what, &words));
     std::iter::once(paint(&wrap(&head, MARGIN), Colour::Bold)).chain(rows).collect()
+}
+
+fn row(what: &str, words: &str) -> String {
+    wrap(&format!("  {what:<10}{words}"), MARGIN)
 }
 
 /// Ctrl-C ends a run, and leaves the screen of somebody else's.

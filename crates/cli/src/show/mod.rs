@@ -2,6 +2,7 @@
 
 pub mod banner;
 pub mod counts;
+mod held_up;
 pub mod json;
 pub mod list;
 mod live_line;

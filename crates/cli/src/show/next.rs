@@ -2,7 +2,6 @@
 //! really lead on.
 
 use windlass_core::event::Phase;
-use windlass_core::id::LoopName;
 use windlass_core::outcome::{OutcomeKind, Reason};
 use windlass_core::policy::Role;
 use windlass_core::state::TaskStatus;
@@ -21,6 +20,15 @@ pub fn next(view: &View) -> String {
         false => without_branch_back(view, &next_of_loop(view)),
     };
     format!("next: {back}\n      {then}")
+}
+
+/// The same of a completed loop whose work the checkout has. It costs a call of git to know, which `status` does
+/// without.
+pub fn after_take(view: &View) -> String {
+    match view.branch_gone || changed_nothing(view) {
+        true => next(view),
+        false => format!("next: windlass rm {}   (its work is taken; this removes its records)", view.name),
+    }
 }
 
 /// The pause of a branch that is gone names the same command.
@@ -52,10 +60,13 @@ fn next_of_loop(view: &View) -> String {
             format!("next: windlass take {name}   (brings {} into your checkout)", view.branch)
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Stopped => {
-            after_a_part(name, &blocked)
+            after_a_part(view, &blocked)
         }
         (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Limit => {
-            after_limit(view, outcome.reason)
+            after_limit(view, outcome.reason, blocked.first().copied())
+        }
+        (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Cancelled => {
+            after_cancel(view, &blocked)
         }
         (Status::Ended, _) if view.failed_role == Some(Role::Reviewer) => {
             after_failed_reviews(view, &blocked)
@@ -87,12 +98,30 @@ fn next_of_loop(view: &View) -> String {
     }
 }
 
-fn after_a_part(name: &LoopName, blocked: &[&str]) -> String {
-    let mut lines = format!("next: windlass run {name}   (goes on with the rest)");
-    if let Some(blocked) = blocked.first() {
-        lines += &format!("\n      windlass show {name} {blocked}   (why it is blocked)");
+/// Where everything that is left is blocked, or waits for what is, a run alone starts nothing.
+fn after_a_part(view: &View, blocked: &[&str]) -> String {
+    let name = &view.name;
+    let on = format!("windlass run {name}   (goes on with the rest)");
+    let Some(blocked) = blocked.first() else { return format!("next: {on}") };
+    let look = format!("windlass show {name} {blocked}   (why it is blocked)");
+    match view.ready_tasks().next() {
+        Some(_) => format!("next: {on}\n      {look}"),
+        None => format!(
+            "next: {look}\n      windlass run {name} --retry-blocked   (try what is blocked again)\n      \
+             windlass waive {name} {blocked}   (do without it, then windlass run {name})"
+        ),
     }
-    lines
+}
+
+/// What landed before is there, whether or not the rest is gone on with.
+fn after_cancel(view: &View, blocked: &[&str]) -> String {
+    let name = &view.name;
+    let retry = if blocked.is_empty() { "" } else { " --retry-blocked" };
+    let again = format!("next: windlass restart {name}, then windlass run {name}{retry}");
+    match view.commit.is_some() && !changed_nothing(view) {
+        true => format!("{again}\n      windlass take {name}   (brings what landed into your checkout)"),
+        false => again,
+    }
 }
 
 fn on_with_the_ready(view: &View, blocked: &[&str]) -> String {
@@ -144,25 +173,37 @@ fn after_failed_reviews(view: &View, blocked: &[&str]) -> String {
     )
 }
 
-/// A budget counts over all runs: only a larger one leads on.
-#[expect(clippy::wildcard_enum_match_arm, reason = "most reasons have the same way out")]
-fn after_limit(view: &View, reason: Reason) -> String {
+/// A budget counts over all runs: only a larger one leads on. A blocked task stays so in a new run, unless it is
+/// asked for.
+fn after_limit(view: &View, reason: Reason, blocked: Option<&str>) -> String {
     let name = &view.name;
-    let key = match reason {
-        Reason::MaxIterations => "loop.max_iterations",
-        Reason::Wall => "budget.wall",
-        Reason::Tokens => "budget.tokens",
-        Reason::Cost => "budget.cost_usd",
-        _ => return format!("next: windlass restart {name}, then windlass run {name}"),
+    let retry = if blocked.is_some() { " --retry-blocked" } else { "" };
+    let look = blocked.map(|task| format!("windlass show {name} {task}   (why it is blocked)"));
+    let key = spent_key(reason).filter(|key| {
+        let is_raised = |limit: &LimitView| limit.key == *key && limit.max.is_none_or(|max| max > limit.used);
+        !view.limits.iter().any(is_raised)
+    });
+    let again = match key {
+        Some(key) => vec![
+            format!("windlass set {name} {key}=VALUE   (more than it is, or 0 for no limit)"),
+            format!("then windlass restart {name} and windlass run {name}{retry}"),
+        ],
+        None => vec![format!("windlass restart {name}, then windlass run {name}{retry}")],
     };
-    let is_raised = |limit: &LimitView| limit.key == key && limit.max.is_none_or(|max| max > limit.used);
-    if view.limits.iter().any(is_raised) {
-        return format!("next: windlass restart {name}, then windlass run {name}");
+    let lines: Vec<String> = look.into_iter().chain(again).collect();
+    format!("next: {}", lines.join("\n      "))
+}
+
+/// The limit that is spent, where a larger one leads on.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most reasons are of no limit that counts over all runs")]
+fn spent_key(reason: Reason) -> Option<&'static str> {
+    match reason {
+        Reason::MaxIterations => Some("loop.max_iterations"),
+        Reason::Wall => Some("budget.wall"),
+        Reason::Tokens => Some("budget.tokens"),
+        Reason::Cost => Some("budget.cost_usd"),
+        _ => None,
     }
-    format!(
-        "next: windlass set {name} {key}=VALUE   (more than it is, or 0 for no limit)\n      \
-         then windlass restart {name} and windlass run {name}"
-    )
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "most reasons have the same way out")]
@@ -292,6 +333,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_taken_is_not_to_be_taken_again() {
+        let seen = View { commit: Some(CommitId::new("123")), ..view() };
+        let rm = "next: windlass rm demo   (its work is taken; this removes its records)";
+        assert_eq!(after_take(&seen), rm);
+        assert!(after_take(&View { branch_gone: true, ..seen }).starts_with("next: git branch "));
+    }
+
+    #[test]
     fn failed_reviews_have_a_way_without_the_reviewer() {
         let outcome =
             Some(Outcome { kind: OutcomeKind::Blocked, reason: Reason::ReviewFailed, detail: String::new() });
@@ -360,6 +409,56 @@ mod tests {
             set_limit(&mut seen, key, 9);
             assert_eq!(next(&seen), "next: windlass restart demo, then windlass run demo", "it is raised");
         }
+    }
+
+    #[test]
+    fn where_all_that_is_left_is_blocked_a_run_alone_is_not_the_next_thing() {
+        let reason = Reason::OnePass;
+        let outcome = Some(Outcome { kind: OutcomeKind::Stopped, reason, detail: String::new() });
+        let mut seen = View { status: Status::Ended, outcome, ..view() };
+        seen.tasks.push(seen.tasks[0].clone());
+        seen.tasks[1].id = TaskId::new("other");
+        seen.tasks[0].status = TaskStatus::Blocked;
+        assert!(
+            next(&seen).starts_with("next: windlass run demo   (goes on with the rest)"),
+            "{}",
+            next(&seen)
+        );
+        seen.tasks[1].depends_on = vec![TaskId::new("answer")];
+        let lines = "next: windlass show demo answer   (why it is blocked)\n      \
+                     windlass run demo --retry-blocked   (try what is blocked again)\n      \
+                     windlass waive demo answer   (do without it, then windlass run demo)";
+        assert_eq!(next(&seen), lines);
+    }
+
+    #[test]
+    fn what_landed_before_a_cancel_can_be_taken() {
+        let (kind, reason) = (OutcomeKind::Cancelled, Reason::Operator);
+        let outcome = Some(Outcome { kind, reason, detail: String::new() });
+        let mut seen = View { status: Status::Ended, outcome, ..view() };
+        let again = "next: windlass restart demo, then windlass run demo";
+        assert_eq!(next(&seen), again, "nothing landed");
+        seen.commit = Some(CommitId::new("123"));
+        let take = "windlass take demo   (brings what landed into your checkout)";
+        assert_eq!(next(&seen), format!("{again}\n      {take}"));
+        seen.tasks[0].status = TaskStatus::Blocked;
+        assert!(next(&seen).starts_with(&format!("{again} --retry-blocked\n")), "{}", next(&seen));
+    }
+
+    #[test]
+    fn after_a_limit_a_blocked_task_is_shown_and_tried_again() {
+        let reason = Reason::MaxIterations;
+        let outcome = Some(Outcome { kind: OutcomeKind::Limit, reason, detail: String::new() });
+        let mut seen = View { status: Status::Ended, outcome, ..view() };
+        seen.tasks[0].status = TaskStatus::Blocked;
+        set_limit(&mut seen, "loop.max_iterations", 2);
+        let lines = "next: windlass show demo answer   (why it is blocked)\n      \
+                     windlass set demo loop.max_iterations=VALUE   (more than it is, or 0 for no limit)\n      \
+                     then windlass restart demo and windlass run demo --retry-blocked";
+        assert_eq!(next(&seen), lines);
+        set_limit(&mut seen, "loop.max_iterations", 9);
+        let restart = "\n      windlass restart demo, then windlass run demo --retry-blocked";
+        assert!(next(&seen).ends_with(restart), "{}", next(&seen));
     }
 
     fn set_limit(view: &mut View, key: &str, max: u64) {

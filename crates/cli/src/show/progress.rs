@@ -73,6 +73,11 @@ impl ProgressPrinter {
         self.last_line = clock::now();
     }
 
+    /// A note before the first event.
+    pub fn wrapped(&mut self, words: &str) {
+        self.line(&wrap(words, "  "));
+    }
+
     pub fn erase(&mut self) {
         if self.drawn > 0 {
             out::redraw(self.drawn, &[]);

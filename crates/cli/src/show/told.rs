@@ -74,15 +74,22 @@ pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
             ("pausing: what runs finishes first".to_owned(), Colour::Busy)
         }
         Event::Pause(PauseEvent::Resumed) => (format!("{} goes on", view.name), Colour::Busy),
-        // What follows from these two is told.
-        Event::Operator(OperatorEvent::CommandTaken { name, .. }) if name == "pause" || name == "resume" => {
+        // What follows from these is told.
+        Event::Operator(OperatorEvent::CommandTaken { name, .. })
+            if matches!(name.as_str(), "pause" | "resume" | "steer" | "note") =>
+        {
             return None;
         }
         Event::Attempt(AttemptEvent::AgentReplaced { .. })
         | Event::Pause(PauseEvent::Paused { .. })
         | Event::Run(RunEvent::Interrupted { .. })
         | Event::Landing(LandingEvent::FinishDropped { .. })
-        | Event::Operator(OperatorEvent::CommandTaken { .. }) => (event.to_string(), Colour::Busy),
+        | Event::Operator(
+            OperatorEvent::CommandTaken { .. }
+            | OperatorEvent::Steered { .. }
+            | OperatorEvent::Noted { .. }
+            | OperatorEvent::InputRefused { .. },
+        ) => (event.to_string(), Colour::Busy),
         Event::Run(RunEvent::Resumed { .. }) => (event.to_string(), Colour::Faint),
         _ => return None,
     };
@@ -148,5 +155,21 @@ fn final_phase(view: &View, phase: Phase) -> Option<&'static str> {
         Phase::Fix => Some("fix: what the final gate or review found"),
         Phase::Finish => Some("finish: the last change before the end"),
         Phase::Execute | Phase::Verify | Phase::Review | Phase::Land => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::id::CommandId;
+
+    use super::super::sample::view;
+    use super::*;
+
+    #[test]
+    fn an_instruction_is_told_once_and_with_its_words() {
+        let taken = OperatorEvent::CommandTaken { command: CommandId(1), name: "steer".to_owned() };
+        assert_eq!(told(&view(), &Event::Operator(taken)), None);
+        let steered = Event::Operator(OperatorEvent::Steered { text: "Use a table.".to_owned() });
+        assert_eq!(told(&view(), &steered).unwrap().0, "steered: Use a table.");
     }
 }

@@ -11,7 +11,8 @@ use windlass_core::state::TaskStatus;
 use windlass_core::view::{GateView, StopCheckView, TaskView, UsageView, View};
 
 use super::counts::counts;
-pub use super::next::next;
+use super::held_up;
+pub use super::next::{after_take, next};
 use super::text::{Colour, clean_lines, clock, fit, paint, width, wrap};
 use super::times;
 
@@ -20,9 +21,13 @@ const MARGIN: &str = "            ";
 
 /// Everything a person asks about one loop, and what to type next.
 pub fn status(view: &View, behind: &str) -> String {
-    let next = next(view);
+    ending_with(&page(view, behind), &next(view))
+}
+
+/// A page, and what to type next.
+pub fn ending_with(page: &str, next: &str) -> String {
     let lines: Vec<String> = next.lines().map(|line| wrap(line, "        ")).collect();
-    format!("{}\n{}\n", page(view, behind), lines.join("\n"))
+    format!("{page}\n{}\n", lines.join("\n"))
 }
 
 /// How one loop stands, in a screenful. `behind` is what stands behind its completion, if it is completed.
@@ -47,8 +52,12 @@ pub fn page(view: &View, behind: &str) -> String {
         let _ = writeln!(page, "{}", wrap(&format!("  {line}"), MARGIN));
     }
     page.push('\n');
+    let held_up = held_up::held_up(&view.tasks);
     for task in &view.tasks {
         page.push_str(&task_lines(task));
+        if let Some(blocked) = held_up.get(&task.id) {
+            let _ = writeln!(page, "{MARGIN}waits for {blocked}, which is blocked");
+        }
     }
     page.push('\n');
     let counted =
@@ -240,14 +249,28 @@ fn unchecked(view: &View) -> String {
     }
 }
 
+/// As its line begins.
+pub fn status_word(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Pending => "pending",
+        TaskStatus::Active => "active",
+        TaskStatus::Done => "done",
+        TaskStatus::Blocked => "blocked",
+        TaskStatus::Waived => "waived",
+    }
+}
+
+fn status_colour(status: TaskStatus) -> Colour {
+    match status {
+        TaskStatus::Pending | TaskStatus::Waived => Colour::Faint,
+        TaskStatus::Active => Colour::Busy,
+        TaskStatus::Done => Colour::Good,
+        TaskStatus::Blocked => Colour::Bad,
+    }
+}
+
 fn task_lines(task: &TaskView) -> String {
-    let (mark, colour) = match task.status {
-        TaskStatus::Pending => ("pending", Colour::Faint),
-        TaskStatus::Active => ("active", Colour::Busy),
-        TaskStatus::Done => ("done", Colour::Good),
-        TaskStatus::Blocked => ("blocked", Colour::Bad),
-        TaskStatus::Waived => ("waived", Colour::Faint),
-    };
+    let (mark, colour) = (status_word(task.status), status_colour(task.status));
     let attempts = match task.attempts {
         0 => String::new(),
         1 => "  1 attempt".to_owned(),
@@ -276,6 +299,8 @@ fn task_lines(task: &TaskView) -> String {
 
 #[cfg(test)]
 mod tests {
+    use windlass_core::id::TaskId;
+
     use super::super::sample::view;
     use super::*;
 
@@ -291,6 +316,20 @@ mod tests {
         assert_eq!(page(&seen, "").matches("3 attempts in a row").count(), 1, "{}", page(&seen, ""));
         seen.outcome = Some(Outcome { kind, reason, detail: "blocked: answer (agent_failed)".to_owned() });
         assert!(!page(&seen, "").contains("because"), "{}", page(&seen, ""));
+    }
+
+    #[test]
+    fn a_task_that_waits_for_a_blocked_one_says_so() {
+        let mut seen = view();
+        for (id, after) in [("next", "answer"), ("last", "next")] {
+            let mut task = seen.tasks[0].clone();
+            (task.id, task.depends_on) = (TaskId::new(id), vec![TaskId::new(after)]);
+            seen.tasks.push(task);
+        }
+        assert!(!page(&seen, "").contains("waits for"), "{}", page(&seen, ""));
+        seen.tasks[0].status = TaskStatus::Blocked;
+        let waits = "waits for answer, which is blocked";
+        assert_eq!(page(&seen, "").matches(waits).count(), 2, "{}", page(&seen, ""));
     }
 
     #[test]

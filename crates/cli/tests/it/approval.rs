@@ -96,6 +96,20 @@ fn what_is_rejected_is_a_bug_for_the_author() {
 }
 
 #[test]
+fn a_rejected_tree_that_comes_back_as_it_was_is_told_as_such() {
+    let agent = "echo 42 >answer.txt\ncomplete";
+    let case = Setup::new(agent).more("[land]\napprove = true\n").ready();
+    let first = waits(&case);
+    let said = "the author changed nothing since you rejected it";
+    assert!(!first["paused"]["detail"].as_str().unwrap().contains(said), "{first}");
+    case.windlass(&["reject", LOOP, "say it in English"]).expect_code(0);
+    let second = waits(&case);
+    assert_eq!(second["approval"]["tree"], first["approval"]["tree"]);
+    assert!(second["paused"]["detail"].as_str().unwrap().ends_with(said), "{second}");
+    nothing_landed(&case);
+}
+
+#[test]
 fn a_cancelled_loop_lands_nothing_that_waits() {
     let case = waiting();
     case.windlass(&["cancel", LOOP]).expect_code(0);

@@ -50,6 +50,26 @@ fn a_cancelled_loop_is_not_run_and_not_cancelled_again() {
     let again = case.windlass(&["cancel", LOOP]).expect_code(2);
     assert!(again.stderr.ends_with(&format!("hint: windlass status {LOOP}\n")), "{again}");
     case.log().check();
+    let steered = case.windlass(&["steer", LOOP, "mind the gap"]).expect_code(0);
+    let restart =
+        format!("carries it, but its run has ended.\nnext: windlass restart {LOOP}   (then run it)\n");
+    assert!(steered.stdout.ends_with(&restart), "{steered}");
+}
+
+#[test]
+fn a_refused_command_says_how_the_loop_stands_and_what_leads_on() {
+    let case = blocked();
+    let state = format!("hint: {LOOP} is blocked (no_progress); next: windlass show {LOOP} answer");
+    for args in [&["resume", LOOP][..], &["approve", LOOP]] {
+        let refused = case.windlass(args).expect_code(2);
+        assert!(refused.stderr.contains(&state), "{refused}");
+    }
+    case.agent(HONEST);
+    case.look(case.windlass(&["run", LOOP, "--retry-blocked"])).completed();
+    let refused = case.windlass(&["unblock", LOOP, "answer"]).expect_code(2);
+    let state =
+        format!("hint: task answer is done; {LOOP} is completed (proven); next: windlass take {LOOP}");
+    assert!(refused.stderr.contains(&state), "{refused}");
 }
 
 #[test]

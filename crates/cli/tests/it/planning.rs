@@ -168,7 +168,7 @@ fn a_plan_is_made_from_a_document() {
     let brief = case.left("planner-1.brief");
     assert!(brief.contains("A machine that answers.") && brief.contains("SPEC.md"), "{brief}");
     assert!(!case.repo.path().join("spec").exists(), "the operator's document is the specification");
-    for (file, why) in [("NONE.md", "No such file"), ("tasks", "not a file")] {
+    for (file, why) in [("NONE.md", "there is no such file"), ("tasks", "not a file")] {
         let ran = case.windlass(&["plan", "--from", file]).expect_code(2);
         assert!(ran.stderr.contains(why), "{ran}");
     }

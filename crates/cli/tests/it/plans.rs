@@ -400,6 +400,13 @@ fn a_plan_that_cannot_end_within_its_iterations_is_told_before_it_starts() {
         .task("c", "# C\n\nDo it.\n")
         .ready();
     let ran = case.windlass(&["run", "--name", LOOP, "--dry-run"]).expect_code(0);
+    let begins = format!("loop {LOOP}: 0 of 2 tasks done");
+    assert!(ran.stdout.starts_with(&begins), "{ran}");
+    for row in
+        ["\n  agent     ", "\n  limits    1 of 1 iteration left", "\n  sandbox   ", "\nwould start from "]
+    {
+        assert!(ran.stdout.contains(row), "{row}: {ran}");
+    }
     let told = format!("{}{}", ran.stdout, ran.stderr);
     assert!(
         told.split_whitespace().collect::<Vec<_>>().join(" ").contains("--set loop.max_iterations="),

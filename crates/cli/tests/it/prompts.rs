@@ -36,6 +36,7 @@ fn prompts_are_listed_shown_put_out_and_used() {
     assert!(fs::read_to_string(&file).unwrap().contains("Do the whole task"));
     let again = case.windlass(&["prompts", "eject", "implement"]);
     assert_eq!(again.status.code(), Some(2), "it is not written over: {again}");
+    assert!(again.stderr.contains("prompts/implement.md is there already"), "{again}");
 
     fs::write(&file, "Work on {{CURRENT_STORY_ID}} in mode {{MODE}}, {{ITERATION}} of {{MAX_ITERATIONS}}.\n")
         .unwrap();

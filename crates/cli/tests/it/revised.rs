@@ -77,10 +77,7 @@ fn a_stricter_gate_does_not_break_the_proof_of_what_landed_before() {
     assert_eq!(second["gate"], proof["record"]["gate"]["hash"]);
     assert_ne!(first["gate"], proof["record"]["gate"]["hash"]);
     assert!(step(&proof, "policy").starts_with("its gate changed at event "), "{proof:#}");
-    assert!(
-        step(&proof, "protected").ends_with("1 added, added to or changed while not protected"),
-        "{proof:#}"
-    );
+    assert!(step(&proof, "protected").ends_with("as in the base; 1 added or changed"), "{proof:#}");
     assert!(page(&case).contains("judged by another gate"));
     case.windlass(&["prove", LOOP, "--rerun"]).expect_code(0);
 }
@@ -113,4 +110,18 @@ fn a_weaker_gate_is_told_and_what_it_judged_is_held_against_it_alone() {
         "tasks",
         &["task first: the gate of event", "is on record as green, but its results are red"],
     );
+}
+
+#[test]
+fn a_completed_loop_is_shown_with_a_mistake_in_the_files_noted_above_it() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete").ready();
+    case.run().completed();
+    let file = case.repo.path().join("windlass.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}\n[broken\n")).unwrap();
+    let ran = case.windlass(&["run", LOOP]).expect_code(0);
+    let note = format!("note: your files have a mistake; {LOOP} is completed and does not read them: ");
+    assert!(ran.stdout.starts_with(&note), "{ran}");
+    assert!(ran.stdout.contains("windlass.toml:") && ran.stderr.is_empty(), "{ran}");
+    assert!(ran.stdout.contains("next: windlass take"), "{ran}");
 }

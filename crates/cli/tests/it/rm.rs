@@ -169,3 +169,16 @@ fn a_crash_at_each_step_is_finished_by_the_next_removal() {
         case.run().completed();
     }
 }
+
+#[test]
+fn without_a_name_nothing_is_removed_and_the_loop_is_named() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let refused = case.windlass(&["rm"]).expect_code(2);
+    assert!(
+        refused.stderr.contains("rm wants the loop's name: what it removes does not come back"),
+        "{refused}"
+    );
+    assert!(refused.stderr.contains(&format!("hint: windlass rm {LOOP}")), "{refused}");
+    case.windlass(&["status", LOOP]).expect_code(0);
+}

@@ -62,6 +62,16 @@ fn one_task_and_a_last_task_together_are_refused() {
 }
 
 #[test]
+fn no_iteration_at_all_is_refused() {
+    let case = three(WRITES_ITS_TASK).ready();
+    for (typed, said) in [("0", "at least 1; --dry-run shows what would be done"), ("x", "a whole number")] {
+        let refused = case.windlass(&["run", "--name", LOOP, "--max", typed]).expect_code(2);
+        assert!(refused.stderr.contains(said), "{refused}");
+    }
+    case.nothing_was_made();
+}
+
+#[test]
 fn a_pass_that_does_everything_completes_the_loop() {
     let case = three(WRITES_ITS_TASK).ready();
     case.look(case.windlass(&["run", "--name", LOOP, "--once"])).completed();

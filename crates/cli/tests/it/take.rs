@@ -236,3 +236,15 @@ fn a_diverged_branch_names_what_both_sides_changed() {
     assert!(said.contains("both changed answer.txt") && !said.contains("mine.txt"), "{said}");
     assert!(said.contains(&format!("git merge windlass/{LOOP}")), "{said}");
 }
+
+#[test]
+fn a_run_of_a_loop_that_was_taken_does_not_ask_to_take_it_again() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let take = format!("next: windlass take {LOOP} ");
+    let before = case.windlass(&["run", LOOP]).expect_code(0).stdout;
+    assert!(before.contains(&take), "{before}");
+    case.windlass(&["take", LOOP]).expect_code(0);
+    let after = case.windlass(&["run", LOOP]).expect_code(0).stdout;
+    assert!(after.contains(&format!("next: windlass rm {LOOP} ")) && !after.contains(&take), "{after}");
+}

@@ -35,7 +35,10 @@ pub(super) fn hold(draft: &mut Draft) {
         None if draft.state.current.is_some() => "a fix of the whole".to_owned(),
         None => "the finisher's change".to_owned(),
     };
-    let detail = format!("{whose} is ready to land (tree {})", asked.short_tree());
+    let is_same = rejections(&draft.state).next().is_some()
+        && draft.state.current_work().rejected.contains(&asked.tree);
+    let again = if is_same { "; the author changed nothing since you rejected it" } else { "" };
+    let detail = format!("{whose} is ready to land (tree {}){again}", asked.short_tree());
     draft.pause(Reason::Approval, detail);
 }
 

@@ -44,7 +44,7 @@ pub(super) fn unchanged(sources: &ProofSources<'_>, protected: &Protected) -> St
     let words = format!("{} as in the base", counted(protected.files.len(), "file"));
     Ok(match other.count() {
         0 => words,
-        other => format!("{words}, {other} added, added to or changed while not protected"),
+        other => format!("{words}; {other} added or changed"),
     })
 }
 
