@@ -2,7 +2,7 @@
 
 use windlass_core::outcome::{OutcomeKind, Reason};
 use windlass_core::state::TaskStatus;
-use windlass_core::view::{TaskView, View};
+use windlass_core::view::View;
 
 /// How many blocked tasks are named.
 const NAMED: usize = 8;

@@ -176,7 +176,8 @@ impl History {
                 "run_ended" => {
                     // What is ready beside a task at which the agent failed is gone on with.
                     let outcome = &line["outcome"];
-                    let blames_a_task = ["agent_failed", "stalled"].iter().any(|why| outcome["reason"] == *why);
+                    let blames_a_task =
+                        ["agent_failed", "stalled"].iter().any(|why| outcome["reason"] == *why);
                     ended = outcome["kind"] != "stopped" && !blames_a_task;
                 }
                 "run_restarted" => ended = false,
