@@ -61,6 +61,7 @@ fn blocked(view: &View) -> String {
 #[cfg(test)]
 mod tests {
     use windlass_core::id::TaskId;
+    use windlass_core::view::TaskView;
 
     use super::super::sample::view;
     use super::*;
