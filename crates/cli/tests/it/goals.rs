@@ -228,13 +228,12 @@ fn a_loop_whose_plan_was_replaced_is_not_that_of_its_goal() {
 }
 
 #[test]
-fn a_loop_whose_goal_was_edited_is_that_of_its_other_words() {
+fn a_loop_whose_goal_was_edited_is_no_longer_that_of_its_first_words() {
     let case = case();
     let one = run(&case, "make the tests pass", 0);
     case.windlass(&["task", "edit", &one, "goal", "--text", "make the tests fast"]).expect_code(0);
-    assert_eq!(run(&case, "make the tests fast", 0), one);
     assert_eq!(run(&case, "make the tests pass", 0), format!("{one}-2"));
-    assert_eq!(case.turns("author"), 3);
+    assert_eq!(case.turns("author"), 2);
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn boxes_that_the_operator_checks_by_hand_are_no_dead_end() {
     fs::write(case.repo.path().join("TODO.md"), todo.replace("[ ] Lexer", "[x] Lexer")).unwrap();
     case.windlass(&["run", LOOP, "--max", "1"]).expect_code(0);
     fs::write(case.repo.path().join("TODO.md"), todo.replace("[ ]", "[x]")).unwrap();
-    let seen = case.look(case.windlass(&["run", LOOP]));
+    let seen = case.seen(case.windlass(&["run", LOOP]));
     seen.ended(0, "completed", "done_before");
     assert!(seen.ran.stdout.contains("task printer: done by your word"), "{}", seen.ran.stdout);
     assert_eq!(case.turns("author"), 2, "the two that windlass did, once each");
@@ -292,7 +292,7 @@ fn what_a_plan_calls_blocked_is_tried_by_a_new_loop_that_is_told_to() {
     assert!(!said.contains("--task US-001"), "{said}");
     case.nothing_was_made();
     let ran = case.windlass(&[&asked[..], &["--retry-blocked", "--until", "US-002"]].concat());
-    case.look(ran).completed();
+    case.look(ran).ended(0, "stopped", "asked");
 }
 
 /// CodeScribe 4, as far as a foreign agent goes.
@@ -336,7 +336,7 @@ fn a_plan_that_only_the_command_line_names_is_no_agents_to_edit() {
         let seen = case.look(case.windlass(&["run", "--name", LOOP, "--plan", file]));
         let found = &seen.findings_in(file)[0];
         assert_eq!(
-            (&found["rule"], &found["life"]),
+            (&found["origin"]["evidence"], &found["life"]),
             (&"protected_changed".into(), &"open".into()),
             "{found}"
         );
