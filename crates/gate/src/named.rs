@@ -260,13 +260,17 @@ const OF_THE_SHELL: &[&str] = &[
 /// The program without which a command cannot even begin, where that is certain: by its name alone, and the command
 /// does not change where programs are looked for.
 pub fn required_program(run: &str) -> Option<String> {
+    // A function may have any name.
+    if run.contains("()") {
+        return None;
+    }
     let commands = shell::commands(run);
     let moves = |command: &ShellCommand| command.program().first().is_some_and(|word| word.text == "cd");
     let first = commands.iter().find(|command| !moves(command))?;
     let changes_path = |word: &ShellWord| word.text.starts_with("PATH=");
     let names = |command: &ShellCommand| command.words.iter().any(changes_path);
     let program = first.program().first().filter(|word| word.literal && !word.redirected)?;
-    let is_own = OF_THE_SHELL.contains(&program.text.as_str()) || program.text.ends_with("()");
+    let is_own = OF_THE_SHELL.contains(&program.text.as_str());
     let by_name = !program.text.is_empty() && !program.text.contains('/') && !is_own;
     (by_name && !commands.iter().any(names)).then(|| program.text.clone())
 }

@@ -143,12 +143,12 @@ fn a_task_file_that_is_written_by_half_is_told_and_waited_for() {
     let running = case.home.start(case.command(&words));
     assert!(poll::until(LONG, || is_done(&case, "c")), "{}", running.stdout());
     add_task(&case, "d", "---\ntitle: [The");
-    assert!(poll::until(LONG, || running.stderr().contains("d.md:2:")), "{}", running.stderr());
+    assert!(poll::until(LONG, || running.stderr().contains("d.md:1:")), "{}", running.stderr());
     add_task(&case, "d", "# The fourth\n\nDo it.\n");
     assert!(poll::until(LONG, || is_done(&case, "d")), "{}", running.stdout());
     running.signal(rustix::process::Signal::INT);
     let ran = running.finish(RUN).expect_code(0);
-    assert_eq!(ran.stderr.matches("d.md:2:").count(), 1, "told once: {ran}");
+    assert_eq!(ran.stderr.matches("d.md:1:").count(), 1, "told once: {ran}");
 }
 
 #[test]
