@@ -38,6 +38,8 @@ pub struct Audit {
     effects: u64,
     run: u32,
     ended: Option<OutcomeKind>,
+    /// Its end was that of a part, or of a task at which the agent failed: others may be gone on with.
+    leaves_others: bool,
     asked: Asked,
     /// A drive that wanted no review took part in what is open.
     lenient: bool,
@@ -104,6 +106,7 @@ impl Audit {
             effects: 0,
             run: 1,
             ended: None,
+            leaves_others: false,
             asked: Asked::default(),
             lenient: false,
             gates: BTreeMap::new(),
@@ -349,8 +352,8 @@ impl Audit {
     }
 
     fn run_started(&mut self, run: u32, asked: &Asked) -> Kept {
-        let stopped = self.ended.take() == Some(OutcomeKind::Stopped);
-        same("the run", &run, &(self.run + u32::from(stopped)))?;
+        let goes_on = self.ended.take().is_some() && self.leaves_others;
+        same("the run", &run, &(self.run + u32::from(goes_on)))?;
         self.run = run;
         self.lenient = false;
         self.ask(asked)
@@ -616,6 +619,10 @@ impl Audit {
 
     fn run_ended(&mut self, outcome: &Outcome) -> Kept {
         self.ended = Some(outcome.kind);
+        let of_a_task = matches!(outcome.reason, Reason::AgentFailed | Reason::Stalled)
+            && self.tasks.values().any(|status| *status == TaskStatus::Blocked);
+        self.leaves_others =
+            outcome.kind == OutcomeKind::Stopped || (outcome.kind == OutcomeKind::Blocked && of_a_task);
         self.waits = None;
         if let Some(open) = self.open_iteration {
             return Err(format!("iteration {open} is still open"));

@@ -252,7 +252,9 @@ impl History {
         let by_windlass = |task: &&Value| task["done_before"] != true;
         let changes = self.of("plan_changed");
         let taken_out: Vec<&Value> = changes.iter().flat_map(|change| list(&change["removed"])).collect();
-        let stays = |task: &&Value| !taken_out.contains(&&task["id"]);
+        let called_done: Vec<&Value> =
+            changes.iter().filter_map(|change| change["called_done"].as_array()).flatten().collect();
+        let stays = |task: &&Value| !taken_out.contains(&&task["id"]) && !called_done.contains(&&task["id"]);
         for task in list(&created["plan"]["tasks"]).iter().filter(by_windlass).filter(stays) {
             let of_it = |kind: &str| self.of(kind).into_iter().any(|line| line["task"] == task["id"]);
             assert!(of_it("task_done") || of_it("task_waived"), "I2: {} is neither\n{self}", task["id"]);
