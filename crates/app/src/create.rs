@@ -306,7 +306,7 @@ impl OpenProject {
     }
 
     /// Whether the loop was made of a sentence.
-    fn is_of_goal(&self, view: &View) -> bool {
+    pub fn is_of_goal(&self, view: &View) -> bool {
         matches!(&view.tasks[..], [task] if task.id.as_str() == GOAL_TASK) && !self.is_of_files(&view.name)
     }
 

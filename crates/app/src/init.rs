@@ -67,6 +67,8 @@ pub struct InitReport {
     pub recognised: Vec<&'static str>,
     /// What came of trying the checks; none where they were not tried.
     pub stacks: Option<Vec<StackReport>>,
+    /// Where something is red: files that differ from the last commit, which was tried.
+    pub uncommitted: Option<String>,
     /// The directory of the repository that is tested, where it is not its root.
     pub dir: Option<String>,
     /// Where nothing was recognised: directories that are projects.
@@ -113,14 +115,15 @@ pub fn init(
     let agents = InitAgents::find(caller, &top, scratch)?;
     let asked = request.ask_agent.then(|| agents.asked_policy(caller, &top)).transpose()?;
     let asked = asked.as_ref().map(|policy| AskedAgent { policy, scratch });
-    let (chosen, stacks) = match request.tries.filter(|_| asked.is_some() || !proposal.stacks.is_empty()) {
-        Some(tries) => {
-            let place = OpenProject::open(directory, caller.clone())?;
-            let report = try_ways(&place, &proposal, tries, asked.as_ref())?;
-            (report.chosen, Some(report.stacks))
-        }
-        None => (proposal.likeliest(), None),
-    };
+    let (chosen, stacks, uncommitted) =
+        match request.tries.filter(|_| asked.is_some() || !proposal.stacks.is_empty()) {
+            Some(tries) => {
+                let place = OpenProject::open(directory, caller.clone())?;
+                let report = try_ways(&place, &proposal, tries, asked.as_ref())?;
+                (report.chosen, Some(report.stacks), report.uncommitted)
+            }
+            None => (proposal.likeliest(), None, None),
+        };
     let policy_text = project_file(&proposal, &chosen, agents.in_file());
     let plan = match (request.prompt.as_deref(), request.planning) {
         (Some(prompt), Some(mut talk)) => {
@@ -158,6 +161,7 @@ pub fn init(
         signed_out,
         recognised,
         stacks,
+        uncommitted,
         dir,
         below,
         plan,

@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use windlass_config::{ChosenCheck, ChosenChecks, Proposal, StackProposal, TestWay, install_command};
+use windlass_config::{
+    ChosenCheck, ChosenChecks, PROJECT_FILE, Proposal, StackProposal, TestWay, install_command,
+};
 use windlass_core::policy::Policy;
 use windlass_core::time::Millis;
 use windlass_driver::agents::Probe;
 use windlass_driver::ask_for_checks::ask_for_checks;
-use windlass_driver::try_checks::{TriedCheck, TriedCommands, TryError, TryPlace, try_checks};
+use windlass_driver::setup::counted_names;
+use windlass_driver::try_checks::{TriedCheck, TriedCommands, TryError, TryPlace, try_checks, uncommitted};
 
 use crate::red_output::{FewFailures, fetch_failed, missing_program, refuses_tool, shows_tests, wanted_go};
 use crate::{AppError, CheckTries, OpenProject};
@@ -56,6 +59,8 @@ pub struct StackReport {
 pub struct TryReport {
     pub stacks: Vec<StackReport>,
     pub chosen: ChosenChecks,
+    /// Where something is red: files that differ from the last commit, which was tried.
+    pub uncommitted: Option<String>,
 }
 
 /// More ways than these are not tried: each may take minutes.
@@ -82,7 +87,8 @@ pub fn try_ways(
     let CheckTries { interrupts, observer } = tries;
     let place =
         TryPlace { project: &place.project, vault: &place.vault, surroundings: &surroundings, interrupts };
-    let mut report = TryReport { stacks: Vec::new(), chosen: ChosenChecks::default() };
+    let (stacks, chosen) = (Vec::new(), ChosenChecks::default());
+    let mut report = TryReport { stacks, chosen, uncommitted: None };
     let mut chosen: Vec<(&StackProposal, &TestWay)> = Vec::new();
     for stack in &proposal.stacks {
         let trial = Trial { place: &place, proposal };
@@ -109,7 +115,18 @@ pub fn try_ways(
         report.stacks =
             vec![StackReport { name: ASKED, check, green: true, missing: Vec::new(), causes: Vec::new() }];
     }
+    if report.stacks.iter().any(|stack| !stack.green) {
+        report.uncommitted = left_out(&place);
+    }
     Ok(report)
+}
+
+/// What `init` writes itself is no part of a test. Where git cannot say, the red output is all that can be told.
+fn left_out(place: &TryPlace<'_>) -> Option<String> {
+    let files = uncommitted(place).unwrap_or_default();
+    let is_own = |file: &str| file == PROJECT_FILE || file.starts_with("tasks/");
+    let files: Vec<&str> = files.iter().map(String::as_str).filter(|file| !is_own(file)).collect();
+    (!files.is_empty()).then(|| counted_names(&files))
 }
 
 /// Stands for a stack where an agent proposes.

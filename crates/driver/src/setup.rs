@@ -727,7 +727,7 @@ fn is_read_here(file: &str, policy: &Policy) -> bool {
 }
 
 /// The first few, and how many more there are.
-fn counted_names(files: &[&str]) -> String {
+pub fn counted_names(files: &[&str]) -> String {
     const NAMED: usize = 3;
     let named = files.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(NAMED) {

@@ -121,6 +121,12 @@ pub fn try_checks(place: &TryPlace<'_>, commands: &TriedCommands<'_>) -> Result<
     }
 }
 
+/// Files that differ from the head, and so are not part of what is tried.
+pub fn uncommitted(place: &TryPlace<'_>) -> Result<Vec<String>, TryError> {
+    let surroundings = Surroundings { state: place.vault.state().to_owned(), ..place.surroundings.clone() };
+    Ok(Repositories::open(&surroundings, place.project, place.vault)?.repository.dirty_files)
+}
+
 const CHECK: &str = "test";
 
 /// No loop has it: whoever tries at the same time has another.

@@ -144,6 +144,13 @@ fn conclude(made: &InitReport) {
             tell!("  install it, then: windlass init --force");
         }
     }
+    if let Some(files) = &made.uncommitted {
+        tell!(
+            "The last commit was tried, not what differs from it in your checkout: {}.",
+            text::clean(files)
+        );
+        tell!("  If the tests need that, commit it, then: windlass init --force");
+    }
 }
 
 fn is_at_root(directory: &Path, made: &InitReport) -> bool {

@@ -192,9 +192,10 @@ fn base_is_old(place: &OpenProject, view: &View) -> Option<String> {
         1 => "a commit".to_owned(),
         commits => format!("{commits} commits"),
     };
+    let goal = if place.is_of_goal(view) { " \"GOAL\"" } else { "" };
     Some(format!(
         "note: your checkout has {what} that {name} does not have: it goes on from {base}. A loop from your \
-         checkout: windlass run --name NAME"
+         checkout: windlass run --name NAME{goal}"
     ))
 }
 
@@ -270,6 +271,9 @@ pub fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
         let next = if is_taken { view::after_take(view) } else { view::next(view) };
         say_part!("{}", view::ending_with(&view::page(view, &behind.unwrap_or_default()), &next));
         say_edits(name, &edits.unwrap_or_default());
+        if let Some(note) = base_is_old(place, view).filter(|_| !is_completed(view)) {
+            say!("{}", text::wrap(&note, "  "));
+        }
     }
     place.refresh_trail(&view.name).unwrap_or_else(|error| complain!("windlass: {error}"));
     exit_at_rest(view)

@@ -80,6 +80,12 @@ fn next_of_loop(view: &View) -> String {
         (Status::Ended, Some(outcome)) if outcome.reason == Reason::ReviewFailed => {
             after_failed_reviews(view, &blocked)
         }
+        (Status::Ended, Some(outcome)) if outcome.kind == OutcomeKind::Failed && view.commit.is_none() => {
+            format!(
+                "next: windlass restart {name}, then windlass run {name}\n      \
+             windlass rm {name}   (then run it anew: it begins with the commits that you made since)"
+            )
+        }
         (Status::Ended, _) => format!("next: windlass restart {name}, then windlass run {name}"),
         (Status::Paused, _) if view.approval.is_some() => {
             let look = format!("windlass show {name} --diff   (what would land)");
@@ -394,6 +400,19 @@ mod tests {
         seen.outcome = ended(Reason::GateFailed);
         assert!(seen.rests(), "run starts nothing");
         assert_eq!(next(&seen), "next: windlass restart demo, then windlass run demo");
+    }
+
+    #[test]
+    fn what_failed_before_anything_landed_can_begin_anew_elsewhere() {
+        let (kind, reason) = (OutcomeKind::Failed, Reason::EffectFailed);
+        let outcome = Some(Outcome { kind, reason, detail: String::new() });
+        let mut seen = View { status: Status::Ended, outcome, commit: None, ..view() };
+        let again = "next: windlass restart demo, then windlass run demo";
+        let anew =
+            "\n      windlass rm demo   (then run it anew: it begins with the commits that you made since)";
+        assert_eq!(next(&seen), format!("{again}{anew}"));
+        seen.commit = Some(CommitId::new("123"));
+        assert_eq!(next(&seen), again);
     }
 
     #[test]
