@@ -12,8 +12,8 @@ use windlass_core::policy::{
     WantedLevel,
 };
 use windlass_process::{
-    Confinement, Image, Inspection, LayeredDir, Reach, SandboxProof, Spawner, ThrowawayTree, machine_memory,
-    missed_level, proxy_environment, remedy, remove_tree,
+    Alias, Confinement, Image, Inspection, LayeredDir, Reach, SandboxProof, Spawner, ThrowawayTree,
+    machine_memory, missed_level, proxy_environment, remedy, remove_tree,
 };
 
 use crate::engine::{self, NoEngine, UsableImage};
@@ -266,6 +266,8 @@ pub struct PrivateDirs {
     pub tree: Option<ThrowawayTree>,
     /// What was installed before into the directories of packages, in their order.
     pub packages: Vec<PathBuf>,
+    /// By which name the program finds a directory of these, too.
+    pub alias: Option<Alias>,
     /// Its home and its temporary files are below; nothing of another program is.
     dir: PathBuf,
 }
@@ -418,6 +420,7 @@ impl Confine {
         reach.write.extend(private.write.iter().cloned());
         reach.write.push(private.home());
         reach.scratch = Some(private.scratch());
+        reach.alias.clone_from(&private.alias);
         if self.level == SandboxLevel::Landlock {
             // What may be written may be read, and this level cannot take a part of that back.
             let writable = reach.write.clone();

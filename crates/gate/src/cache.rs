@@ -146,6 +146,19 @@ fn copy_dir(from: &Path, to: &Path, covered: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
     }
+    copy_entries(from, to, covered)?;
+    let meta = fs::symlink_metadata(from)?;
+    fs::set_permissions(to, fs::Permissions::from_mode(meta.mode() | 0o700))?;
+    set_time(to, &meta)
+}
+
+/// Copies what is in one directory into another, with times and permissions. What is there already stays, and no
+/// link of it is followed.
+pub fn copy_into(from: &Path, to: &Path) -> io::Result<()> {
+    copy_entries(from, to, Path::new("/dev/null"))
+}
+
+fn copy_entries(from: &Path, to: &Path, covered: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (name, kind) = (entry.file_name(), entry.file_type()?);
@@ -169,9 +182,7 @@ fn copy_dir(from: &Path, to: &Path, covered: &Path) -> io::Result<()> {
         }
         set_time(&target, &entry.metadata()?)?;
     }
-    let meta = fs::symlink_metadata(from)?;
-    fs::set_permissions(to, fs::Permissions::from_mode(meta.mode() | 0o700))?;
-    set_time(to, &meta)
+    Ok(())
 }
 
 fn set_time(path: &Path, meta: &fs::Metadata) -> io::Result<()> {

@@ -38,7 +38,7 @@ mod tree_watch;
 mod watched;
 
 pub use base_terms::{BaseTerms, list_modules_command};
-pub use cache::{Cache, CacheCopied, CacheCopy};
+pub use cache::{Cache, CacheCopied, CacheCopy, copy_into};
 pub use definition::definition;
 pub use excerpt::{OutputTail, excerpt};
 pub use exempt::ExemptPaths;

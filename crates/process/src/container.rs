@@ -287,6 +287,7 @@ mod tests {
             write: vec!["/spaces/a".into(), "/reports/7".into()],
             hide: vec!["/spaces/a/.git".into(), "/home/me".into()],
             scratch: Some("/scratch/7".into()),
+            alias: None,
         }
     }
 
@@ -441,6 +442,7 @@ mod tests {
             write: vec!["/a".into()],
             hide: vec!["/b".into()],
             scratch: Some("/s".into()),
+            alias: None,
         };
         let mut line = Line(Vec::new());
         line.mount(&reach).unwrap();

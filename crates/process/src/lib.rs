@@ -56,7 +56,7 @@ pub use recover::{EndedAttempt, LeftoverEnd, Leftovers, LeftoversError, end_left
 pub use resources::{Trip, machine_memory};
 pub use running::{Canceller, RunningProgram};
 pub use sandbox::{
-    Attempted, Confinement, Inspection, Reach, SandboxProof, missed_level, proxy_environment, remedy,
+    Alias, Attempted, Confinement, Inspection, Reach, SandboxProof, missed_level, proxy_environment, remedy,
 };
 pub use spawner::{Capabilities, Spawner, StartError};
 pub use warden::{WARDEN_ARG, warden_main};

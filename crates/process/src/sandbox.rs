@@ -30,7 +30,7 @@ use crate::sys;
 pub use attack::{act as act_as_attacker, act_as_neighbour};
 pub use network::{hand_out_listener, handover, proxy_environment, take_listener};
 pub use proof::{Attempted, SandboxProof};
-pub use reach::Reach;
+pub use reach::{Alias, Reach};
 pub use remedy::{missed_level, remedy};
 pub use weaken::{SandboxDefence, Weakened};
 

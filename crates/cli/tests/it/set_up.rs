@@ -190,6 +190,21 @@ fn a_set_up_is_done_once_for_all_loops_with_the_same_manifests() {
     assert_eq!(stamps(&case).len(), 1, "a second baseline: {}", case.left("stamps"));
 }
 
+/// A virtual environment has the path of the tree in it that it was made in.
+#[test]
+fn a_workspace_has_what_the_baseline_installed_by_the_same_path() {
+    if !has_layers() {
+        return;
+    }
+    let agent = "cat /windlass/tree/node_modules/stamp >$side/author-stamp || exit 1\n\
+                 echo x >>node_modules/stamp || exit 1\n\
+                 echo 42 >/windlass/tree/answer.txt\ncomplete";
+    let case = stamped(agent);
+    run(&case, LOOP);
+    assert_eq!(stamps(&case), [case.left("author-stamp")], "one install, and its change is its own");
+    assert_eq!(case.landed("answer.txt"), "42", "what it finds there is its workspace");
+}
+
 #[test]
 fn a_check_finds_its_tree_where_no_tool_overlooks_it() {
     if !has_layers() {

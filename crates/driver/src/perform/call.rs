@@ -26,6 +26,7 @@ use windlass_workspace::{CommitText, ReadFiles, SnapshotRequest};
 
 use super::inject;
 use super::merge::{UnmergedText, patch_dir, unmerged_text};
+use super::populate::lend_kept_setup;
 use super::prepare::{rules, visible};
 use super::snapshot::{excerpt, shown, touch};
 use super::{EffectRequest, EffectResources, Performed, fault, file_fault, lock};
@@ -285,6 +286,7 @@ fn private_dirs(
         .write
         .extend(attempt_dir(resources, request, attempt).join(REPORT_PATH).parent().map(Path::to_path_buf));
     let space = resources.dirs.space(&request.creation.name);
+    lend_kept_setup(resources, space.clone(), &mut private);
     match attempt.role {
         Role::Reviewer | Role::Planner => private.read.push(space),
         Role::Author | Role::Finisher => private.write.push(space),

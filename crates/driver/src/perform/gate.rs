@@ -3,8 +3,8 @@
 //! second run have one of their own.
 
 mod control;
-mod dirs;
-mod kept_setup;
+pub(super) mod dirs;
+pub(super) mod kept_setup;
 mod regression;
 mod runner;
 mod tally;

@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use windlass_core::live::{Live, LiveStep};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, WorkspacePolicy};
-use windlass_gate::{Checked, GateRun};
-use windlass_process::{Canceller, Inspection};
+use windlass_gate::{Checked, GateRun, copy_into};
+use windlass_process::{Alias, Canceller, Inspection};
 
+use super::gate::dirs::SHOWN_AT;
+use super::gate::kept_setup::{KeptSetup, SetupPlace};
 use super::{EffectRequest, EffectResources, WorkspaceState, fault, file_fault, inject};
 use crate::confine::{PrivateDirs, ProgramAccess};
 
@@ -26,6 +28,9 @@ pub(super) struct Given {
     hidden: Vec<String>,
     /// It may have been given only a part of it.
     begun: bool,
+    /// What the set-up would make came from here, and has the path of a judged tree in it.
+    #[serde(default)]
+    kept: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +42,12 @@ pub(super) enum Populated {
 impl Given {
     fn of(policy: &Policy) -> Self {
         let WorkspacePolicy { copy, setup, .. } = policy.workspace.clone();
-        Self { copy, setup, hidden: policy.gate.hidden.globs.clone(), begun: false }
+        Self { copy, setup, hidden: policy.gate.hidden.globs.clone(), begun: false, kept: None }
+    }
+
+    /// The same, wherever it came from.
+    fn is(&self, wanted: &Self) -> bool {
+        Self { kept: None, ..self.clone() } == *wanted
     }
 
     /// A workspace without a mark was given nothing; a mark that cannot be read
@@ -68,7 +78,7 @@ pub(super) fn discard_unlike(
     request: &EffectRequest,
     workspace: &mut WorkspaceState,
 ) -> Result<(), Fault> {
-    match Given::read(resources) == Given::of(&request.policy) {
+    match Given::read(resources).is(&Given::of(&request.policy)) {
         true => Ok(()),
         false => workspace.space.remove().map_err(|error| fault(&error)),
     }
@@ -94,8 +104,8 @@ pub(super) fn populate(
     request: &EffectRequest,
     workspace: &mut WorkspaceState,
 ) -> Result<Populated, Fault> {
-    let wanted = Given::of(&request.policy);
-    if Given::read(resources) == wanted {
+    let mut wanted = Given::of(&request.policy);
+    if Given::read(resources).is(&wanted) {
         return Ok(Populated::Done);
     }
     Given { begun: true, ..wanted.clone() }.write(resources)?;
@@ -106,12 +116,38 @@ pub(super) fn populate(
     if !wanted.setup.is_empty() {
         workspace.touched = true;
         super::test_point("setup");
-        if set_up(resources, request, workspace)? == Populated::Cancelled {
+        wanted.kept = copy_kept_setup(resources, request, workspace)?;
+        if wanted.kept.is_none() && set_up(resources, request, workspace)? == Populated::Cancelled {
             return Ok(Populated::Cancelled);
         }
     }
     wanted.write(resources)?;
     Ok(Populated::Done)
+}
+
+/// What a baseline installed for the same manifests. None where the set-up has to be done.
+fn copy_kept_setup(
+    resources: &EffectResources,
+    request: &EffectRequest,
+    workspace: &WorkspaceState,
+) -> Result<Option<PathBuf>, Fault> {
+    let place = SetupPlace::of(resources, request, &request.base_tree)?;
+    let Some(kept) = place.and_then(|place| place.find_packages(resources)) else { return Ok(None) };
+    let command = request.policy.workspace.setup.join("; ");
+    resources.tell(Live::StepStarted(LiveStep::SetUp { command }));
+    let root = workspace.space.root();
+    copy_into(&kept.tree, root).map_err(|error| file_fault(root, &error))?;
+    Ok(Some(kept.dir))
+}
+
+/// Lets a program of the workspace use what was installed for a judged tree: a virtual environment has the path of
+/// that tree in it, and directories of packages have more than the operator's.
+pub(super) fn lend_kept_setup(resources: &EffectResources, root: PathBuf, private: &mut PrivateDirs) {
+    let Some(dir) = Given::read(resources).kept else { return };
+    private.alias = Some(Alias { name: SHOWN_AT.into(), of: root });
+    if let Some(kept) = KeptSetup::at(&dir, resources) {
+        private.packages = kept.packages;
+    }
 }
 
 fn set_up(

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::program::{os_path_option, os_paths};
+use crate::program::{os_path, os_path_option, os_paths};
 use crate::sandbox::closed::{OF_THIS_MACHINE, closed_to_others};
 
 /// Everything that is not named here does not exist for the program. Paths are absolute; they may be
@@ -32,6 +32,19 @@ pub struct Reach {
     /// `/tmp` and `/var/tmp`; without one it finds a small one in memory there.
     #[serde(with = "os_path_option")]
     pub scratch: Option<PathBuf>,
+    /// Another name of one of these, at [`SandboxLevel::Namespaces`](windlass_core::policy::SandboxLevel::Namespaces)
+    /// only, where nothing of the host is.
+    #[serde(default)]
+    pub alias: Option<Alias>,
+}
+
+/// A link that only the program finds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alias {
+    #[serde(with = "os_path")]
+    pub name: PathBuf,
+    #[serde(with = "os_path")]
+    pub of: PathBuf,
 }
 
 /// Where systems keep their programs, libraries and settings. `/etc/resolv.conf` and the like are named
@@ -141,10 +154,14 @@ impl ResolvedReach {
     pub fn show_tree_at(&mut self, shown_at: &Path) {
         let tree =
             self.places.iter().find(|place| place.rule == ReachRule::Tree).map(|place| place.path.clone());
-        let is_free = self.around(shown_at).is_none() && self.below(shown_at).next().is_none();
-        if let Some(tree) = tree.filter(|_| is_free) {
+        if let Some(tree) = tree.filter(|_| self.is_free(shown_at)) {
             self.moved_tree = Some((tree, shown_at.to_owned()));
         }
+    }
+
+    /// Nothing of the host is here, around it or below.
+    fn is_free(&self, path: &Path) -> bool {
+        self.around(path).is_none() && self.below(path).next().is_none()
     }
 
     /// By which path the program finds what is here.
@@ -199,6 +216,9 @@ impl ResolvedReach {
             if !changes_nothing {
                 resolved.places.push(place);
             }
+        }
+        if let Some(alias) = reach.alias.as_ref().filter(|alias| resolved.is_free(&alias.name)) {
+            resolved.links.insert(alias.name.clone(), alias.of.clone());
         }
         Ok(resolved)
     }
@@ -328,7 +348,7 @@ mod tests {
 
         fn resolved(&self, read: &[&str], write: &[&str], hide: &[&str]) -> Vec<(ReachRule, String)> {
             let all = |paths: &[&str]| paths.iter().map(|path| self.at(path)).collect();
-            let reach = Reach { read: all(read), write: all(write), hide: all(hide), scratch: None };
+            let reach = Reach { read: all(read), write: all(write), hide: all(hide), ..Reach::default() };
             let root = self.at("");
             let resolved = ResolvedReach::of(&reach, None).unwrap();
             let name = |place: &ReachEntry| place.path.strip_prefix(&root).unwrap().display().to_string();
@@ -376,6 +396,20 @@ mod tests {
             (tree.at("short"), PathBuf::from("real")),
         ]);
         assert_eq!(resolved.links, links);
+    }
+
+    #[test]
+    fn another_name_is_a_link_where_nothing_of_the_host_is() {
+        let tree = Tree::new(&["work", "lib"]);
+        let linked = |name: PathBuf| {
+            let alias = Some(Alias { name, of: tree.at("work") });
+            let reach =
+                Reach { read: vec![tree.at("lib")], write: vec![tree.at("work")], alias, ..Reach::default() };
+            ResolvedReach::of(&reach, None).unwrap().links
+        };
+        let name = PathBuf::from("/windlass/tree");
+        assert_eq!(linked(name.clone()), BTreeMap::from([(name, tree.at("work"))]));
+        assert!(linked(tree.at("lib/work")).is_empty(), "it would lie in a place of the host");
     }
 
     #[test]

@@ -31,9 +31,24 @@ pub struct SetupPlace {
 
 /// A set-up that need not be done again.
 pub struct KeptSetup {
+    pub dir: PathBuf,
     pub tree: PathBuf,
     /// What was installed into each directory of packages.
     pub packages: Vec<PathBuf>,
+}
+
+impl KeptSetup {
+    /// None where it is gone.
+    pub fn at(dir: &Path, resources: &EffectResources) -> Option<Self> {
+        if !dir.is_dir() {
+            return None;
+        }
+        // Without it the set-up is only done again, some day.
+        fs::write(dir.join(USED), "").ok();
+        let count = resources.safeguards.confine.package_dirs().len();
+        let packages = (0..count).map(|number| dir.join("packages").join(number.to_string())).collect();
+        Some(Self { dir: dir.to_owned(), tree: dir.join("tree"), packages })
+    }
 }
 
 impl SetupPlace {
@@ -89,18 +104,17 @@ impl SetupPlace {
 
     /// What was kept, if it stands for this tree.
     pub fn find(&self, resources: &EffectResources) -> Option<KeptSetup> {
-        if !self.dir.is_dir() {
-            return None;
-        }
         match fs::read_to_string(self.dir.join(ONLY_FOR)) {
-            Ok(only) if only != self.tree.as_str() => return None,
-            Ok(_) | Err(_) => {}
+            Ok(only) if only != self.tree.as_str() => None,
+            Ok(_) | Err(_) => KeptSetup::at(&self.dir, resources),
         }
-        // Without it the set-up is only done again, some day.
-        fs::write(self.dir.join(USED), "").ok();
-        let count = resources.safeguards.confine.package_dirs().len();
-        let packages = (0..count).map(|number| self.dir.join("packages").join(number.to_string())).collect();
-        Some(KeptSetup { tree: self.dir.join("tree"), packages })
+    }
+
+    /// What was kept, if it stands for all trees with these manifests: packages, and nothing that covers or removes
+    /// a file of the tree.
+    pub fn find_packages(&self, resources: &EffectResources) -> Option<KeptSetup> {
+        let stands_for_all = self.by_manifests && !self.dir.join(ONLY_FOR).exists();
+        stands_for_all.then(|| KeptSetup::at(&self.dir, resources)).flatten()
     }
 
     /// Takes what a set-up just left, unless something of it lies where it cannot be kept.
