@@ -40,13 +40,15 @@ pub fn cmake(project: &ProjectFiles<'_>) -> Option<Stack> {
             run: way.run.replace(" -DBUILD_TESTING=ON", &format!(" -DBUILD_TESTING=ON{options}")),
             ..way.clone()
         };
-        [on(&reporting), on(&plain)]
+        [on(&reporting), on(&plain), on(&fetched)]
     });
+    let [on, plain_on, fetched_on] = switched_on.map_or([None, None, None], |ways| ways.map(Some));
     let mut ways = vec![reporting, plain];
-    ways.extend(switched_on.into_iter().flatten());
+    ways.extend(on.into_iter().chain(plain_on));
     let file = MAKEFILES.into_iter().find(|name| project.has(name));
     ways.extend(make_ways(project, file));
     ways.push(fetched);
+    ways.extend(fetched_on);
     let stack = Stack::new("CMake", "cmake", ways).protect(&C_TESTS).product(C_SOURCES);
     Some(file.into_iter().fold(stack, |stack, file| stack.protect(&[file])))
 }

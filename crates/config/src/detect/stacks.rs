@@ -39,8 +39,8 @@ const JVM_SOURCES: &[&str] = &["**/src/main/**"];
 
 pub fn maven(project: &ProjectFiles<'_>) -> Option<Stack> {
     let way = match project.has("mvnw") {
-        true => TestWay::new("./mvnw -q test").setup("./mvnw -q test-compile").needs("java"),
-        false => TestWay::new("mvn -q test").setup("mvn -q test-compile").needs("mvn"),
+        true => maven_way("./mvnw").needs("java"),
+        false => maven_way("mvn").needs("mvn"),
     };
     let ways = way.with_and_without_junit("**/target/surefire-reports/TEST-*.xml");
     project
@@ -48,14 +48,25 @@ pub fn maven(project: &ProjectFiles<'_>) -> Option<Stack> {
         .then(|| Stack::new("Maven", "maven", ways.to_vec()).protect(&JVM_TESTS).product(JVM_SOURCES))
 }
 
+/// Java takes the home from the password file, which is not the one that a check may write to.
+fn maven_way(program: &str) -> TestWay {
+    let maven = format!("{program} -q -Duser.home=\"$HOME\"");
+    TestWay::new(format!("{maven} test")).setup(format!("{maven} test-compile"))
+}
+
 pub fn gradle(project: &ProjectFiles<'_>) -> Option<Stack> {
     let way = match project.has("gradlew") {
-        true => TestWay::new("./gradlew test").needs("java"),
-        false => TestWay::new("gradle test").needs("gradle"),
+        true => gradle_way("./gradlew").needs("java"),
+        false => gradle_way("gradle").needs("gradle"),
     };
     let found = project.has_any(&["build.gradle", "build.gradle.kts"]);
     let ways = way.with_and_without_junit("**/build/test-results/test/TEST-*.xml").to_vec();
     found.then(|| Stack::new("Gradle", "gradle", ways).protect(&JVM_TESTS).product(JVM_SOURCES))
+}
+
+/// The home, as for Maven.
+fn gradle_way(program: &str) -> TestWay {
+    TestWay::new(format!("GRADLE_USER_HOME=\"$HOME/.gradle\" {program} test"))
 }
 
 pub fn ruby(project: &ProjectFiles<'_>) -> Option<Stack> {

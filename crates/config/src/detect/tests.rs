@@ -83,7 +83,7 @@ fn each_stack_gets_its_check() {
         (&["go.mod"], "test: go test ./... | protect **/*_test.go | product **/*.go **/*.md".to_owned()),
         (
             &["build.gradle.kts", "gradlew"],
-            "test: ./gradlew test (junit **/build/test-results/test/TEST-*.xml) | protect **/src/*{test,Test}*/** \
+            "test: GRADLE_USER_HOME=\"$HOME/.gradle\" ./gradlew test (junit **/build/test-results/test/TEST-*.xml) | protect **/src/*{test,Test}*/** \
              | product **/src/main/** **/*.md"
                 .to_owned(),
         ),
@@ -425,6 +425,8 @@ fn an_option_for_tests_that_is_off_is_switched_on_in_a_further_way() {
     assert!(!all[0].contains("UTF8") && !all[1].contains("UTF8"), "{all:#?}");
     assert!(all[2].starts_with(on) && all[2].ends_with(" -> build/junit.xml"), "{all:#?}");
     assert!(all[3].starts_with(on) && all[3].ends_with(" --no-tests=error (cmake)"), "{all:#?}");
+    let fetched = all.last().unwrap();
+    assert!(fetched.contains("'cmake<4'") && fetched.contains(on), "{all:#?}");
 }
 
 #[test]
