@@ -405,6 +405,12 @@ impl Confine {
         !matches!(self.level, SandboxLevel::Landlock | SandboxLevel::Container)
     }
 
+    /// Whether programs can find a directory of theirs under this name of windlass's own, too.
+    pub fn may_alias(&self, name: &Path) -> bool {
+        let is_of_host = |dir: &&Path| dir.parent().is_some() && fs::symlink_metadata(dir).is_ok();
+        self.level == SandboxLevel::Namespaces && !name.ancestors().any(|dir| is_of_host(&dir))
+    }
+
     pub fn confinement(
         &self,
         network: &NetworkPolicy,

@@ -153,9 +153,13 @@ fn stamps(case: &Case) -> Vec<String> {
 }
 
 fn stamped(agent: &str) -> Case {
+    stamped_at("namespaces", agent)
+}
+
+fn stamped_at(level: &str, agent: &str) -> Case {
     let home = Scratch::new(env!("CARGO_BIN_EXE_windlass"));
     let setup = Setup::new(agent)
-        .level("namespaces")
+        .level(level)
         .more("[workspace]\nsetup = [\"npm ci\"]\n")
         .file(".gitignore", "node_modules\ndist\n")
         .file("package.json", PACKAGE)
@@ -203,6 +207,17 @@ fn a_workspace_has_what_the_baseline_installed_by_the_same_path() {
     run(&case, LOOP);
     assert_eq!(stamps(&case), [case.left("author-stamp")], "one install, and its change is its own");
     assert_eq!(case.landed("answer.txt"), "42", "what it finds there is its workspace");
+}
+
+#[test]
+fn a_workspace_does_its_own_set_up_where_it_cannot_have_the_path_of_the_judged_tree() {
+    if !has_layers() {
+        return;
+    }
+    let case = stamped_at("none", "cat node_modules/stamp >$side/author-stamp\necho 42 >answer.txt\ncomplete");
+    run(&case, LOOP);
+    assert_ne!(stamps(&case), [case.left("author-stamp")], "an install of its own");
+    assert_eq!(case.left("author-stamp").len(), 32);
 }
 
 #[test]

@@ -4,9 +4,10 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use windlass_core::id::TreeId;
 use windlass_core::live::{Live, LiveStep};
 use windlass_core::outcome::{Fault, Reason};
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy, WorkspacePolicy};
@@ -28,9 +29,26 @@ pub(super) struct Given {
     hidden: Vec<String>,
     /// It may have been given only a part of it.
     begun: bool,
-    /// What the set-up would make came from here, and has the path of a judged tree in it.
+    /// What the set-up would make was copied from what a baseline kept.
     #[serde(default)]
-    kept: Option<PathBuf>,
+    kept: Option<KeptCopy>,
+}
+
+/// A copy has the path of a judged tree in it, and goes together with layers of packages.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct KeptCopy {
+    dir: PathBuf,
+    /// What the layers lie over.
+    package_dirs: Vec<PathBuf>,
+}
+
+impl KeptCopy {
+    fn still_stands(&self, resources: &EffectResources) -> bool {
+        let confine = &resources.safeguards.confine;
+        confine.may_alias(Path::new(SHOWN_AT))
+            && self.package_dirs == confine.package_dirs()
+            && self.dir.is_dir()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +63,10 @@ impl Given {
         Self { copy, setup, hidden: policy.gate.hidden.globs.clone(), begun: false, kept: None }
     }
 
-    /// The same, wherever it came from.
-    fn is(&self, wanted: &Self) -> bool {
-        Self { kept: None, ..self.clone() } == *wanted
+    /// The same, wherever it came from, as long as programs can use it.
+    fn is(&self, wanted: &Self, resources: &EffectResources) -> bool {
+        let is_wanted = Self { kept: None, ..self.clone() } == *wanted;
+        is_wanted && self.kept.as_ref().is_none_or(|kept| kept.still_stands(resources))
     }
 
     /// A workspace without a mark was given nothing; a mark that cannot be read
@@ -78,7 +97,7 @@ pub(super) fn discard_unlike(
     request: &EffectRequest,
     workspace: &mut WorkspaceState,
 ) -> Result<(), Fault> {
-    match Given::read(resources).is(&Given::of(&request.policy)) {
+    match Given::read(resources).is(&Given::of(&request.policy), resources) {
         true => Ok(()),
         false => workspace.space.remove().map_err(|error| fault(&error)),
     }
@@ -98,14 +117,15 @@ pub(super) fn forget_one_that_is_gone(
     }
 }
 
-/// Gives a workspace what it has not been given yet.
+/// Gives a workspace, which is at this tree, what it has not been given yet.
 pub(super) fn populate(
     resources: &EffectResources,
     request: &EffectRequest,
     workspace: &mut WorkspaceState,
+    tree: &TreeId,
 ) -> Result<Populated, Fault> {
     let mut wanted = Given::of(&request.policy);
-    if Given::read(resources).is(&wanted) {
+    if Given::read(resources).is(&wanted, resources) {
         return Ok(Populated::Done);
     }
     Given { begun: true, ..wanted.clone() }.write(resources)?;
@@ -116,7 +136,7 @@ pub(super) fn populate(
     if !wanted.setup.is_empty() {
         workspace.touched = true;
         super::test_point("setup");
-        wanted.kept = copy_kept_setup(resources, request, workspace)?;
+        wanted.kept = copy_kept_setup(resources, request, workspace, tree)?;
         if wanted.kept.is_none() && set_up(resources, request, workspace)? == Populated::Cancelled {
             return Ok(Populated::Cancelled);
         }
@@ -130,22 +150,27 @@ fn copy_kept_setup(
     resources: &EffectResources,
     request: &EffectRequest,
     workspace: &WorkspaceState,
-) -> Result<Option<PathBuf>, Fault> {
-    let place = SetupPlace::of(resources, request, &request.base_tree)?;
+    tree: &TreeId,
+) -> Result<Option<KeptCopy>, Fault> {
+    let confine = &resources.safeguards.confine;
+    if !confine.may_alias(Path::new(SHOWN_AT)) {
+        return Ok(None);
+    }
+    let place = SetupPlace::of(resources, request, tree)?;
     let Some(kept) = place.and_then(|place| place.find_packages(resources)) else { return Ok(None) };
     let command = request.policy.workspace.setup.join("; ");
     resources.tell(Live::StepStarted(LiveStep::SetUp { command }));
     let root = workspace.space.root();
     copy_into(&kept.tree, root).map_err(|error| file_fault(root, &error))?;
-    Ok(Some(kept.dir))
+    Ok(Some(KeptCopy { dir: kept.dir, package_dirs: confine.package_dirs().to_vec() }))
 }
 
 /// Lets a program of the workspace use what was installed for a judged tree: a virtual environment has the path of
 /// that tree in it, and directories of packages have more than the operator's.
 pub(super) fn lend_kept_setup(resources: &EffectResources, root: PathBuf, private: &mut PrivateDirs) {
-    let Some(dir) = Given::read(resources).kept else { return };
+    let Some(copy) = Given::read(resources).kept else { return };
     private.alias = Some(Alias { name: SHOWN_AT.into(), of: root });
-    if let Some(kept) = KeptSetup::at(&dir, resources) {
+    if let Some(kept) = KeptSetup::at(&copy.dir, resources) {
         private.packages = kept.packages;
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn prepare(resources: &EffectResources, request: &EffectRequest, tree
     let mut workspace = lock(&resources.workspace);
     discard_unlike(resources, request, &mut workspace)?;
     reset(resources, request, &mut workspace, tree)?;
-    if populate(resources, request, &mut workspace)? == Populated::Cancelled {
+    if populate(resources, request, &mut workspace, tree)? == Populated::Cancelled {
         return Ok(Input::EffectDropped);
     }
     resources.vault.maintain().map_err(|error| fault(&error))?;
