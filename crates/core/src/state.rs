@@ -427,8 +427,10 @@ impl State {
 
     /// One that was made of the plan follows the plan; what a document says, or a person, stays.
     pub fn goal(&self) -> String {
-        let titles = self.creation.plan.tasks.iter().map(|task| task.title.as_str());
-        if self.creation.goal != goal_of_titles(titles) {
+        let tasks = &self.creation.plan.tasks;
+        let titles = tasks.iter().map(|task| task.title.as_str());
+        // The goal of one task is its title, and may be a sentence of a person.
+        if tasks.len() < 2 || self.creation.goal != goal_of_titles(titles) {
             return self.creation.goal.clone();
         }
         goal_of_titles(self.tasks.iter().map(|task| task.task.title.as_str()))

@@ -17,7 +17,9 @@ pub(super) fn recorded(draft: &mut Draft, attempt: AttemptId, proposed: &[Propos
     if draft.state.policy().plan.amendments == AmendmentRule::Ignore {
         return;
     }
-    for proposed in proposed.iter().take(MAX_PROPOSED) {
+    let proposed = &proposed[..proposed.len().min(MAX_PROPOSED)];
+    let with_it: Vec<TaskId> = proposed.iter().flat_map(ProposedAmendment::would_add).collect();
+    for proposed in proposed {
         let known = &draft.state.amendments;
         let is_known = known.iter().any(|known| known.proposed.is_same(proposed));
         let waiting = known.iter().filter(|known| known.answer.is_none()).count();
@@ -25,7 +27,7 @@ pub(super) fn recorded(draft: &mut Draft, attempt: AttemptId, proposed: &[Propos
             continue;
         }
         let amendment = AmendmentId::new(format!("A{}", known.len() + 1));
-        let unknown = unknown_task(&draft.state, proposed);
+        let unknown = unknown_task(&draft.state, proposed, &with_it);
         let proposed = Box::new(proposed.clone());
         draft.emit(LoopEvent::AmendmentProposed { amendment: amendment.clone(), attempt, proposed });
         if let Some(id) = unknown {
@@ -37,11 +39,11 @@ pub(super) fn recorded(draft: &mut Draft, attempt: AttemptId, proposed: &[Propos
 
 /// A task that it names and that is nowhere: neither in the plan nor in what is proposed with it. Nobody could
 /// accept it.
-fn unknown_task(state: &State, proposed: &ProposedAmendment) -> Option<String> {
+fn unknown_task(state: &State, proposed: &ProposedAmendment, with_it: &[TaskId]) -> Option<String> {
     let tasks: BTreeSet<TaskId> = revise::wanted_tasks(state).iter().map(|of| of.task.id.clone()).collect();
     let waiting = state.amendments.iter().filter(|known| known.answer.is_none());
     let would_add: Vec<TaskId> =
-        waiting.flat_map(|known| known.proposed.would_add()).chain(proposed.would_add()).collect();
+        waiting.flat_map(|known| known.proposed.would_add()).chain(with_it.iter().cloned()).collect();
     let is_unknown = |id: &&String| {
         !tasks.contains(&TaskId::new(id.as_str())) && !would_add.iter().any(|new| new.as_str() == **id)
     };

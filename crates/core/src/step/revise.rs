@@ -130,6 +130,16 @@ fn check(state: &State, revision: &Revision) -> Result<(), String> {
     if policy.is_open_ended() && tasks.len() != 1 {
         return Err(format!("with stop checks a plan has exactly one task, and not {}", tasks.len()));
     }
+    let is_called_done = |task: &&&Task| task.done_before && !stays_settled(state, task);
+    if policy.is_open_ended()
+        && let Some(task) = tasks.iter().find(is_called_done)
+    {
+        return Err(format!(
+            "the plan calls task {} done, but in an open-ended loop the stop checks decide that; `windlass waive` \
+             ends it by your word",
+            task.id
+        ));
+    }
     tasks.iter().try_for_each(|task| check_task(state, policy, task))
 }
 

@@ -90,7 +90,7 @@ pub fn agent(words: &[&str], now: Timestamp) -> Input {
     let (end, report) = match words {
         ["complete"] => (AttemptEnd::Normal, claim(ClaimStatus::Complete, "")),
         ["proposes", rest @ ..] => {
-            let amendments = vec![proposed(rest)];
+            let amendments = rest.split(|word| *word == "and").map(proposed).collect();
             let claim = Claim { status: ClaimStatus::Complete, amendments, ..Claim::default() };
             (AttemptEnd::Normal, Report::Author(claim))
         }
