@@ -2,7 +2,7 @@
 //! that a new loop needs is looked at before anything is written.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Component, Path};
 
 use unicode_normalization::UnicodeNormalization as _;
 use windlass_config::Resolved;
@@ -11,6 +11,7 @@ use windlass_core::id::{LoopName, Seq};
 use windlass_core::input::Asked;
 use windlass_core::nearest::nearest;
 use windlass_core::outcome::OutcomeKind;
+use windlass_core::plain::shell_word;
 use windlass_core::policy::{PlanPolicy, Policy};
 use windlass_core::task::Task;
 use windlass_core::view::View;
@@ -347,8 +348,19 @@ impl OpenProject {
     /// The policy of a loop names the plan that it really reads, by its path in the project: no task may change it.
     pub(crate) fn name_plan(&self, policy: &mut Policy, asked: Option<&str>) {
         let source = asked.unwrap_or(&policy.plan.source).to_owned();
-        let inside = Path::new(&source).strip_prefix(&self.project.top).ok().and_then(Path::to_str);
-        policy.plan.source = inside.map_or(source.clone(), str::to_owned);
+        let is_plain = Path::new(&source).components().all(|part| matches!(part, Component::Normal(_)));
+        let inside = if is_plain { None } else { self.inside(&source) };
+        policy.plan.source = inside.unwrap_or(source);
+    }
+
+    /// The path from the top of the project, whatever way to it was typed. A link keeps its own name.
+    fn inside(&self, path: &str) -> Option<String> {
+        let typed = self.project.top.join(path);
+        let dir = typed.parent()?.canonicalize().ok()?;
+        let real =
+            if typed.ends_with("..") { typed.canonicalize().ok()? } else { dir.join(typed.file_name()?) };
+        let top = self.project.top.canonicalize().ok()?;
+        real.strip_prefix(top).ok()?.to_str().map(str::to_owned)
     }
 
     /// A goal needs no windlass.toml: the best agent that is installed works on it.
@@ -502,11 +514,6 @@ fn goal_and_plan(goal: &str, plan: &str) -> AppError {
     AppError::refused("a goal and --plan are two plans: give one of them")
         .hint(format!("windlass run --name NAME --plan {}   (does the plan)", shell_word(plan)))
         .hint(format!("windlass run {}   (does the goal)", shell_word(goal)))
-}
-
-/// As a shell takes it for one word.
-fn shell_word(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// What earlier loops landed and nobody accepted, with the way out.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use windlass_config::Resolved;
 use windlass_core::id::TaskId;
+use windlass_core::revision::PlanRevision;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::View;
 use windlass_driver::plan_problems::plan_problems;
@@ -12,7 +13,7 @@ use windlass_plan::{Planned, PlannedTask, TaskGraph, TaskMark, dot, mermaid, tre
 use windlass_store::blobs::id_of;
 
 use crate::create::bad_plan;
-use crate::revise::of_setup;
+use crate::revise::{Texts, of_setup};
 use crate::{AppError, OpenProject, PolicyArguments, StoredLoop};
 
 /// Which plan is meant.
@@ -30,6 +31,8 @@ pub struct PlanPage {
     pub planned: Planned,
     /// The loop that works on it.
     pub of_loop: Option<View>,
+    /// What that loop has done, and is to do again by this plan.
+    pub reopened: Vec<TaskId>,
     /// What a new loop would be refused for, the plan being one that can be read.
     pub problems: Vec<AppError>,
 }
@@ -53,8 +56,15 @@ impl OpenProject {
             Err(problems) => return Ok(Err(problems)),
         };
         let of_loop = self.loop_of(&planned, &source)?;
+        let reopened = match &of_loop {
+            Some(view) => {
+                let plan = self.plan_of(planned.clone(), Texts::OnlyNamed)?;
+                PlanRevision::between(&self.state_of(&view.name)?, &plan).reopened
+            }
+            None => Vec::new(),
+        };
         let problems = self.problems_under(&resolved, &planned);
-        Ok(Ok(PlanPage { source, planned, of_loop, problems }))
+        Ok(Ok(PlanPage { source, planned, of_loop, reopened, problems }))
     }
 
     /// Everything that a policy does not allow of a plan, or does not have for it.
@@ -141,10 +151,7 @@ impl PlanPage {
     fn marks(&self) -> BTreeMap<TaskId, TaskMark> {
         let known = |planned: &PlannedTask| {
             let task = self.of_loop.as_ref()?.tasks.iter().find(|task| task.id == planned.id)?;
-            // What was done in other words is done again; what is waived or was done before stays so.
-            let is_done = task.status == TaskStatus::Done && !planned.done;
-            let is_reopened = is_done && task.text != id_of(planned.text.as_bytes());
-            (!is_reopened).then(|| mark_of(task.status))
+            (!self.reopened.contains(&task.id)).then(|| mark_of(task.status))
         };
         let own = |task: &PlannedTask| {
             mark_of(match (task.done, task.blocked) {

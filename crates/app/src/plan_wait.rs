@@ -4,6 +4,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use windlass_core::id::LoopName;
@@ -11,6 +12,10 @@ use windlass_core::time::Timestamp;
 
 use crate::error::Classify as _;
 use crate::{AppError, OpenProject};
+
+/// How often a lock that somebody has is looked at again, and after how long.
+const LOOKS: usize = 10;
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Who waits, and until when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,10 +60,9 @@ impl OpenProject {
     /// Ends that wait. Whether there was one.
     pub fn end_plan_wait(&self, name: &LoopName) -> Result<bool, AppError> {
         let [shown, end] = self.plan_wait_files(name);
-        if seen(&shown).is_none() {
-            return Ok(false);
-        }
-        crate::init::write(&end, "")?;
+        let Some(wait) = seen(&shown) else { return Ok(false) };
+        // Should the wait be over by now, the next one of this process ends.
+        crate::init::write(&end, &wait.process.to_string())?;
         Ok(true)
     }
 
@@ -71,15 +75,26 @@ fn begin(shown: &Path, end: PathBuf, wait: PlanWait) -> Result<OwnPlanWait, AppE
     fs::create_dir_all(shown.parent().unwrap_or(Path::new("."))).or_broken()?;
     let mut file =
         OpenOptions::new().create(true).read(true).write(true).truncate(false).open(shown).or_broken()?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(AppError::refused("another process waits for the plan of this loop already"));
+    let mut looks = LOOKS;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            // Whoever only looks whether there is a wait holds the lock for a moment.
+            Err(TryLockError::WouldBlock) if looks > 0 => {
+                looks -= 1;
+                std::thread::sleep(LOOK);
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(AppError::refused("another process waits for the plan of this loop already"));
+            }
+            Err(TryLockError::Error(error)) => return Err(AppError::broken(error)),
         }
-        Err(TryLockError::Error(error)) => return Err(AppError::broken(error)),
     }
-    // Of a wait that a crash ended.
-    let _ = fs::remove_file(&end);
+    let is_for_this = fs::read_to_string(&end).is_ok_and(|process| process == wait.process.to_string());
+    if !is_for_this {
+        // Of a wait that a crash ended.
+        let _ = fs::remove_file(&end);
+    }
     let text = serde_json::to_string(&wait).expect("a wait is text");
     file.set_len(0).or_broken()?;
     file.rewind().or_broken()?;
@@ -116,5 +131,10 @@ mod tests {
         assert!(own.is_ended());
         drop(own);
         assert_eq!((seen(&shown), end.exists()), (None, false));
+        fs::write(&end, "8").unwrap();
+        assert!(!begin(&shown, end.clone(), wait).unwrap().is_ended(), "it was for a process that crashed");
+        fs::write(&end, "7").unwrap();
+        let next = begin(&shown, end.clone(), wait).unwrap();
+        assert!(next.is_ended(), "asked for between two waits of this process");
     }
 }

@@ -95,6 +95,13 @@ impl OpenProject {
         Some(now.filter(|source| !source.trim().is_empty()).unwrap_or(plan.source))
     }
 
+    /// That source, where windlass.toml does not name it: `--plan` did.
+    pub(crate) fn asked_plan_source(&self, name: &LoopName) -> Option<String> {
+        let earlier = self.earlier_reading(name)?;
+        let source = earlier.plan?.source;
+        (source != earlier.policy.plan.source).then_some(source)
+    }
+
     /// The same, where it is a directory of task files in this checkout.
     pub(crate) fn plan_directory(&self, name: &LoopName) -> Option<String> {
         let source = self.plan_source(name)?.trim().to_owned();

@@ -78,7 +78,7 @@ struct PreparedRevision {
 
 /// What becomes of the texts that a revision names.
 #[derive(Clone, Copy, Debug)]
-enum Texts {
+pub(crate) enum Texts {
     Stored,
     OnlyNamed,
 }
@@ -182,7 +182,9 @@ impl OpenProject {
         texts: Texts,
     ) -> Result<Option<PreparedRevision>, AppError> {
         let mut resolved = self.resolved(state, request, edited)?;
-        if let Some(source) = &request.plan {
+        // Also where windlass.toml is read again: it is this plan that the loop goes on to read.
+        let asked = request.plan.clone().or_else(|| self.asked_plan_source(&state.creation.name));
+        if let Some(source) = &asked {
             self.name_plan(&mut resolved.policy, Some(source));
         }
         let planned = match &request.plan {
@@ -318,7 +320,7 @@ impl OpenProject {
     }
 
     /// The texts are stored before the record that names them.
-    fn plan_of(&self, planned: Planned, texts: Texts) -> Result<Plan, AppError> {
+    pub(crate) fn plan_of(&self, planned: Planned, texts: Texts) -> Result<Plan, AppError> {
         let name = |text: &str| {
             let bytes = text.as_bytes().to_vec();
             match texts {

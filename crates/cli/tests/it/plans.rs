@@ -343,6 +343,11 @@ fn a_plan_that_only_the_command_line_names_is_no_agents_to_edit() {
         let absolute = case.repo.path().join(file).display().to_string();
         let seen = case.look(case.windlass(&["run", "--name", "again", "--plan", &absolute]));
         assert!(seen.ran.stdout.contains("a protected path was edited"), "{}", seen.ran);
+        let round_about = format!("./{file}");
+        let seen = case.look(case.windlass(&["run", "--name", "third", "--plan", &round_about]));
+        assert!(seen.ran.stdout.contains("a protected path was edited"), "{}", seen.ran);
+        case.windlass(&["set", LOOP, "--reload"]).expect_code(0);
+        assert_eq!(case.log().count("policy_changed"), 0, "{file} is still the plan");
     }
 }
 
@@ -390,6 +395,16 @@ fn a_loop_is_that_of_a_plan_by_its_texts() {
     let shown = show("prd.json");
     assert!(shown.contains("as loop demo1 has them"), "{shown}");
     assert!(shown.contains("· US-001") && shown.contains("✓ US-002"), "{shown}");
+}
+
+#[test]
+fn words_about_all_tasks_show_no_done_task_as_open() {
+    let plan = "# All\n\nSome words.\n\n<!-- windlass-task -->\n## One\n\nBuild one.\n";
+    let case = with_plan("PLAN.md", plan);
+    run_plan(&case, "PLAN.md").completed();
+    fs::write(case.repo.path().join("PLAN.md"), plan.replace("Some words", "Other words")).unwrap();
+    let shown = case.windlass(&["plan", "show", "PLAN.md"]).expect_code(0).stdout;
+    assert!(shown.contains("✓ one"), "{shown}");
 }
 
 #[test]
