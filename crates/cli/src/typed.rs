@@ -85,7 +85,12 @@ fn typed_into(words: &[OsString]) -> (Command, String) {
     command.build();
     let mut path = String::new();
     for word in words.iter().skip(1).filter_map(|word| word.to_str()).filter(|word| *word != "help") {
-        let Some(next) = command.find_subcommand(word).cloned() else { continue };
+        let Some(next) = command.find_subcommand(word).cloned() else {
+            if word.starts_with('-') {
+                continue;
+            }
+            break;
+        };
         path += &format!("{word} ");
         command = next;
     }
@@ -138,6 +143,7 @@ mod tests {
                 "there is no command config explian; did you mean `config explain`?",
             ),
             ("windlass help rnu", "there is no command rnu; did you mean `run`?"),
+            ("windlass shwo demo", "there is no command shwo; did you mean `show`?"),
             ("windlass xyzzy", "there is no command xyzzy\n"),
             ("windlass run --mx 3", "'--max'"),
             ("windlass run --dryrun", "'--dry-run'"),
@@ -150,6 +156,7 @@ mod tests {
     fn a_verb_or_option_of_a_predecessor_answers_with_ours() {
         for (typed, told) in [
             ("windlass events", "`windlass log`"),
+            ("windlass events demo", "`windlass log`"),
             ("windlass triage", "`windlass status`"),
             ("windlass run --skip-eval", "`windlass run --no-review`"),
             ("windlass run --story US-1", "`windlass run --task`"),

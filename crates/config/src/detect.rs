@@ -18,6 +18,7 @@ use std::io;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use windlass_core::plain::shell_word;
 
 use project_files::ProjectFiles;
 
@@ -202,15 +203,6 @@ fn glob_set(globs: &[String]) -> GlobSet {
         }
     }
     builder.build().expect("the globs of a proposal are tested")
-}
-
-/// As a shell reads it as one word.
-fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/+@".contains(c);
-    match text.chars().all(is_plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
 }
 
 /// Files by which a directory is a project of its own.

@@ -31,6 +31,15 @@ pub fn plain_line(text: &str) -> String {
     plain(text).replace(['\n', '\t'], " ")
 }
 
+/// A word as it can be pasted into a shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/+@".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 /// Nothing is taken out: what could not be seen, or would make a line read differently, is spelled. Newline and
 /// tab stay.
 pub fn visible(text: &str) -> String {

@@ -81,6 +81,8 @@ pub enum SetupError {
     SignedOut { role: &'static str, agent: &'static str, hints: Vec<String> },
     #[error("{0}")]
     NotInBase(MissingFile),
+    #[error("check `{check}` names `{file}`, which is not in the commit that this loop began from")]
+    NotInBaseOfLoop { check: String, file: String },
     #[error("check `{check}` cannot run: there is no program {program} on PATH")]
     NoProgram { check: String, program: String },
     #[error("`stop.check` makes the loop open-ended: its plan must have exactly one task, and has {tasks}")]
@@ -245,7 +247,11 @@ impl SetupError {
                 format!("install it, or mend `run` of check {check} in windlass.toml"),
                 "what the project installs by itself, `workspace.setup` can bring".to_owned(),
             ],
-            Self::NotInBase(_) => vec!["write the file, or mend the check in windlass.toml".to_owned()],
+            Self::NotInBase(_) => vec!["write the file, or mend the check that names it".to_owned()],
+            Self::NotInBaseOfLoop { file, .. } => vec![
+                format!("name it in windlass.toml, as it is in your checkout: workspace.copy = [{file:?}]"),
+                "or begin another loop from a commit that has it: windlass run --name NAME".to_owned(),
+            ],
             Self::Repository(DiscoverError::NoCommits { .. }) => {
                 vec!["git add -A && git commit --allow-empty -m start".to_owned()]
             }
@@ -331,6 +337,14 @@ pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
 
 /// The same, and nothing is kept.
 pub fn look_at_revision(revised: &RevisedLoop<'_>) -> Result<Policy, SetupError> {
+    revised_policy(revised).map_err(|error| match error {
+        // A commit that is made now is no part of this loop.
+        SetupError::NotInBase(MissingFile { check, file, .. }) => SetupError::NotInBaseOfLoop { check, file },
+        other => other,
+    })
+}
+
+fn revised_policy(revised: &RevisedLoop<'_>) -> Result<Policy, SetupError> {
     let RevisedLoop { base, policy, planned, surroundings, vault } = revised;
     let mut policy = policy.clone();
     let surroundings = Surroundings { state: vault.state().to_owned(), ..surroundings.clone() };

@@ -251,17 +251,18 @@ fn required_file(run: &str) -> Option<String> {
 
 /// What the shell does by itself, or what begins a compound command.
 const OF_THE_SHELL: &[&str] = &[
-    "!", ".", ":", "[", "alias", "case", "command", "do", "done", "echo", "elif", "else", "esac", "eval",
-    "exec", "exit", "export", "false", "fi", "for", "function", "getopts", "hash", "if", "local", "printf",
-    "pwd", "read", "readonly", "return", "set", "shift", "source", "test", "then", "time", "times", "trap",
-    "true", "type", "ulimit", "umask", "unset", "until", "wait", "while", "{", "}",
+    "!", ".", ":", "[", "alias", "builtin", "case", "command", "declare", "do", "done", "echo", "elif",
+    "else", "esac", "eval", "exec", "exit", "export", "false", "fi", "for", "function", "getopts", "hash",
+    "if", "jobs", "let", "local", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "set",
+    "shift", "shopt", "source", "test", "then", "time", "times", "trap", "true", "type", "typeset", "ulimit",
+    "umask", "unalias", "unset", "until", "wait", "while", "{", "}",
 ];
 
 /// The program without which a command cannot even begin, where that is certain: by its name alone, and the command
 /// does not change where programs are looked for.
 pub fn required_program(run: &str) -> Option<String> {
-    // A function may have any name.
-    if run.contains("()") {
+    // A function may have any name, and another program may stand in for one that is missing.
+    if run.contains("()") || run.contains('|') {
         return None;
     }
     let commands = shell::commands(run);
@@ -344,6 +345,8 @@ mod tests {
             ("\"$PYTHON\" -m pytest", None),
             ("if true; then pytest; fi", None),
             ("test -f a && pytest", None),
+            ("uv run pytest || python -m pytest", None),
+            ("pushd web && npm test", None),
             ("check() { pytest; }; check", None),
             ("[ 1 = 1 ]", None),
             ("", None),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use gix_hash::ObjectId;
 use gix_object::tree::EntryKind;
 use windlass_core::id::CommitId;
+use windlass_core::plain::shell_word;
 
 use crate::fault::{FileFault, abort_point};
 use crate::git::GitError;
@@ -15,7 +16,7 @@ use crate::id::{BadId, commit_id, commit_oid, parse};
 use crate::loose;
 use crate::objects::{ObjectError, ObjectStore, Reader};
 use crate::pack::{NewObject, PackWriter, Packer};
-use crate::repository::{Identity, Repository, shell_word};
+use crate::repository::{Identity, Repository};
 use crate::vault::Vault;
 
 /// From this many objects on one pack is written instead of loose files.
@@ -45,7 +46,7 @@ pub enum LandError {
     #[error(
         "{branch} is checked out in {worktree}; switch that checkout to another branch first, or let go of the \
          branch with `git -C {} switch --detach`",
-        shell_word(.worktree)
+        shell_word(&.worktree.to_string_lossy())
     )]
     CheckedOut { branch: String, worktree: PathBuf },
     #[error("{branch} moved: expected {}, found {}; {}", name(.expected), name(.found), way_back(.branch, .expected, .found))]
@@ -58,7 +59,7 @@ pub enum LandError {
     NameConflict { branch: String, existing: String },
     #[error(
         "{branch} is locked by {lock}; if no git command is at work there, one that was killed left it: `rm {}`",
-        shell_word(.lock)
+        shell_word(&.lock.to_string_lossy())
     )]
     Locked { branch: String, lock: PathBuf },
     #[error("{repository} no longer has commit {commit}, which the work stands on")]

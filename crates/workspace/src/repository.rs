@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use windlass_core::id::{CommitId, TreeId};
+use windlass_core::plain::shell_word;
 
 use crate::git::{Git, GitError, Invocation};
 
@@ -129,7 +130,7 @@ impl Repository {
             missing,
             remedy: format!(
                 "git -C {} fetch --refetch --no-filter {}",
-                shell_word(&self.toplevel),
+                shell_word(&self.toplevel.to_string_lossy()),
                 remote.unwrap_or_else(|| "origin".to_owned())
             ),
         })
@@ -262,13 +263,6 @@ fn changed_paths(status: &[u8]) -> Vec<String> {
         }
     }
     paths
-}
-
-/// As it is typed into a shell.
-pub(crate) fn shell_word(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/-_.+".contains(c));
-    if plain { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 impl Repository {

@@ -3,6 +3,7 @@
 use windlass_app::{OpenProject, PlanWait, StoredLoop};
 use windlass_core::id::LoopName;
 use windlass_core::outcome::OutcomeKind;
+use windlass_core::plain::shell_word;
 use windlass_core::view::{Status, View};
 
 use crate::args::LoopArgs;
@@ -76,7 +77,7 @@ fn reads_now(place: &OpenProject, name: &LoopName, edits: &[String]) -> String {
     let of_plan = edits.iter().filter(is_of_plan).count();
     let reload = if of_plan < edits.len() { " --reload" } else { "" };
     let source = place.plan_source(name).filter(|_| of_plan > 0);
-    let plan = source.map(|source| format!(" --plan {}", source.trim())).unwrap_or_default();
+    let plan = source.map(|source| format!(" --plan {}", shell_word(source.trim()))).unwrap_or_default();
     format!("      windlass set {name}{reload}{plan}   (takes them up when the iteration has ended)")
 }
 

@@ -1,7 +1,7 @@
 //! Versions that a build of a Python project takes from git's tags: no checkout of a gate has a repository.
 
 use super::project_files::ProjectFiles;
-use super::shell_word;
+use windlass_core::plain::shell_word;
 
 /// Words that a project's settings all have, and the variable by which such a build is told the version.
 const BY_VARIABLE: &[(&[&str], &str)] = &[

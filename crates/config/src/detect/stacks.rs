@@ -1,7 +1,9 @@
 //! Stacks with one usual way to test each.
 
 use super::project_files::ProjectFiles;
-use super::{Stack, TestWay, native, shell_word, workflow};
+use windlass_core::plain::shell_word;
+
+use super::{Stack, TestWay, native, workflow};
 
 pub fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
     let protect = ["**/tests/**", "**/{test,tests}.rs", "**/*_{test,tests}.rs"];

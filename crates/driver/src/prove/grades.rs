@@ -157,6 +157,15 @@ fn control(checks: &[Check]) -> Graded {
     if by_statement_only > 0 {
         words.push_str(&format!(", {by_statement_only} by a failing statement only"));
     }
+    let literals = count(|tests| tests.literal.broken);
+    let literals_not_red = count(|tests| tests.literal.broken.saturating_sub(tests.literal.red));
+    if literals_not_red > 0 {
+        words.push_str(&format!(", {literals_not_red} of {literals} expected values not seen red"));
+    }
+    let by_exit = count(|tests| tests.statement.red_by_exit.max(tests.literal.red_by_exit));
+    if by_exit > 0 {
+        words.push_str(&format!(", {by_exit} told by the exit code only"));
+    }
     if misses_failing {
         words.push_str("; none of them had failed on the base");
     }
