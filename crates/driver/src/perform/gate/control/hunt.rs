@@ -165,7 +165,8 @@ pub fn hunt(
             left = left.difference(&hunted.set_aside).cloned().collect();
             in_green = in_green.difference(&hunted.set_aside).cloned().collect();
         }
-        if !of_base(&left).is_empty() {
+        // Added ones, too: the check may only have stopped before them.
+        if !left.is_empty() {
             let ran = turn_red(runs, Whose::Judged, &mut left, Patience { rounds: ROUNDS, forged })?;
             if ran.ending == RunEnding::Green {
                 in_green.append(&mut left);
@@ -477,6 +478,9 @@ mod tests {
         let mut check = Check { stops_at_first: true, lies_about: vec!["c"], ..check() };
         let found = hunted(&mut check);
         assert_eq!((found.red, found.green), (ids(&["a", "b"]), ids(&["c"])));
+        let added = Check { base: vec!["a"], stops_at_first: true, ..self::check() };
+        let found = hunt(&mut { added }, &Tests::new(), &Tests::new(), Division::Whole).expect("it answers");
+        assert_eq!((found.red, found.added), (ids(&THREE), Tests::new()));
     }
 
     #[test]
