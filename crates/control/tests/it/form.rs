@@ -313,6 +313,9 @@ fn what_proves_nothing_is_left_alone() {
         ("a.ts", "assert(f())"),
         ("a.rs", "let Some(x) = g() else { return }; assert_eq!(f(), 3);"),
         ("a.rs", "if g() { assert_eq!(f(), 3); }"),
+        ("a.rs", "#[cfg(target_pointer_width = \"32\")] assert_eq!(f(), 3);"),
+        ("a.rs", "#[cfg(windows)] #[rustfmt::skip] assert!(f());"),
+        ("a.rs", "#[rustfmt::skip] #[cfg_attr(x, cfg(y))] assert_ne!(f(), 3)"),
         ("a.rs", "assert!(f::<A, B>(), \"m\");"),
         ("a.rs", "assert!(f().parse().unwrap());"),
         ("a_test.go", "if f() != 3 { g() }"),
@@ -320,6 +323,19 @@ fn what_proves_nothing_is_left_alone() {
     ] {
         let text = in_a_test(path, text);
         assert_eq!(changed(path, &text), text);
+    }
+}
+
+#[test]
+fn a_statement_that_may_be_left_out_hides_no_other() {
+    for (honest, other) in [
+        (
+            "#[cfg(windows)] assert_eq!(f(), 3); assert!(g());",
+            "#[cfg(windows)] assert_eq!(f(), 3); assert!(!(g()));",
+        ),
+        ("#[rustfmt::skip] assert!(g());", "#[rustfmt::skip] assert!(!(g()));"),
+    ] {
+        assert_eq!(changed("a.rs", &in_a_test("a.rs", honest)), in_a_test("a.rs", other));
     }
 }
 
