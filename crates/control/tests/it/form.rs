@@ -285,11 +285,20 @@ fn a_number_stays_in_the_range_of_the_type_that_it_may_have() {
         ("assert_eq!(f(), 255);", 255),
         ("assert_eq!(f(), 300);", 32_767),
         ("assert_eq!(f(), -120);", 127),
+        ("assert_eq!(f(), -128);", 128),
+        ("assert_eq!(f(), -128i8);", 128),
+        ("assert_eq!(f(), -129);", 32_767),
+        ("assert_eq!(f(), -32768);", 32_768),
+        ("assert_eq!(f(), -2147483648);", 1 << 31),
+        ("assert_eq!(f(), -9223372036854775808);", 1 << 63),
         ("assert_eq!(f(), 0usize);", u64::from(u32::MAX)),
+        ("if f() != -128 { t.Fatal() }", 128),
+        ("if f() != -32768 { t.Fatal() }", 32_768),
     ] {
+        let path = if honest.starts_with("if") { "a_test.go" } else { "a.rs" };
         let mut seen = BTreeSet::new();
         for seed in 0..100 {
-            let (_, after) = change_of("a.rs", honest, Numbers::from_seed(seed));
+            let (_, after) = change_of(path, honest, Numbers::from_seed(seed));
             let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
             seen.insert(digits.parse::<u64>().expect(&after));
         }
