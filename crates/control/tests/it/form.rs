@@ -315,6 +315,13 @@ fn what_proves_nothing_is_left_alone() {
         ("a.py", "if g(): return\n    assert f() == 3"),
         ("a.py", "def g(): assert f() == 3"),
         ("a.py", "try:\n      assert f() == 3\n    except E: pass"),
+        ("a.py", "with pytest.raises(pytest.skip.Exception): f()"),
+        ("a.py", "with pytest.raises((E, pytest.xfail.Exception)): f()"),
+        ("a.py", "with raises(pytest.exit.Exception): f()"),
+        ("a.py", "with raises(Skipped): f()"),
+        ("a.py", "with raises((KeyError, KeyboardInterrupt)): f()"),
+        ("a.py", "self.assertRaises(unittest.SkipTest, f)"),
+        ("a.py", "self.assertRaises(BaseException, f)"),
         ("a.js", "expect(f()).resolves.toBe(3)"),
         ("a.js", "assert.rejects(f())"),
         ("a.js", "expect(f()).toMatchSnapshot()"),
@@ -393,9 +400,12 @@ fn another_exception_is_expected_than_the_one_that_is_raised() {
         ("with pytest.raises(", ", match='m') as e: f()"),
         ("self.assertRaises(", ", f)"),
     ] {
-        let text = in_a_test("a.py", &format!("{with}E{tail}"));
-        let after = changed("a.py", &text);
-        assert!(after.contains(with) && after.contains(tail) && !after.contains("(E"), "{after}");
+        for exception in ["E", "(E, m.F)", "SystemExit"] {
+            let text = in_a_test("a.py", &format!("{with}{exception}{tail}"));
+            let after = changed("a.py", &text);
+            let kept = after.contains(&format!("({exception}{tail}"));
+            assert!(after.contains(with) && after.contains(tail) && !kept, "{after}");
+        }
     }
 }
 
