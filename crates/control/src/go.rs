@@ -18,8 +18,17 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
 }
 
 pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
+    let testify = turned::packages_of_testify(root, source);
     let tests = found(root, source);
-    tests.into_iter().map(|test| test.with_another_literal(source, numbers)).collect()
+    let changed = |test: Test<'_>| test.with_another_literal(&Scope { source, testify: &testify }, numbers);
+    tests.into_iter().map(changed).collect()
+}
+
+/// What a test can name.
+struct Scope<'s> {
+    source: &'s [u8],
+    /// The names that the file gives the packages of assertions of testify.
+    testify: &'s [String],
 }
 
 struct Test<'t> {
@@ -106,7 +115,7 @@ impl Test<'_> {
     fn broken(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
         let pair = numbers.pair();
         if matches!(self.form, Form::Example) {
-            return self.with_another_literal(source, numbers);
+            return self.changed(printed(self.body, source), source, numbers);
         }
         let Pair { left, right } = pair;
         let mut plan = self.plan(TestChange::Fails { left, right });
@@ -151,24 +160,29 @@ impl Test<'_> {
         text(self.body, source).contains("recover()") || statements(self.body).iter().any(returns)
     }
 
-    fn with_another_literal(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
+    fn with_another_literal(&self, scope: &Scope<'_>, numbers: &mut Numbers) -> Plan {
+        let found = match self.form {
+            Form::Example => printed(self.body, scope.source),
+            Form::Function(_) | Form::SuiteMethod | Form::Unknown => expected::changeable(self.body, scope),
+        };
+        self.changed(found, scope.source, numbers)
+    }
+
+    fn changed(&self, found: Changeable, source: &[u8], numbers: &mut Numbers) -> Plan {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         if self.obstacle.is_none() {
-            let found = match self.form {
-                Form::Example => {
-                    let mut found = Changeable::default();
-                    found.add(output(self.body, source), None);
-                    found
-                }
-                Form::Function(_) | Form::SuiteMethod | Form::Unknown => {
-                    expected::changeable(self.body, source)
-                }
-            };
             found.change_any(source, &mut plan, numbers);
         }
         plan
     }
+}
+
+/// What an example should print.
+fn printed(body: Node<'_>, source: &[u8]) -> Changeable {
+    let mut found = Changeable::default();
+    found.add(output(body, source), None);
+    found
 }
 
 /// The parameter's name, and the edit that gives it one.

@@ -3,12 +3,13 @@
 use tree_sitter::Node;
 
 use super::turned::turned;
-use super::{FUNCTIONS, statements};
+use super::{FUNCTIONS, Scope, statements};
 use crate::literal::{Changeable, Expected};
 use crate::syntax::{contains, named_children, text};
 
 /// Of each suitable comparison.
-pub(super) fn changeable(body: Node<'_>, source: &[u8]) -> Changeable {
+pub(super) fn changeable(body: Node<'_>, scope: &Scope<'_>) -> Changeable {
+    let source = scope.source;
     let all = statements(body);
     let mut found = Changeable::default();
     for (at, statement) in all.iter().enumerate() {
@@ -17,7 +18,7 @@ pub(super) fn changeable(body: Node<'_>, source: &[u8]) -> Changeable {
             "expression_statement" => statement.named_child(0).and_then(|call| asserted(call, source)),
             _ => None,
         };
-        found.add(changed, turned(*statement, source));
+        found.add(changed, turned(*statement, scope));
         if has_way_out(*statement, source) {
             break;
         }

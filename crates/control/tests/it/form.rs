@@ -387,9 +387,39 @@ fn an_assertion_without_a_literal_is_turned_over() {
             "want := 3; if f(want) != want { t.Fatal() }",
             "want := 3; if f(want) == want { t.Fatal() }",
         ),
-        ("a_test.go", "require.NoError(t, f())", "require.Error(t, f())"),
     ] {
         assert_eq!(changed(path, &in_a_test(path, honest)), in_a_test(path, other));
+    }
+}
+
+#[test]
+fn an_assertion_of_go_is_turned_over_where_it_is_one_of_testify() {
+    let text = |import: &str, statement: &str| {
+        format!("package a\nimport {import}\nfunc TestX(t *testing.T) {{ {statement} }}\n")
+    };
+    for (import, honest, other) in [
+        ("\"github.com/stretchr/testify/require\"", "require.NoError(t, f())", "require.Error(t, f())"),
+        (
+            "(\n\"testing\"\nis \"github.com/stretchr/testify/assert\"\n)",
+            "is.True(t, f())",
+            "is.False(t, f())",
+        ),
+        (
+            "\"gopkg.in/stretchr/testify.v1/assert\"",
+            "assert.Equal(t, f(), g())",
+            "assert.NotEqual(t, f(), g())",
+        ),
+    ] {
+        assert_eq!(changed("a_test.go", &text(import, honest)), text(import, other));
+    }
+    for import in [
+        "\"gotest.tools/v3/assert\"",
+        "\"example.com/a/internal/assert\"",
+        "assert \"example.com/a/like\"",
+        "(\n\"gotest.tools/v3/assert\"\n\"github.com/stretchr/testify/suite\"\n)",
+    ] {
+        let text = text(import, "assert.Equal(t, f(), g())");
+        assert_eq!(changed("a_test.go", &text), text);
     }
 }
 
