@@ -20,7 +20,10 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
 pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
     let testify = turned::packages_of_testify(root, source);
     let tests = found(root, source);
-    let changed = |test: Test<'_>| test.with_another_literal(&Scope { source, testify: &testify }, numbers);
+    let changed = |test: Test<'_>| {
+        let scope = Scope { source, testify: &testify, testing: test.testing(source) };
+        test.with_another_literal(&scope, numbers)
+    };
     tests.into_iter().map(changed).collect()
 }
 
@@ -29,6 +32,8 @@ struct Scope<'s> {
     source: &'s [u8],
     /// The names that the file gives the packages of assertions of testify.
     testify: &'s [String],
+    /// The parameter by which it fails.
+    testing: Option<String>,
 }
 
 struct Test<'t> {
@@ -112,6 +117,13 @@ impl Test<'_> {
         Plan { name, line: self.line, change, edits: Vec::new() }
     }
 
+    fn testing(&self, source: &[u8]) -> Option<String> {
+        match self.form {
+            Form::Function(parameter) => written_name(parameter, source),
+            Form::SuiteMethod | Form::Example | Form::Unknown => None,
+        }
+    }
+
     fn broken(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
         let pair = numbers.pair();
         if matches!(self.form, Form::Example) {
@@ -187,10 +199,10 @@ fn printed(body: Node<'_>, source: &[u8]) -> Changeable {
 
 /// The parameter's name, and the edit that gives it one.
 fn name_of(parameter: Node<'_>, body: Node<'_>, source: &[u8]) -> (String, Option<Edit>) {
-    let written = parameter.child_by_field_name("name");
-    if let Some(name) = written.map(|name| text(name, source)).filter(|name| name != "_") {
-        return (name.into_owned(), None);
+    if let Some(name) = written_name(parameter, source) {
+        return (name, None);
     }
+    let written = parameter.child_by_field_name("name");
     let inside = text(body, source);
     let is_used =
         |name: &&str| inside.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == *name);
@@ -200,6 +212,12 @@ fn name_of(parameter: Node<'_>, body: Node<'_>, source: &[u8]) -> (String, Optio
         None => Edit::insert(parameter.start_byte(), format!("{name} ")),
     };
     (name.to_owned(), Some(edit))
+}
+
+/// `None` where nothing can be called by it.
+fn written_name(parameter: Node<'_>, source: &[u8]) -> Option<String> {
+    let name = text(parameter.child_by_field_name("name")?, source).into_owned();
+    (name != "_").then_some(name)
 }
 
 fn statements(block: Node<'_>) -> Vec<Node<'_>> {

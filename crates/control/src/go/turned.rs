@@ -42,7 +42,7 @@ fn package_of_testify(spec: Node<'_>, source: &[u8]) -> Option<String> {
 pub(super) fn turned(statement: Node<'_>, scope: &Scope<'_>) -> Option<Turned> {
     let source = scope.source;
     match statement.kind() {
-        "if_statement" => checked(statement, source),
+        "if_statement" => checked(statement, scope),
         "expression_statement" => {
             let call = statement.named_child(0).filter(|node| node.kind() == "call_expression")?;
             let function =
@@ -57,10 +57,10 @@ pub(super) fn turned(statement: Node<'_>, scope: &Scope<'_>) -> Option<Turned> {
 }
 
 /// `if got != want { t.Error(…) }`: the failure is the first thing that is done.
-fn checked(statement: Node<'_>, source: &[u8]) -> Option<Turned> {
+fn checked(statement: Node<'_>, scope: &Scope<'_>) -> Option<Turned> {
     let condition = statement.child_by_field_name("condition")?;
     let consequence = statement.child_by_field_name("consequence")?;
-    let fails = statements(consequence).first().is_some_and(|first| is_failure(*first, source));
+    let fails = statements(consequence).first().is_some_and(|first| is_failure(*first, scope));
     if !fails || statement.child_by_field_name("alternative").is_some() {
         return None;
     }

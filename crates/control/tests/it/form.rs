@@ -335,6 +335,9 @@ fn what_proves_nothing_is_left_alone() {
         ("a.rs", "assert!(f::<A, B>(), \"m\");"),
         ("a.rs", "assert!(f().parse().unwrap());"),
         ("a_test.go", "if f() != 3 { g() }"),
+        ("a_test.go", "if f() != 3 { log.Fatal() }"),
+        ("a_test.go", "if err := f(); err != nil { log.Errorf(\"m\") }"),
+        ("a_test.go", "if !f() { s.Fail() }"),
         ("a_test.go", "if f() != 3 { t.Fatal() } else { g() }"),
     ] {
         let text = in_a_test(path, text);
@@ -389,6 +392,24 @@ fn an_assertion_without_a_literal_is_turned_over() {
         ),
     ] {
         assert_eq!(changed(path, &in_a_test(path, honest)), in_a_test(path, other));
+    }
+}
+
+#[test]
+fn a_check_of_go_fails_by_the_parameter_or_the_suite_of_its_test() {
+    for (function, failure) in [
+        ("TestX(t *testing.T)", "t.Fatal()"),
+        ("TestX(tb *testing.T)", "tb.Errorf(\"m\")"),
+        ("(s *Suite) TestX()", "s.T().Error()"),
+    ] {
+        let text = |operator: &str, failure: &str| {
+            format!(
+                "package a\nimport \"github.com/stretchr/testify/suite\"\nfunc {function} {{\n\tif err {operator} nil {{\n\t\t{failure}\n\t}}\n}}\n"
+            )
+        };
+        assert_eq!(changed("a_test.go", &text("!=", failure)), text("==", failure));
+        let other = text("!=", "log.Fatal()");
+        assert_eq!(changed("a_test.go", &other), other);
     }
 }
 
