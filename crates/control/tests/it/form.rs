@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use windlass_control::{
-    Breakage, Language, Numbers, Obstacle, Round, SourceFile, TestChange, break_chosen, break_tests,
-    change_literals,
+    Breakage, BrokenTest, Language, Numbers, Obstacle, Round, SourceFile, TestChange, break_chosen,
+    break_tests, change_literals,
 };
 
 use crate::project::Project;
@@ -442,6 +442,23 @@ fn an_assertion_of_go_is_turned_over_where_it_is_one_of_testify() {
         let text = text(import, "assert.Equal(t, f(), g())");
         assert_eq!(changed("a_test.go", &text), text);
     }
+}
+
+#[test]
+fn tests_that_share_a_function_are_broken_once_and_by_either() {
+    let text = "function check() { assert(run()) }\nit('a', check);\nit('b', check);\n";
+    for breakage in [Breakage::FailingStatement, Breakage::ChangedLiteral] {
+        let broken = |choose: &dyn Fn(&BrokenTest) -> bool| {
+            let broken = break_chosen(breakage, &file("a.test.js", text), &mut Numbers::from_seed(1), choose);
+            broken.expect("a small file")
+        };
+        let all = broken(&|_| true);
+        let [a, b] = all.tests.as_slice() else { panic!("{all:?}") };
+        assert!(a.is_changed() && a.change == b.change, "{all:?}");
+        assert_eq!(all.text, broken(&|test| test == a).text, "{breakage:?}");
+        assert_eq!(all.text, broken(&|test| test == b).text, "{breakage:?}");
+    }
+    assert!(changed("a.test.js", text).starts_with("function check() { assert(!(run())) }\n"));
 }
 
 #[test]
