@@ -40,9 +40,23 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
 }
 
 pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
+    let file = TestFile::read(source);
     changed(found(root, source), |function, plan| {
-        expected::changeable(function, source).change_any(source, plan, numbers);
+        expected::changeable(function, &file).change_any(source, plan, numbers);
     })
+}
+
+/// What is read once for all assertions of a file.
+struct TestFile<'s> {
+    source: &'s [u8],
+    of_ava: bool,
+}
+
+impl<'s> TestFile<'s> {
+    fn read(source: &'s [u8]) -> Self {
+        let all = String::from_utf8_lossy(source);
+        Self { source, of_ava: all.contains("'ava'") || all.contains("\"ava\"") }
+    }
 }
 
 /// Two tests may share a function: what breaks one breaks the other, and is done once.

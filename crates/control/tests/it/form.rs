@@ -376,6 +376,9 @@ fn an_assertion_without_a_literal_is_turned_over() {
         ("a.js", "assert(f())", "assert(!(f()))"),
         ("a.js", "assert.throws(f, /m/)", "assert.doesNotThrow(f, /m/)"),
         ("a.js", "await assert.rejects(f())", "await assert.doesNotReject(f())"),
+        ("a.js", "t.throws(f)", "t.doesNotThrow(f)"),
+        ("a.js", "t.doesNotThrow(f, 'java')", "t.throws(f, 'java')"),
+        ("a.js", "t.notThrows(f)", "t.throws(f)"),
         (
             "a.js",
             "assert.deepEqual(f(), { __proto__: { a: 1 } })",
@@ -392,6 +395,15 @@ fn an_assertion_without_a_literal_is_turned_over() {
         ),
     ] {
         assert_eq!(changed(path, &in_a_test(path, honest)), in_a_test(path, other));
+    }
+}
+
+#[test]
+fn that_nothing_is_thrown_has_another_name_in_ava() {
+    for import in ["import test from 'ava';", "const test = require(\"ava\");"] {
+        let text = |name: &str| format!("{import}\ntest('x', t => {{ t.{name}(f); }});\n");
+        assert_eq!(changed("a.js", &text("throws")), text("notThrows"));
+        assert_eq!(changed("a.js", &text("notThrows")), text("throws"));
     }
 }
 
