@@ -40,7 +40,7 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
 }
 
 pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
-    let file = TestFile::read(source);
+    let file = TestFile::read(root, source);
     changed(found(root, source), |function, plan| {
         expected::changeable(function, &file).change_any(source, plan, numbers);
     })
@@ -50,12 +50,16 @@ pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbe
 struct TestFile<'s> {
     source: &'s [u8],
     of_ava: bool,
+    /// Whether a compiler reads it that may refuse it.
+    is_typed: bool,
 }
 
 impl<'s> TestFile<'s> {
-    fn read(source: &'s [u8]) -> Self {
+    fn read(root: Node<'_>, source: &'s [u8]) -> Self {
         let all = String::from_utf8_lossy(source);
-        Self { source, of_ava: all.contains("'ava'") || all.contains("\"ava\"") }
+        let of_ava = all.contains("'ava'") || all.contains("\"ava\"");
+        let is_typed = *root.language() != tree_sitter_javascript::LANGUAGE.into();
+        Self { source, of_ava, is_typed }
     }
 }
 

@@ -9,13 +9,14 @@ use crate::syntax::{named_children, text};
 use crate::turned::{Turned, opposite};
 
 /// Of `assert`, in node and chai.
-const PAIRS: &[(&str, &str)] = &[
+const PAIRS: &[(&str, &str)] = &[("throws", "doesNotThrow"), ("match", "doesNotMatch")];
+/// In TypeScript what is equal has another type behind it, and what was not equal would get one:
+/// turned over, the file may not compile.
+const EQUALITIES: &[(&str, &str)] = &[
     ("equal", "notEqual"),
     ("strictEqual", "notStrictEqual"),
     ("deepEqual", "notDeepEqual"),
     ("deepStrictEqual", "notDeepStrictEqual"),
-    ("throws", "doesNotThrow"),
-    ("match", "doesNotMatch"),
 ];
 /// They return a promise.
 const PROMISED: &[(&str, &str)] = &[("rejects", "doesNotReject")];
@@ -32,16 +33,17 @@ pub(super) fn turned(node: Node<'_>, file: &TestFile<'_>, value: Value) -> Optio
     let source = file.source;
     let function = node.child_by_field_name("function").filter(|_| node.kind() == "call_expression")?;
     if function.kind() == "identifier" {
-        return if text(function, source) == "assert" { negated(node) } else { None };
+        return if text(function, source) == "assert" { negated(node, file) } else { None };
     }
     let property = function.child_by_field_name("property")?;
     let object = function.child_by_field_name("object")?;
     let method = text(property, source);
     match (object.kind(), &*text(object, source)) {
-        ("identifier", "assert") if method == "ok" => negated(node),
+        ("identifier", "assert") if method == "ok" => negated(node, file),
         ("identifier", "assert") => {
             let promised = opposite(PROMISED, &method).filter(|_| value == Value::Returned);
-            let other = opposite(PAIRS, &method).or(promised)?;
+            let equality = opposite(EQUALITIES, &method).filter(|_| !file.is_typed);
+            let other = opposite(PAIRS, &method).or(equality).or(promised)?;
             Some(Turned::renamed(node, property, other))
         }
         ("identifier", "t") => Some(Turned::renamed(node, property, of_context(&method, file)?)),
@@ -59,10 +61,9 @@ fn of_context(method: &str, file: &TestFile<'_>) -> Option<&'static str> {
 }
 
 /// `assert(x)` and `assert.ok(x)`, where no type is known better for what holds behind it.
-fn negated(call: Node<'_>) -> Option<Turned> {
-    let typed = *call.language() != tree_sitter_javascript::LANGUAGE.into();
+fn negated(call: Node<'_>, file: &TestFile<'_>) -> Option<Turned> {
     let arguments = named_children(call.child_by_field_name("arguments")?);
-    let first = arguments.first().filter(|first| first.kind() != "spread_element" && !typed)?;
+    let first = arguments.first().filter(|first| first.kind() != "spread_element" && !file.is_typed)?;
     Some(Turned::negated(call, first.byte_range(), "!("))
 }
 
