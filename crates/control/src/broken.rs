@@ -201,7 +201,7 @@ pub(crate) struct Plan {
 }
 
 /// Bytes in place of a range of the honest text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub from: usize,
     pub to: usize,

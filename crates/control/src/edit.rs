@@ -8,6 +8,8 @@ impl<'p> Edits<'p> {
     pub fn of(plans: &'p [Plan]) -> Self {
         let mut edits: Vec<&Edit> = plans.iter().flat_map(|plan| &plan.edits).collect();
         edits.sort_by_key(|edit| (edit.from, edit.to));
+        // Two plans for one function have the same edits, so that either does without the other.
+        edits.dedup();
         Self(edits)
     }
 

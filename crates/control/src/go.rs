@@ -18,8 +18,22 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
 }
 
 pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
+    let testify = turned::packages_of_testify(root, source);
     let tests = found(root, source);
-    tests.into_iter().map(|test| test.with_another_literal(source, numbers)).collect()
+    let changed = |test: Test<'_>| {
+        let scope = Scope { source, testify: &testify, testing: test.testing(source) };
+        test.with_another_literal(&scope, numbers)
+    };
+    tests.into_iter().map(changed).collect()
+}
+
+/// What a test can name.
+struct Scope<'s> {
+    source: &'s [u8],
+    /// The names that the file gives the packages of assertions of testify.
+    testify: &'s [String],
+    /// The parameter by which it fails.
+    testing: Option<String>,
 }
 
 struct Test<'t> {
@@ -103,10 +117,17 @@ impl Test<'_> {
         Plan { name, line: self.line, change, edits: Vec::new() }
     }
 
+    fn testing(&self, source: &[u8]) -> Option<String> {
+        match self.form {
+            Form::Function(parameter) => written_name(parameter, source),
+            Form::SuiteMethod | Form::Example | Form::Unknown => None,
+        }
+    }
+
     fn broken(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
         let pair = numbers.pair();
         if matches!(self.form, Form::Example) {
-            return self.with_another_literal(source, numbers);
+            return self.changed(printed(self.body, source), source, numbers);
         }
         let Pair { left, right } = pair;
         let mut plan = self.plan(TestChange::Fails { left, right });
@@ -151,32 +172,37 @@ impl Test<'_> {
         text(self.body, source).contains("recover()") || statements(self.body).iter().any(returns)
     }
 
-    fn with_another_literal(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
+    fn with_another_literal(&self, scope: &Scope<'_>, numbers: &mut Numbers) -> Plan {
+        let found = match self.form {
+            Form::Example => printed(self.body, scope.source),
+            Form::Function(_) | Form::SuiteMethod | Form::Unknown => expected::changeable(self.body, scope),
+        };
+        self.changed(found, scope.source, numbers)
+    }
+
+    fn changed(&self, found: Changeable, source: &[u8], numbers: &mut Numbers) -> Plan {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         if self.obstacle.is_none() {
-            let found = match self.form {
-                Form::Example => {
-                    let mut found = Changeable::default();
-                    found.add(output(self.body, source), None);
-                    found
-                }
-                Form::Function(_) | Form::SuiteMethod | Form::Unknown => {
-                    expected::changeable(self.body, source)
-                }
-            };
             found.change_any(source, &mut plan, numbers);
         }
         plan
     }
 }
 
+/// What an example should print.
+fn printed(body: Node<'_>, source: &[u8]) -> Changeable {
+    let mut found = Changeable::default();
+    found.add(output(body, source), None);
+    found
+}
+
 /// The parameter's name, and the edit that gives it one.
 fn name_of(parameter: Node<'_>, body: Node<'_>, source: &[u8]) -> (String, Option<Edit>) {
-    let written = parameter.child_by_field_name("name");
-    if let Some(name) = written.map(|name| text(name, source)).filter(|name| name != "_") {
-        return (name.into_owned(), None);
+    if let Some(name) = written_name(parameter, source) {
+        return (name, None);
     }
+    let written = parameter.child_by_field_name("name");
     let inside = text(body, source);
     let is_used =
         |name: &&str| inside.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == *name);
@@ -186,6 +212,12 @@ fn name_of(parameter: Node<'_>, body: Node<'_>, source: &[u8]) -> (String, Optio
         None => Edit::insert(parameter.start_byte(), format!("{name} ")),
     };
     (name.to_owned(), Some(edit))
+}
+
+/// `None` where nothing can be called by it.
+fn written_name(parameter: Node<'_>, source: &[u8]) -> Option<String> {
+    let name = text(parameter.child_by_field_name("name")?, source).into_owned();
+    (name != "_").then_some(name)
 }
 
 fn statements(block: Node<'_>) -> Vec<Node<'_>> {

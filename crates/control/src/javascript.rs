@@ -29,41 +29,55 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
-    let mut broken_bodies: BTreeMap<usize, Pair> = BTreeMap::new();
-    let mut plans = Vec::new();
-    for test in found(root, source) {
+    changed(found(root, source), |function, plan| {
         let pair = numbers.pair();
-        let mut plan = test.plan(TestChange::Fails { left: pair.left, right: pair.right });
-        match test.function {
-            Err(obstacle) => plan.give_up(obstacle),
-            // Two tests may share a function: what breaks one breaks the other.
-            Ok(function) => match broken_bodies.get(&function.id()) {
-                Some(Pair { left, right }) => {
-                    plan.change = TestChange::Fails { left: *left, right: *right };
-                }
-                None => match body::failing_end(function, source, &error(pair)) {
-                    Some(edits) => {
-                        plan.edits = edits;
-                        broken_bodies.insert(function.id(), pair);
-                    }
-                    None => plan.give_up(Obstacle::AlwaysLeaves),
-                },
-            },
+        plan.change = TestChange::Fails { left: pair.left, right: pair.right };
+        match body::failing_end(function, source, &error(pair)) {
+            Some(edits) => plan.edits = edits,
+            None => plan.give_up(Obstacle::AlwaysLeaves),
         }
-        plans.push(plan);
-    }
-    plans
+    })
 }
 
 pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
+    let file = TestFile::read(root, source);
+    changed(found(root, source), |function, plan| {
+        expected::changeable(function, &file).change_any(source, plan, numbers);
+    })
+}
+
+/// What is read once for all assertions of a file.
+struct TestFile<'s> {
+    source: &'s [u8],
+    of_ava: bool,
+    /// Whether a compiler reads it that may refuse it.
+    is_typed: bool,
+}
+
+impl<'s> TestFile<'s> {
+    fn read(root: Node<'_>, source: &'s [u8]) -> Self {
+        let all = String::from_utf8_lossy(source);
+        let of_ava = all.contains("'ava'") || all.contains("\"ava\"");
+        let is_typed = *root.language() != tree_sitter_javascript::LANGUAGE.into();
+        Self { source, of_ava, is_typed }
+    }
+}
+
+/// Two tests may share a function: what breaks one breaks the other, and is done once.
+fn changed(tests: Vec<Test<'_>>, mut change: impl FnMut(Node<'_>, &mut Plan)) -> Vec<Plan> {
+    let mut done: BTreeMap<usize, (TestChange, Vec<Edit>)> = BTreeMap::new();
     let mut plans = Vec::new();
-    for test in found(root, source) {
+    for test in tests {
         let mut plan = test.plan(TestChange::Unchanged(Obstacle::NoLiteral));
         match test.function {
             Err(obstacle) => plan.give_up(obstacle),
-            Ok(function) => {
-                expected::changeable(function, source).change_any(source, &mut plan, numbers);
-            }
+            Ok(function) => match done.get(&function.id()) {
+                Some((change, edits)) => (plan.change, plan.edits) = (change.clone(), edits.clone()),
+                None => {
+                    change(function, &mut plan);
+                    done.insert(function.id(), (plan.change.clone(), plan.edits.clone()));
+                }
+            },
         }
         plans.push(plan);
     }

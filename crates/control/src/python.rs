@@ -20,8 +20,22 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
 }
 
 pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
+    let file = TestFile::read(source);
     let tests = found(root, source);
-    tests.into_iter().map(|test| test.with_another_literal(source, numbers)).collect()
+    tests.into_iter().map(|test| test.with_another_literal(&file, numbers)).collect()
+}
+
+/// What is read once for all assertions of a file.
+struct TestFile<'s> {
+    source: &'s [u8],
+    /// Exceptions that it does not name.
+    unexpected: Vec<&'static str>,
+}
+
+impl<'s> TestFile<'s> {
+    fn read(source: &'s [u8]) -> Self {
+        Self { source, unexpected: turned::unexpected(source) }
+    }
 }
 
 fn found<'t>(root: Node<'t>, source: &[u8]) -> Vec<Test<'t>> {
@@ -179,11 +193,11 @@ impl Test<'_> {
         plan
     }
 
-    fn with_another_literal(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
+    fn with_another_literal(&self, file: &TestFile<'_>, numbers: &mut Numbers) -> Plan {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         if self.obstacle.is_none() {
-            expected::changeable(self.body, source).change_any(source, &mut plan, numbers);
+            expected::changeable(self.body, file).change_any(file.source, &mut plan, numbers);
         }
         plan
     }

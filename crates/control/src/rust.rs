@@ -24,8 +24,22 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
 }
 
 pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
+    let file = TestFile::read(source);
     let tests = found(root, source);
-    tests.into_iter().map(|test| test.with_another_literal(source, numbers)).collect()
+    tests.into_iter().map(|test| test.with_another_literal(&file, numbers)).collect()
+}
+
+/// What is read once for all assertions of a file.
+struct TestFile<'s> {
+    source: &'s [u8],
+    /// The assertions that it imports.
+    imported: Vec<&'static str>,
+}
+
+impl<'s> TestFile<'s> {
+    fn read(source: &'s [u8]) -> Self {
+        Self { source, imported: turned::imported(source) }
+    }
 }
 
 struct Test<'t> {
@@ -152,16 +166,16 @@ impl Test<'_> {
         plan
     }
 
-    fn with_another_literal(&self, source: &[u8], numbers: &mut Numbers) -> Plan {
+    fn with_another_literal(&self, file: &TestFile<'_>, numbers: &mut Numbers) -> Plan {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         let found = match &self.body {
             Body::Block { block, .. } if self.obstacle.is_none() && !self.must_panic => {
-                expected::changeable(*block, source)
+                expected::changeable(*block, file)
             }
             Body::Block { .. } | Body::Tokens(_) => Changeable::default(),
         };
-        found.change_any(source, &mut plan, numbers);
+        found.change_any(file.source, &mut plan, numbers);
         plan
     }
 }

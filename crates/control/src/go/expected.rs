@@ -3,21 +3,22 @@
 use tree_sitter::Node;
 
 use super::turned::turned;
-use super::{FUNCTIONS, statements};
+use super::{FUNCTIONS, Scope, statements};
 use crate::literal::{Changeable, Expected};
 use crate::syntax::{contains, named_children, text};
 
 /// Of each suitable comparison.
-pub(super) fn changeable(body: Node<'_>, source: &[u8]) -> Changeable {
+pub(super) fn changeable(body: Node<'_>, scope: &Scope<'_>) -> Changeable {
+    let source = scope.source;
     let all = statements(body);
     let mut found = Changeable::default();
     for (at, statement) in all.iter().enumerate() {
         let changed = match statement.kind() {
-            "if_statement" => checked(*statement, &all[..at], source),
+            "if_statement" => checked(*statement, &all[..at], scope),
             "expression_statement" => statement.named_child(0).and_then(|call| asserted(call, source)),
             _ => None,
         };
-        found.add(changed, turned(*statement, source));
+        found.add(changed, turned(*statement, scope));
         if has_way_out(*statement, source) {
             break;
         }
@@ -39,12 +40,13 @@ fn has_way_out(statement: Node<'_>, source: &[u8]) -> bool {
 }
 
 /// `if got != 3 { t.Errorf(…) }`, or `!= want` where `want := 3` is used for nothing else.
-fn checked(statement: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<Expected> {
+fn checked(statement: Node<'_>, before: &[Node<'_>], scope: &Scope<'_>) -> Option<Expected> {
+    let source = scope.source;
     let condition = statement.child_by_field_name("condition")?;
     let consequence = statement.child_by_field_name("consequence")?;
     let operator = condition.child_by_field_name("operator")?;
     let (left, right) = (condition.child_by_field_name("left")?, condition.child_by_field_name("right")?);
-    let fails = statements(consequence).into_iter().any(|node| is_failure(node, source));
+    let fails = statements(consequence).into_iter().any(|node| is_failure(node, scope));
     if operator.kind() != "!=" || !fails || statement.child_by_field_name("alternative").is_some() {
         return None;
     }
@@ -52,12 +54,14 @@ fn checked(statement: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<Ex
         .or_else(|| [right, left].into_iter().find_map(|side| declared(side, statement, before, source)))
 }
 
-pub(super) fn is_failure(statement: Node<'_>, source: &[u8]) -> bool {
+/// Of the test itself: `log.Errorf` only prints, and `log.Fatal` ends all tests.
+pub(super) fn is_failure(statement: Node<'_>, scope: &Scope<'_>) -> bool {
     let call = statement.named_child(0).filter(|node| node.kind() == "call_expression");
     let Some(called) = call.and_then(|call| call.child_by_field_name("function")) else { return false };
-    let method = text(called, source);
-    let method = method.rsplit('.').next().unwrap_or_default();
-    matches!(method, "Error" | "Errorf" | "Fatal" | "Fatalf" | "Fail" | "FailNow")
+    let called = text(called, scope.source);
+    let Some((receiver, method)) = called.rsplit_once('.') else { return false };
+    let is_test = scope.testing.as_deref() == Some(receiver) || receiver.ends_with(".T()");
+    is_test && matches!(method, "Error" | "Errorf" | "Fatal" | "Fatalf" | "Fail" | "FailNow")
 }
 
 fn declared(name: Node<'_>, check: Node<'_>, before: &[Node<'_>], source: &[u8]) -> Option<Expected> {

@@ -2,8 +2,8 @@
 
 use tree_sitter::Node;
 
-use super::body;
 use super::turned::turned;
+use super::{TestFile, body};
 use crate::literal::{Changeable, Expected};
 use crate::syntax::{named_children, text};
 
@@ -25,11 +25,12 @@ const EQUALITIES: &[&str] =
     &["equal", "strictEqual", "deepEqual", "deepStrictEqual", "is", "same", "strictSame"];
 
 /// Of each suitable assertion.
-pub(super) fn changeable(function: Node<'_>, source: &[u8]) -> Changeable {
+pub(super) fn changeable(function: Node<'_>, file: &TestFile<'_>) -> Changeable {
+    let source = file.source;
     let mut found = Changeable::default();
     let Some(block) = function.child_by_field_name("body") else { return found };
     if block.kind() != "statement_block" {
-        found.add(assertion(block, source, Value::Returned), turned(block, source, Value::Returned));
+        found.add(assertion(block, source, Value::Returned), turned(block, file, Value::Returned));
         return found;
     }
     for statement in named_children(block) {
@@ -39,7 +40,7 @@ pub(super) fn changeable(function: Node<'_>, source: &[u8]) -> Changeable {
             _ => None,
         };
         if let (Some(value), Some(inside)) = (value, statement.named_child(0)) {
-            found.add(assertion(inside, source, value), turned(inside, source, value));
+            found.add(assertion(inside, source, value), turned(inside, file, value));
         }
         if body::has_way_out(statement, source) {
             break;

@@ -2,56 +2,68 @@
 
 use tree_sitter::Node;
 
+use super::TestFile;
 use super::expected::Value;
 use crate::broken::Edit;
 use crate::syntax::{named_children, text};
 use crate::turned::{Turned, opposite};
 
 /// Of `assert`, in node and chai.
-const PAIRS: &[(&str, &str)] = &[
+const PAIRS: &[(&str, &str)] = &[("throws", "doesNotThrow"), ("match", "doesNotMatch")];
+/// In TypeScript what is equal has another type behind it, and what was not equal would get one:
+/// turned over, the file may not compile.
+const EQUALITIES: &[(&str, &str)] = &[
     ("equal", "notEqual"),
     ("strictEqual", "notStrictEqual"),
     ("deepEqual", "notDeepEqual"),
     ("deepStrictEqual", "notDeepStrictEqual"),
-    ("throws", "doesNotThrow"),
-    ("match", "doesNotMatch"),
 ];
 /// They return a promise.
 const PROMISED: &[(&str, &str)] = &[("rejects", "doesNotReject")];
 /// Of `t`, in ava, tape and tap.
-const OF_CONTEXT: &[(&str, &str)] =
-    &[("is", "not"), ("true", "false"), ("truthy", "falsy"), ("ok", "notOk"), ("notThrows", "throws")];
+const OF_CONTEXT: &[(&str, &str)] = &[("is", "not"), ("true", "false"), ("truthy", "falsy"), ("ok", "notOk")];
+const THROWS_IN_AVA: &[(&str, &str)] = &[("throws", "notThrows")];
+const THROWS_IN_TAPE: &[(&str, &str)] = &[("throws", "doesNotThrow")];
 
 /// Of an expression of the outermost level.
-pub(super) fn turned(node: Node<'_>, source: &[u8], value: Value) -> Option<Turned> {
+pub(super) fn turned(node: Node<'_>, file: &TestFile<'_>, value: Value) -> Option<Turned> {
     if node.kind() == "await_expression" {
-        return turned(node.named_child(0)?, source, Value::Returned);
+        return turned(node.named_child(0)?, file, Value::Returned);
     }
+    let source = file.source;
     let function = node.child_by_field_name("function").filter(|_| node.kind() == "call_expression")?;
     if function.kind() == "identifier" {
-        return if text(function, source) == "assert" { negated(node) } else { None };
+        return if text(function, source) == "assert" { negated(node, file) } else { None };
     }
     let property = function.child_by_field_name("property")?;
     let object = function.child_by_field_name("object")?;
     let method = text(property, source);
     match (object.kind(), &*text(object, source)) {
-        ("identifier", "assert") if method == "ok" => negated(node),
+        ("identifier", "assert") if method == "ok" => negated(node, file),
         ("identifier", "assert") => {
             let promised = opposite(PROMISED, &method).filter(|_| value == Value::Returned);
-            let other = opposite(PAIRS, &method).or(promised)?;
+            let equality = opposite(EQUALITIES, &method).filter(|_| !file.is_typed);
+            let other = opposite(PAIRS, &method).or(equality).or(promised)?;
             Some(Turned::renamed(node, property, other))
         }
-        ("identifier", "t") => Some(Turned::renamed(node, property, opposite(OF_CONTEXT, &method)?)),
+        ("identifier", "t") => Some(Turned::renamed(node, property, of_context(&method, file)?)),
         _ => expectation(node, object, property, source),
     }
     .filter(|_| value == Value::Returned || !waits(object, source))
 }
 
+/// The other assertion of `t`. A helper that hands ava's `t` on may not be known as ava, but
+/// `notThrows` is in ava only.
+fn of_context(method: &str, file: &TestFile<'_>) -> Option<&'static str> {
+    let in_ava = file.of_ava || method == "notThrows";
+    opposite(OF_CONTEXT, method)
+        .or_else(|| opposite(if in_ava { THROWS_IN_AVA } else { THROWS_IN_TAPE }, method))
+}
+
 /// `assert(x)` and `assert.ok(x)`, where no type is known better for what holds behind it.
-fn negated(call: Node<'_>) -> Option<Turned> {
-    let typed = *call.language() != tree_sitter_javascript::LANGUAGE.into();
+fn negated(call: Node<'_>, file: &TestFile<'_>) -> Option<Turned> {
     let arguments = named_children(call.child_by_field_name("arguments")?);
-    let first = arguments.first().filter(|first| first.kind() != "spread_element" && !typed)?;
+    let first = arguments.first().filter(|first| first.kind() != "spread_element" && !file.is_typed)?;
     Some(Turned::negated(call, first.byte_range(), "!("))
 }
 

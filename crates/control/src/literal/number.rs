@@ -148,9 +148,10 @@ fn largest(suffix: &str, value: u64, sign: Sign) -> u64 {
         Some(("f", _)) => Some(EXACT),
         Some(_) | None => None,
     };
-    let narrowest = || {
-        let all = SIGNED.into_iter().chain(UNSIGNED.into_iter().filter(|_| sign == Sign::Plus));
-        all.filter(|largest| *largest >= value).min()
+    let narrowest = || match sign {
+        Sign::Plus => SIGNED.into_iter().chain(UNSIGNED).filter(|largest| *largest >= value).min(),
+        // One more fits below zero than above it.
+        Sign::Minus => SIGNED.into_iter().find(|largest| *largest >= value.saturating_sub(1)),
     };
     written.or_else(narrowest).unwrap_or(value).max(value)
 }

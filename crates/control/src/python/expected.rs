@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::turned::turned;
-use super::{FUNCTIONS, leave};
+use super::{FUNCTIONS, TestFile, leave};
 use crate::literal::{Changeable, Expected};
 use crate::syntax::{contains, named_children, text};
 
@@ -22,7 +22,8 @@ const EQUALITIES: &[&str] = &[
 const TRANSPARENT: &[&str] = &["open", "patch", "subTest", "TemporaryDirectory", "NamedTemporaryFile"];
 
 /// Of each suitable assertion.
-pub(super) fn changeable(body: Node<'_>, source: &[u8]) -> Changeable {
+pub(super) fn changeable(body: Node<'_>, file: &TestFile<'_>) -> Changeable {
+    let source = file.source;
     let mut found = Changeable::default();
     for statement in named_children(body) {
         let inside = statement.named_child(0);
@@ -31,12 +32,12 @@ pub(super) fn changeable(body: Node<'_>, source: &[u8]) -> Changeable {
             "expression_statement" | "return_statement" => inside.and_then(|call| equality(call, source)),
             _ => None,
         };
-        found.add(literal, turned(statement, source));
+        found.add(literal, turned(statement, file));
         if statement.kind() == "with_statement"
             && lets_out(statement, source)
             && let Some(body) = statement.child_by_field_name("body")
         {
-            found.add_all(changeable(body, source));
+            found.add_all(changeable(body, file));
         }
         // What comes after a way out may never be reached by a test that passes.
         if leave::leaves(statement, source).is_some() || has_way_out(statement, source) {

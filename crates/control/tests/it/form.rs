@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use windlass_control::{
-    Breakage, Language, Numbers, Obstacle, Round, SourceFile, TestChange, break_chosen, break_tests,
-    change_literals,
+    Breakage, BrokenTest, Language, Numbers, Obstacle, Round, SourceFile, TestChange, break_chosen,
+    break_tests, change_literals,
 };
 
 use crate::project::Project;
@@ -285,11 +285,20 @@ fn a_number_stays_in_the_range_of_the_type_that_it_may_have() {
         ("assert_eq!(f(), 255);", 255),
         ("assert_eq!(f(), 300);", 32_767),
         ("assert_eq!(f(), -120);", 127),
+        ("assert_eq!(f(), -128);", 128),
+        ("assert_eq!(f(), -128i8);", 128),
+        ("assert_eq!(f(), -129);", 32_767),
+        ("assert_eq!(f(), -32768);", 32_768),
+        ("assert_eq!(f(), -2147483648);", 1 << 31),
+        ("assert_eq!(f(), -9223372036854775808);", 1 << 63),
         ("assert_eq!(f(), 0usize);", u64::from(u32::MAX)),
+        ("if f() != -128 { t.Fatal() }", 128),
+        ("if f() != -32768 { t.Fatal() }", 32_768),
     ] {
+        let path = if honest.starts_with("if") { "a_test.go" } else { "a.rs" };
         let mut seen = BTreeSet::new();
         for seed in 0..100 {
-            let (_, after) = change_of("a.rs", honest, Numbers::from_seed(seed));
+            let (_, after) = change_of(path, honest, Numbers::from_seed(seed));
             let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
             seen.insert(digits.parse::<u64>().expect(&after));
         }
@@ -306,20 +315,51 @@ fn what_proves_nothing_is_left_alone() {
         ("a.py", "if g(): return\n    assert f() == 3"),
         ("a.py", "def g(): assert f() == 3"),
         ("a.py", "try:\n      assert f() == 3\n    except E: pass"),
+        ("a.py", "with pytest.raises(pytest.skip.Exception): f()"),
+        ("a.py", "with pytest.raises((E, pytest.xfail.Exception)): f()"),
+        ("a.py", "with raises(pytest.exit.Exception): f()"),
+        ("a.py", "with raises(Skipped): f()"),
+        ("a.py", "with raises((KeyError, KeyboardInterrupt)): f()"),
+        ("a.py", "self.assertRaises(unittest.SkipTest, f)"),
+        ("a.py", "self.assertRaises(BaseException, f)"),
         ("a.js", "expect(f()).resolves.toBe(3)"),
         ("a.js", "assert.rejects(f())"),
         ("a.js", "expect(f()).toMatchSnapshot()"),
         ("a.js", "x.map(() => { expect(f()).toBe(3) })"),
         ("a.ts", "assert(f())"),
+        ("a.ts", "assert.strictEqual(f(), g())"),
+        ("a.ts", "assert.deepStrictEqual(f(), g())"),
+        ("a.ts", "assert.notStrictEqual(f(), null)"),
+        ("a.tsx", "assert.equal(f(), g())"),
+        ("a.tsx", "assert.notDeepEqual(f(), [])"),
         ("a.rs", "let Some(x) = g() else { return }; assert_eq!(f(), 3);"),
         ("a.rs", "if g() { assert_eq!(f(), 3); }"),
+        ("a.rs", "#[cfg(target_pointer_width = \"32\")] assert_eq!(f(), 3);"),
+        ("a.rs", "#[cfg(windows)] #[rustfmt::skip] assert!(f());"),
+        ("a.rs", "#[rustfmt::skip] #[cfg_attr(x, cfg(y))] assert_ne!(f(), 3)"),
         ("a.rs", "assert!(f::<A, B>(), \"m\");"),
         ("a.rs", "assert!(f().parse().unwrap());"),
         ("a_test.go", "if f() != 3 { g() }"),
+        ("a_test.go", "if f() != 3 { log.Fatal() }"),
+        ("a_test.go", "if err := f(); err != nil { log.Errorf(\"m\") }"),
+        ("a_test.go", "if !f() { s.Fail() }"),
         ("a_test.go", "if f() != 3 { t.Fatal() } else { g() }"),
     ] {
         let text = in_a_test(path, text);
         assert_eq!(changed(path, &text), text);
+    }
+}
+
+#[test]
+fn a_statement_that_may_be_left_out_hides_no_other() {
+    for (honest, other) in [
+        (
+            "#[cfg(windows)] assert_eq!(f(), 3); assert!(g());",
+            "#[cfg(windows)] assert_eq!(f(), 3); assert!(!(g()));",
+        ),
+        ("#[rustfmt::skip] assert!(g());", "#[rustfmt::skip] assert!(!(g()));"),
+    ] {
+        assert_eq!(changed("a.rs", &in_a_test("a.rs", honest)), in_a_test("a.rs", other));
     }
 }
 
@@ -341,6 +381,11 @@ fn an_assertion_without_a_literal_is_turned_over() {
         ("a.js", "assert(f())", "assert(!(f()))"),
         ("a.js", "assert.throws(f, /m/)", "assert.doesNotThrow(f, /m/)"),
         ("a.js", "await assert.rejects(f())", "await assert.doesNotReject(f())"),
+        ("a.js", "assert.strictEqual(f(), g())", "assert.notStrictEqual(f(), g())"),
+        ("a.ts", "assert.throws(f, /m/)", "assert.doesNotThrow(f, /m/)"),
+        ("a.js", "t.throws(f)", "t.doesNotThrow(f)"),
+        ("a.js", "t.doesNotThrow(f, 'java')", "t.throws(f, 'java')"),
+        ("a.js", "t.notThrows(f)", "t.throws(f)"),
         (
             "a.js",
             "assert.deepEqual(f(), { __proto__: { a: 1 } })",
@@ -355,10 +400,84 @@ fn an_assertion_without_a_literal_is_turned_over() {
             "want := 3; if f(want) != want { t.Fatal() }",
             "want := 3; if f(want) == want { t.Fatal() }",
         ),
-        ("a_test.go", "require.NoError(t, f())", "require.Error(t, f())"),
     ] {
         assert_eq!(changed(path, &in_a_test(path, honest)), in_a_test(path, other));
     }
+}
+
+#[test]
+fn that_nothing_is_thrown_has_another_name_in_ava() {
+    for import in ["import test from 'ava';", "const test = require(\"ava\");"] {
+        let text = |name: &str| format!("{import}\ntest('x', t => {{ t.{name}(f); }});\n");
+        assert_eq!(changed("a.js", &text("throws")), text("notThrows"));
+        assert_eq!(changed("a.js", &text("notThrows")), text("throws"));
+    }
+}
+
+#[test]
+fn a_check_of_go_fails_by_the_parameter_or_the_suite_of_its_test() {
+    for (function, failure) in [
+        ("TestX(t *testing.T)", "t.Fatal()"),
+        ("TestX(tb *testing.T)", "tb.Errorf(\"m\")"),
+        ("(s *Suite) TestX()", "s.T().Error()"),
+    ] {
+        let text = |operator: &str, failure: &str| {
+            format!(
+                "package a\nimport \"github.com/stretchr/testify/suite\"\nfunc {function} {{\n\tif err {operator} nil {{\n\t\t{failure}\n\t}}\n}}\n"
+            )
+        };
+        assert_eq!(changed("a_test.go", &text("!=", failure)), text("==", failure));
+        let other = text("!=", "log.Fatal()");
+        assert_eq!(changed("a_test.go", &other), other);
+    }
+}
+
+#[test]
+fn an_assertion_of_go_is_turned_over_where_it_is_one_of_testify() {
+    let text = |import: &str, statement: &str| {
+        format!("package a\nimport {import}\nfunc TestX(t *testing.T) {{ {statement} }}\n")
+    };
+    for (import, honest, other) in [
+        ("\"github.com/stretchr/testify/require\"", "require.NoError(t, f())", "require.Error(t, f())"),
+        (
+            "(\n\"testing\"\nis \"github.com/stretchr/testify/assert\"\n)",
+            "is.True(t, f())",
+            "is.False(t, f())",
+        ),
+        (
+            "\"gopkg.in/stretchr/testify.v1/assert\"",
+            "assert.Equal(t, f(), g())",
+            "assert.NotEqual(t, f(), g())",
+        ),
+    ] {
+        assert_eq!(changed("a_test.go", &text(import, honest)), text(import, other));
+    }
+    for import in [
+        "\"gotest.tools/v3/assert\"",
+        "\"example.com/a/internal/assert\"",
+        "assert \"example.com/a/like\"",
+        "(\n\"gotest.tools/v3/assert\"\n\"github.com/stretchr/testify/suite\"\n)",
+    ] {
+        let text = text(import, "assert.Equal(t, f(), g())");
+        assert_eq!(changed("a_test.go", &text), text);
+    }
+}
+
+#[test]
+fn tests_that_share_a_function_are_broken_once_and_by_either() {
+    let text = "function check() { assert(run()) }\nit('a', check);\nit('b', check);\n";
+    for breakage in [Breakage::FailingStatement, Breakage::ChangedLiteral] {
+        let broken = |choose: &dyn Fn(&BrokenTest) -> bool| {
+            let broken = break_chosen(breakage, &file("a.test.js", text), &mut Numbers::from_seed(1), choose);
+            broken.expect("a small file")
+        };
+        let all = broken(&|_| true);
+        let [a, b] = all.tests.as_slice() else { panic!("{all:?}") };
+        assert!(a.is_changed() && a.change == b.change, "{all:?}");
+        assert_eq!(all.text, broken(&|test| test == a).text, "{breakage:?}");
+        assert_eq!(all.text, broken(&|test| test == b).text, "{breakage:?}");
+    }
+    assert!(changed("a.test.js", text).starts_with("function check() { assert(!(run())) }\n"));
 }
 
 #[test]
@@ -368,9 +487,12 @@ fn another_exception_is_expected_than_the_one_that_is_raised() {
         ("with pytest.raises(", ", match='m') as e: f()"),
         ("self.assertRaises(", ", f)"),
     ] {
-        let text = in_a_test("a.py", &format!("{with}E{tail}"));
-        let after = changed("a.py", &text);
-        assert!(after.contains(with) && after.contains(tail) && !after.contains("(E"), "{after}");
+        for exception in ["E", "(E, m.F)", "SystemExit"] {
+            let text = in_a_test("a.py", &format!("{with}{exception}{tail}"));
+            let after = changed("a.py", &text);
+            let kept = after.contains(&format!("({exception}{tail}"));
+            assert!(after.contains(with) && after.contains(tail) && !kept, "{after}");
+        }
     }
 }
 

@@ -159,3 +159,9 @@ fn an_assertion_that_is_neutered_is_found_though_nothing_reads_the_test() {
     assert!(is_found(holds, "self.assertTrue(f())", 1));
     assert!(!is_found("def f(): raise ValueError\n", "with self.assertRaises(ValueError): f()", 1));
 }
+
+#[test]
+fn a_test_that_expects_the_end_of_the_program_is_red_where_it_expects_another_exception() {
+    let Some(_) = capability::program("python3") else { return };
+    assert!(!is_found("def f(): raise SystemExit(0)\n", "with self.assertRaises(SystemExit): f()", 1));
+}

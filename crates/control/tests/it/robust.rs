@@ -63,6 +63,21 @@ fn a_file_of_a_megabyte() {
     }
 }
 
+/// Where the whole file is searched for each of them, this takes minutes.
+#[test]
+fn twenty_thousand_assertions_in_one_file() {
+    for (language, begin, one, end) in [
+        (Language::Rust, "#[test]\nfn x() {\n", "    assert_eq!(f(), g());\n", "}\n"),
+        (Language::Python, "def test_x(self):\n", "    self.assertRaises(E, f)\n", ""),
+    ] {
+        let text = format!("{begin}{}{end}", one.repeat(20_000));
+        let file = SourceFile { path: "a", language, text: text.as_bytes() };
+        let broken = change_literals(&file, &mut Numbers::from_seed(1));
+        let broken = broken.unwrap_or_else(|error| panic!("{language:?}: {error}"));
+        assert!(broken.tests.iter().all(|test| test.is_changed()), "{language:?}");
+    }
+}
+
 #[test]
 fn deep_nesting_is_refused_and_does_not_overflow() {
     for (language, _) in LANGUAGES {
