@@ -251,10 +251,12 @@ const CACHES_IN_HOME: &[&str] = &[
     ".local/share/pnpm",
     ".local/state/pnpm",
     ".config/configstore",
+    // Any rustup that looks for its directory and finds none writes an empty one.
+    ".rustup/settings.toml",
 ];
 
-/// Whether a set-up left something in its home that later commands may need.
-pub fn home_is_needed(home: &Path) -> io::Result<bool> {
+/// What a set-up left in its home that later commands may need: the first such file.
+pub fn needed_in_home(home: &Path) -> io::Result<Option<PathBuf>> {
     let mut pending = vec![PathBuf::new()];
     while let Some(dir) = pending.pop() {
         for entry in fs::read_dir(home.join(&dir))? {
@@ -264,12 +266,12 @@ pub fn home_is_needed(home: &Path) -> io::Result<bool> {
                 continue;
             }
             if !entry.file_type()?.is_dir() {
-                return Ok(true);
+                return Ok(Some(path));
             }
             pending.push(path);
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -381,9 +383,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir_all(home.path().join(".cache/pip/http")).unwrap();
         fs::write(home.path().join(".cache/pip/http/a"), "").unwrap();
-        assert!(!home_is_needed(home.path()).unwrap());
+        assert_eq!(needed_in_home(home.path()).unwrap(), None);
         fs::create_dir_all(home.path().join(".local/lib")).unwrap();
         fs::write(home.path().join(".local/lib/x.py"), "").unwrap();
-        assert!(home_is_needed(home.path()).unwrap());
+        assert!(needed_in_home(home.path()).unwrap().is_some());
     }
 }

@@ -45,7 +45,7 @@ pub use exempt::ExemptPaths;
 pub use home_settings::HomeSettings;
 pub use judged_tree::{JudgedTree, TreeRoles, WriteJudge, WriteRecorder};
 pub use junit::{Before, CaseParts, JunitFiles};
-pub use kept_setup::{holds_only_packages, home_is_needed, install_dirs, is_manifest, only_install};
+pub use kept_setup::{holds_only_packages, install_dirs, is_manifest, needed_in_home, only_install};
 pub use loaded_with_tests::is_loaded_with_tests;
 pub use named::{MissingFile, missing_files, named_files, required_program};
 pub use never_product::is_never_product;

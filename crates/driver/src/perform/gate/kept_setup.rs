@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_core::id::TreeId;
 use windlass_core::outcome::Fault;
-use windlass_gate::{holds_only_packages, home_is_needed, install_dirs, is_manifest, only_install};
+use windlass_gate::{holds_only_packages, install_dirs, is_manifest, needed_in_home, only_install};
 use windlass_process::remove_tree;
 
 use super::dirs::{GateDirs, SHOWN_AT};
@@ -137,7 +137,9 @@ impl SetupPlace {
 
     fn move_into(&self, resources: &EffectResources, dirs: &GateDirs, making: &Path) -> io::Result<bool> {
         let home = dirs.private.home();
-        if home.is_dir() && home_is_needed(&home)? {
+        let needed = if home.is_dir() { needed_in_home(&home)? } else { None };
+        if let Some(file) = needed {
+            tracing::debug!(file = %file.display(), "a set-up is not kept, because of what it left in its home");
             return Ok(false);
         }
         fs::create_dir_all(making.join("packages"))?;
