@@ -68,7 +68,7 @@ impl Changeable {
     /// never unequal, which is what an assertion that is turned over asks.
     /// Who knows which value is changed can be right there, and wrong everywhere else.
     pub fn change_any(mut self, source: &[u8], plan: &mut Plan, numbers: &mut Numbers) {
-        let aim = numbers.aim(plan.line as u64);
+        let aim = numbers.aim(&format!("{:?}", plan.name));
         let is_turned = numbers.turns_assertions();
         let turned = numbers.index(self.assertions.len());
         let literal = numbers.index(self.literals.len());

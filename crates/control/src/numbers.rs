@@ -62,10 +62,15 @@ impl Numbers {
         self
     }
 
-    /// The test is known by its line.
-    pub(crate) fn aim(&mut self, test: u64) -> Aim {
+    /// Before a test's literal is drawn. In one round a test is always changed in the same way, whichever tree it is
+    /// of and whatever else is broken: what stays green on the base, too, is then the very same change.
+    pub(crate) fn aim(&mut self, test: &str) -> Aim {
         let (bits, nth) = match self.round {
-            Some(Round { lot, nth }) => (mixed(lot ^ test.rotate_left(32)), nth - nth / 3),
+            Some(Round { lot, nth }) => {
+                let of_test = mixed(lot ^ hash(test));
+                self.state = mixed(of_test.wrapping_add(u64::from(nth)));
+                (of_test, nth - nth / 3)
+            }
             None => (self.next(), 0),
         };
         let is_up = (bits ^ u64::from(nth)) & 1 == 0;
@@ -109,6 +114,12 @@ impl Numbers {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed(self.state)
     }
+}
+
+/// FNV-1a.
+fn hash(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn mixed(state: u64) -> u64 {
