@@ -87,7 +87,7 @@ reasons! {
     AgentBlocked => "agent_blocked", "the agent says it cannot go on";
     NothingChanged => "nothing_changed", "the checks are green without any change";
     Unproven => "unproven", "there is neither a check nor a review to prove the work";
-    BaseRed => "base_red", "the checks are red on the base, so no regression test can be told from them";
+    BaseRed => "base_red", "the checks are red on the base, so nothing that the task asks for can be told from them";
     AgentFailed => "agent_failed", "the agent keeps crashing";
     Stalled => "stalled", "the agent keeps hanging";
     ReviewFailed => "review_failed", "the reviewer gives no usable verdict";

@@ -11,7 +11,7 @@ use crate::finding::{Finding, Life, Origin};
 use crate::gate::{FailingCheck, GateKey, GateSummary, LastGate, Trials};
 use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{Asked, AttemptEnd, Change, Creation, PathList, UnmergedWork};
-use crate::outcome::{Outcome, Reason};
+use crate::outcome::{Outcome, OutcomeKind, Reason};
 use crate::policy::{AgentPolicy, Policy, ProvenSandbox, Role};
 use crate::proposal::AmendmentState;
 use crate::regression::{NO_REGRESSION_CHECK, RegressionTrial, base_is_red};
@@ -444,13 +444,18 @@ impl State {
     }
 
     /// Whether `run` goes on after the end: the operator asked for a part of the work, or
-    /// the task that the run ended for is blocked and others are ready. Any other end
-    /// wants a restart, or is the end.
+    /// the task that the run ended for is blocked and others are ready, or it ended with
+    /// tasks that are all settled by now. Any other end wants a restart, or is the end.
     pub fn may_be_run_on(&self) -> bool {
+        use Phase::{FinalReview, FinalVerify, Finish, Fix};
+        let at_last = matches!(self.phase, Some(FinalVerify | FinalReview | Fix | Finish));
         self.outcome().is_some_and(|outcome| {
             let blamed =
                 |task: &TaskState| task.status == TaskStatus::Blocked && task.reason == Some(outcome.reason);
             outcome.is_of_a_part()
+                || (outcome.kind == OutcomeKind::Limit
+                    && self.tasks.iter().all(TaskState::is_settled)
+                    && !at_last)
                 || (outcome.may_blame_a_task() && self.tasks.iter().any(blamed) && self.has_ready_task())
         })
     }
@@ -564,9 +569,28 @@ impl State {
         Some(RegressionTrial { base, with_tests, checks: self.policy().regression_checks(&task.task) })
     }
 
+    /// Why an attempt at this task would be in vain, where that is known before anybody works on it.
+    pub(crate) fn why_in_vain(&self, task: &TaskId) -> Option<(Reason, String)> {
+        self.why_unfixable(task).or_else(|| self.why_red_report(task))
+    }
+
+    /// A report changes nothing, and so no red check.
+    fn why_red_report(&self, task: &TaskId) -> Option<(Reason, String)> {
+        self.task(task).filter(|task| task.task.mode == TaskMode::Explore)?;
+        let baseline = self.baseline.as_ref().filter(|_| self.head.tree == self.creation.base_tree)?;
+        let due = self.checks_for(Some(task));
+        let red: Vec<&str> = baseline.failing.iter().map(|failing| failing.check.as_str()).collect();
+        let red = due.iter().find(|check| red.contains(&check.as_str()))?;
+        let words = format!(
+            "check {red} is red before any work, and a report changes nothing: let the task's `checks` name green \
+             ones, or mend the base first, in a task that this one depends on"
+        );
+        Some((Reason::BaseRed, words))
+    }
+
     /// Why no regression test of this task could be told from what is red without it, where that is known before
     /// anybody works on it.
-    pub(crate) fn why_unfixable(&self, task: &TaskId) -> Option<(Reason, String)> {
+    fn why_unfixable(&self, task: &TaskId) -> Option<(Reason, String)> {
         let task = self.task(task).filter(|task| self.policy().asks_for_regression_test(&task.task))?;
         let checks = self.policy().regression_checks(&task.task);
         if checks.is_empty() {

@@ -90,7 +90,7 @@ pub(super) fn choose(draft: &mut Draft) {
     }
     let mut next = next_task(&draft.state);
     while let Next::Task(task) = &next {
-        let Some((reason, words)) = draft.state.why_unfixable(task) else { break };
+        let Some((reason, words)) = draft.state.why_in_vain(task) else { break };
         draft.emit(TaskEvent::Blocked { task: task.clone(), reason, words });
         next = next_task(&draft.state);
     }
