@@ -351,6 +351,14 @@ impl OpenProject {
         let is_plain = Path::new(&source).components().all(|part| matches!(part, Component::Normal(_)));
         let inside = if is_plain { None } else { self.inside(&source) };
         policy.plan.source = inside.unwrap_or(source);
+        // A directory with blanks in its name is no sentence.
+        let source = &policy.plan.source;
+        if source.contains(char::is_whitespace)
+            && !source.contains('/')
+            && self.project.top.join(source).is_dir()
+        {
+            policy.plan.source.push('/');
+        }
     }
 
     /// The path from the top of the project, whatever way to it was typed. A link keeps its own name.
@@ -516,17 +524,28 @@ fn goal_and_plan(goal: &str, plan: &str) -> AppError {
         .hint(format!("windlass run {}   (does the goal)", shell_word(goal)))
 }
 
+/// How many paths of a loop are named.
+const LISTED: usize = 5;
+
 /// What earlier loops landed and nobody accepted, with the way out.
 fn words_of(planted: &[PlantedTerm]) -> Vec<String> {
-    let mut by_loop: BTreeMap<&LoopName, Vec<&str>> = BTreeMap::new();
-    for PlantedTerm { path, by } in planted {
-        by_loop.entry(by).or_default().push(path);
+    let mut by_loop: BTreeMap<(&LoopName, bool), Vec<&str>> = BTreeMap::new();
+    for PlantedTerm { path, by, is_test } in planted {
+        by_loop.entry((by, *is_test)).or_default().push(path);
     }
-    let words = |(name, paths): (&LoopName, Vec<&str>)| {
-        let paths = paths.join(", ");
+    let words = |((name, are_tests), paths): ((&LoopName, bool), Vec<&str>)| {
+        let listed = paths.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
+        let more = match paths.len().saturating_sub(LISTED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let (what, it) = match are_tests {
+            true => (format!("added tests that nobody reviewed, {listed}{more}"), "them"),
+            false => (format!("landed {listed}{more}, which nobody accepted"), "that"),
+        };
         format!(
-            "loop {name} landed {paths}, which nobody accepted: this loop is judged without that, too \
-             (`windlass trust {name}` ends it for later loops)"
+            "loop {name} {what}: this loop is judged without {it}, too (`windlass trust {name}` ends it for \
+             later loops)"
         )
     };
     by_loop.into_iter().map(words).collect()

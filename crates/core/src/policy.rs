@@ -73,8 +73,7 @@ impl Policy {
         let injected = agents().flat_map(|agent| agent.extra.inject.values());
         let of_modes = self.modes.values().flat_map(|mode| [&mode.author.file, &mode.reviewer.file]);
         let texts = self.brief.0.values().map(|own| &own.file).chain(of_modes);
-        // A sentence names no file, which does no harm; what looks like one may be a directory.
-        let plan = [&self.plan.source];
+        let plan = Some(&self.plan.source).filter(|source| !is_sentence(source));
         let named = plan.into_iter().chain(scripts).chain(injected).chain(texts);
         let inside = |file: &&String| file.chars().any(|c| !matches!(c, '.' | '/')) && !file.starts_with('/');
         named.filter(inside).cloned().collect()
@@ -106,6 +105,15 @@ impl Policy {
         };
         Role::ALL.into_iter().filter(needed).collect()
     }
+}
+
+/// Whether a plan's source is what is to be done, and no file: it has blanks, and neither a directory nor an ending.
+fn is_sentence(source: &str) -> bool {
+    let has_ending = source
+        .trim()
+        .rsplit_once('.')
+        .is_some_and(|(_, end)| !end.is_empty() && end.len() <= 8 && end.chars().all(char::is_alphanumeric));
+    source.trim().contains(char::is_whitespace) && !source.contains('/') && !has_ending
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

@@ -32,7 +32,7 @@ pub use stop::{StopCheckView, StopView};
 pub const SCHEMA: &str = "windlass.view.v1";
 
 /// Changes whenever the same log would fold to another view.
-pub const FOLD_VERSION: u32 = 9;
+pub const FOLD_VERSION: u32 = 10;
 
 /// How many open findings a View lists.
 pub const LISTED_FINDINGS: usize = 50;
@@ -133,7 +133,7 @@ pub struct View {
     pub events: u64,
 }
 
-/// Terms that later loops are not judged by.
+/// Terms, and tests that it added, that later loops are not judged by.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TermsView {
     pub changed: PathList,
@@ -521,7 +521,7 @@ impl UsageView {
 }
 
 fn terms_view(state: &State) -> Option<TermsView> {
-    let unaccepted = state.head.landed && state.trusted != state.head.tree && !state.changed_terms.is_empty();
+    let unaccepted = state.head.landed && state.trusted != state.head.tree;
     unaccepted.then(|| TermsView {
         changed: PathList::clone(&state.changed_terms),
         trusted_tree: state.trusted.clone(),

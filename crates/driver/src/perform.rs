@@ -162,6 +162,11 @@ impl EffectRequest {
         &self.effect
     }
 
+    /// Whether what earlier loops landed is not among what this one trusts.
+    pub fn trusts_less_than_its_base(&self) -> bool {
+        self.creation.trusted.as_ref().is_some_and(|trusted| *trusted != self.creation.base_tree)
+    }
+
     /// False also where nobody has looked.
     pub fn was_green_on_base(&self, check: &str) -> bool {
         self.green_on_base.contains(check)

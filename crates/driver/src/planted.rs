@@ -1,5 +1,6 @@
-//! Terms that an earlier loop landed and nobody accepted: a later loop that starts from them is not
-//! judged by them alone. Else one loop plants what the next one trusts.
+//! Terms that an earlier loop landed and nobody accepted, and tests that it added or added to: a later
+//! loop that starts from them is not judged by them alone. Else one loop plants what the next one trusts:
+//! one line switches an old test off as well as a setting does.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +8,9 @@ use windlass_core::event::{Event, LoopEvent};
 use windlass_core::id::{LoopName, Seq, TreeId};
 use windlass_core::state::State;
 use windlass_core::view::View;
-use windlass_gate::{BadGlob, BaseTerms, PathRules};
+use windlass_gate::{BadGlob, BaseTerms, PathKind, PathRules};
 use windlass_store::{BlobError, HistoryError, Store, StoreError, decisions, fold, view};
-use windlass_workspace::{BString, Item, Vault, VaultError};
+use windlass_workspace::{BString, Item, TreeChange, Vault, VaultError};
 
 use crate::terms::{self, BASE_TERMS_LIMIT, graft};
 
@@ -37,6 +38,8 @@ pub struct TrustedBase {
 pub struct PlantedTerm {
     pub path: String,
     pub by: LoopName,
+    /// Added, or added to; no term.
+    pub is_test: bool,
 }
 
 /// The base, with the terms that earlier loops landed and nobody accepted as they were before.
@@ -63,9 +66,9 @@ pub fn trusted_base(store: &dyn Store, vault: &Vault, base: &TreeId) -> Result<T
     }
     let accepted = accepted(store, vault, &loops)?;
     planted.retain(|term| !accepted.contains(&(term.path.clone(), term.landed)));
-    for Planted { path, by, before, .. } in planted {
+    for Planted { path, by, is_test, before, .. } in planted {
         trusted.tree = graft(vault, &trusted.tree, &before, std::slice::from_ref(&path))?;
-        trusted.planted.push(PlantedTerm { path: String::from_utf8_lossy(&path).into_owned(), by });
+        trusted.planted.push(PlantedTerm { path: String::from_utf8_lossy(&path).into_owned(), by, is_test });
     }
     Ok(trusted)
 }
@@ -73,34 +76,36 @@ pub fn trusted_base(store: &dyn Store, vault: &Vault, base: &TreeId) -> Result<T
 struct Planted {
     path: BString,
     by: LoopName,
+    is_test: bool,
     landed: Option<Item>,
     /// The tree that has it as it is trusted.
     before: TreeId,
 }
 
-/// Its terms that the base has just as it landed them.
+/// Its terms and tests that the base has just as it landed them. What a task may change by its `allow` is among
+/// what the loop trusted when that task landed, and what another task planted there is not.
 fn of_loop(
     vault: &Vault,
     state: &State,
     shown: BaseTerms,
     base: &TreeId,
 ) -> Result<Vec<Planted>, PlantedError> {
-    let allow: Vec<String> = state.tasks.iter().flat_map(|task| task.task.allow.clone()).collect();
     let read = |path: &str| vault.read_blob(&state.creation.base_tree, path.as_bytes()).ok().flatten();
-    let rules = PathRules::new(state.policy(), &allow, &read)?.with_base_terms(shown);
+    let rules = PathRules::new(state.policy(), &[], &read)?.with_base_terms(shown);
     let unlike: BTreeSet<BString> =
         vault.diff(base, &state.head.tree)?.into_iter().map(|change| change.path).collect();
     let changes = vault.diff(&state.trusted, &state.head.tree)?;
     let mut planted = Vec::new();
-    for change in changes.into_iter().filter(|change| !unlike.contains(&change.path)) {
-        if terms::is_term(vault, &rules, &state.head.tree, change.path.as_ref())? {
-            planted.push(Planted {
-                path: change.path,
-                by: state.creation.name.clone(),
-                landed: change.new,
-                before: state.trusted.clone(),
-            });
-        }
+    let is_product =
+        |change: &TreeChange| matches!(rules.kind(change.path.as_ref()), PathKind::Product { .. });
+    for change in changes.into_iter().filter(|change| !unlike.contains(&change.path) && !is_product(change)) {
+        planted.push(Planted {
+            is_test: !terms::is_term(vault, &rules, &state.head.tree, change.path.as_ref())?,
+            path: change.path,
+            by: state.creation.name.clone(),
+            landed: change.new,
+            before: state.trusted.clone(),
+        });
     }
     Ok(planted)
 }

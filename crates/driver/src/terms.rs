@@ -1,6 +1,8 @@
 //! What a tree makes of the terms of its trial: measured when it is recorded, and
 //! again when a proof is looked at.
 
+use std::collections::BTreeSet;
+
 use windlass_core::id::TreeId;
 use windlass_core::input::PathList;
 use windlass_core::policy::Policy;
@@ -25,6 +27,8 @@ pub const BASE_TERMS_LIMIT: u64 = 64 << 20;
 /// A tree that will land, and the tree whose terms are trusted.
 #[derive(Clone, Copy)]
 pub struct TermsRequest<'a> {
+    /// What the work began from.
+    pub base: &'a TreeId,
     pub trusted: &'a TreeId,
     pub landing: &'a TreeId,
 }
@@ -43,11 +47,16 @@ pub fn measure(
     request: TermsRequest<'_>,
 ) -> Result<TermsMeasured, VaultError> {
     let changes = vault.diff(request.trusted, request.landing)?;
+    let own: BTreeSet<BString> =
+        vault.diff(request.base, request.landing)?.into_iter().map(|change| change.path).collect();
     let mut measured = TermsMeasured::default();
     let mut put_back: Vec<BString> = Vec::new();
     for TreeChange { path, .. } in &changes {
         let list = match rules.kind(path.as_ref()) {
-            PathKind::Allowed | PathKind::Product { .. } => continue,
+            PathKind::Product { .. } => continue,
+            PathKind::Allowed if own.contains(path) => continue,
+            // A task may change it, and did not: it is as somebody else planted it.
+            PathKind::Allowed => &mut measured.changed,
             _ if is_term(vault, rules, request.landing, path.as_ref())? => &mut measured.changed,
             PathKind::Test { .. } | PathKind::Term(_) | PathKind::Guarded(_) => &mut measured.added_tests,
         };

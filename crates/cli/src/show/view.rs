@@ -202,7 +202,7 @@ fn notes(view: &View) -> Vec<String> {
     if view.unchecked {
         notes.push(format!("{:<10}{}", "unchecked", unchecked(view)));
     }
-    if let Some(terms) = &view.terms {
+    if let Some(terms) = view.terms.as_ref().filter(|terms| !terms.changed.is_empty()) {
         let said = if terms.trusted_later { "you trust it in later loops" } else { "accepted by nobody" };
         notes.push(format!("{:<10}changed and landed, {said}: {}", "terms", terms.changed.words()));
     }

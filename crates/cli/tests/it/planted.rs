@@ -83,10 +83,61 @@ fn what_every_test_loads_is_no_term_of_the_next_loop() {
 fn an_empty_package_of_tests_is_an_addition_like_its_tests() {
     let case = package_loop(": >tests/__init__.py");
     let view = case.windlass(&["status", LOOP, "--json"]).expect_code(0).json();
-    assert_eq!(view["terms"], Value::Null, "{view:#}");
+    assert_eq!(view["terms"]["changed"]["count"], 0, "{view:#}");
     let (said, view) = second_loop(&case, "echo 43 >answer.txt\ncomplete");
     assert!(!said.contains("nobody accepted"), "{said}");
     assert_eq!(view["outcome"]["kind"], "completed", "{view:#}");
+}
+
+/// Each line of a test file is a number that the answer must not be, up to the line `end`.
+const LISTED: &str = r#"protect = ["test.sh", "tests/**"]
+product = ["answer.txt"]
+control = "off"
+[[gate.check]]
+name = "test"
+run = "sh ./test.sh"
+"#;
+
+/// The first loop adds a line to a test that is there, by which the rest of it is not read; the second breaks what the
+/// rest is about.
+#[test]
+fn a_line_that_one_loop_adds_to_a_test_does_not_switch_it_off_for_the_next() {
+    let check =
+        "for no in $(sed '/^end$/,$d' tests/not.txt); do [ \"$(cat answer.txt)\" != $no ] || exit 1; done\n";
+    let case = Setup::new("echo 42 >answer.txt\nsed -i '1i end' tests/not.txt\ncomplete")
+        .file("test.sh", check)
+        .file("tests/not.txt", "7\n")
+        .gate(LISTED)
+        .ready();
+    case.run().completed();
+    case.repo.git(["merge", "--quiet", &format!("windlass/{LOOP}")]);
+    case.agent("echo 7 >answer.txt\ncomplete");
+    let ran = case.windlass(&["run", "--name", "second"]);
+    let said = format!("{ran}");
+    assert!(said.contains("loop demo1 added tests that nobody reviewed, tests/not.txt"), "{said}");
+    let view = case.windlass(&["status", "second", "--json"]).expect_code(0).json();
+    assert_eq!(view["outcome"]["kind"], "blocked", "{view:#}");
+    case.agent("echo 43 >answer.txt\ncomplete");
+    case.windlass(&["run", "--name", "third"]).expect_code(0);
+    case.windlass(&["prove", "third", "--rerun"]).expect_code(0);
+}
+
+/// The second task may change it, and leaves it as the first one planted it.
+#[test]
+fn what_a_task_may_change_and_does_not_is_as_trusted_as_before() {
+    let agent = "case $WINDLASS_TASK in a) echo 42 >answer.txt; touch lenient.cfg;; *) echo 7 >answer.txt;; esac\n\
+                 complete";
+    let allowed = "---\nallow: [lenient.cfg]\n---\n\n# Do b\n";
+    let case = Setup::new(agent)
+        .file("test.sh", CHECK)
+        .file("wanted.txt", "42\n")
+        .gate(GATE)
+        .task("a", "# Do a\n")
+        .task("b", allowed)
+        .ready();
+    let view = case.run().view;
+    assert_eq!(view["outcome"]["kind"], "blocked", "{view:#}");
+    assert_eq!(case.landed("answer.txt"), "42");
 }
 
 #[test]

@@ -207,8 +207,8 @@ fn trust(draft: &mut Draft) -> Refusal {
     if !head.landed {
         return Err("nothing of it has landed".to_owned());
     }
-    if draft.state.trusted == head.tree || draft.state.changed_terms.is_empty() {
-        return Err("it landed no changed terms, or they were accepted".to_owned());
+    if draft.state.trusted == head.tree {
+        return Err("it landed neither changed terms nor tests, or they were accepted".to_owned());
     }
     let tree = head.tree.clone();
     if draft.state.trusted_later.as_ref() != Some(&tree) {

@@ -88,7 +88,7 @@ fn measure(
     let gate_tree =
         graft(&resources.vault, &taken.tree, &wanted.base, &touched).map_err(|error| fault(&error))?;
     let trusted = wanted.trusted.as_ref().unwrap_or(&wanted.base);
-    let asked = TermsRequest { trusted, landing: &gate_tree };
+    let asked = TermsRequest { base: &wanted.base, trusted, landing: &gate_tree };
     let terms = terms::measure(&resources.vault, &rules, asked).map_err(|error| fault(&error))?;
     let has_tests = terms.trusted_tree.is_none() || has_tests(resources, &rules, trusted)?;
     let is_fix = request.task.as_ref().is_some_and(|task| request.policy.asks_for_regression_test(task));

@@ -46,7 +46,7 @@ fn judged(
 ) -> Result<TermsMeasured, String> {
     let unread = |error: VaultError| format!("the tree of commit {}: {error}", landing.commit);
     let rules = rules_of(sources, landing, before)?;
-    let request = TermsRequest { trusted, landing: &landing.tree };
+    let request = TermsRequest { base: before, trusted, landing: &landing.tree };
     let measured = terms::measure(sources.vault, &rules, request).map_err(unread)?;
     let run = judged::find(sources.history, Wanted::landed(landing, &landing.tree));
     let recorded = run.and_then(|run| run.trusted.as_ref());

@@ -80,6 +80,8 @@ pub fn earlier_tests(
 ) -> Result<Option<EarlierTests>, Fault> {
     let earlier = match trial {
         Trial::Landing => &request.earlier,
+        // A base with tests that nobody accepted: trusted terms lack them from the start.
+        Trial::TrustedTerms if request.trusts_less_than_its_base() => return Ok(None),
         Trial::TrustedTerms => &request.at_baseline,
         // What they lack or have more is judged elsewhere.
         Trial::AddedTests | Trial::Base => return Ok(None),
