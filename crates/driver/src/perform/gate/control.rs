@@ -193,6 +193,8 @@ struct Asking<'b, 'a> {
     duration: Millis,
     /// Those that are broken alone; none where the check is green there.
     failing_on_base: Option<Tests>,
+    /// What the check prints on the honest base, where it is red there and somebody asked.
+    base_failure: Option<String>,
 }
 
 impl<'b, 'a> Asking<'b, 'a> {
@@ -200,7 +202,8 @@ impl<'b, 'a> Asking<'b, 'a> {
         let breakage = Breakage::FailingStatement;
         let round = Round { lot: clock::random(), nth: 0 };
         let (outputs, duration) = (Vec::new(), Millis(0));
-        Self { breaker, checkout, of, breakage, round, outputs, duration, failing_on_base: None }
+        let (failing_on_base, base_failure) = (None, None);
+        Self { breaker, checkout, of, breakage, round, outputs, duration, failing_on_base, base_failure }
     }
 }
 
@@ -362,6 +365,20 @@ impl BrokenRuns for Asking<'_, '_> {
         let mut drawn: Vec<(u64, &TestId)> = of.iter().map(|test| (clock::random(), test)).collect();
         drawn.sort();
         drawn.into_iter().take(most).map(|(_, test)| test.clone()).collect()
+    }
+
+    fn named_by_base(&mut self, of: &Tests) -> Result<Tests, NoAnswer> {
+        if self.breaker.request.was_green_on_base(&self.of.result.check) {
+            return Ok(Tests::new());
+        }
+        if self.base_failure.is_none() {
+            self.run(Whose::Base, &Tests::new())?;
+            let printed =
+                self.outputs.last().map(|output| self.breaker.resources.blobs.text(output, OUTPUT_LIMIT));
+            self.base_failure = Some(printed.transpose()?.unwrap_or_default());
+        }
+        let failure = self.base_failure.as_deref().unwrap_or_default();
+        Ok(of.iter().filter(|test| failure.contains(&test.file)).cloned().collect())
     }
 }
 

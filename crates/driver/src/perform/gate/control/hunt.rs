@@ -71,6 +71,8 @@ pub trait BrokenRuns {
     fn run(&mut self, whose: Whose, broken: &Tests) -> Result<BrokenRun, NoAnswer>;
     /// Some of them, chosen at random.
     fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId>;
+    /// Of these, the ones in files that the failure of the honest base names: what the work is about.
+    fn named_by_base(&mut self, of: &Tests) -> Result<Tests, NoAnswer>;
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -292,7 +294,13 @@ fn on_base(runs: &mut dyn BrokenRuns, base: &Tests, asked: &Tests) -> Result<OnB
 /// The check fails and does not say by which test.
 fn alone(runs: &mut dyn BrokenRuns, asked: Tests, hunted: &mut Hunted) -> Result<(), NoAnswer> {
     let mut left = asked;
-    for test in runs.sample(&left, ALONE) {
+    if left.is_empty() {
+        return Ok(());
+    }
+    let first = runs.named_by_base(&left)?;
+    let mut chosen = runs.sample(&first, ALONE);
+    chosen.extend(runs.sample(&left.difference(&first).cloned().collect(), ALONE - chosen.len()));
+    for test in chosen {
         let one: Tests = [test.clone()].into_iter().collect();
         let ran = runs.run(Whose::Judged, &one)?;
         let on_base = match ran.ending {
@@ -342,6 +350,8 @@ mod tests {
         silent: bool,
         /// Failures of the judged tree end in a way that tells nothing.
         ends_unclear: bool,
+        /// Files that do not load on the base.
+        named_by_base: Vec<&'static str>,
         runs: usize,
     }
 
@@ -390,6 +400,10 @@ mod tests {
 
         fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId> {
             of.iter().take(most).cloned().collect()
+        }
+
+        fn named_by_base(&mut self, of: &Tests) -> Result<Tests, NoAnswer> {
+            Ok(of.iter().filter(|test| self.named_by_base.contains(&&*test.file)).cloned().collect())
         }
     }
 
@@ -523,6 +537,21 @@ mod tests {
     }
 
     #[test]
+    fn of_many_that_are_not_told_apart_those_are_broken_alone_that_the_base_fails_by() {
+        let names = (0..20).map(|n| &*Box::leak(format!("t{n:02}").into_boxed_str()));
+        let all: Vec<&'static str> = names.chain(["u.answer"]).collect();
+        let mut lies = Check {
+            judged: all.clone(),
+            base: all,
+            base_is_red: true,
+            named_by_base: vec!["u"],
+            lies_about: vec!["u.answer"],
+            ..Check::default()
+        };
+        assert_eq!(hunted(&mut lies).green, ids(&["u.answer"]));
+    }
+
+    #[test]
     fn without_names_the_exit_code_tells() {
         let honest = hunted(&mut Check { names: false, ..check() });
         assert_eq!((honest.by_exit, honest.green), (ids(&THREE), Tests::new()));
@@ -553,6 +582,9 @@ mod tests {
             }
             fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId> {
                 self.0.sample(of, most)
+            }
+            fn named_by_base(&mut self, of: &Tests) -> Result<Tests, NoAnswer> {
+                self.0.named_by_base(of)
             }
         }
         let forged = ids(&["b"]);
