@@ -444,18 +444,20 @@ impl State {
     }
 
     /// Whether `run` goes on after the end: the operator asked for a part of the work, or
-    /// the task that the run ended for is blocked and others are ready, or it ended with
-    /// tasks that are all settled by now. Any other end wants a restart, or is the end.
+    /// the task that the run ended for is blocked and others are ready, or the operator did
+    /// without what was left. Any other end wants a restart, or is the end.
     pub fn may_be_run_on(&self) -> bool {
-        use Phase::{FinalReview, FinalVerify, Finish, Fix};
-        let at_last = matches!(self.phase, Some(FinalVerify | FinalReview | Fix | Finish));
+        let of_the_whole =
+            |reason: Reason| matches!(reason, Reason::FinalFixes | Reason::GateFailed | Reason::ReviewFailed);
+        let did_without = self.tasks.iter().all(TaskState::is_settled)
+            && self.tasks.iter().any(|task| task.status == TaskStatus::Waived);
         self.outcome().is_some_and(|outcome| {
             let blamed =
                 |task: &TaskState| task.status == TaskStatus::Blocked && task.reason == Some(outcome.reason);
             outcome.is_of_a_part()
-                || (outcome.kind == OutcomeKind::Limit
-                    && self.tasks.iter().all(TaskState::is_settled)
-                    && !at_last)
+                || (did_without
+                    && matches!(outcome.kind, OutcomeKind::Limit | OutcomeKind::Blocked)
+                    && !of_the_whole(outcome.reason))
                 || (outcome.may_blame_a_task() && self.tasks.iter().any(blamed) && self.has_ready_task())
         })
     }

@@ -17,10 +17,15 @@ pub fn counts(view: &View) -> String {
     format!("{}{rest}{}", done(view), blocked(view))
 }
 
-/// `1 of 3 tasks done`.
+/// `1 of 3 tasks done`, and how many are waived.
 pub fn done(view: &View) -> String {
-    let (done, all) = (view.tasks.iter().filter(|task| is_done(task.status)).count(), view.tasks.len());
-    format!("{done} of {all} {} done", if all == 1 { "task" } else { "tasks" })
+    let count = |status| view.tasks.iter().filter(|task| task.status == status).count();
+    let all = view.tasks.len();
+    let waived = match count(TaskStatus::Waived) {
+        0 => String::new(),
+        waived => format!(", {waived} waived"),
+    };
+    format!("{} of {all} {} done{waived}", count(TaskStatus::Done), if all == 1 { "task" } else { "tasks" })
 }
 
 pub fn is_done(status: TaskStatus) -> bool {
