@@ -8,7 +8,8 @@ use windlass_core::id::{CommitId, TreeId};
 use windlass_core::view::View;
 use windlass_driver::kept_trees::{KeptTrees, PrintedDiff};
 use windlass_driver::prove::{self, Grade, Proof, ProofRequest, Rerun};
-use windlass_driver::setup::{self, FilterRule, TakeOutcome};
+use windlass_driver::setup;
+use windlass_driver::take::{self, FilterRule, TakeOutcome};
 use windlass_driver::trail;
 use windlass_store::Store;
 
@@ -105,7 +106,7 @@ impl OpenProject {
                     .hint(format!("`windlass rm {name} --force` forgets the loop")),
             });
         }
-        setup::take(&surroundings, &view.branch, filters).or_broken()
+        take::take(&surroundings, &view.branch, filters).or_broken()
     }
 
     /// The proof of completion, and whether it still holds.
