@@ -155,6 +155,11 @@ fn branch(view: &View) -> String {
             let (at, base) = (short(commit.as_str()), short(view.base.as_str()));
             format!("{} is gone; it was at {at} (base {base})", view.branch)
         }
+        Some(commit) if view.branch_elsewhere.is_some() => {
+            let (at, base) = (short(commit.as_str()), short(view.base.as_str()));
+            let now = view.branch_elsewhere.as_ref().map_or_else(String::new, |now| short(now.as_str()));
+            format!("{} is at {now}, not at {at}, which landed (base {base})", view.branch)
+        }
         Some(commit) if changed_nothing(view) => {
             format!("{} at {}, the base: nothing was changed", view.branch, short(commit.as_str()))
         }

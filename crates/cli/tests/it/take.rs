@@ -185,6 +185,66 @@ fn a_branch_that_is_gone_has_a_way_back() {
 }
 
 #[test]
+fn a_branch_that_was_moved_back_is_told_everywhere_with_the_command_that_mends_it() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let branch = format!("windlass/{LOOP}");
+    let (landed, base) = (case.repo.rev(&branch), case.repo.rev("HEAD"));
+    case.repo.git(["branch", "-f", &branch, "HEAD"]);
+    assert_eq!(case.status()["branch_elsewhere"], base.as_str());
+    let back = format!("git branch -f {branch} {landed}");
+    let said = case.windlass(&["take", LOOP]).expect_code(2).stderr;
+    let where_it_is =
+        format!("the branch {branch} is at {}, not at {}, which landed", &base[..10], &landed[..10]);
+    assert!(said.contains(&where_it_is) && said.contains(&format!("`{back}` puts it back")), "{said}");
+    assert!(!said.contains("OTHER-NAME"), "it has nothing to keep: {said}");
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(
+        page.contains(&format!("is at {}, not at {}, which landed", &base[..10], &landed[..10])),
+        "{page}"
+    );
+    assert!(page.contains(&format!("next: {back}   (puts it back)\n      windlass take {LOOP} ")), "{page}");
+    let list = case.windlass(&["list"]).expect_code(0).stdout;
+    assert!(list.contains(&format!("{branch} (elsewhere)")) && list.contains(&back), "{list}");
+    let rm = case.windlass(&["rm", LOOP]).expect_code(2).stderr;
+    assert!(rm.contains(&format!("`{back}` puts the branch back")) && !rm.contains("windlass take"), "{rm}");
+
+    case.repo.git(back.split(' ').skip(1));
+    assert_eq!(case.status()["branch_elsewhere"], Value::Null);
+    case.windlass(&["take", LOOP]).expect_code(0);
+    assert_eq!(fs::read_to_string(case.repo.path().join("answer.txt")).unwrap(), "42\n");
+}
+
+#[test]
+fn a_branch_that_was_made_anew_with_other_work_is_not_taken_for_what_landed() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let branch = format!("windlass/{LOOP}");
+    let other = case.repo.git(["commit-tree", "-p", "HEAD", "-m", "mine", "HEAD^{tree}"]);
+    case.repo.git(["branch", "-f", &branch, &other]);
+    let said = case.windlass(&["take", LOOP]).expect_code(2).stderr;
+    assert!(
+        said.contains(&format!("what it has now is kept with `git branch OTHER-NAME {branch}`")),
+        "{said}"
+    );
+    assert_eq!(fs::read_to_string(case.repo.path().join("answer.txt")).unwrap(), "0\n");
+}
+
+#[test]
+fn commits_of_the_operator_on_top_of_what_landed_are_taken_with_it() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let branch = format!("windlass/{LOOP}");
+    let ahead = case.repo.git(["commit-tree", "-p", &branch, "-m", "mine", &format!("{branch}^{{tree}}")]);
+    case.repo.git(["update-ref", &format!("refs/heads/{branch}"), &ahead]);
+    assert_eq!(case.status()["branch_elsewhere"], Value::Null);
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(page.contains(&format!("next: windlass take {LOOP} ")), "{page}");
+    case.windlass(&["take", LOOP]).expect_code(0);
+    assert_eq!(case.repo.rev("HEAD"), ahead);
+}
+
+#[test]
 fn a_checkout_that_has_the_work_says_so() {
     let case = Setup::new(HONEST).ready();
     case.run().completed();
