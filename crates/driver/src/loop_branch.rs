@@ -39,6 +39,15 @@ pub fn place(common_dir: &Path, branch: &str) -> BranchPlace {
     }
 }
 
+/// Whether there is a branch of this name.
+pub fn is_there(common_dir: &Path, surroundings: &Surroundings, branch: &str) -> bool {
+    match place(common_dir, branch) {
+        BranchPlace::Gone => false,
+        BranchPlace::At(_) => true,
+        BranchPlace::OnlyGitKnows => tip_by_git(surroundings, branch).is_some(),
+    }
+}
+
 /// The commit of a branch that does not hold what landed. One that has commits on top of it holds it: they are the
 /// operator's.
 pub fn elsewhere(
