@@ -308,3 +308,21 @@ fn a_run_of_a_loop_that_was_taken_does_not_ask_to_take_it_again() {
     let after = case.windlass(&["run", LOOP]).expect_code(0).stdout;
     assert!(after.contains(&format!("next: windlass rm {LOOP} ")) && !after.contains(&take), "{after}");
 }
+
+#[test]
+fn what_is_taken_of_a_loop_that_runs_is_said_not_to_be_proven_yet() {
+    let agent =
+        "echo 42 >answer.txt\necho $WINDLASS_TASK >>log.txt\nif [ $n -eq 2 ]; then hold; fi\ncomplete";
+    let case = Setup::new(agent).task("a", "# A\n").task("b", "# B\n").ready();
+    let running = case.start_until("author", 2);
+    let note = format!("note: {LOOP} still runs; what landed so far is not proven yet");
+    for first in ["your checkout is at ", "your checkout has all of "] {
+        let told = case.windlass(&["take", LOOP]).expect_code(0).stdout;
+        assert!(told.starts_with(first) && told.trim_end().ends_with(&note), "{told}");
+    }
+    assert_eq!(case.windlass(&["take", LOOP, "--json"]).expect_code(0).json()["running"], true);
+    case.leave("go");
+    running.finish(crate::case::RUN).expect_code(0);
+    let told = case.windlass(&["take", LOOP]).expect_code(0).stdout;
+    assert!(!told.contains("note:"), "{told}");
+}
