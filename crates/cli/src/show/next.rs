@@ -25,8 +25,7 @@ pub fn next(view: &View) -> String {
     format!("next: {back}\n      {then}")
 }
 
-/// The same of a completed loop whose work the checkout has. It costs a call of git to know, which `status` does
-/// without.
+/// The same of a completed loop whose work the checkout has.
 pub fn after_take(view: &View) -> String {
     match view.branch_gone || changed_nothing(view) {
         true => next(view),

@@ -19,11 +19,6 @@ use super::times;
 /// Before the further lines of a row.
 const MARGIN: &str = "            ";
 
-/// Everything a person asks about one loop, and what to type next.
-pub fn status(view: &View, behind: &str) -> String {
-    ending_with(&page(view, behind), &next(view))
-}
-
 /// A page, and what to type next.
 pub fn ending_with(page: &str, next: &str) -> String {
     let lines: Vec<String> = next.lines().map(|line| wrap(line, "        ")).collect();

@@ -305,8 +305,19 @@ fn a_run_of_a_loop_that_was_taken_does_not_ask_to_take_it_again() {
     let before = case.windlass(&["run", LOOP]).expect_code(0).stdout;
     assert!(before.contains(&take), "{before}");
     case.windlass(&["take", LOOP]).expect_code(0);
-    let after = case.windlass(&["run", LOOP]).expect_code(0).stdout;
-    assert!(after.contains(&format!("next: windlass rm {LOOP} ")) && !after.contains(&take), "{after}");
+    for words in [
+        &["run", LOOP][..],
+        &["run", LOOP, "--dry-run"],
+        &["status", LOOP],
+        &["show", LOOP],
+        &["show", LOOP, "answer"],
+    ] {
+        let after = case.windlass(words).expect_code(0).stdout;
+        let is_next = after.contains(&format!("next: windlass rm {LOOP} "));
+        assert!(is_next && !after.contains(&take), "{words:?}: {after}");
+    }
+    let refused = case.windlass(&["resume", LOOP]).expect_code(2).stderr;
+    assert!(refused.contains(&format!("next: windlass rm {LOOP} ")), "{refused}");
 }
 
 #[test]
