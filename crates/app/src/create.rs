@@ -15,6 +15,7 @@ use windlass_core::plain::shell_word;
 use windlass_core::policy::{PlanPolicy, Policy};
 use windlass_core::task::Task;
 use windlass_core::view::View;
+use windlass_driver::loop_branch;
 use windlass_driver::setup::{self, NewLoop, PlantedTerm, Proposed};
 use windlass_plan::goal::GOAL_TASK;
 use windlass_plan::{PlanError, PlanFormat, Planned, PlannedTask};
@@ -109,6 +110,7 @@ impl OpenProject {
                 })
             }
             None => {
+                self.refuse_branch(&name)?;
                 let mut proposed = self.propose_new(request, name)?;
                 asked_tasks::check_planned(request, &proposed.planned)?;
                 if let (None, RunTarget::Goal(goal)) = (&request.name, &request.target) {
@@ -189,6 +191,21 @@ impl OpenProject {
         }
     }
 
+    /// No loop lands on a branch that it did not make: it would be known only when the first work is to land.
+    fn refuse_branch(&self, name: &LoopName) -> Result<(), AppError> {
+        if !self.has_branch(name) {
+            return Ok(());
+        }
+        let branch = branch_of(name);
+        Err(AppError::refused(format!("branch {branch} is there already, and no loop made it"))
+            .hint(format!("`git branch -m {branch} OTHER-NAME` keeps it under another name"))
+            .hint("or give the loop another name: windlass run --name NAME"))
+    }
+
+    fn has_branch(&self, name: &LoopName) -> bool {
+        loop_branch::is_there(&self.project.common_dir, &self.surroundings(), &branch_of(name))
+    }
+
     fn find_exactly(&self, word: &str) -> Result<Option<LoopName>, AppError> {
         let Ok(name) = loop_name(word) else { return Ok(None) };
         let Some(reader) = self.reader()? else { return Ok(None) };
@@ -209,7 +226,7 @@ impl OpenProject {
         if self.project.top.join(word).exists() {
             return refused.hint(format!("is it a plan? `windlass run --plan {}` runs it", shell_word(word)));
         }
-        let name = free_name(&name_beside(word), &rows);
+        let name = self.free_name(&name_beside(word), &rows);
         let goal = format!("is it a goal? `windlass run --name {name} {}`", shell_word(word));
         let is_goal = has_no_blanks(word);
         let refused = if is_goal { refused.hint(&goal) } else { refused };
@@ -249,8 +266,18 @@ impl OpenProject {
         let open = same.iter().find(|view| is_open(view));
         match open.or_else(|| same.iter().find(|view| self.answers(view, request))) {
             Some(view) => Ok(view.name.clone()),
-            None => Ok(free_name(&slug(goal), &self.loops()?)),
+            None => Ok(self.free_name(&slug(goal), &self.loops()?)),
         }
+    }
+
+    /// A name that no loop has, and no branch leaves without room.
+    fn free_name(&self, first: &LoopName, rows: &[StoredLoop]) -> LoopName {
+        next_name(first, &|name| rows.iter().any(|row| row.name == *name) || self.has_branch(name))
+    }
+
+    /// For another loop like this one.
+    pub fn name_after(&self, name: &LoopName) -> Result<LoopName, AppError> {
+        Ok(self.free_name(name, &self.loops()?))
     }
 
     fn loops_of_goal(&self, goal: &str) -> Result<Vec<View>, AppError> {
@@ -294,7 +321,7 @@ impl OpenProject {
         // Goals that are completed say nothing about the plan.
         if views.iter().all(|view| self.is_of_goal(view) && !is_open(view)) {
             let first = slug(&self.project.top.file_name().unwrap_or_default().to_string_lossy());
-            return Ok(free_name(&first, &rows));
+            return Ok(next_name(&first, &|name| rows.iter().any(|row| row.name == *name)));
         }
         match views.as_slice() {
             [only] => Ok(only.name.clone()),
@@ -483,12 +510,15 @@ fn without_front_matter(text: &str) -> &str {
     rest.split_once("\n---").map_or(text, |(_, body)| body.split_once('\n').map_or("", |(_, body)| body))
 }
 
-/// The name, with a number where a loop has it already.
-fn free_name(first: &LoopName, rows: &[StoredLoop]) -> LoopName {
+/// The name, with a number where it is taken.
+fn next_name(first: &LoopName, is_taken: &dyn Fn(&LoopName) -> bool) -> LoopName {
     let numbered = |n: u32| LoopName::new(&format!("{first}-{n}")).expect("a short name and a number");
-    let is_free = |name: &LoopName| rows.iter().all(|row| row.name != *name);
     let mut names = std::iter::once(first.clone()).chain((2..).map(numbered));
-    names.find(is_free).expect("there are fewer loops than numbers")
+    names.find(|name| !is_taken(name)).expect("there are fewer loops than numbers")
+}
+
+fn branch_of(name: &LoopName) -> String {
+    format!("windlass/{name}")
 }
 
 /// The one task that a sentence becomes. A task file can have the same name.
@@ -496,7 +526,7 @@ fn is_goal_task<'a>(tasks: impl ExactSizeIterator<Item = &'a Task>) -> bool {
     tasks.len() == 1 && tasks.into_iter().all(|task| task.id.as_str() == GOAL_TASK)
 }
 
-fn is_open(view: &View) -> bool {
+pub(crate) fn is_open(view: &View) -> bool {
     view.outcome.as_ref().is_none_or(|outcome| outcome.kind != OutcomeKind::Completed)
 }
 

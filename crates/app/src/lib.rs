@@ -89,7 +89,8 @@ pub use windlass_driver::preview::{
 };
 pub use windlass_driver::prove;
 pub use windlass_driver::remove_loop::{BranchRemoval, RemovalRule, RemovedLoop};
-pub use windlass_driver::setup::{DoctorRow, FilterRule, FilterUse, Proposed, TakeOutcome};
+pub use windlass_driver::setup::{DoctorRow, Proposed};
+pub use windlass_driver::take::{FilterRule, FilterUse, TakeOutcome};
 pub use windlass_driver::terms::PathExplained;
 pub use windlass_driver::{Ended, Interrupts};
 pub use windlass_plan::ProposedCheck;

@@ -1,7 +1,7 @@
 //! A project with windlass's records of it, and the loops that are there.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use unicode_normalization::UnicodeNormalization as _;
@@ -10,7 +10,7 @@ use windlass_core::id::{LoopName, LoopNameError};
 use windlass_core::nearest::nearest;
 use windlass_core::view::{Owner, View};
 use windlass_driver::drive_loop::LoopSite;
-use windlass_driver::loop_branch;
+use windlass_driver::loop_branch::{self, BranchPlace};
 use windlass_driver::orphaned_data::OrphanedData;
 use windlass_driver::perform::last_activity;
 use windlass_driver::project::{self, Project, ProjectError};
@@ -40,18 +40,32 @@ pub struct StoredLoop {
     pub(crate) head: LogHead,
     pub(crate) reader: Arc<dyn ReadStore>,
     pub(crate) vault: VaultDir,
+    caller: Arc<Caller>,
+    top: PathBuf,
 }
 
 impl StoredLoop {
     /// The loop's View, with the truth about its owner and its branch.
     pub fn view(&self) -> Result<View, AppError> {
         let mut view = windlass_store::view(&*self.reader, &self.name, &self.head).or_broken()?;
-        view.branch_gone =
-            view.commit.is_some() && loop_branch::is_gone(self.vault.repository(), &view.branch);
+        self.look_at_branch(&mut view);
         let held = self.reader.holder(&self.name).or_broken()?.is_held();
         let attempt = view.attempt.as_ref().filter(|_| held);
         let last_activity = attempt.and_then(|attempt| last_activity(&self.vault, &self.name, attempt));
         Ok(view.seen_with(if held { Owner::Alive { last_activity } } else { Owner::Gone }))
+    }
+
+    fn look_at_branch(&self, view: &mut View) {
+        let Some(landed) = &view.commit else { return };
+        match loop_branch::place(self.vault.repository(), &view.branch) {
+            BranchPlace::Gone => view.branch_gone = true,
+            BranchPlace::At(tip) if tip == *landed => {}
+            place @ BranchPlace::At(_) => {
+                let surroundings = self.caller.surroundings(&self.top);
+                view.branch_elsewhere = loop_branch::elsewhere(place, landed, &surroundings, &view.branch);
+            }
+            BranchPlace::OnlyGitKnows => {}
+        }
     }
 }
 
@@ -164,7 +178,8 @@ impl OpenProject {
     }
 
     fn stored_loop(&self, name: LoopName, head: LogHead, reader: Arc<dyn ReadStore>) -> StoredLoop {
-        StoredLoop { name, head, reader, vault: self.vault.clone() }
+        let (caller, top) = (Arc::clone(&self.caller), self.project.top.clone());
+        StoredLoop { name, head, reader, vault: self.vault.clone(), caller, top }
     }
 
     /// Brings the readable trail to where the log is. It is derived: that it

@@ -1,6 +1,7 @@
 //! What the project's files said when a loop last read them. So what was edited since is told apart from what the
 //! operator set for this loop alone.
 
+use std::convert::Infallible;
 use std::fs;
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use windlass_config::Resolved;
 use windlass_core::id::LoopName;
 use windlass_core::policy::Policy;
+use windlass_core::task::Task;
 use windlass_plan::Planned;
 use windlass_store::blobs::id_of;
 
@@ -132,6 +134,40 @@ impl OpenProject {
     }
 }
 
+/// Of what a loop takes from the plan. Where the files of it are is no part: a checkout may be moved.
 fn digest(planned: &Planned) -> String {
-    id_of(format!("{:?} {:?}", planned.tasks, planned.tools).as_bytes()).to_string()
+    let name = |text: &str| Ok::<_, Infallible>(id_of(text.as_bytes()));
+    let tasks: Result<Vec<Task>, _> = planned.tasks.iter().map(|task| task.clone().into_task(name)).collect();
+    let Ok(tasks) = tasks;
+    let tools: Vec<&str> = planned.tools.iter().map(|tool| tool.value.as_str()).collect();
+    let text = serde_json::to_string(&(tasks, tools)).expect("a task is text");
+    id_of(text.as_bytes()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::id::TaskId;
+    use windlass_plan::PlannedTask;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_is_the_same_wherever_its_files_are() {
+        let task = PlannedTask::new(TaskId::new("one"), "One", "# One\n");
+        let at = |file: &str, line| PlannedTask { file: Some(file.into()), line, ..task.clone() };
+        let of = |task: PlannedTask| {
+            let (goal, format, tools) = (String::new(), None, Vec::new());
+            digest(&Planned { tasks: vec![task], goal, format, tools })
+        };
+        let here = of(at("/here/tasks/one.md", 1));
+        assert_eq!(here, of(at("/there/tasks/one.md", 7)));
+        for other in [
+            PlannedTask { text: "# Two\n".to_owned(), ..task.clone() },
+            PlannedTask { title: "Two".to_owned(), ..task.clone() },
+            PlannedTask { depends_on: vec![TaskId::new("two")], ..task.clone() },
+            PlannedTask { done: true, ..task.clone() },
+        ] {
+            assert_ne!(here, of(other));
+        }
+    }
 }

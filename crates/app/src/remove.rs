@@ -101,6 +101,10 @@ fn way_out(only: &OnlyHere, view: &View) -> Option<String> {
             let commit = view.commit.as_ref()?;
             Some(format!("`git branch {} {commit}` brings the branch back", view.branch))
         }
+        OnlyHere::Branch(_) if view.branch_elsewhere.is_some() => {
+            let commit = view.commit.as_ref()?;
+            Some(format!("`git branch -f {} {commit}` puts the branch back", view.branch))
+        }
         OnlyHere::Branch(_) => Some(format!("`windlass take {name}` brings it into your checkout")),
         OnlyHere::Terms => Some(format!("`windlass trust {name}` accepts them")),
     }

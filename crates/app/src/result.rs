@@ -7,8 +7,10 @@ use windlass_core::history::AttemptRecord;
 use windlass_core::id::{CommitId, TreeId};
 use windlass_core::view::View;
 use windlass_driver::kept_trees::{KeptTrees, PrintedDiff};
+use windlass_driver::loop_branch;
 use windlass_driver::prove::{self, Grade, Proof, ProofRequest, Rerun};
-use windlass_driver::setup::{self, FilterRule, TakeOutcome};
+use windlass_driver::setup;
+use windlass_driver::take::{self, FilterRule, TakeOutcome};
 use windlass_driver::trail;
 use windlass_store::Store;
 
@@ -105,7 +107,38 @@ impl OpenProject {
                     .hint(format!("`windlass rm {name} --force` forgets the loop")),
             });
         }
-        setup::take(&surroundings, &view.branch, filters).or_broken()
+        if let Some(refused) = self.elsewhere(view).filter(|_| !self.is_taken(view)) {
+            return Err(refused);
+        }
+        take::take(&surroundings, &view.branch, filters).or_broken()
+    }
+
+    /// Why a branch has nothing to take that does not hold what landed.
+    fn elsewhere(&self, view: &View) -> Option<AppError> {
+        let (surroundings, landed) = (self.surroundings(), view.commit.as_ref()?);
+        let place = loop_branch::place(self.vault.repository(), &view.branch);
+        let tip = loop_branch::elsewhere(place, landed, &surroundings, &view.branch)?;
+        let (branch, name) = (&view.branch, &view.name);
+        let refused = AppError::refused(format!(
+            "the branch {branch} is at {}, not at {}, which landed",
+            tip.short(),
+            landed.short()
+        ));
+        if !setup::is_commit(&surroundings, landed.as_str()) {
+            return Some(
+                refused
+                    .hint(format!("the repository does not have the commit {landed} any more"))
+                    .hint(format!("`windlass rm {name} --force` forgets the loop")),
+            );
+        }
+        let refused = match setup::count_commits(&surroundings, tip.as_str(), &[&CommitId::new("HEAD")]) {
+            0 => refused,
+            _ => refused.hint(format!("what it has now is kept with `git branch OTHER-NAME {branch}`")),
+        };
+        Some(
+            refused
+                .hint(format!("`git branch -f {branch} {landed}` puts it back, then windlass take {name}")),
+        )
     }
 
     /// The proof of completion, and whether it still holds.

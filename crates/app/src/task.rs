@@ -15,14 +15,17 @@ use windlass_core::revision::{PlanRevision, Revision};
 use windlass_core::state::{State, TaskStatus};
 use windlass_core::step;
 use windlass_core::task::{Plan, Task, task_slug};
+use windlass_core::view::View;
 use windlass_driver::Interrupts;
 use windlass_plan::body_of;
 use windlass_store::blobs::id_of;
 
+use crate::create::is_open;
 use crate::error::Classify as _;
 use crate::task_files::{FileChange, TaskFiles, write};
 use crate::{
     AppError, CommandResult, OpenProject, PolicyArguments, ReviseReport, ReviseRequest, ReviseResult,
+    StoredLoop,
 };
 
 /// The longest text of a task that is carried into its parts.
@@ -80,12 +83,25 @@ pub struct ListedTask {
 }
 
 impl OpenProject {
-    /// The loop whose tasks are meant; none where there is no loop yet, and only a plan.
-    pub fn task_loop(&self, name: Option<&str>) -> Result<Option<LoopName>, AppError> {
-        if name.is_none() && self.loops()?.is_empty() {
-            return Ok(None);
+    /// The loop whose tasks are meant; none where there is only a plan. A goal that is completed is no plan: nobody
+    /// who names no loop means that one, as long as there are files that can be meant.
+    pub fn task_loop(
+        &self,
+        name: Option<&str>,
+        change: Option<&TaskChange>,
+    ) -> Result<Option<LoopName>, AppError> {
+        if name.is_some() {
+            return self.exact(name).map(|found| Some(found.name));
         }
-        self.exact(name).map(|found| Some(found.name))
+        let views = self.loops()?.iter().map(StoredLoop::view).collect::<Result<Vec<_>, _>>()?;
+        let counts = |view: &&View| is_open(view) || !self.is_of_goal(view);
+        let counted: Vec<&View> = views.iter().filter(counts).collect();
+        let is_new = matches!(change, Some(TaskChange::Add(_)));
+        match counted.as_slice() {
+            [only] => Ok(Some(only.name.clone())),
+            [] if views.is_empty() || is_new || self.planned_files(false).is_ok() => Ok(None),
+            _ => self.exact(None).map(|found| Some(found.name)),
+        }
     }
 
     /// In the order in which they would be worked on, those that are settled first.
@@ -175,7 +191,8 @@ impl OpenProject {
         if dir.is_dir() || is_new {
             return TaskFiles::read(dir, source.trim(), may_be_new);
         }
-        let refused = AppError::refused("there is no loop yet, and the plan is no directory of task files");
+        let refused =
+            AppError::refused("no loop has tasks to change, and the plan is no directory of task files");
         Err(match source.trim() {
             "" => refused.hint("`windlass init` writes a windlass.toml and a first task"),
             source => refused.hint(format!("edit {source} itself; `windlass run` starts a loop from it")),

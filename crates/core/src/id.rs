@@ -101,6 +101,13 @@ number_id! {
     CommandId
 }
 
+impl CommitId {
+    /// As people are shown it.
+    pub fn short(&self) -> &str {
+        self.0.get(..10).unwrap_or(&self.0)
+    }
+}
+
 /// The name an operator gives a loop, in any script. It becomes a directory, a branch and an
 /// argument, so only letters, digits and three more characters are allowed. Whoever takes one
 /// from a person composes its letters first, so that two that look the same are the same.

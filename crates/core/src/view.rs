@@ -100,6 +100,9 @@ pub struct View {
     /// Something landed, and when this was shown the repository had no such branch any more.
     #[serde(default)]
     pub branch_gone: bool,
+    /// Something landed, and when this was shown the branch was here instead and did not hold it.
+    #[serde(default)]
+    pub branch_elsewhere: Option<CommitId>,
     pub base: CommitId,
     pub base_tree: TreeId,
     /// The branch's head; none until something landed.
@@ -409,6 +412,7 @@ impl View {
             last_review: state.last_review.as_deref().map(review_view),
             branch: creation.branch.clone(),
             branch_gone: false,
+            branch_elsewhere: None,
             base: creation.base.clone(),
             base_tree: creation.base_tree.clone(),
             commit: state.head.landed.then(|| state.head.commit.clone()),

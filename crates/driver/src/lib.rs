@@ -45,6 +45,7 @@ pub mod scope;
 pub mod setup;
 pub mod signed_out;
 pub mod surroundings;
+pub mod take;
 pub mod terms;
 pub mod trail;
 pub mod try_checks;

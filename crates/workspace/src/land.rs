@@ -49,7 +49,7 @@ pub enum LandError {
         shell_word(&.worktree.to_string_lossy())
     )]
     CheckedOut { branch: String, worktree: PathBuf },
-    #[error("{branch} moved: expected {}, found {}; {}", name(.expected), name(.found), way_back(.branch, .expected, .found))]
+    #[error("{}; {}", not_as_expected(.branch, .expected, .found), way_back(.branch, .expected, .found))]
     Moved { branch: String, expected: Option<CommitId>, found: Option<CommitId> },
     #[error(
         "{branch} cannot be made because {existing} exists; rename or delete that branch first: `git branch -m \
@@ -288,6 +288,13 @@ fn short(branch: &str) -> &str {
     branch.strip_prefix("refs/heads/").unwrap_or(branch)
 }
 
-fn name(commit: &Option<CommitId>) -> String {
-    commit.as_ref().map_or_else(|| "no such branch".to_owned(), ToString::to_string)
+fn not_as_expected(branch: &str, expected: &Option<CommitId>, found: &Option<CommitId>) -> String {
+    let branch = short(branch);
+    match (expected, found) {
+        (None, _) => format!("{branch} exists, and this loop did not make it"),
+        (Some(expected), None) => format!("{branch} is gone; it was at {}", expected.short()),
+        (Some(expected), Some(found)) => {
+            format!("{branch} moved: expected {}, found {}", expected.short(), found.short())
+        }
+    }
 }

@@ -6,6 +6,7 @@ use windlass_core::id::LoopName;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::View;
 
+use super::status;
 use crate::exit::Exit;
 use crate::failure::{Failure, OrFail};
 use crate::operator::OperatorArgs;
@@ -50,7 +51,7 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
                 (false, true) => refused.hint(format!(
                     "it waits for changes of its plan: windlass cancel {name} ends that, and what it did stays"
                 )),
-                (false, false) => match place.view(&name)?.and_then(|view| leads_on(&view, &command)) {
+                (false, false) => match place.view(&name)?.and_then(|view| leads_on(&place, &view, &command)) {
                     Some(hint) => refused.hint(hint),
                     None => refused,
                 },
@@ -72,7 +73,7 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
 }
 
 /// How the loop stands that refused, and what to type instead. The other commands say it themselves.
-fn leads_on(view: &View, command: &Command) -> Option<String> {
+fn leads_on(place: &OpenProject, view: &View, command: &Command) -> Option<String> {
     let name = &view.name;
     let subject = match command {
         Command::Resume | Command::Approve { .. } | Command::Reject { .. } => String::new(),
@@ -93,7 +94,7 @@ fn leads_on(view: &View, command: &Command) -> Option<String> {
         | Command::AcceptAmendment { .. }
         | Command::RejectAmendment { .. } => return None,
     };
-    let next = view::next(view);
+    let next = status::next(place, view);
     let next = next.lines().next().unwrap_or_default();
     Some(format!("{subject}{name} is {}; {next}", view::outcome_words(view)))
 }

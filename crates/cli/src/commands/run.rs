@@ -1,15 +1,14 @@
 //! `windlass run`: drives a loop to an outcome, creating it if there is none.
 
 use windlass_app::{
-    AppError, Ended, OpenProject, PolicyArguments, PolicyBelow, Proposed, RetryChoice, ReviseRequest,
-    ReviseResult, RunProposal, RunRequest, RunStart, RunTarget, preview_briefs, preview_view,
+    Ended, OpenProject, PolicyArguments, PolicyBelow, Proposed, RetryChoice, ReviseRequest, ReviseResult,
+    RunProposal, RunRequest, RunStart, RunTarget, preview_briefs, preview_view,
 };
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
-use windlass_core::outcome::OutcomeKind;
 use windlass_core::view::{Status, View};
 
-use super::status::behind;
+use super::status::{behind, edits_since, is_completed, next};
 use super::{continuous, detach, set};
 use crate::args::RunArgs;
 use crate::exit::Exit;
@@ -167,6 +166,7 @@ fn not_taken(name: &LoopName, why: &str) -> Failure {
 fn preview_existing(place: &OpenProject, view: &View, asked: &RunArgs) -> Result<(), Failure> {
     let name = &view.name;
     let preview = place.preview_revision(name, &revision(view, asked))?;
+    say_part!("{}", edits_since(place, view));
     say!("{name} exists.");
     match &preview.refused {
         Some(why) if is_completed(view) && asked.continuous => say!("nothing would be taken up: {why}"),
@@ -180,7 +180,7 @@ fn preview_existing(place: &OpenProject, view: &View, asked: &RunArgs) -> Result
     if !view.rests() {
         place.check_signed_in(name, &request(asked).asked)?;
     }
-    say!("{}", view::next(view));
+    say!("{}", next(place, view));
     Ok(())
 }
 
@@ -216,28 +216,6 @@ fn retry(asked: &RunArgs) -> RetryChoice {
     if asked.retry_blocked { RetryChoice::BlockedTasks } else { RetryChoice::Nothing }
 }
 
-fn is_completed(view: &View) -> bool {
-    view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed)
-}
-
-/// A completed loop answers for what it was, not for what the files say since.
-fn say_edits(name: &LoopName, edits: &[String]) {
-    if !edits.is_empty() {
-        let told = format!("your files changed since; not part of this loop: {}", edits.join(", "));
-        say!("\n{}", text::wrap(&told, "  "));
-        say!("      windlass run --name {name}-2   (starts a loop with what they say now)");
-    }
-}
-
-/// A mistake in the files stops no completed loop from being shown.
-fn unread(name: &LoopName, error: &AppError) -> String {
-    let told = format!(
-        "note: your files have a mistake; {name} is completed and does not read them: {}",
-        error.in_one_line()
-    );
-    format!("{}\n", text::wrap(&told, "  "))
-}
-
 fn request(asked: &RunArgs) -> RunRequest {
     RunRequest {
         target: RunTarget::of_words(asked.what.as_deref()),
@@ -262,15 +240,9 @@ pub fn rest(place: &OpenProject, view: &View, as_json: bool) -> Exit {
         json::print(view);
     } else {
         let behind = place.find(Some(view.name.as_str())).map(|stored| behind(place, &stored, view));
-        let name = &view.name;
-        let edits = if is_completed(view) { place.edited_since(name) } else { Ok(Vec::new()) };
-        if let Err(error) = &edits {
-            say!("{}", unread(name, error));
-        }
-        let is_taken = is_completed(view) && place.is_taken(view);
-        let next = if is_taken { view::after_take(view) } else { view::next(view) };
-        say_part!("{}", view::ending_with(&view::page(view, &behind.unwrap_or_default()), &next));
-        say_edits(name, &edits.unwrap_or_default());
+        say_part!("{}", edits_since(place, view));
+        let page = view::page(view, &behind.unwrap_or_default());
+        say_part!("{}", view::ending_with(&page, &next(place, view)));
         if let Some(note) = base_is_old(place, view).filter(|_| !is_completed(view)) {
             say!("{}", text::wrap(&note, "  "));
         }
@@ -323,7 +295,9 @@ fn close(place: &OpenProject, name: &LoopName, closing: Closing, ended: &Ended) 
     match closing {
         Closing::Json => json::print(&view),
         Closing::Plain => say_part!("\n{}", view::page(&view, &behind)),
-        Closing::WithNext | Closing::WithNews => say_part!("\n{}", view::status(&view, &behind)),
+        Closing::WithNext | Closing::WithNews => {
+            say_part!("\n{}", view::ending_with(&view::page(&view, &behind), &next(place, &view)));
+        }
     }
     if *ended == Ended::Interrupted && closing != Closing::Json {
         say!("interrupted; everything is saved.");

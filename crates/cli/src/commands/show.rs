@@ -8,7 +8,7 @@ use windlass_core::id::{AttemptId, BlobId, FindingId};
 use windlass_core::view::TaskView;
 
 use super::diff;
-use super::status::behind;
+use super::status::{behind, next};
 use crate::args::{FindingsArgs, ShowArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -71,7 +71,7 @@ impl ShownLoop<'_> {
         }
         let name = &self.row.name;
         let first = seen.tasks.first().map_or("TASK", |task| task.id.as_str());
-        say!("\n{}", view::next(&seen));
+        say!("\n{}", next(self.place, &seen));
         say!("      windlass show {name} {first}   (the whole story of a task)");
         if let Some(last) = attempts.last() {
             let attempt = last.attempt.attempt;
@@ -131,7 +131,8 @@ impl ShownLoop<'_> {
         if self.asked.json {
             print_json::print(&story);
         } else {
-            say_part!("{}", story::task(&self.row.view()?, &story));
+            let seen = self.row.view()?;
+            say_part!("{}", story::task(&seen, &story, &next(self.place, &seen)));
         }
         Ok(Exit::Done)
     }

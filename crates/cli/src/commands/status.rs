@@ -15,14 +15,68 @@ use crate::show::{json, list, proof, text, times, view};
 
 /// What stands behind a completed loop; nothing where that cannot be told, which `windlass prove` explains.
 pub fn behind(place: &OpenProject, stored: &StoredLoop, view: &View) -> String {
-    let is_completed = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed);
-    if !is_completed {
+    if !is_completed(view) {
         return String::new();
     }
     match place.grades(stored) {
         Ok(grades) if !grades.is_empty() => proof::behind(&grades),
         Ok(_) | Err(_) => String::new(),
     }
+}
+
+pub fn is_completed(view: &View) -> bool {
+    view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed)
+}
+
+/// What to type next. Whether the checkout has the work of a completed loop, only git knows.
+pub fn next(place: &OpenProject, view: &View) -> String {
+    match is_completed(view) && place.is_taken(view) {
+        true => view::after_take(view),
+        false => view::next(view),
+    }
+}
+
+/// A completed loop answers for what it was, not for what the files say since: that is told above all it did. A
+/// mistake in the files stops no completed loop from being shown.
+pub fn edits_since(place: &OpenProject, view: &View) -> String {
+    if !is_completed(view) {
+        return String::new();
+    }
+    let name = &view.name;
+    let edits = match place.edited_since(name) {
+        Ok(edits) if edits.is_empty() => return String::new(),
+        Ok(edits) => edits,
+        Err(error) => {
+            let told = format!(
+                "note: your files have a mistake; {name} is completed and does not read them: {}",
+                error.in_one_line()
+            );
+            return format!("{}\n\n", text::wrap(&told, "  "));
+        }
+    };
+    let named = text::clean(&edits.join(", "));
+    if place.plan_wait(name).is_some() {
+        let told =
+            format!("your files changed since, and are read by the process that waits for it: {named}");
+        return format!("{}\n\n", text::wrap(&told, "  "));
+    }
+    let told = format!("your files changed since; not part of this loop: {named}");
+    let mut page = format!("{}\n", text::wrap(&told, "  "));
+    if let Some(source) = place.plan_source(name).filter(|_| edits.iter().any(|edit| is_of_plan(edit))) {
+        let set = format!("windlass set {name} --plan {}", shell_word(source.trim()));
+        page.push_str(&format!("      {set} && windlass run {name}   (does what is new in this loop)\n"));
+    }
+    if let Ok(other) = place.name_after(name) {
+        page.push_str(&format!(
+            "      windlass run --name {other}   (starts a loop with what they say now)\n"
+        ));
+    }
+    page + "\n"
+}
+
+/// As they are named among what was edited.
+fn is_of_plan(edit: &str) -> bool {
+    edit.starts_with("task ") || edit == "the plan"
 }
 
 pub fn status(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
@@ -39,7 +93,9 @@ pub fn status(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> 
     if asked.json {
         json::print(&seen);
     } else {
-        say_part!("{}", view::status(&seen, &behind(&place, &stored, &seen)));
+        say_part!("{}", edits_since(&place, &seen));
+        let page = view::page(&seen, &behind(&place, &stored, &seen));
+        say_part!("{}", view::ending_with(&page, &next(&place, &seen)));
         say_part!("{}", edits(&place, &seen));
         say_part!("{}", waits_for_plan(&place, &seen.name));
     }
@@ -48,7 +104,7 @@ pub fn status(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> 
 
 /// What was edited since the loop read its files, and when it counts. A completed loop takes up nothing by itself.
 fn edits(place: &OpenProject, view: &View) -> String {
-    if view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed) {
+    if is_completed(view) {
         return String::new();
     }
     let name = &view.name;
@@ -73,8 +129,7 @@ fn edits(place: &OpenProject, view: &View) -> String {
 }
 
 fn reads_now(place: &OpenProject, name: &LoopName, edits: &[String]) -> String {
-    let is_of_plan = |edit: &&String| edit.starts_with("task ") || *edit == "the plan";
-    let of_plan = edits.iter().filter(is_of_plan).count();
+    let of_plan = edits.iter().filter(|edit| is_of_plan(edit)).count();
     let reload = if of_plan < edits.len() { " --reload" } else { "" };
     let source = place.plan_source(name).filter(|_| of_plan > 0);
     let plan = source.map(|source| format!(" --plan {}", shell_word(source.trim()))).unwrap_or_default();

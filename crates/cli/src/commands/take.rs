@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use windlass_app::{AttemptBranch, FilterRule, FilterUse, OpenProject, StoredLoop, TakeOutcome};
+use windlass_core::view::Status;
 
 use crate::args::TakeArgs;
 use crate::exit::Exit;
@@ -22,6 +23,7 @@ pub fn take(locations: &Locations, asked: &TakeArgs) -> Result<Exit, Failure> {
     let (name, view) = (&row.name, row.view()?);
     let filters = if asked.run_filters { FilterRule::Run } else { FilterRule::Tell };
     let taken = place.take(&view, filters)?;
+    let is_running = matches!(view.status, Status::Running | Status::Waiting);
     let allowing = format!("windlass take {name} --run-filters");
     if asked.of.json {
         let none = Vec::new();
@@ -34,26 +36,26 @@ pub fn take(locations: &Locations, asked: &TakeArgs) -> Result<Exit, Failure> {
         let filters: Vec<serde_json::Value> = filters.iter().map(filter).collect();
         json::print(&json!({
             "loop": name, "branch": view.branch, "taken": done, "command": command, "filters": filters,
+            "running": is_running,
         }));
         return Ok(if done { Exit::Done } else { Exit::Error });
     }
     match taken {
-        TakeOutcome::Done { commit } => {
-            say!("your checkout is at {} ({})", commit.as_str().get(..10).unwrap_or_default(), view.branch);
-            Ok(Exit::Done)
-        }
+        TakeOutcome::Done { commit } => say!("your checkout is at {} ({})", commit.short(), view.branch),
         TakeOutcome::Already { head } => {
-            let head = head.as_str().get(..10).unwrap_or_default();
-            say!("your checkout has all of {} already (it is at {head})", view.branch);
-            Ok(Exit::Done)
+            say!("your checkout has all of {} already (it is at {})", view.branch, head.short());
         }
-        TakeOutcome::ByHand { why, command } => Err(Failure::error(why).hint(command)),
+        TakeOutcome::ByHand { why, command } => return Err(Failure::error(why).hint(command)),
         TakeOutcome::WouldFilter { filters } => {
             let uses: Vec<String> = filters.iter().map(words).collect();
             let why = format!("it would run your git {}; nothing was taken", uses.join(", and "));
-            Err(Failure::error(why).hint(format!("{allowing}   (if it may)")))
+            return Err(Failure::error(why).hint(format!("{allowing}   (if it may)")));
         }
     }
+    if is_running {
+        say!("note: {name} still runs; what landed so far is not proven yet");
+    }
+    Ok(Exit::Done)
 }
 
 fn attempt(place: &OpenProject, row: &StoredLoop, number: &str, as_json: bool) -> Result<Exit, Failure> {

@@ -68,7 +68,7 @@ pub fn task(locations: &Locations, asked: &TaskArgs) -> Result<Exit, Failure> {
             (name, TaskChange::Split { task: TaskId::new(task), parts }, asked.json)
         }
     };
-    let name = place.task_loop(words.as_deref())?;
+    let name = place.task_loop(words.as_deref(), Some(&change))?;
     let report = place.change_task(name.as_ref(), &change, signals::interrupts()?)?;
     Ok(tell(name.as_ref(), &report, as_json))
 }
@@ -159,7 +159,7 @@ fn place_of(before: Option<&String>, after: Option<&String>) -> Option<TaskPlace
 }
 
 fn list(place: &OpenProject, asked: &LoopArgs) -> Result<Exit, Failure> {
-    let name = place.task_loop(asked.name.as_deref())?;
+    let name = place.task_loop(asked.name.as_deref(), None)?;
     let tasks = place.task_list(name.as_ref())?;
     let view = name.as_ref().map(|name| place.view(name)).transpose()?.flatten();
     let amendments = view.map(|view| view.amendments).unwrap_or_default();

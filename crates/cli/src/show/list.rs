@@ -16,10 +16,13 @@ pub fn loops(views: &[View]) -> String {
     format!("{}{}", loops_at(views, page_width()), gone(views))
 }
 
-/// The way back for each branch that is gone.
+/// The way back for each branch that is gone, or lacks what landed.
 fn gone(views: &[View]) -> String {
-    let line = |back: String| format!("a branch is gone: {back}\n");
-    views.iter().filter_map(branch_back).map(line).collect()
+    let line = |view: &View| {
+        let what = if view.branch_gone { "gone" } else { "elsewhere" };
+        branch_back(view).map(|back| format!("a branch is {what}: {back}\n"))
+    };
+    views.iter().filter_map(line).collect()
 }
 
 fn loops_at(views: &[View], width: usize) -> String {
@@ -89,10 +92,11 @@ fn aligned_at(rows: &[Vec<String>], most: usize) -> String {
 fn row(view: &View) -> Vec<String> {
     let is_done = |status: TaskStatus| matches!(status, TaskStatus::Done | TaskStatus::Waived);
     let done = view.tasks.iter().filter(|task| is_done(task.status)).count();
-    let branch = match (&view.commit, view.branch_gone) {
-        (None, _) => "nothing landed".to_owned(),
-        (Some(_), false) => view.branch.clone(),
-        (Some(_), true) => format!("{} (gone)", view.branch),
+    let branch = match &view.commit {
+        None => "nothing landed".to_owned(),
+        Some(_) if view.branch_gone => format!("{} (gone)", view.branch),
+        Some(_) if view.branch_elsewhere.is_some() => format!("{} (elsewhere)", view.branch),
+        Some(_) => view.branch.clone(),
     };
     vec![
         view.name.to_string(),

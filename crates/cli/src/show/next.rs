@@ -16,14 +16,16 @@ pub fn next(view: &View) -> String {
     let Some(back) = branch_back(view) else { return next_of_loop(view) };
     let is_completed = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed);
     let then = match is_completed {
+        true if !view.branch_gone => {
+            format!("windlass take {}   (brings {} into your checkout)", view.name, view.branch)
+        }
         true => format!("windlass rm {}   (forgets the loop, if you have what it made)", view.name),
         false => without_branch_back(view, &next_of_loop(view)),
     };
     format!("next: {back}\n      {then}")
 }
 
-/// The same of a completed loop whose work the checkout has. It costs a call of git to know, which `status` does
-/// without.
+/// The same of a completed loop whose work the checkout has.
 pub fn after_take(view: &View) -> String {
     match view.branch_gone || changed_nothing(view) {
         true => next(view),
@@ -31,21 +33,31 @@ pub fn after_take(view: &View) -> String {
     }
 }
 
-/// The pause of a branch that is gone names the same command.
+/// The pause of a branch that is gone, or elsewhere, names the same command.
 fn without_branch_back(view: &View, next: &str) -> String {
     let next = next.trim_start_matches("next: ");
     match next.split_once('\n') {
-        Some((first, rest)) if first.starts_with(&format!("git branch {} ", view.branch)) => {
+        Some((first, rest))
+            if ["", "-f "]
+                .iter()
+                .any(|how| first.starts_with(&format!("git branch {how}{} ", view.branch))) =>
+        {
             rest.trim_start().to_owned()
         }
         Some(_) | None => next.to_owned(),
     }
 }
 
-/// The command that brings back a branch that is gone.
+/// The command that brings back a branch that is gone, or lacks what landed.
 pub fn branch_back(view: &View) -> Option<String> {
-    let commit = view.commit.as_ref().filter(|_| view.branch_gone)?;
-    Some(format!("git branch {} {commit}   (brings it back)", view.branch))
+    let (commit, branch) = (view.commit.as_ref()?, &view.branch);
+    match view.branch_gone {
+        true => Some(format!("git branch {branch} {commit}   (brings it back)")),
+        false if view.branch_elsewhere.is_some() => {
+            Some(format!("git branch -f {branch} {commit}   (puts it back)"))
+        }
+        false => None,
+    }
 }
 
 fn next_of_loop(view: &View) -> String {

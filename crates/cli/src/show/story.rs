@@ -23,7 +23,8 @@ const FILES: usize = 12;
 /// How many lines of a red check are shown.
 const CHECK_LINES: usize = 12;
 
-pub fn task(loop_view: &View, story: &TaskStory) -> String {
+/// `next_of_loop` is what to type next of the loop as a whole.
+pub fn task(loop_view: &View, story: &TaskStory, next_of_loop: &str) -> String {
     let mut page = head(loop_view, &story.task);
     if story.iterations.is_empty() {
         page.push_str("\n  nothing was tried yet\n");
@@ -48,7 +49,7 @@ pub fn task(loop_view: &View, story: &TaskStory) -> String {
     for line in story.text.trim().lines() {
         let _ = writeln!(page, "{}", format!("  {}", clean(line)).trim_end());
     }
-    let _ = writeln!(page, "\n{}", next(loop_view, &story.task));
+    let _ = writeln!(page, "\n{}", next(loop_view, &story.task, next_of_loop));
     page
 }
 
@@ -337,10 +338,10 @@ fn file_lines(files: &[ChangedFile]) -> String {
 }
 
 /// What to do about a task; what a loop as a whole needs is said by its status.
-fn next(loop_view: &View, task: &TaskView) -> String {
+fn next(loop_view: &View, task: &TaskView, next_of_loop: &str) -> String {
     let (name, id) = (&loop_view.name, &task.id);
     match task.status {
-        TaskStatus::Blocked if loop_view.failed_role == Some(Role::Reviewer) => view::next(loop_view),
+        TaskStatus::Blocked if loop_view.failed_role == Some(Role::Reviewer) => next_of_loop.to_owned(),
         TaskStatus::Blocked => {
             format!(
                 "next: windlass unblock {name} {id} && windlass run {name}\n      \
@@ -348,7 +349,7 @@ fn next(loop_view: &View, task: &TaskView) -> String {
             )
         }
         TaskStatus::Pending | TaskStatus::Active | TaskStatus::Done | TaskStatus::Waived => {
-            view::next(loop_view)
+            next_of_loop.to_owned()
         }
     }
 }

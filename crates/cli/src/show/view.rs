@@ -19,11 +19,6 @@ use super::times;
 /// Before the further lines of a row.
 const MARGIN: &str = "            ";
 
-/// Everything a person asks about one loop, and what to type next.
-pub fn status(view: &View, behind: &str) -> String {
-    ending_with(&page(view, behind), &next(view))
-}
-
 /// A page, and what to type next.
 pub fn ending_with(page: &str, next: &str) -> String {
     let lines: Vec<String> = next.lines().map(|line| wrap(line, "        ")).collect();
@@ -154,6 +149,11 @@ fn branch(view: &View) -> String {
         Some(commit) if view.branch_gone => {
             let (at, base) = (short(commit.as_str()), short(view.base.as_str()));
             format!("{} is gone; it was at {at} (base {base})", view.branch)
+        }
+        Some(commit) if view.branch_elsewhere.is_some() => {
+            let (at, base) = (short(commit.as_str()), short(view.base.as_str()));
+            let now = view.branch_elsewhere.as_ref().map_or_else(String::new, |now| short(now.as_str()));
+            format!("{} is at {now}, not at {at}, which landed (base {base})", view.branch)
         }
         Some(commit) if changed_nothing(view) => {
             format!("{} at {}, the base: nothing was changed", view.branch, short(commit.as_str()))

@@ -143,6 +143,22 @@ fn words<'a>(dir: &'a str, verb: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
+fn no_file_of_a_repository_changes_because_it_is_moved() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let (old, new) = (case.repo.path(), case.repo.beside("moved"));
+    std::fs::rename(old, &new).unwrap();
+    std::fs::create_dir(old).unwrap();
+    let dir = new.display().to_string();
+    case.windlass(&words(&dir, &["adopt"])).expect_code(0);
+    let told = case.windlass(&words(&dir, &["run", LOOP])).expect_code(0).stdout;
+    assert!(!told.contains("your files changed"), "{told}");
+    std::fs::write(new.join("tasks/answer.md"), "# Write another answer\n").unwrap();
+    let told = case.windlass(&words(&dir, &["run", LOOP])).expect_code(0).stdout;
+    assert!(told.contains("your files changed"), "{told}");
+}
+
+#[test]
 fn a_repository_that_was_moved_gets_its_loops_back_and_its_copy_none() {
     let case = Setup::new(HONEST).ready();
     case.run().completed();

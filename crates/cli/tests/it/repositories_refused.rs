@@ -36,6 +36,38 @@ fn a_branch_in_the_way_pauses() {
 }
 
 #[test]
+fn a_branch_that_no_loop_made_is_refused_before_anything_starts() {
+    let case = Setup::new(HONEST).ready();
+    let branch = format!("windlass/{LOOP}");
+    case.repo.git(["branch", &branch]);
+    case.repo.git(["pack-refs", "--all"]);
+    for words in [&["run", "--name", LOOP][..], &["run", "--name", LOOP, "--dry-run"]] {
+        let refused = case.windlass(words).expect_code(2).stderr;
+        assert!(
+            refused.contains(&format!("branch {branch} is there already, and no loop made it")),
+            "{refused}"
+        );
+        assert!(refused.contains(&format!("`git branch -m {branch} OTHER-NAME`")), "{refused}");
+    }
+    assert_eq!(case.turns("author"), 0);
+    assert_eq!(case.windlass(&["list", "--json"]).expect_code(0).json(), serde_json::json!([]));
+    let mine = case.repo.rev("HEAD");
+    case.repo.git(["branch", "-m", &branch, "mine"]);
+    let case = case.looked_at();
+    case.run().completed();
+    assert_eq!(case.repo.rev("mine"), mine);
+}
+
+#[test]
+fn a_goal_takes_a_name_whose_branch_is_free() {
+    let case = Setup::new(HONEST).ready();
+    case.repo.git(["branch", "windlass/make-the-tests-pass"]);
+    let told = case.windlass(&["run", "make the tests pass", "--json"]).expect_code(0).json();
+    assert_eq!(told["loop"], "make-the-tests-pass-2", "{told:#}");
+    assert_eq!(case.repo.rev("windlass/make-the-tests-pass"), case.repo.rev("HEAD"));
+}
+
+#[test]
 fn a_branch_that_is_checked_out_pauses() {
     let case = Setup::new(HELD).task("a", "# A\n").task("b", "# B\n").ready();
     case.agent(
@@ -68,6 +100,9 @@ fn a_branch_that_was_moved_pauses() {
     case.leave("go");
     let seen = case.look(running.finish(RUN));
     paused_for_the_branch(&case, &seen);
+    let detail = seen.view["paused"]["detail"].as_str().unwrap();
+    let said = format!("windlass/{LOOP} exists, and this loop did not make it; rename or delete it");
+    assert!(detail.contains(&said) && !detail.contains(&moved), "{detail}");
     assert_eq!(case.repo.rev(&format!("windlass/{LOOP}")), moved, "the user's commit stays");
 
     case.repo.git(["update-ref", "-d", &format!("refs/heads/windlass/{LOOP}")]);

@@ -158,6 +158,10 @@ fn a_process_that_waits_for_the_plan_is_seen_and_can_be_ended() {
     let running = case.home.start(case.command(&words));
     let waits = || case.windlass(&["status", LOOP]).stdout.contains("waits for changes of the plan");
     assert!(poll::until(LONG, waits), "{}", running.stdout());
+    add_task(&case, "d", "# The fourth\n\nDo it.\n");
+    let told = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    let said = "your files changed since, and are read by the process that waits for it: task d\n";
+    assert!(told.starts_with(said) && !told.contains("windlass set"), "{told}");
     let refused = case.windlass(&["pause", LOOP]).expect_code(2);
     assert!(refused.stderr.contains(&format!("windlass cancel {LOOP} ends that")), "{refused}");
     case.windlass(&["cancel", LOOP]).expect_code(0);

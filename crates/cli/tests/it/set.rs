@@ -254,6 +254,30 @@ fn a_completed_loop_does_not_read_edited_files() {
 }
 
 #[test]
+fn a_new_task_of_a_completed_loop_is_told_first_with_the_commands_that_do_it() {
+    let case = Setup::new("echo 42 >answer.txt\necho $n >turn.txt\ncomplete").ready();
+    case.run().completed();
+    case.repo.git(["branch", &format!("windlass/{LOOP}-2")]);
+    case.repo.file("tasks/more.md", "# One more\n\nThe same again.\n");
+    let case = case.looked_at();
+    for words in [&["run", LOOP][..], &["run", LOOP, "--dry-run"], &["status", LOOP]] {
+        let told = case.windlass(words).expect_code(0).stdout;
+        assert!(told.starts_with("your files changed since; not part of this loop: task more\n"), "{told}");
+        assert_eq!(told.matches("your files changed").count(), 1, "{told}");
+        let other = format!("windlass run --name {LOOP}-3   (starts a loop");
+        assert!(told.contains(&other), "the second has no room: {told}");
+    }
+    let told = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    let (set, run) = (["set", LOOP, "--plan", "tasks/"], ["run", LOOP]);
+    assert!(told.contains(&format!("windlass {} && windlass {} ", set.join(" "), run.join(" "))), "{told}");
+    case.windlass(&set).expect_code(0);
+    case.windlass(&run).expect_code(0);
+    assert_eq!(case.turns("author"), 2);
+    let told = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(!told.contains("your files changed"), "{told}");
+}
+
+#[test]
 fn status_says_which_edits_a_running_loop_has_not_read() {
     let case = Setup::new("hold\necho 42 >answer.txt\ncomplete").ready();
     let running = case.home.start(case.command(&["run", "--name", LOOP]));

@@ -185,6 +185,66 @@ fn a_branch_that_is_gone_has_a_way_back() {
 }
 
 #[test]
+fn a_branch_that_was_moved_back_is_told_everywhere_with_the_command_that_mends_it() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let branch = format!("windlass/{LOOP}");
+    let (landed, base) = (case.repo.rev(&branch), case.repo.rev("HEAD"));
+    case.repo.git(["branch", "-f", &branch, "HEAD"]);
+    assert_eq!(case.status()["branch_elsewhere"], base.as_str());
+    let back = format!("git branch -f {branch} {landed}");
+    let said = case.windlass(&["take", LOOP]).expect_code(2).stderr;
+    let where_it_is =
+        format!("the branch {branch} is at {}, not at {}, which landed", &base[..10], &landed[..10]);
+    assert!(said.contains(&where_it_is) && said.contains(&format!("`{back}` puts it back")), "{said}");
+    assert!(!said.contains("OTHER-NAME"), "it has nothing to keep: {said}");
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(
+        page.contains(&format!("is at {}, not at {}, which landed", &base[..10], &landed[..10])),
+        "{page}"
+    );
+    assert!(page.contains(&format!("next: {back}   (puts it back)\n      windlass take {LOOP} ")), "{page}");
+    let list = case.windlass(&["list"]).expect_code(0).stdout;
+    assert!(list.contains(&format!("{branch} (elsewhere)")) && list.contains(&back), "{list}");
+    let rm = case.windlass(&["rm", LOOP]).expect_code(2).stderr;
+    assert!(rm.contains(&format!("`{back}` puts the branch back")) && !rm.contains("windlass take"), "{rm}");
+
+    case.repo.git(back.split(' ').skip(1));
+    assert_eq!(case.status()["branch_elsewhere"], Value::Null);
+    case.windlass(&["take", LOOP]).expect_code(0);
+    assert_eq!(fs::read_to_string(case.repo.path().join("answer.txt")).unwrap(), "42\n");
+}
+
+#[test]
+fn a_branch_that_was_made_anew_with_other_work_is_not_taken_for_what_landed() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let branch = format!("windlass/{LOOP}");
+    let other = case.repo.git(["commit-tree", "-p", "HEAD", "-m", "mine", "HEAD^{tree}"]);
+    case.repo.git(["branch", "-f", &branch, &other]);
+    let said = case.windlass(&["take", LOOP]).expect_code(2).stderr;
+    assert!(
+        said.contains(&format!("what it has now is kept with `git branch OTHER-NAME {branch}`")),
+        "{said}"
+    );
+    assert_eq!(fs::read_to_string(case.repo.path().join("answer.txt")).unwrap(), "0\n");
+}
+
+#[test]
+fn commits_of_the_operator_on_top_of_what_landed_are_taken_with_it() {
+    let case = Setup::new(HONEST).ready();
+    case.run().completed();
+    let branch = format!("windlass/{LOOP}");
+    let ahead = case.repo.git(["commit-tree", "-p", &branch, "-m", "mine", &format!("{branch}^{{tree}}")]);
+    case.repo.git(["update-ref", &format!("refs/heads/{branch}"), &ahead]);
+    assert_eq!(case.status()["branch_elsewhere"], Value::Null);
+    let page = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(page.contains(&format!("next: windlass take {LOOP} ")), "{page}");
+    case.windlass(&["take", LOOP]).expect_code(0);
+    assert_eq!(case.repo.rev("HEAD"), ahead);
+}
+
+#[test]
 fn a_checkout_that_has_the_work_says_so() {
     let case = Setup::new(HONEST).ready();
     case.run().completed();
@@ -245,6 +305,35 @@ fn a_run_of_a_loop_that_was_taken_does_not_ask_to_take_it_again() {
     let before = case.windlass(&["run", LOOP]).expect_code(0).stdout;
     assert!(before.contains(&take), "{before}");
     case.windlass(&["take", LOOP]).expect_code(0);
-    let after = case.windlass(&["run", LOOP]).expect_code(0).stdout;
-    assert!(after.contains(&format!("next: windlass rm {LOOP} ")) && !after.contains(&take), "{after}");
+    for words in [
+        &["run", LOOP][..],
+        &["run", LOOP, "--dry-run"],
+        &["status", LOOP],
+        &["show", LOOP],
+        &["show", LOOP, "answer"],
+    ] {
+        let after = case.windlass(words).expect_code(0).stdout;
+        let is_next = after.contains(&format!("next: windlass rm {LOOP} "));
+        assert!(is_next && !after.contains(&take), "{words:?}: {after}");
+    }
+    let refused = case.windlass(&["resume", LOOP]).expect_code(2).stderr;
+    assert!(refused.contains(&format!("next: windlass rm {LOOP} ")), "{refused}");
+}
+
+#[test]
+fn what_is_taken_of_a_loop_that_runs_is_said_not_to_be_proven_yet() {
+    let agent =
+        "echo 42 >answer.txt\necho $WINDLASS_TASK >>log.txt\nif [ $n -eq 2 ]; then hold; fi\ncomplete";
+    let case = Setup::new(agent).task("a", "# A\n").task("b", "# B\n").ready();
+    let running = case.start_until("author", 2);
+    let note = format!("note: {LOOP} still runs; what landed so far is not proven yet");
+    for first in ["your checkout is at ", "your checkout has all of "] {
+        let told = case.windlass(&["take", LOOP]).expect_code(0).stdout;
+        assert!(told.starts_with(first) && told.trim_end().ends_with(&note), "{told}");
+    }
+    assert_eq!(case.windlass(&["take", LOOP, "--json"]).expect_code(0).json()["running"], true);
+    case.leave("go");
+    running.finish(crate::case::RUN).expect_code(0);
+    let told = case.windlass(&["take", LOOP]).expect_code(0).stdout;
+    assert!(!told.contains("note:"), "{told}");
 }

@@ -63,6 +63,24 @@ fn a_task_is_added_to_a_loop_that_rests_and_it_gets_done() {
 }
 
 #[test]
+fn goals_that_are_completed_get_no_task_that_names_no_loop() {
+    let case = three(ANY);
+    for (loops, goal) in ["make the tests pass", "keep the tests green"].iter().enumerate() {
+        case.windlass(&["run", goal]).expect_code(0);
+        let title = format!("Part {loops}");
+        let told = case.windlass(&["task", "add", &title]).expect_code(0).stdout;
+        assert_eq!(told.trim_end(), format!("tasks/part-{loops}.md: written"));
+        let goals = case.windlass(&["list", "--json"]).expect_code(0).json();
+        for of in goals.as_array().unwrap() {
+            assert_eq!(of["outcome"]["kind"], "completed", "{goals:#}");
+        }
+        assert_eq!(listed(&case).len(), 4 + loops, "the tasks of the files");
+    }
+    let told = case.windlass(&["task", "add", "make-the-tests-pass", "One more"]).expect_code(0).stdout;
+    assert!(told.contains("task one-more: added"), "by its name it is meant: {told}");
+}
+
+#[test]
 fn a_driven_loop_takes_added_tasks_at_its_next_iteration_and_loses_none() {
     let case = three(&format!("if [ $n -eq 1 ]; then hold; fi\n{ANY}"));
     let running = case.start_until("author", 1);
