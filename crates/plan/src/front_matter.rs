@@ -121,7 +121,7 @@ impl Reader<'_> {
             Some("title") => self.read.title = Some(self.one(at, value)?.value),
             Some("priority") => self.read.priority = self.number(at, value)?.value,
             Some("done") => self.read.done = self.flag(at, value)?,
-            Some("mode") => self.read.mode = Some(self.one(at, value)?),
+            Some("mode") => self.read.mode = Some(self.mode(at, value)?),
             Some("depends_on") => self.read.depends_on = self.many(at, value, Commas::Separate)?,
             Some("checks") => self.read.checks = self.many(at, value, Commas::Separate)?,
             Some("allow") => self.read.allow = self.many(at, value, Commas::BelongToTheText)?,
@@ -166,6 +166,16 @@ impl Reader<'_> {
     fn flag(&self, key: Key, value: Yaml) -> Result<bool, SyntaxFault> {
         let word = self.one(key, value)?;
         word.value.parse().map_err(|_| FaultKind::NotAFlag(key.name).at(word.line, word.column))
+    }
+
+    /// A mode is read from files of its name: a path would lead to others.
+    fn mode(&self, key: Key, value: Yaml) -> Result<Placed<String>, SyntaxFault> {
+        let mode = self.one(key, value)?;
+        let is_plain = mode.value.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+        match is_plain {
+            true => Ok(mode),
+            false => Err(FaultKind::NotAMode(mode.value).at(mode.line, mode.column)),
+        }
     }
 
     fn many(&mut self, key: Key, value: Yaml, commas: Commas) -> Result<Vec<Placed<String>>, SyntaxFault> {

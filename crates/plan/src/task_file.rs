@@ -4,6 +4,7 @@ use std::path::Path;
 
 use windlass_core::id::TaskId;
 
+use crate::criterion::merged;
 use crate::error::PlanError;
 use crate::fault::SyntaxFault;
 use crate::format::PlanFormat;
@@ -50,12 +51,11 @@ pub(crate) fn slot(id: TaskId, file: &Path, text: String) -> Slot {
 fn task(id: TaskId, text: String, front: FrontMatter, body: Outline) -> PlannedTask {
     let title = front.title.or(body.title).map(|title| title_line(&title)).filter(|title| !title.is_empty());
     let title = title.unwrap_or_else(|| id.to_string());
-    let written = body.acceptance.into_iter().map(crate::PlannedCriterion::plain).collect();
     PlannedTask {
         priority: front.priority,
         allow: front.allow,
         checks: front.checks,
-        acceptance: if front.acceptance.is_empty() { written } else { front.acceptance },
+        acceptance: merged(front.acceptance, body.acceptance),
         done: front.done,
         mode: front.mode,
         scope: front.scope,

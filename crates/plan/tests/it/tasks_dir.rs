@@ -43,7 +43,7 @@ fn show(planned: &Planned) -> String {
 fn a_plan_is_its_files_in_byte_order() {
     let planned = planned(
         "== b.md\n---\ndepends_on: [a.md, B2]\npriority: 3\n---\nNo heading. <!-- depends_on: a, c-d -->\n\
-         == B2.md\n---\ntitle: Given\nallow: tests/**\nchecks: unit\nacceptance: [it holds]\n---\n# Written\n## Acceptance\n- ignored\n\
+         == B2.md\n---\ntitle: Given\nallow: tests/**\nchecks: unit\nacceptance: [it holds]\n---\n# Written\n## Acceptance\n- and that\n\
          == a.md\n# First thing\n\n## Acceptance\n- [ ] tests pass\n\
          == c-d.md\nNo more than this.\n\
          == notes.txt\nnot a task\n\
@@ -52,7 +52,7 @@ fn a_plan_is_its_files_in_byte_order() {
     assert_eq!(
         show(&planned),
         "goal: 4 tasks, from “Given” to “c-d”\n\
-         B2 | Given | on [] | 0 | allow [\"tests/**\"] | checks [\"unit\"] | accept [\"it holds\"]\n\
+         B2 | Given | on [] | 0 | allow [\"tests/**\"] | checks [\"unit\"] | accept [\"it holds\", \"and that\"]\n\
          a | First thing | on [] | 0 | allow [] | checks [] | accept [\"tests pass\"]\n\
          b | b | on [\"a\", \"B2\", \"c-d\"] | 3 | allow [] | checks [] | accept []\n\
          c-d | c-d | on [] | 0 | allow [] | checks [] | accept []\n"
