@@ -16,6 +16,7 @@ use crate::format::PlanFormat;
 use crate::link::{Frame, MAX_TASKS, Slot, finish};
 use crate::markdown::{Heading, ListItem, MarkdownText, Opened};
 use crate::outline::{outline, parts};
+use crate::slug::{Titled, ids_of_parts};
 use crate::{Planned, PlannedTask, shared_text, title_line};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -200,24 +201,28 @@ impl BoxReader<'_> {
 
     /// Each box that is in no other box.
     fn items(&self) -> Vec<(Range<usize>, Slot)> {
-        let mut found: Vec<(Range<usize>, Slot)> = Vec::new();
+        let mut outermost: Vec<&ListItem> = Vec::new();
         for item in &self.text.items {
-            let inside = found.last().is_some_and(|(range, _)| item.range.start < range.end);
-            if let Some(done) = item.checked.filter(|_| !inside) {
-                found.push((item.range.clone(), self.item(item, done)));
+            let inside = outermost.last().is_some_and(|outer| item.range.start < outer.range.end);
+            if item.checked.is_some() && !inside {
+                outermost.push(item);
             }
         }
-        found
+        let titled = |item: &&ListItem| {
+            let own = self.text.item_text(item.range.start..item.own_end);
+            Titled { id: task_slug(&own), text: self.text.item_text(item.range.clone()) }
+        };
+        let titled: Vec<Titled> = outermost.iter().map(titled).collect();
+        let ids = ids_of_parts(&titled, "box");
+        outermost.into_iter().zip(ids).map(|(item, id)| (item.range.clone(), self.item(item, id))).collect()
     }
 
-    fn item(&self, item: &ListItem, done: bool) -> Slot {
+    fn item(&self, item: &ListItem, id: TaskId) -> Slot {
         let text = self.text;
-        let range = item.range.clone();
+        let (range, done) = (item.range.clone(), item.checked == Some(true));
         let own = text.item_text(range.start..item.own_end);
         let inner = || text.items_in(&(range.start + 1..range.end)).filter(|inner| inner.checked.is_some());
         let criteria = inner().map(|inner| text.item_text(inner.range.start..inner.own_end));
-        let line = text.index.placed(range.start, ()).line;
-        let id = task_slug(&own).unwrap_or_else(|| TaskId::new(format!("line-{line}")));
         let task = PlannedTask {
             acceptance: criteria.filter(|item| !item.is_empty()).map(PlannedCriterion::plain).collect(),
             done,
