@@ -13,7 +13,7 @@ use windlass_core::task::task_slug;
 use crate::criterion::PlannedCriterion;
 use crate::error::PlanError;
 use crate::format::PlanFormat;
-use crate::link::{Frame, MAX_TASKS, Slot, finish};
+use crate::link::{BadPlan, Frame, MAX_TASKS, Slot, finish};
 use crate::markdown::{Heading, ListItem, MarkdownText, Opened};
 use crate::outline::{outline, parts};
 use crate::slug::{Titled, ids_of_parts};
@@ -85,7 +85,7 @@ fn task_heading(heading: &Heading) -> Option<TaskHeading<'_>> {
     }
 }
 
-pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>> {
+pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, BadPlan> {
     let text = MarkdownText::new(source, 0);
     let whole = 0..text.text.len();
     let list = BoxReader { file, text: &text };
@@ -96,10 +96,10 @@ pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>
     problems.extend(list.bad_boxes(&whole));
     if found.is_empty() {
         let none = PlanError::NoTasksInFile { file: file.to_owned(), format: PlanFormat::Checklist };
-        return Err(if problems.is_empty() { vec![none] } else { problems });
+        return Err(if problems.is_empty() { vec![none].into() } else { problems.into() });
     }
     if found.len() > MAX_TASKS {
-        return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: found.len() }]);
+        return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: found.len() }].into());
     }
     let commands = list.commands(&whole);
     let (ranges, mut slots): (Vec<Range<usize>>, Vec<Slot>) = found.into_iter().unzip();

@@ -40,12 +40,14 @@ pub fn read_front_matter(text: &str) -> Result<FrontMatter, SyntaxFault> {
 
 /// The same, with every fault.
 pub(crate) fn read_all(text: &str) -> Result<FrontMatter, Vec<SyntaxFault>> {
+    let (front, faults) = read_parts(text).map_err(|fault| vec![fault])?;
+    if faults.is_empty() { Ok(front) } else { Err(faults) }
+}
+
+/// What can be read, and every fault of the rest; an error where not even its end is known.
+pub(crate) fn read_parts(text: &str) -> Result<(FrontMatter, Vec<SyntaxFault>), SyntaxFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let block = match Block::of(text) {
-        Ok(Some(block)) => block,
-        Ok(None) => return Ok(FrontMatter::default()),
-        Err(fault) => return Err(vec![fault]),
-    };
+    let Some(block) = Block::of(text)? else { return Ok((FrontMatter::default(), Vec::new())) };
     let index = LineIndex::new(&text[..block.end]);
     let source = YamlSource { text, start: block.start, end: block.end, index: &index };
     let mut reader = Reader { source: &source, read: FrontMatter::default(), faults: Vec::new() };
@@ -54,7 +56,7 @@ pub(crate) fn read_all(text: &str) -> Result<FrontMatter, Vec<SyntaxFault>> {
         Err(fault) => reader.faults.push(fault),
     }
     reader.read.lines = block.lines;
-    if reader.faults.is_empty() { Ok(reader.read) } else { Err(reader.faults) }
+    Ok((reader.read, reader.faults))
 }
 
 /// The bytes between the two `---` lines.

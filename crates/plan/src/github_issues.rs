@@ -10,7 +10,7 @@ use crate::error::PlanError;
 use crate::fault::SyntaxFault;
 use crate::format::PlanFormat;
 use crate::json::{Json, JsonFault, JsonObject, JsonText};
-use crate::link::{Frame, MAX_TASKS, Slot, finish};
+use crate::link::{BadPlan, Frame, MAX_TASKS, Slot, finish};
 use crate::markdown::MarkdownText;
 use crate::outline::outline;
 use crate::place::Placed;
@@ -19,16 +19,16 @@ use crate::{Planned, PlannedCriterion, PlannedTask, title_line};
 /// Those that windlass understands; the others are told to the agent as they stand.
 const KEYS: [&str; 6] = ["number", "title", "body", "labels", "state", "closed"];
 
-pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> {
+pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, BadPlan> {
     let json = JsonText::new(file, text);
     let one = |error| vec![error];
     let issues = json.root().and_then(|root| json.list(root, "the export")).map_err(one)?;
     if issues.is_empty() {
         let format = PlanFormat::GithubIssues;
-        return Err(vec![PlanError::NoTasksInFile { file: file.to_owned(), format }]);
+        return Err(vec![PlanError::NoTasksInFile { file: file.to_owned(), format }].into());
     }
     if issues.len() > MAX_TASKS {
-        return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: issues.len() }]);
+        return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: issues.len() }].into());
     }
     let unread = |error| (0, Slot::unread(None, file.to_owned(), vec![error]));
     let mut slots: Vec<(u64, Slot)> =

@@ -15,7 +15,7 @@ use windlass_core::task::task_slug;
 use crate::criterion::merged;
 use crate::error::PlanError;
 use crate::format::PlanFormat;
-use crate::link::{Frame, MAX_TASKS, Slot, finish};
+use crate::link::{BadPlan, Frame, MAX_TASKS, Slot, finish};
 use crate::markdown::{Comment, Heading, MarkdownText, Opened};
 use crate::outline::{outline, parts};
 use crate::place::Placed;
@@ -97,16 +97,16 @@ pub(crate) fn has_markers(text: &MarkdownText<'_>) -> bool {
     text.comments.iter().any(is_mark) || !text.hidden_lines(is_marker_line).is_empty()
 }
 
-pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>> {
+pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, BadPlan> {
     let text = MarkdownText::new(source, 0);
     let mut document = SectionReader { file, text: &text, problems: Vec::new() };
     let markers = document.markers();
     let file = file.to_owned();
     if markers.is_empty() && document.problems.is_empty() {
-        return Err(vec![PlanError::NoTasksInFile { file, format: PlanFormat::Milestones }]);
+        return Err(vec![PlanError::NoTasksInFile { file, format: PlanFormat::Milestones }].into());
     }
     if markers.len() > MAX_TASKS {
-        return Err(vec![PlanError::TooManyInFile { file, count: markers.len() }]);
+        return Err(vec![PlanError::TooManyInFile { file, count: markers.len() }].into());
     }
     let preamble = 0..markers.first().map_or(text.text.len(), |marker| marker.start);
     let mut about_all: Vec<Range<usize>> = Vec::from([preamble.clone()]);

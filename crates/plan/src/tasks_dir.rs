@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::error::PlanError;
 use crate::format::PlanFormat;
-use crate::link::{Frame, MAX_TASKS, Slot, finish};
+use crate::link::{BadPlan, Frame, MAX_TASKS, Slot, finish};
 use crate::slug::id_of_file;
 use crate::source::{MAX_FILE_BYTES, first, read_text};
 use crate::{Planned, task_file};
@@ -21,7 +21,12 @@ pub fn read(dir: &Path) -> Result<Planned, PlanError> {
 
 /// Reads the directory, with every problem of every file.
 pub fn check(dir: &Path) -> Result<Planned, Vec<PlanError>> {
-    check_with(dir, &BTreeMap::new())
+    look(dir).map_err(|bad| bad.problems)
+}
+
+/// The same, with what could be read of a plan that is refused.
+pub fn look(dir: &Path) -> Result<Planned, BadPlan> {
+    look_with(dir, &BTreeMap::new())
 }
 
 /// The directory as it would be with other files: what each says, or none where it is gone.
@@ -29,9 +34,13 @@ pub fn check_with(
     dir: &Path,
     others: &BTreeMap<OsString, Option<String>>,
 ) -> Result<Planned, Vec<PlanError>> {
+    look_with(dir, others).map_err(|bad| bad.problems)
+}
+
+fn look_with(dir: &Path, others: &BTreeMap<OsString, Option<String>>) -> Result<Planned, BadPlan> {
     let Listed { names, strays } = list(dir, others).map_err(|error| vec![error])?;
     if names.is_empty() && strays.is_empty() {
-        return Err(vec![PlanError::NoTasks { dir: dir.to_owned() }]);
+        return Err(vec![PlanError::NoTasks { dir: dir.to_owned() }].into());
     }
     let read = |name: &OsString| match others.get(name) {
         Some(Some(text)) => other_slot(dir, name, text),

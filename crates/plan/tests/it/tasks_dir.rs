@@ -225,6 +225,7 @@ fn every_problem_of_every_file_is_named_in_plan_order() {
          b.md:2:11: `priority` must be a whole number; write a number such as 10; lower goes first\n\
          b.md:3:1: unknown key `colour`; known keys: title, depends_on, priority, allow, checks, acceptance, done, mode, scope\n\
          b.md:4:7: `done` is neither true nor false; write true for a task that is done already; nothing of it is proven then\n\
+         b.md:6:1: the task says nothing; write in b.md what is to be done, or delete it\n\
          c.md:1:1: the front matter that starts here is never closed; close it with a line `---`; a rule at the top of a file can be written `***`\n\
          d.md:1:1: `depends-on` in a comment names no dependency; write `<!-- depends_on: id, id -->`\n\
          d.md:3:20: an item of the list is empty; remove the extra comma, or write the item\n\
