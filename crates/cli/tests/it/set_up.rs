@@ -214,7 +214,8 @@ fn a_workspace_does_its_own_set_up_where_it_cannot_have_the_path_of_the_judged_t
     if !has_layers() {
         return;
     }
-    let case = stamped_at("none", "cat node_modules/stamp >$side/author-stamp\necho 42 >answer.txt\ncomplete");
+    let case =
+        stamped_at("none", "cat node_modules/stamp >$side/author-stamp\necho 42 >answer.txt\ncomplete");
     run(&case, LOOP);
     assert_ne!(stamps(&case), [case.left("author-stamp")], "an install of its own");
     assert_eq!(case.left("author-stamp").len(), 32);
