@@ -414,6 +414,14 @@ fn no_problem_of_a_plan_hides_another() {
 }
 
 #[test]
+fn a_dry_run_shows_a_fix_as_the_run_begins_it() {
+    let case = project(WORKS).task("fix-it", "---\nmode: fix\n---\n# Fix it\n\nAdd a test.\n").ready();
+    let shown =
+        case.windlass(&["run", "--name", LOOP, "--task", "fix-it", "--dry-run"]).expect_code(0).stdout;
+    assert!(shown.contains("0 of 1 task done, 1 ready") && shown.contains("Add a test."), "{shown}");
+}
+
+#[test]
 fn a_loop_is_that_of_a_plan_by_its_texts() {
     let case = with_plan("prd.json", PRD);
     run_plan(&case, "prd.json").ended(0, "completed", "done_before");
