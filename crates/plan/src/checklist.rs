@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use windlass_core::id::TaskId;
+use windlass_core::nearest::nearest;
 use windlass_core::task::task_slug;
 
 use crate::criterion::PlannedCriterion;
@@ -61,9 +62,12 @@ pub(crate) fn is_task_heading(heading: &Heading) -> bool {
 
 fn task_heading(heading: &Heading) -> Option<TaskHeading<'_>> {
     const SEPARATORS: [char; 4] = [':', '-', '–', '—'];
-    let word = ["task", "iteration"]
-        .into_iter()
-        .find(|word| heading.text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))?;
+    const WORDS: [&str; 2] = ["task", "iteration"];
+    let starts = |word: &&str| heading.text.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word));
+    if let Some(nearly) = misspelt(heading, &WORDS) {
+        return Some(nearly);
+    }
+    let word = WORDS.into_iter().find(starts)?;
     let glued = &heading.text[word.len()..];
     let rest = glued.trim_start_matches([' ', '\t', '#', '-']);
     let is_number = rest.starts_with(|c: char| c.is_ascii_digit());
@@ -85,6 +89,18 @@ fn task_heading(heading: &Heading) -> Option<TaskHeading<'_>> {
     }
 }
 
+/// `Tasks 2: Title` or `Taks 2: Title`.
+fn misspelt<'a>(heading: &'a Heading, words: &[&str]) -> Option<TaskHeading<'a>> {
+    let (first, rest) = heading.text.split_once([' ', '\t'])?;
+    let is_right = words.iter().any(|word| first.eq_ignore_ascii_case(word));
+    if is_right || heading.level < 2 || nearest(first, words.iter().copied()).is_none() {
+        return None;
+    }
+    let (number, title) = rest.trim_start().split_once(':')?;
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit()) && !number.contains(char::is_whitespace);
+    is_number.then_some(TaskHeading::Nearly { number, title: title.trim() })
+}
+
 pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, BadPlan> {
     let text = MarkdownText::new(source, 0);
     let whole = 0..text.text.len();
@@ -101,8 +117,8 @@ pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, BadPlan> {
     if found.len() > MAX_TASKS {
         return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: found.len() }].into());
     }
-    let commands = list.commands(&whole);
     let (ranges, mut slots): (Vec<Range<usize>>, Vec<Slot>) = found.into_iter().unzip();
+    let commands = list.commands(&whole, &ranges);
     for task in slots.iter_mut().filter_map(|slot| slot.task.as_mut()) {
         task.verification.clone_from(&commands);
     }
@@ -244,15 +260,16 @@ impl BoxReader<'_> {
         Slot { links: read.depends_on, problems, silent_at, ..Slot::new(at, task) }
     }
 
-    /// What ralphex has under "Validation Commands".
-    fn commands(&self, whole: &Range<usize>) -> Vec<String> {
+    /// What ralphex has under "Validation Commands", where the tasks may begin right below.
+    fn commands(&self, whole: &Range<usize>, tasks: &[Range<usize>]) -> Vec<String> {
         let found = parts(self.text, whole, &["validation commands"]);
         let items = found.iter().flat_map(|range| self.text.items_in(range));
+        let items = items.filter(|item| {
+            let before = tasks.partition_point(|task| task.start <= item.range.start);
+            tasks[..before].last().is_none_or(|task| item.range.start >= task.end)
+        });
         let commands = items.map(|item| self.text.item_text(item.range.clone()));
-        commands
-            .map(|command| command.trim_matches('`').to_owned())
-            .filter(|command| !command.is_empty())
-            .collect()
+        commands.map(|command| bare(&command).to_owned()).filter(|command| !command.is_empty()).collect()
     }
 
     /// Lines that were meant to be boxes: they would be taken for plain text.
@@ -276,4 +293,10 @@ impl BoxReader<'_> {
         }
         problems
     }
+}
+
+/// A text that is code as a whole, without its marks.
+fn bare(text: &str) -> &str {
+    let inner = text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+    inner.filter(|inner| !inner.contains('`')).unwrap_or(text)
 }

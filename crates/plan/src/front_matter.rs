@@ -68,22 +68,36 @@ struct Block {
 
 impl Block {
     fn of(text: &str) -> Result<Option<Self>, SyntaxFault> {
-        let mut lines = text.split_inclusive('\n');
-        let first = lines.next().unwrap_or_default();
+        let mut lines = (1..).zip(text.split_inclusive('\n')).peekable();
+        let mut start = 0;
+        while let Some((_, line)) = lines.next_if(|(_, line)| line.trim().is_empty()) {
+            start += line.len();
+        }
+        let Some((opened, first)) = lines.next() else { return Ok(None) };
         match first.trim_end() {
             "---" => {}
-            "+++" => return Err(FaultKind::TomlFrontMatter.at(1, 1)),
+            "+++" if opened == 1 => return Err(FaultKind::TomlFrontMatter.at(1, 1)),
             _ => return Ok(None),
         }
-        let mut end = first.len();
-        for (number, line) in (2..).zip(lines) {
+        // Below a blank line it may as well be a rule.
+        if opened > 1 && !lines.peek().is_some_and(|(_, line)| is_key(line)) {
+            return Ok(None);
+        }
+        start += first.len();
+        let mut end = start;
+        for (number, line) in lines {
             if line.trim_end() == "---" {
-                return Ok(Some(Self { start: first.len(), end, lines: number }));
+                return Ok(Some(Self { start, end, lines: number }));
             }
             end += line.len();
         }
-        Err(FaultKind::NeverClosed.at(1, 1))
+        Err(FaultKind::NeverClosed.at(opened, 1))
     }
+}
+
+fn is_key(line: &str) -> bool {
+    let is_word = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
+    line.split_once(':').is_some_and(|(key, _)| is_word(key))
 }
 
 struct Reader<'a> {

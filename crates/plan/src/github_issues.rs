@@ -131,7 +131,7 @@ fn dependencies(body: &MarkdownText<'_>) -> Vec<u64> {
         let lower = line.to_ascii_lowercase();
         for words in ["depends on", "depends-on", "blocked by", "blocked-by"] {
             for (at, _) in lower.match_indices(words) {
-                if !body.is_code(offset + at) {
+                if !body.is_code(offset + at) && !is_denied(&lower[..at]) {
                     numbers(&lower[at + words.len()..], &mut found);
                 }
             }
@@ -139,6 +139,17 @@ fn dependencies(body: &MarkdownText<'_>) -> Vec<u64> {
         offset += line.len();
     }
     found
+}
+
+/// “This is not blocked by #1”, “no longer depends on #1”.
+fn is_denied(before: &str) -> bool {
+    let clause = before.rsplit(['.', ',', ';', ':', '!', '?', '(']).next().unwrap_or_default();
+    let mut last = clause.split_whitespace().rev().take(3);
+    last.any(|word| {
+        matches!(word, "not" | "no" | "never" | "longer" | "without" | "neither" | "nor")
+            || word.ends_with("n't")
+            || word.ends_with("n’t")
+    })
 }
 
 /// `: #1, #2 and #3`, up to the first word that is something else.

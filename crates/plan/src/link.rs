@@ -162,10 +162,14 @@ fn link(slots: &mut [Slot], format: PlanFormat) -> Vec<Vec<Edge>> {
                 Some((on, _)) if on == own => slot.problems.push(PlanError::DependsOnItself { place, task }),
                 Some((on, _)) => edges.push(Edge { on, id, place }),
                 None => {
+                    // The number of an issue is never nearly that of another.
+                    let is_number = format == PlanFormat::GithubIssues && bare.starts_with("issue-");
                     suggestions += 1;
                     let others = index.keys().filter(|other| **other != task).map(TaskId::as_str);
-                    let nearest =
-                        nearest(bare, others.take(if suggestions > MAX_SUGGESTIONS { 0 } else { MAX_TASKS }));
+                    let nearest = nearest(
+                        bare,
+                        others.take(if is_number || suggestions > MAX_SUGGESTIONS { 0 } else { MAX_TASKS }),
+                    );
                     let (dependency, nearest) = (bare.to_owned(), nearest.map(TaskId::new));
                     slot.problems.push(PlanError::MissingDependency {
                         place,

@@ -38,7 +38,7 @@ pub fn look(source: &str, project: &Path, format: Option<PlanFormat>) -> Result<
     let path = project.join(source);
     if path.is_dir() {
         return match format {
-            None | Some(PlanFormat::Tasks) => tasks_dir::look(&path),
+            None | Some(PlanFormat::Tasks) => tasks_dir::look_in(&path, project),
             Some(format) => Err(vec![PlanError::IsDirectory { dir: path, format }].into()),
         };
     }
@@ -94,7 +94,8 @@ fn file(path: &Path, project: &Path, format: Option<PlanFormat>) -> Result<Plann
         Some(PlanFormat::Task | PlanFormat::Milestones | PlanFormat::Codescribe | PlanFormat::Checklist)
         | None => MAX_FILE_BYTES,
     };
-    let text = read_text(path, limit).map_err(|error| vec![error])?;
+    let text =
+        not_led_out(path, project).and_then(|()| read_text(path, limit)).map_err(|error| vec![error])?;
     let has_comments = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonc"));
     let text = if has_comments { plain_json(&text) } else { text };
     let format = match format {
@@ -118,6 +119,14 @@ pub(crate) fn parse(format: PlanFormat, file: &Path, text: &str) -> Result<Plann
         PlanFormat::Checklist => checklist::parse(file, text),
         PlanFormat::GithubIssues => github_issues::parse(file, text),
     }
+}
+
+/// A link of the project's that leads out of it could tell an agent of any file there is.
+pub(crate) fn not_led_out(path: &Path, project: &Path) -> Result<(), PlanError> {
+    let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let whole = |path: &Path| path.canonicalize().ok();
+    let is_ours = || Some(whole(path.parent()?)?.starts_with(whole(project)?));
+    if is_link && path.exists() && is_ours() == Some(true) { inside(path, project) } else { Ok(()) }
 }
 
 /// CodeScribe's own rule: its task must lie in the tree it is about.
@@ -147,11 +156,18 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, PlanError> {
 }
 
 pub(crate) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, PlanError> {
+    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+        let before = String::from_utf8_lossy(&bytes[..at]);
+        return Err(PlanError::NulByte { place: end_of(&before, path) });
+    }
     String::from_utf8(bytes).map_err(|error| {
         let valid = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
-        let last = valid.rsplit('\n').next().unwrap_or_default();
-        let line = valid.matches('\n').count() + 1;
-        let place = FilePosition { file: path.to_owned(), line, column: last.chars().count() + 1 };
-        PlanError::NotUtf8 { place }
+        PlanError::NotUtf8 { place: end_of(&valid, path) }
     })
+}
+
+fn end_of(text: &str, file: &Path) -> FilePosition {
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    let line = text.matches('\n').count() + 1;
+    FilePosition { file: file.to_owned(), line, column: last.chars().count() + 1 }
 }

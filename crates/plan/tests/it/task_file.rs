@@ -106,3 +106,16 @@ fn the_name_of_a_mode_is_no_path() {
     }
     assert_eq!(planned("a.md", &with("port_2-größer")).tasks.len(), 1);
 }
+
+#[test]
+fn front_matter_below_a_blank_line_is_read() {
+    let plan = planned("a.md", "\n  \n---\ntitle: Given\npriority: 2\n---\n# A\n");
+    assert_eq!(outline(&plan), "goal: Given\n1: a | Given | on [] | 2 | []\n");
+    assert_eq!(planned("a.md", "\n---\n\nWords between rules.\n\n---\n").tasks[0].priority, 0);
+    assert!(problems("a.md", "\ntext\0\n").starts_with("a.md:2:5: the text has a NUL byte; "));
+    assert!(
+        problems("a.md", "\n---\npriorty: 1\n---\nText.\n").starts_with("a.md:3:1: unknown key `priorty`")
+    );
+    let open = problems("a.md", "\n---\npriority: 1\nText.\n");
+    assert!(open.starts_with("a.md:2:1: the front matter that starts here is never closed"), "{open}");
+}

@@ -266,3 +266,30 @@ fn what_looks_like_a_task_file_and_is_none_is_a_fault() {
          late: has task files (*.md), and only those of the directory above are read; move the task files up; to leave them out, give the directory a name that starts with a dot\n"
     );
 }
+
+#[test]
+fn a_task_file_is_no_link_out_of_the_project() {
+    use std::os::unix::fs::symlink;
+    let dir = tempfile::tempdir().unwrap();
+    let (outside, project) = (dir.path().join("outside.md"), dir.path().join("project"));
+    fs::create_dir_all(project.join("tasks")).unwrap();
+    fs::write(&outside, "Secrets.\n").unwrap();
+    fs::write(project.join("notes.md"), "Do it.\n").unwrap();
+    symlink("../notes.md", project.join("tasks/inside.md")).unwrap();
+    let checked = || windlass_plan::check("tasks", &project, None);
+    assert_eq!(checked().unwrap().tasks.len(), 1);
+    symlink(&outside, project.join("tasks/led-out.md")).unwrap();
+    symlink("nowhere.md", project.join("tasks/to-nothing.md")).unwrap();
+    symlink(&outside, project.join("plan.md")).unwrap();
+    let told = shown(&checked().unwrap_err(), &project);
+    assert!(told.starts_with("tasks/led-out.md: lies outside of the project"), "{told}");
+    assert!(
+        told.contains("tasks/to-nothing.md is a link that leads nowhere: correct it, or remove it"),
+        "{told}"
+    );
+    assert!(windlass_plan::check("plan.md", &project, None).is_err());
+    assert!(
+        windlass_plan::check(&outside.display().to_string(), &project, None).is_ok(),
+        "named by the operator"
+    );
+}
