@@ -8,7 +8,7 @@ use windlass_core::policy::Policy;
 use windlass_core::state::TaskStatus;
 use windlass_core::task::TaskMode;
 use windlass_core::view::{TaskView, View};
-use windlass_plan::Planned;
+use windlass_plan::{Planned, PlannedTask};
 
 use crate::AppError;
 use crate::create::RunRequest;
@@ -35,6 +35,17 @@ pub fn check_explorers<'a>(
         false => "set `review.tasks = true` in windlass.toml (with --set for this loop)",
     };
     Err(refused.hint(on).hint("or let the task have another mode"))
+}
+
+/// Each open task of a plan that no reviewer would look at under this policy, though only a reviewer could.
+pub fn unreviewed(policy: &Policy, planned: &Planned) -> Vec<AppError> {
+    let refused = |task: &PlannedTask| {
+        let mode = task.mode.as_ref()?;
+        let open = std::iter::once((&task.id, TaskMode::from(mode.value.clone())));
+        let refused = check_explorers(&Asked::default(), policy, open).err()?;
+        Some(AppError { message: format!("{}: {}", task.place_of(mode), refused.message), ..refused })
+    };
+    planned.tasks.iter().filter(|task| !task.done && !task.blocked).filter_map(refused).collect()
 }
 
 /// Of a loop that is on record.

@@ -18,7 +18,7 @@ use windlass_core::view::View;
 use windlass_driver::loop_branch;
 use windlass_driver::setup::{self, NewLoop, PlantedTerm, Proposed};
 use windlass_plan::goal::GOAL_TASK;
-use windlass_plan::{PlanError, PlanFormat, Planned, PlannedTask};
+use windlass_plan::{BadPlan, PlanError, PlanFormat, Planned, PlannedTask};
 use windlass_store::Holder;
 
 use crate::error::Classify as _;
@@ -436,8 +436,7 @@ impl OpenProject {
 
     /// `format` is empty where the source itself says what it is.
     pub(crate) fn read_plan(&self, source: &str, format: &str) -> Result<Planned, AppError> {
-        let first = |mut problems: Vec<AppError>| problems.remove(0);
-        self.check_plan(source, format)?.map_err(first)
+        self.check_plan(source, format)?.map_err(|mut refused| refused.problems.remove(0))
     }
 
     /// The plan, or everything that is wrong with it.
@@ -445,7 +444,7 @@ impl OpenProject {
         &self,
         source: &str,
         format: &str,
-    ) -> Result<Result<Planned, Vec<AppError>>, AppError> {
+    ) -> Result<Result<Planned, RefusedPlan>, AppError> {
         // A directory is one of task files, whatever the format of another source is.
         let is_dir = self.project.top.join(source.trim()).is_dir();
         let format = match format.trim() {
@@ -455,14 +454,20 @@ impl OpenProject {
             })?),
         };
         let format = format.filter(|format| !is_dir || *format == PlanFormat::Tasks);
-        let planned = match windlass_plan::check(source, &self.project.top, format) {
-            Ok(planned) => planned,
-            Err(problems) => return Ok(Err(problems.into_iter().map(bad_plan).collect())),
+        let (planned, problems) = match windlass_plan::look(source, &self.project.top, format) {
+            Ok(planned) => (planned, Vec::new()),
+            Err(BadPlan { problems, readable }) => (readable, problems),
         };
-        let problems: Vec<AppError> =
-            planned.tasks.iter().filter_map(|task| check_text(task).err()).collect();
-        Ok(if problems.is_empty() { Ok(planned) } else { Err(problems) })
+        let mut problems: Vec<AppError> = problems.into_iter().map(bad_plan).collect();
+        problems.extend(planned.tasks.iter().filter_map(|task| check_text(task).err()));
+        Ok(if problems.is_empty() { Ok(planned) } else { Err(RefusedPlan { problems, readable: planned }) })
     }
+}
+
+/// A plan with problems, and what could be read of it nevertheless.
+pub(crate) struct RefusedPlan {
+    pub problems: Vec<AppError>,
+    pub readable: Planned,
 }
 
 /// The list is for an agent that asks windlass before it runs a program; others have rules of their own.

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use windlass_config::Resolved;
 use windlass_core::id::TaskId;
+use windlass_core::policy::Policy;
 use windlass_core::revision::PlanRevision;
 use windlass_core::state::TaskStatus;
 use windlass_core::view::View;
+use windlass_driver::committed::missing_in_head;
 use windlass_driver::plan_problems::plan_problems;
 use windlass_plan::{Planned, PlannedTask, TaskGraph, TaskMark, dot, mermaid, tree};
 use windlass_store::blobs::id_of;
 
 use crate::create::bad_plan;
 use crate::revise::{Texts, of_setup};
-use crate::{AppError, OpenProject, PolicyArguments, StoredLoop};
+use crate::{AppError, OpenProject, PolicyArguments, StoredLoop, asked_tasks};
 
 /// Which plan is meant.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +55,10 @@ impl OpenProject {
         let format = if request.format.is_empty() { &policy.format } else { &request.format }.clone();
         let planned = match self.check_plan(&source, &format)? {
             Ok(planned) => planned,
-            Err(problems) => return Ok(Err(problems)),
+            Err(mut refused) => {
+                refused.problems.extend(self.all_problems_under(&resolved, &refused.readable));
+                return Ok(Err(refused.problems));
+            }
         };
         let of_loop = self.loop_of(&planned, &source)?;
         let reopened = match &of_loop {
@@ -63,7 +68,7 @@ impl OpenProject {
             }
             None => Vec::new(),
         };
-        let problems = self.problems_under(&resolved, &planned);
+        let problems = self.all_problems_under(&resolved, &planned);
         Ok(Ok(PlanPage { source, planned, of_loop, reopened, problems }))
     }
 
@@ -77,7 +82,27 @@ impl OpenProject {
         unknown.chain(others).collect()
     }
 
-    /// The same as one refusal.
+    /// The same, with what depends on the commit and on the way a loop is run: as for one of the head.
+    fn all_problems_under(&self, resolved: &Resolved, planned: &Planned) -> Vec<AppError> {
+        let mut problems = self.problems_under(resolved, planned);
+        problems.extend(self.head_problems(&resolved.policy, planned));
+        problems
+    }
+
+    /// All but names of checks that are not there.
+    pub(crate) fn problems_of(&self, policy: &Policy, planned: &Planned) -> Vec<AppError> {
+        let own = plan_problems(policy, planned, &self.surroundings());
+        let own = own.iter().map(|error| of_setup(error, &|_| None));
+        own.chain(self.head_problems(policy, planned)).collect()
+    }
+
+    fn head_problems(&self, policy: &Policy, planned: &Planned) -> Vec<AppError> {
+        let missing = missing_in_head(policy, planned, &self.surroundings());
+        let missing = missing.iter().map(|error| of_setup(error, &|_| None));
+        missing.chain(asked_tasks::unreviewed(policy, planned)).collect()
+    }
+
+    /// What is wrong by the policy itself, as one refusal.
     pub(crate) fn refuse_under(&self, resolved: &Resolved, planned: &Planned) -> Result<(), AppError> {
         let mut problems = self.problems_under(resolved, planned);
         match problems.len() {

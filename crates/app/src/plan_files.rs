@@ -70,6 +70,14 @@ pub struct PlannedFile {
     pub after: Option<String>,
 }
 
+/// What only those know who know the repository.
+pub struct PlanJudge<'a> {
+    /// What checks name and the repository does not have.
+    pub in_head: &'a dyn Fn(&Policy) -> Vec<String>,
+    /// What is wrong with a plan under a policy.
+    pub under: &'a dyn Fn(&Policy, &Planned) -> Vec<AppError>,
+}
+
 impl PlanGround {
     /// The files of the project at `top`, whose policy is there.
     pub fn of_project(top: &Path, tasks_dir: &str) -> Result<Self, AppError> {
@@ -101,7 +109,7 @@ impl PlanGround {
         &self,
         proposal: &PlanProposal,
         caller: &Caller,
-        in_head: &dyn Fn(&Policy) -> Vec<String>,
+        judge: &PlanJudge<'_>,
     ) -> Result<Result<PlanFiles, Vec<String>>, AppError> {
         let mut problems = self.misuse_of_ids(proposal);
         let (policy_text, checks) = match self.extended_policy(proposal, &mut problems) {
@@ -122,18 +130,23 @@ impl PlanGround {
         let mut only_new = Policy::default();
         let is_new = |check: &&CheckPolicy| checks.iter().any(|new| new.name == check.name);
         only_new.gate.checks = policy.gate.checks.iter().filter(is_new).cloned().collect();
-        problems.extend(in_head(&only_new));
+        problems.extend((judge.in_head)(&only_new));
+        let prefix = format!("{}/", shadow.path().display());
         let planned = match tasks_dir::check(&shadow.path().join(&self.tasks_dir)) {
             Ok(planned) => planned,
             Err(faults) => {
-                let prefix = format!("{}/", shadow.path().display());
                 problems.extend(faults.iter().map(|fault| fault.to_string().replace(&prefix, "")));
                 return Ok(Err(problems));
             }
         };
         let known: Vec<&str> = policy.gate.checks.iter().map(|check| check.name.as_str()).collect();
         problems.extend(unknown_checks(&planned, &known));
-        problems.extend(proposal.tasks.iter().flat_map(|task| bad_globs("`allow`", &task.allow)));
+        let told = |planned: &Planned| -> Vec<String> {
+            let problems = (judge.under)(&policy, planned);
+            problems.iter().map(|problem| in_words(problem).replace(&prefix, "")).collect()
+        };
+        let known = told(&without(&planned, proposal));
+        problems.extend(told(&planned).into_iter().filter(|problem| !known.contains(problem)));
         let mut files = self.documents(proposal);
         files.extend(tasks);
         problems.extend(self.allowed_too_much(proposal, &files));
@@ -294,6 +307,20 @@ impl PlanFiles {
             fs::remove_file(top.join(&change.path)).or_broken()?;
         }
         Ok(())
+    }
+}
+
+/// What was wrong before is not for the planner to mend.
+fn without(planned: &Planned, proposal: &PlanProposal) -> Planned {
+    let mut others = planned.clone();
+    others.tasks.retain(|task| proposal.tasks.iter().all(|proposed| proposed.id != task.id.as_str()));
+    others
+}
+
+fn in_words(problem: &AppError) -> String {
+    match problem.hints.first() {
+        Some(hint) => format!("{} ({hint})", problem.message),
+        None => problem.message.clone(),
     }
 }
 

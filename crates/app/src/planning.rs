@@ -15,7 +15,7 @@ use windlass_driver::try_checks::{TriedCheck, TriedCommands, TryError, TryPlace,
 use windlass_plan::{PlanProposal, Planned, PlannedTask, ProposedCheck, TaskGraph, TaskMark, tree};
 
 use crate::plan::mark_of;
-use crate::plan_files::{PlanFiles, PlanGround, PlannedFile};
+use crate::plan_files::{PlanFiles, PlanGround, PlanJudge, PlannedFile};
 use crate::{AppError, OpenProject, PlanRequest, PolicyArguments, TriedWay};
 
 /// How often an agent is asked.
@@ -235,7 +235,9 @@ impl Asking<'_> {
         match PlanProposal::read(answer) {
             Ok(proposal) => {
                 let in_head = |policy: &Policy| missing_in_head(self.place, policy);
-                ground.files_of(&proposal, &self.project.caller, &in_head)
+                let under = |policy: &Policy, planned: &Planned| self.project.problems_of(policy, planned);
+                let judge = PlanJudge { in_head: &in_head, under: &under };
+                ground.files_of(&proposal, &self.project.caller, &judge)
             }
             Err(problems) => Ok(Err(problems)),
         }

@@ -15,6 +15,7 @@ pub mod ask_for_plan;
 mod briefs;
 pub mod changed_files;
 pub mod clock;
+pub mod committed;
 pub mod confine;
 pub mod drive;
 pub mod drive_loop;

@@ -6,18 +6,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use windlass_agent::{Unusable, adapter, registry};
-use windlass_core::acceptance::{CriterionCheck, check_name};
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::{Asked, Creation};
 use windlass_core::policy::{
-    AgentPolicy, CheckPolicy, GatePolicy, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel,
-    SandboxPolicy, WantedLevel,
+    AgentPolicy, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel, SandboxPolicy, WantedLevel,
 };
 use windlass_core::step;
-use windlass_core::stop::StopPolicy;
 use windlass_core::task::Plan;
-use windlass_gate::{BadGlob, JunitFiles, MissingFile, PathRules, missing_files, required_program};
-use windlass_plan::{Planned, PlannedTask};
+use windlass_gate::{BadGlob, JunitFiles, MissingFile, PathRules, required_program};
+use windlass_plan::Planned;
 use windlass_process::Spawner;
 use windlass_store::{AppendError, BlobError, Store, VaultDir};
 use windlass_workspace::{
@@ -26,6 +23,7 @@ use windlass_workspace::{
 
 use crate::briefs::{self, BadBrief};
 use crate::clock;
+use crate::committed::{self, Committed};
 use crate::confine::{self, RecordsExposed, SandboxUnavailable, check_records, prove};
 use crate::hidden::{self, BadHidden, HiddenNotStored};
 use crate::journal::{Journal, JournalError};
@@ -79,6 +77,8 @@ pub enum SetupError {
     SignedOut { role: &'static str, agent: &'static str, hints: Vec<String> },
     #[error("{0}")]
     NotInBase(MissingFile),
+    #[error("{place}: {missing}")]
+    CriterionNotInBase { place: String, missing: MissingFile },
     #[error("check `{check}` names `{file}`, which is not in the commit that this loop began from")]
     NotInBaseOfLoop { check: String, file: String },
     #[error("check `{check}` cannot run: there is no program {program} on PATH")]
@@ -238,14 +238,14 @@ impl SetupError {
                     .to_owned(),
                 "or let the task have the mode implement".to_owned(),
             ],
-            Self::NotInBase(missing) if missing.is_there => {
+            Self::NotInBase(missing) | Self::CriterionNotInBase { missing, .. } if missing.is_there => {
                 vec![format!("git add {} && git commit", missing.file)]
             }
             Self::NoProgram { check, .. } => vec![
                 format!("install it, or mend `run` of check {check} in windlass.toml"),
                 "what the project installs by itself, `workspace.setup` can bring".to_owned(),
             ],
-            Self::NotInBase(_) => vec!["write the file, or mend the check that names it".to_owned()],
+            Self::NotInBase(_) | Self::CriterionNotInBase { .. } => vec!["write the file, or mend the check that names it".to_owned()],
             Self::NotInBaseOfLoop { file, .. } => vec![
                 format!("name it in windlass.toml, as it is in your checkout: workspace.copy = [{file:?}]"),
                 "or begin another loop from a commit that has it: windlass run --name NAME".to_owned(),
@@ -337,7 +337,9 @@ pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
 pub fn look_at_revision(revised: &RevisedLoop<'_>) -> Result<Policy, SetupError> {
     revised_policy(revised).map_err(|error| match error {
         // A commit that is made now is no part of this loop.
-        SetupError::NotInBase(MissingFile { check, file, .. }) => SetupError::NotInBaseOfLoop { check, file },
+        SetupError::NotInBase(missing) | SetupError::CriterionNotInBase { missing, .. } => {
+            SetupError::NotInBaseOfLoop { check: missing.check, file: missing.file }
+        }
         other => other,
     })
 }
@@ -367,6 +369,20 @@ struct LoopStart<'a> {
     base: &'a CommitId,
     /// The roles whose agents are called.
     called: &'a [Role],
+}
+
+impl LoopStart<'_> {
+    fn committed(&self) -> Committed<'_> {
+        let LoopStart { surroundings, repository, base, .. } = *self;
+        Committed { surroundings, repository, commit: base }
+    }
+}
+
+fn check_criteria(policy: &Policy, planned: &Planned, start: &LoopStart<'_>) -> Result<(), SetupError> {
+    match committed::missing_of_criteria(policy, planned, &start.committed()).into_iter().next() {
+        Some(missing) => Err(missing),
+        None => Ok(()),
+    }
 }
 
 fn check_policy(policy: &mut Policy, start: &LoopStart<'_>) -> Result<ProvenSandbox, SetupError> {
@@ -591,19 +607,6 @@ fn check_injected(policy: &Policy, repository: &Repository, base: &CommitId) -> 
     Ok(())
 }
 
-/// What judges a criterion is the operator's as well: an agent that writes the script judges itself.
-fn check_criteria(policy: &Policy, planned: &Planned, start: &LoopStart<'_>) -> Result<(), SetupError> {
-    let check = |task: &PlannedTask, of: CriterionCheck| CheckPolicy {
-        name: check_name(&task.id, of.criterion),
-        run: of.run,
-        ..CheckPolicy::default()
-    };
-    let open = planned.tasks.iter().filter(|task| !task.done);
-    let checks = open.flat_map(|task| task.criterion_checks().into_iter().map(move |of| check(task, of)));
-    let gate = GatePolicy { checks: checks.collect(), step: None, ..policy.gate.clone() };
-    check_committed(&Policy { gate, stop: StopPolicy::default(), ..policy.clone() }, start)
-}
-
 /// A set-up may bring the program along, and an image has programs of its own.
 fn check_programs(policy: &Policy, surroundings: &Surroundings) -> Result<(), SetupError> {
     if !policy.workspace.setup.is_empty() || policy.sandbox.level == WantedLevel::Container {
@@ -618,22 +621,8 @@ fn check_programs(policy: &Policy, surroundings: &Surroundings) -> Result<(), Se
 
 fn check_files(policy: &Policy, start: &LoopStart<'_>) -> Result<(), SetupError> {
     check_injected(policy, start.repository, start.base)?;
-    check_committed(policy, start)
-}
-
-/// The scripts that judge are in the base.
-fn check_committed(policy: &Policy, start: &LoopStart<'_>) -> Result<(), SetupError> {
-    let LoopStart { surroundings, repository, base, .. } = start;
-    let copied = |path: &str| policy.workspace.copy.iter().any(|file| file == path);
-    let hidden = hidden::dir(policy, surroundings);
-    let is_hidden = |path: &str| hidden.as_ref().is_some_and(|dir| dir.join(path).exists());
-    let in_base =
-        |path: &str| copied(path) || is_hidden(path) || repository.has_path(base, path).unwrap_or(false);
-    match missing_files(policy, &in_base).into_iter().next() {
-        Some(missing) => {
-            let is_there = repository.toplevel.join(&missing.file).exists();
-            Err(SetupError::NotInBase(MissingFile { is_there, ..missing }))
-        }
+    match committed::missing_of_checks(policy, &start.committed()).into_iter().next() {
+        Some(missing) => Err(SetupError::NotInBase(missing)),
         None => Ok(()),
     }
 }

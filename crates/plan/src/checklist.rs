@@ -8,14 +8,16 @@ use std::ops::Range;
 use std::path::Path;
 
 use windlass_core::id::TaskId;
+use windlass_core::nearest::nearest;
 use windlass_core::task::task_slug;
 
 use crate::criterion::PlannedCriterion;
 use crate::error::PlanError;
 use crate::format::PlanFormat;
-use crate::link::{Frame, MAX_TASKS, Slot, finish};
+use crate::link::{BadPlan, Frame, MAX_TASKS, Slot, finish};
 use crate::markdown::{Heading, ListItem, MarkdownText, Opened};
 use crate::outline::{outline, parts};
+use crate::slug::{Titled, ids_of_parts};
 use crate::{Planned, PlannedTask, shared_text, title_line};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,9 +62,12 @@ pub(crate) fn is_task_heading(heading: &Heading) -> bool {
 
 fn task_heading(heading: &Heading) -> Option<TaskHeading<'_>> {
     const SEPARATORS: [char; 4] = [':', '-', '–', '—'];
-    let word = ["task", "iteration"]
-        .into_iter()
-        .find(|word| heading.text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))?;
+    const WORDS: [&str; 2] = ["task", "iteration"];
+    let starts = |word: &&str| heading.text.get(..word.len()).is_some_and(|it| it.eq_ignore_ascii_case(word));
+    if let Some(nearly) = misspelt(heading, &WORDS) {
+        return Some(nearly);
+    }
+    let word = WORDS.into_iter().find(starts)?;
     let glued = &heading.text[word.len()..];
     let rest = glued.trim_start_matches([' ', '\t', '#', '-']);
     let is_number = rest.starts_with(|c: char| c.is_ascii_digit());
@@ -84,7 +89,19 @@ fn task_heading(heading: &Heading) -> Option<TaskHeading<'_>> {
     }
 }
 
-pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>> {
+/// `Tasks 2: Title` or `Taks 2: Title`.
+fn misspelt<'a>(heading: &'a Heading, words: &[&str]) -> Option<TaskHeading<'a>> {
+    let (first, rest) = heading.text.split_once([' ', '\t'])?;
+    let is_right = words.iter().any(|word| first.eq_ignore_ascii_case(word));
+    if is_right || heading.level < 2 || nearest(first, words.iter().copied()).is_none() {
+        return None;
+    }
+    let (number, title) = rest.trim_start().split_once(':')?;
+    let is_number = number.starts_with(|c: char| c.is_ascii_digit()) && !number.contains(char::is_whitespace);
+    is_number.then_some(TaskHeading::Nearly { number, title: title.trim() })
+}
+
+pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, BadPlan> {
     let text = MarkdownText::new(source, 0);
     let whole = 0..text.text.len();
     let list = BoxReader { file, text: &text };
@@ -95,13 +112,13 @@ pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>
     problems.extend(list.bad_boxes(&whole));
     if found.is_empty() {
         let none = PlanError::NoTasksInFile { file: file.to_owned(), format: PlanFormat::Checklist };
-        return Err(if problems.is_empty() { vec![none] } else { problems });
+        return Err(if problems.is_empty() { vec![none].into() } else { problems.into() });
     }
     if found.len() > MAX_TASKS {
-        return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: found.len() }]);
+        return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: found.len() }].into());
     }
-    let commands = list.commands(&whole);
     let (ranges, mut slots): (Vec<Range<usize>>, Vec<Slot>) = found.into_iter().unzip();
+    let commands = list.commands(&whole, &ranges);
     for task in slots.iter_mut().filter_map(|slot| slot.task.as_mut()) {
         task.verification.clone_from(&commands);
     }
@@ -200,24 +217,28 @@ impl BoxReader<'_> {
 
     /// Each box that is in no other box.
     fn items(&self) -> Vec<(Range<usize>, Slot)> {
-        let mut found: Vec<(Range<usize>, Slot)> = Vec::new();
+        let mut outermost: Vec<&ListItem> = Vec::new();
         for item in &self.text.items {
-            let inside = found.last().is_some_and(|(range, _)| item.range.start < range.end);
-            if let Some(done) = item.checked.filter(|_| !inside) {
-                found.push((item.range.clone(), self.item(item, done)));
+            let inside = outermost.last().is_some_and(|outer| item.range.start < outer.range.end);
+            if item.checked.is_some() && !inside {
+                outermost.push(item);
             }
         }
-        found
+        let titled = |item: &&ListItem| {
+            let own = self.text.item_text(item.range.start..item.own_end);
+            Titled { id: task_slug(&own), text: self.text.item_text(item.range.clone()) }
+        };
+        let titled: Vec<Titled> = outermost.iter().map(titled).collect();
+        let ids = ids_of_parts(&titled, "box");
+        outermost.into_iter().zip(ids).map(|(item, id)| (item.range.clone(), self.item(item, id))).collect()
     }
 
-    fn item(&self, item: &ListItem, done: bool) -> Slot {
+    fn item(&self, item: &ListItem, id: TaskId) -> Slot {
         let text = self.text;
-        let range = item.range.clone();
+        let (range, done) = (item.range.clone(), item.checked == Some(true));
         let own = text.item_text(range.start..item.own_end);
         let inner = || text.items_in(&(range.start + 1..range.end)).filter(|inner| inner.checked.is_some());
         let criteria = inner().map(|inner| text.item_text(inner.range.start..inner.own_end));
-        let line = text.index.placed(range.start, ()).line;
-        let id = task_slug(&own).unwrap_or_else(|| TaskId::new(format!("line-{line}")));
         let task = PlannedTask {
             acceptance: criteria.filter(|item| !item.is_empty()).map(PlannedCriterion::plain).collect(),
             done,
@@ -239,15 +260,16 @@ impl BoxReader<'_> {
         Slot { links: read.depends_on, problems, silent_at, ..Slot::new(at, task) }
     }
 
-    /// What ralphex has under "Validation Commands".
-    fn commands(&self, whole: &Range<usize>) -> Vec<String> {
+    /// What ralphex has under "Validation Commands", where the tasks may begin right below.
+    fn commands(&self, whole: &Range<usize>, tasks: &[Range<usize>]) -> Vec<String> {
         let found = parts(self.text, whole, &["validation commands"]);
         let items = found.iter().flat_map(|range| self.text.items_in(range));
+        let items = items.filter(|item| {
+            let before = tasks.partition_point(|task| task.start <= item.range.start);
+            tasks[..before].last().is_none_or(|task| item.range.start >= task.end)
+        });
         let commands = items.map(|item| self.text.item_text(item.range.clone()));
-        commands
-            .map(|command| command.trim_matches('`').to_owned())
-            .filter(|command| !command.is_empty())
-            .collect()
+        commands.map(|command| bare(&command).to_owned()).filter(|command| !command.is_empty()).collect()
     }
 
     /// Lines that were meant to be boxes: they would be taken for plain text.
@@ -271,4 +293,10 @@ impl BoxReader<'_> {
         }
         problems
     }
+}
+
+/// A text that is code as a whole, without its marks.
+fn bare(text: &str) -> &str {
+    let inner = text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+    inner.filter(|inner| !inner.contains('`')).unwrap_or(text)
 }

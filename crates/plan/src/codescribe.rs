@@ -9,7 +9,7 @@ use windlass_core::nearest::nearest;
 
 use crate::error::PlanError;
 use crate::format::PlanFormat;
-use crate::link::{Frame, Slot, finish};
+use crate::link::{BadPlan, Frame, Slot, finish};
 use crate::place::{LineIndex, Placed};
 use crate::slug::id_of_file;
 use crate::{Planned, PlannedTask, title_line};
@@ -61,7 +61,7 @@ impl ChatFault {
     }
 }
 
-pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> {
+pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, BadPlan> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader { file, index: LineIndex::new(text), problems: Vec::new() };
     let id = id_of_file(file).map_err(|why| vec![PlanError::BadId { file: file.to_owned(), why }])?;

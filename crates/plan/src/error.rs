@@ -15,6 +15,7 @@ use crate::link::MAX_TASKS;
 use crate::milestones::SectionFault;
 use crate::place::FilePosition;
 use crate::shared_text::MAX_TEXT_BYTES;
+use crate::source::is_json;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
@@ -58,6 +59,8 @@ pub enum PlanError {
     TooLarge { file: PathBuf, limit: u64 },
     #[error("{place}: the text is not UTF-8")]
     NotUtf8 { place: FilePosition },
+    #[error("{place}: the text has a NUL byte")]
+    NulByte { place: FilePosition },
     #[error("{}: the file name gives no usable task id: {why}", file.display())]
     BadId { file: PathBuf, why: &'static str },
     #[error("{} and {} give two tasks with one id", first.display(), second.display())]
@@ -108,7 +111,8 @@ impl PlanError {
             | Self::Unreadable { .. }
             | Self::NotAFile { .. }
             | Self::TooLarge { .. }
-            | Self::NotUtf8 { .. } => self.remedy_of_source(),
+            | Self::NotUtf8 { .. }
+            | Self::NulByte { .. } => self.remedy_of_source(),
             Self::NoTasks { dir } => {
                 format!("write the first task to {}", dir.join("01-first.md").display())
             }
@@ -140,6 +144,9 @@ impl PlanError {
             Self::Chat { fault, .. } => fault.remedy(),
             Self::Section { fault, .. } => fault.remedy(),
             Self::Checklist { fault, .. } => fault.remedy(),
+            Self::SaysNothing { place } if is_json(&place.file) => {
+                format!("write there what is to be done, or take it out of {}", place.file.display())
+            }
             Self::SaysNothing { place } => {
                 format!("write in {} what is to be done, or delete it", place.file.display())
             }
@@ -185,6 +192,9 @@ impl PlanError {
                 "name the directory of the task files, or set plan.format to another format".to_owned()
             }
             Self::OutsideProject { .. } => "move it into the project; links are followed".to_owned(),
+            Self::Unreadable { file, cause } if cause.kind() == io::ErrorKind::NotFound => {
+                format!("{} is a link that leads nowhere: correct it, or remove it", file.display())
+            }
             Self::Unreadable { file, .. } => {
                 format!("make {} readable for this user, or move it out of the plan", file.display())
             }
@@ -193,6 +203,7 @@ impl PlanError {
                 "keep the task short and let it name the files that hold the rest".to_owned()
             }
             Self::NotUtf8 { .. } => "save the file as UTF-8".to_owned(),
+            Self::NulByte { .. } => "take it out: no program can be told what stands behind it".to_owned(),
             _ => "give a goal sentence, or set `source` under [plan] in windlass.toml to a directory of task files"
                 .to_owned(),
         }

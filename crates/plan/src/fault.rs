@@ -49,6 +49,8 @@ pub enum FaultKind {
     NotAFlag(&'static str),
     #[error("`{0}` must have keys of its own")]
     NotAMap(&'static str),
+    #[error("{0:?} is no name of a mode")]
+    NotAMode(String),
     #[error("an item of `{0}` must be a text")]
     NotAText(&'static str),
     #[error("this line belongs to no key")]
@@ -102,6 +104,10 @@ impl FaultKind {
             Self::NotANumber(_) => "write a number such as 10; 0 means no limit".to_owned(),
             Self::NotAMap(key) => {
                 format!("write the keys of `{key}` on lines of their own below it, indented")
+            }
+            Self::NotAMode(_) => {
+                "write implement, explore or fix, or the name of a mode of yours: letters, digits, `-` and `_`"
+                    .to_owned()
             }
             Self::NotAText(_) => {
                 "write one text for each item; put quotes around it if it has `: ` in it".to_owned()

@@ -40,12 +40,14 @@ pub fn read_front_matter(text: &str) -> Result<FrontMatter, SyntaxFault> {
 
 /// The same, with every fault.
 pub(crate) fn read_all(text: &str) -> Result<FrontMatter, Vec<SyntaxFault>> {
+    let (front, faults) = read_parts(text).map_err(|fault| vec![fault])?;
+    if faults.is_empty() { Ok(front) } else { Err(faults) }
+}
+
+/// What can be read, and every fault of the rest; an error where not even its end is known.
+pub(crate) fn read_parts(text: &str) -> Result<(FrontMatter, Vec<SyntaxFault>), SyntaxFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let block = match Block::of(text) {
-        Ok(Some(block)) => block,
-        Ok(None) => return Ok(FrontMatter::default()),
-        Err(fault) => return Err(vec![fault]),
-    };
+    let Some(block) = Block::of(text)? else { return Ok((FrontMatter::default(), Vec::new())) };
     let index = LineIndex::new(&text[..block.end]);
     let source = YamlSource { text, start: block.start, end: block.end, index: &index };
     let mut reader = Reader { source: &source, read: FrontMatter::default(), faults: Vec::new() };
@@ -54,7 +56,7 @@ pub(crate) fn read_all(text: &str) -> Result<FrontMatter, Vec<SyntaxFault>> {
         Err(fault) => reader.faults.push(fault),
     }
     reader.read.lines = block.lines;
-    if reader.faults.is_empty() { Ok(reader.read) } else { Err(reader.faults) }
+    Ok((reader.read, reader.faults))
 }
 
 /// The bytes between the two `---` lines.
@@ -66,22 +68,36 @@ struct Block {
 
 impl Block {
     fn of(text: &str) -> Result<Option<Self>, SyntaxFault> {
-        let mut lines = text.split_inclusive('\n');
-        let first = lines.next().unwrap_or_default();
+        let mut lines = (1..).zip(text.split_inclusive('\n')).peekable();
+        let mut start = 0;
+        while let Some((_, line)) = lines.next_if(|(_, line)| line.trim().is_empty()) {
+            start += line.len();
+        }
+        let Some((opened, first)) = lines.next() else { return Ok(None) };
         match first.trim_end() {
             "---" => {}
-            "+++" => return Err(FaultKind::TomlFrontMatter.at(1, 1)),
+            "+++" if opened == 1 => return Err(FaultKind::TomlFrontMatter.at(1, 1)),
             _ => return Ok(None),
         }
-        let mut end = first.len();
-        for (number, line) in (2..).zip(lines) {
+        // Below a blank line it may as well be a rule.
+        if opened > 1 && !lines.peek().is_some_and(|(_, line)| is_key(line)) {
+            return Ok(None);
+        }
+        start += first.len();
+        let mut end = start;
+        for (number, line) in lines {
             if line.trim_end() == "---" {
-                return Ok(Some(Self { start: first.len(), end, lines: number }));
+                return Ok(Some(Self { start, end, lines: number }));
             }
             end += line.len();
         }
-        Err(FaultKind::NeverClosed.at(1, 1))
+        Err(FaultKind::NeverClosed.at(opened, 1))
     }
+}
+
+fn is_key(line: &str) -> bool {
+    let is_word = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
+    line.split_once(':').is_some_and(|(key, _)| is_word(key))
 }
 
 struct Reader<'a> {
@@ -121,7 +137,7 @@ impl Reader<'_> {
             Some("title") => self.read.title = Some(self.one(at, value)?.value),
             Some("priority") => self.read.priority = self.number(at, value)?.value,
             Some("done") => self.read.done = self.flag(at, value)?,
-            Some("mode") => self.read.mode = Some(self.one(at, value)?),
+            Some("mode") => self.read.mode = Some(self.mode(at, value)?),
             Some("depends_on") => self.read.depends_on = self.many(at, value, Commas::Separate)?,
             Some("checks") => self.read.checks = self.many(at, value, Commas::Separate)?,
             Some("allow") => self.read.allow = self.many(at, value, Commas::BelongToTheText)?,
@@ -166,6 +182,16 @@ impl Reader<'_> {
     fn flag(&self, key: Key, value: Yaml) -> Result<bool, SyntaxFault> {
         let word = self.one(key, value)?;
         word.value.parse().map_err(|_| FaultKind::NotAFlag(key.name).at(word.line, word.column))
+    }
+
+    /// A mode is read from files of its name: a path would lead to others.
+    fn mode(&self, key: Key, value: Yaml) -> Result<Placed<String>, SyntaxFault> {
+        let mode = self.one(key, value)?;
+        let is_plain = mode.value.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+        match is_plain {
+            true => Ok(mode),
+            false => Err(FaultKind::NotAMode(mode.value).at(mode.line, mode.column)),
+        }
     }
 
     fn many(&mut self, key: Key, value: Yaml, commas: Commas) -> Result<Vec<Placed<String>>, SyntaxFault> {

@@ -25,7 +25,7 @@ pub fn sources(data: &[u8]) {
     let Ok(text) = utf8(Path::new("fuzzed"), bytes.to_vec()) else { return };
     let read = match PlanFormat::ALL.get(choice) {
         Some(PlanFormat::Tasks) => directory(&text),
-        Some(format) => parse(*format, Path::new(name_of(*format)), &text),
+        Some(format) => parse(*format, Path::new(name_of(*format)), &text).map_err(|bad| bad.problems),
         None if choice == PlanFormat::ALL.len() => goal::read(&text).map_err(|error| vec![error]),
         None => {
             ["plan.md", "prd.json", "task.toml"].into_iter().for_each(|name| {
@@ -70,7 +70,7 @@ fn becomes_its_file(task: &ProposedTask) {
     let text_slot = task_file::slot(id, Path::new(&name), written.clone());
     match finish(vec![text_slot], Frame::new(PlanFormat::Tasks)) {
         Ok(planned) => is_a_plan(&planned),
-        Err(problems) => are_problems(&problems, &written),
+        Err(bad) => are_problems(&bad.problems, &written),
     }
 }
 
@@ -91,7 +91,8 @@ fn directory(text: &str) -> Result<Planned, Vec<PlanError>> {
             Err(why) => Slot::unread(None, file.clone(), vec![PlanError::BadId { file, why }]),
         }
     };
-    finish(text.split("== ").skip(1).map(slot).collect(), Frame::new(PlanFormat::Tasks))
+    let slots = text.split("== ").skip(1).map(slot).collect();
+    finish(slots, Frame::new(PlanFormat::Tasks)).map_err(|bad| bad.problems)
 }
 
 fn is_a_plan(planned: &Planned) {

@@ -10,7 +10,7 @@ use crate::error::PlanError;
 use crate::fault::SyntaxFault;
 use crate::format::PlanFormat;
 use crate::json::{Json, JsonFault, JsonObject, JsonText};
-use crate::link::{Frame, MAX_TASKS, Slot, finish};
+use crate::link::{BadPlan, Frame, MAX_TASKS, Slot, finish};
 use crate::markdown::MarkdownText;
 use crate::outline::outline;
 use crate::place::Placed;
@@ -19,16 +19,16 @@ use crate::{Planned, PlannedCriterion, PlannedTask, title_line};
 /// Those that windlass understands; the others are told to the agent as they stand.
 const KEYS: [&str; 6] = ["number", "title", "body", "labels", "state", "closed"];
 
-pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> {
+pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, BadPlan> {
     let json = JsonText::new(file, text);
     let one = |error| vec![error];
     let issues = json.root().and_then(|root| json.list(root, "the export")).map_err(one)?;
     if issues.is_empty() {
         let format = PlanFormat::GithubIssues;
-        return Err(vec![PlanError::NoTasksInFile { file: file.to_owned(), format }]);
+        return Err(vec![PlanError::NoTasksInFile { file: file.to_owned(), format }].into());
     }
     if issues.len() > MAX_TASKS {
-        return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: issues.len() }]);
+        return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: issues.len() }].into());
     }
     let unread = |error| (0, Slot::unread(None, file.to_owned(), vec![error]));
     let mut slots: Vec<(u64, Slot)> =
@@ -131,7 +131,7 @@ fn dependencies(body: &MarkdownText<'_>) -> Vec<u64> {
         let lower = line.to_ascii_lowercase();
         for words in ["depends on", "depends-on", "blocked by", "blocked-by"] {
             for (at, _) in lower.match_indices(words) {
-                if !body.is_code(offset + at) {
+                if !body.is_code(offset + at) && !is_denied(&lower[..at]) {
                     numbers(&lower[at + words.len()..], &mut found);
                 }
             }
@@ -139,6 +139,17 @@ fn dependencies(body: &MarkdownText<'_>) -> Vec<u64> {
         offset += line.len();
     }
     found
+}
+
+/// “This is not blocked by #1”, “no longer depends on #1”.
+fn is_denied(before: &str) -> bool {
+    let clause = before.rsplit(['.', ',', ';', ':', '!', '?', '(']).next().unwrap_or_default();
+    let mut last = clause.split_whitespace().rev().take(3);
+    last.any(|word| {
+        matches!(word, "not" | "no" | "never" | "longer" | "without" | "neither" | "nor")
+            || word.ends_with("n't")
+            || word.ends_with("n’t")
+    })
 }
 
 /// `: #1, #2 and #3`, up to the first word that is something else.

@@ -64,13 +64,13 @@ pub use front_matter::{
 };
 pub use graph::TaskGraph;
 pub use json::JsonFault;
-pub use link::MAX_TASKS;
+pub use link::{BadPlan, MAX_TASKS};
 pub use markdown::Opened;
 pub use milestones::SectionFault;
 pub use place::{FilePosition, Placed};
 pub use proposal::{MOST_PROPOSED, PlanProposal, ProposedCheck, ProposedTask, file_words};
 pub use scope::TaskScope;
-pub use source::{MAX_FILE_BYTES, MAX_JSON_BYTES, check, read};
+pub use source::{MAX_FILE_BYTES, MAX_JSON_BYTES, check, look, read};
 pub use task_file::task_of_text;
 
 /// A plan as it was read.

@@ -66,8 +66,24 @@ impl Frame {
     }
 }
 
+/// A plan that was refused.
+#[derive(Debug)]
+pub struct BadPlan {
+    /// Every problem, in plan order.
+    pub problems: Vec<PlanError>,
+    /// What could be read of it nevertheless, so that more can be found in the same look.
+    pub readable: Planned,
+}
+
+impl From<Vec<PlanError>> for BadPlan {
+    fn from(problems: Vec<PlanError>) -> Self {
+        let readable = Planned { tasks: Vec::new(), goal: String::new(), format: None, tools: Vec::new() };
+        Self { problems, readable }
+    }
+}
+
 /// The plan, or every problem in plan order.
-pub(crate) fn finish(mut slots: Vec<Slot>, frame: Frame) -> Result<Planned, Vec<PlanError>> {
+pub(crate) fn finish(mut slots: Vec<Slot>, frame: Frame) -> Result<Planned, BadPlan> {
     find_equal_ids(&mut slots, frame.format);
     let edges = link(&mut slots, frame.format);
     for circle in circles(&edges) {
@@ -87,12 +103,10 @@ pub(crate) fn finish(mut slots: Vec<Slot>, frame: Frame) -> Result<Planned, Vec<
             tasks.push(task);
         }
     }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
     let titles = || tasks.iter().map(|task| task.title.as_str());
     let goal = frame.goal.unwrap_or_else(|| goal_of_titles(titles()));
-    Ok(Planned { tasks, goal, format: Some(frame.format), tools: frame.tools })
+    let planned = Planned { tasks, goal, format: Some(frame.format), tools: frame.tools };
+    if problems.is_empty() { Ok(planned) } else { Err(BadPlan { problems, readable: planned }) }
 }
 
 /// One dependency of a task.
@@ -148,10 +162,14 @@ fn link(slots: &mut [Slot], format: PlanFormat) -> Vec<Vec<Edge>> {
                 Some((on, _)) if on == own => slot.problems.push(PlanError::DependsOnItself { place, task }),
                 Some((on, _)) => edges.push(Edge { on, id, place }),
                 None => {
+                    // The number of an issue is never nearly that of another.
+                    let is_number = format == PlanFormat::GithubIssues && bare.starts_with("issue-");
                     suggestions += 1;
                     let others = index.keys().filter(|other| **other != task).map(TaskId::as_str);
-                    let nearest =
-                        nearest(bare, others.take(if suggestions > MAX_SUGGESTIONS { 0 } else { MAX_TASKS }));
+                    let nearest = nearest(
+                        bare,
+                        others.take(if is_number || suggestions > MAX_SUGGESTIONS { 0 } else { MAX_TASKS }),
+                    );
                     let (dependency, nearest) = (bare.to_owned(), nearest.map(TaskId::new));
                     slot.problems.push(PlanError::MissingDependency {
                         place,

@@ -12,13 +12,14 @@ use windlass_core::id::TaskId;
 use windlass_core::nearest::nearest;
 use windlass_core::task::task_slug;
 
-use crate::criterion::PlannedCriterion;
+use crate::criterion::merged;
 use crate::error::PlanError;
 use crate::format::PlanFormat;
-use crate::link::{Frame, MAX_TASKS, Slot, finish};
+use crate::link::{BadPlan, Frame, MAX_TASKS, Slot, finish};
 use crate::markdown::{Comment, Heading, MarkdownText, Opened};
 use crate::outline::{outline, parts};
 use crate::place::Placed;
+use crate::slug::{Titled, ids_of_parts};
 use crate::{Planned, PlannedTask, shared_text, title_line};
 
 const MARKERS: [&str; 2] = ["windlass-task", "forge-section"];
@@ -96,20 +97,20 @@ pub(crate) fn has_markers(text: &MarkdownText<'_>) -> bool {
     text.comments.iter().any(is_mark) || !text.hidden_lines(is_marker_line).is_empty()
 }
 
-pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>> {
+pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, BadPlan> {
     let text = MarkdownText::new(source, 0);
     let mut document = SectionReader { file, text: &text, problems: Vec::new() };
     let markers = document.markers();
     let file = file.to_owned();
     if markers.is_empty() && document.problems.is_empty() {
-        return Err(vec![PlanError::NoTasksInFile { file, format: PlanFormat::Milestones }]);
+        return Err(vec![PlanError::NoTasksInFile { file, format: PlanFormat::Milestones }].into());
     }
     if markers.len() > MAX_TASKS {
-        return Err(vec![PlanError::TooManyInFile { file, count: markers.len() }]);
+        return Err(vec![PlanError::TooManyInFile { file, count: markers.len() }].into());
     }
     let preamble = 0..markers.first().map_or(text.text.len(), |marker| marker.start);
     let mut about_all: Vec<Range<usize>> = Vec::from([preamble.clone()]);
-    let mut slots: Vec<Slot> = Vec::with_capacity(markers.len());
+    let mut bodies: Vec<Range<usize>> = Vec::with_capacity(markers.len());
     for (number, marker) in markers.iter().enumerate() {
         let next = markers.get(number + 1).map_or(text.text.len(), |next| next.start);
         let top = text.headings_in(&(marker.end..next)).next().map_or(2, |heading| heading.level.min(2));
@@ -118,9 +119,9 @@ pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, Vec<PlanError>
             .find(|heading| heading.level <= top && STOPS.contains(&heading.text.to_lowercase().as_str()));
         let end = stop.map_or(next, |stop| stop.range.start);
         about_all.push(end..next);
-        let before = slots.last().and_then(|slot| slot.id.clone());
-        slots.push(document.section(marker, marker.end..end, before));
+        bodies.push(marker.end..end);
     }
+    let mut slots = document.sections(&markers, &bodies);
     let told = about_all.iter().map(|range| document.told(range.clone()));
     let shared: Vec<String> = told.filter(|said| !said.is_empty()).collect();
     let goal = document.goal(&preamble);
@@ -178,13 +179,29 @@ impl SectionReader<'_> {
         found
     }
 
-    fn section(&self, marker: &Range<usize>, body: Range<usize>, before: Option<TaskId>) -> Slot {
+    fn sections(&self, markers: &[Range<usize>], bodies: &[Range<usize>]) -> Vec<Slot> {
+        let titled = |body: &Range<usize>| Titled {
+            id: self.title(body).and_then(|title| task_slug(&title)),
+            text: self.words(body),
+        };
+        let titled: Vec<Titled> = bodies.iter().map(titled).collect();
+        let mut slots: Vec<Slot> = Vec::with_capacity(markers.len());
+        for ((marker, body), id) in markers.iter().zip(bodies).zip(ids_of_parts(&titled, "section")) {
+            let before = slots.last().and_then(|slot| slot.id.clone());
+            let mut slot = self.section(id, self.text.index.placed(marker.start, ()), body.clone());
+            let on_the_one_before =
+                |id: TaskId| Placed { value: id.to_string(), line: slot.at.line, column: slot.at.column };
+            slot.links.extend(before.map(on_the_one_before));
+            slots.push(slot);
+        }
+        slots
+    }
+
+    fn section(&self, id: TaskId, at: Placed<()>, body: Range<usize>) -> Slot {
         let text = self.text;
-        let at = text.index.placed(marker.start, ());
         let (read, faults) = outline(text, &body);
         let mut problems: Vec<PlanError> = faults.into_iter().map(|fault| fault.in_file(self.file)).collect();
-        let title = self.title(&body).unwrap_or_else(|| format!("Section on line {}", at.line));
-        let id = task_slug(&title).unwrap_or_else(|| TaskId::new(format!("line-{}", at.line)));
+        let title = self.title(&body).unwrap_or_else(|| self.first_line(&body));
         let mut part = |names: &[&str]| -> Vec<String> {
             let found = parts(text, &body, names);
             let lines: Vec<String> = found.iter().flat_map(|range| self.lines(range)).collect();
@@ -197,21 +214,18 @@ impl SectionReader<'_> {
         };
         let [files, edits, verification] = [["files"], ["edits"], ["verification"]].map(|name| part(&name));
         let criteria = part(&["acceptance", "acceptance criteria"]);
-        let listed = if read.acceptance.is_empty() { criteria } else { read.acceptance };
         let told = self.told(body.clone());
         let is_silent = told.trim().is_empty();
         let task = PlannedTask {
-            acceptance: listed.into_iter().map(PlannedCriterion::plain).collect(),
+            acceptance: merged(Vec::new(), criteria),
             files,
             edits,
             verification,
             ..PlannedTask::new(id, title_line(&title), format!("{told}\n"))
         };
-        let mut links: Vec<Placed<String>> = read.depends_on;
-        links.extend(before.map(|id| Placed { value: id.to_string(), line: at.line, column: at.column }));
         let at = at.in_file(self.file);
         let silent_at = is_silent.then(|| at.clone());
-        Slot { links, problems, silent_at, ..Slot::new(at, task) }
+        Slot { links: read.depends_on, problems, silent_at, ..Slot::new(at, task) }
     }
 
     /// The first heading that names no part.
@@ -223,6 +237,21 @@ impl SectionReader<'_> {
         };
         let own = headings().find(|heading| !INNER.contains(&name(heading).as_str()));
         own.or_else(|| headings().next()).map(|heading| heading.text.clone())
+    }
+
+    /// All but headings: those that give no title name a part, as another section's do.
+    fn words(&self, body: &Range<usize>) -> String {
+        let shown = self.text.visible(body.clone());
+        let lines = shown.lines().filter(|line| !line.trim_start().starts_with('#'));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// What stands for a title where there is none.
+    fn first_line(&self, body: &Range<usize>) -> String {
+        let words = self.words(body);
+        let lines = words.lines().map(|line| line.trim_start_matches(['-', '*', '+', '>', ' ', '\t']));
+        let mut said = lines.filter(|line| line.contains(char::is_alphanumeric));
+        said.next().unwrap_or_default().trim().to_owned()
     }
 
     /// The items of a part, or its lines where it has none; a fence is no line.

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use windlass_core::nearest::nearest;
+
 use crate::fault::{FaultKind, SyntaxFault};
 use crate::markdown::{Comment, MarkdownText};
 use crate::place::Placed;
@@ -54,15 +56,14 @@ const KEY: &str = "depends_on";
 fn dependencies(text: &MarkdownText<'_>, comment: &Comment) -> Result<Vec<Placed<String>>, SyntaxFault> {
     let inner = comment.inner();
     let content = &text.text[inner.clone()];
-    let Some((key, _)) = content.split_once(':') else { return Ok(Vec::new()) };
     let at = text.index.placed(comment.range.start, ());
-    if !key.trim().eq_ignore_ascii_case(KEY) {
-        let letters: String = key.trim().chars().filter(char::is_ascii_alphabetic).collect();
-        if letters.eq_ignore_ascii_case("dependson") || letters.eq_ignore_ascii_case("dependencies") {
-            return Err(FaultKind::MisspeltComment(key.trim().to_owned()).at(at.line, at.column));
-        }
-        return Ok(Vec::new());
-    }
+    let key = content.split_once(':').map(|(key, _)| key);
+    let Some(key) = key.filter(|key| key.trim().eq_ignore_ascii_case(KEY)) else {
+        return match meant(content) {
+            Some(word) => Err(FaultKind::MisspeltComment(word.to_owned()).at(at.line, at.column)),
+            None => Ok(Vec::new()),
+        };
+    };
     if !comment.closed {
         return Err(FaultKind::CommentNeverClosed.at(at.line, at.column));
     }
@@ -73,6 +74,20 @@ fn dependencies(text: &MarkdownText<'_>, comment: &Comment) -> Result<Vec<Placed
         offset += line.len();
     }
     Ok(found)
+}
+
+/// The words of a comment that were meant as its key: nearly right before a colon, or as a name where the colon
+/// was left out. Other words are the author's.
+fn meant(content: &str) -> Option<&str> {
+    const NEARLY: [&str; 6] =
+        ["dependson", "dependon", "dependencies", "dependency", "dependsupon", "dependend"];
+    let is_nearly = |word: &&str| {
+        let letters: String = word.chars().filter(char::is_ascii_alphabetic).collect();
+        NEARLY.contains(&letters.to_ascii_lowercase().as_str()) || nearest(word, [KEY]).is_some()
+    };
+    let before_colon = content.split_once(':').map(|(key, _)| key.trim());
+    let first = content.split_whitespace().next().filter(|word| word.contains(['_', '-']));
+    before_colon.filter(is_nearly).or_else(|| first.filter(is_nearly))
 }
 
 /// `a, b`, `[a, b]` or `- a` on one line.
@@ -152,6 +167,19 @@ mod tests {
         let fault = read("a\n <!-- depends-on: b -->", 0).unwrap_err();
         assert_eq!((fault.line, fault.column), (2, 2));
         assert_eq!(fault.to_string(), "`depends-on` in a comment names no dependency");
+        for (comment, word) in [
+            ("depend_on: x", "depend_on"),
+            ("depends_on x", "depends_on"),
+            ("Depends-On x, y", "Depends-On"),
+            ("dependencies: x", "dependencies"),
+            ("depnds_on: x", "depnds_on"),
+        ] {
+            let fault = read(&format!("<!-- {comment} -->"), 0).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::MisspeltComment(word.to_owned()), "{comment}");
+        }
+        for words in ["depends on the weather", "what it depends on: nothing", "see depends_on", "note: x"] {
+            assert_eq!(read(&format!("<!-- {words} -->"), 0), Ok(Outline::default()), "{words}");
+        }
         let fault = read("<!-- depends_on: b\n\n# Title\n", 0).unwrap_err();
         assert_eq!(fault.kind, FaultKind::CommentNeverClosed);
         assert_eq!(read("<!-- never closed", 0), Ok(Outline::default()));

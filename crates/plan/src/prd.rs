@@ -13,7 +13,7 @@ use crate::criterion::PlannedCriterion;
 use crate::error::PlanError;
 use crate::format::PlanFormat;
 use crate::json::{Json, JsonFault, JsonObject, JsonText};
-use crate::link::{Frame, MAX_TASKS, Slot, finish};
+use crate::link::{BadPlan, Frame, MAX_TASKS, Slot, finish};
 use crate::place::Placed;
 use crate::{Planned, PlannedTask, shared_text, title_line};
 
@@ -35,17 +35,17 @@ const STORY_KEYS: [&str; 10] = [
     "dependsOn",
 ];
 
-pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> {
+pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, BadPlan> {
     let json = JsonText::new(file, text);
     let one = |error| vec![error];
     let (root, problems) = json.root().and_then(|root| json.object(root, "the plan")).map_err(one)?;
     let stories = root.get(STORIES).ok_or_else(|| vec![no_stories(&json, &root)])?;
     let stories = json.list(stories, STORIES).map_err(one)?;
     if stories.is_empty() {
-        return Err(vec![PlanError::NoTasksInFile { file: file.to_owned(), format: PlanFormat::Prd }]);
+        return Err(vec![PlanError::NoTasksInFile { file: file.to_owned(), format: PlanFormat::Prd }].into());
     }
     if stories.len() > MAX_TASKS {
-        return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: stories.len() }]);
+        return Err(vec![PlanError::TooManyInFile { file: file.to_owned(), count: stories.len() }].into());
     }
     let mut slots: Vec<Slot> = stories
         .into_iter()
@@ -57,7 +57,7 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> 
     let description = root.get("description").map(|value| json.text(value, "description"));
     let goal = match description {
         Some(Ok(text)) => Some(title_line(text.lines().next().unwrap_or_default())),
-        Some(Err(error)) => return Err(vec![error]),
+        Some(Err(error)) => return Err(vec![error].into()),
         None => None,
     };
     shared_text::add_to_all(file, &mut slots, &root.others(&[STORIES])).map_err(one)?;

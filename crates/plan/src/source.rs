@@ -9,6 +9,7 @@ use windlass_core::nearest::nearest;
 use crate::error::PlanError;
 use crate::format::{self, PlanFormat};
 use crate::jsonc::plain_json;
+use crate::link::BadPlan;
 use crate::place::FilePosition;
 use crate::{Planned, checklist, codescribe, github_issues, goal, milestones, prd, task_file, tasks_dir};
 
@@ -25,15 +26,20 @@ pub fn read(source: &str, project: &Path, format: Option<PlanFormat>) -> Result<
 
 /// The same, with every problem, in plan order.
 pub fn check(source: &str, project: &Path, format: Option<PlanFormat>) -> Result<Planned, Vec<PlanError>> {
+    look(source, project, format).map_err(|bad| bad.problems)
+}
+
+/// The same, with what could be read of a plan that is refused.
+pub fn look(source: &str, project: &Path, format: Option<PlanFormat>) -> Result<Planned, BadPlan> {
     let source = source.trim();
     if source.is_empty() {
-        return Err(vec![PlanError::NoSource]);
+        return Err(vec![PlanError::NoSource].into());
     }
     let path = project.join(source);
     if path.is_dir() {
         return match format {
-            None | Some(PlanFormat::Tasks) => tasks_dir::check(&path),
-            Some(format) => Err(vec![PlanError::IsDirectory { dir: path, format }]),
+            None | Some(PlanFormat::Tasks) => tasks_dir::look_in(&path, project),
+            Some(format) => Err(vec![PlanError::IsDirectory { dir: path, format }].into()),
         };
     }
     // A link that leads nowhere is a fault of its own, and no sentence.
@@ -43,14 +49,15 @@ pub fn check(source: &str, project: &Path, format: Option<PlanFormat>) -> Result
     let nearest = nearest_name(source, &path);
     let is_sentence = source.contains(char::is_whitespace) && !is_like_a_path(source);
     if format.is_none() && is_sentence && nearest.is_none() {
-        return goal::read(source).map_err(|error| vec![error]);
+        return goal::read(source).map_err(|error| vec![error].into());
     }
     let is_file = format.is_some_and(|format| format != PlanFormat::Tasks) || path.extension().is_some();
     Err(vec![if is_file {
         PlanError::FileMissing { file: path, nearest }
     } else {
         PlanError::DirectoryMissing { dir: path, nearest }
-    }])
+    }]
+    .into())
 }
 
 /// Whether somebody who wrote this meant a file: a mistyped name would else start agents on its words.
@@ -79,15 +86,16 @@ pub(crate) fn first(problems: Vec<PlanError>) -> PlanError {
     problems.into_iter().next().expect("a refusal has a reason")
 }
 
-fn file(path: &Path, project: &Path, format: Option<PlanFormat>) -> Result<Planned, Vec<PlanError>> {
+fn file(path: &Path, project: &Path, format: Option<PlanFormat>) -> Result<Planned, BadPlan> {
     let limit = match format {
-        Some(PlanFormat::Tasks) => return Err(vec![PlanError::IsFile { file: path.to_owned() }]),
+        Some(PlanFormat::Tasks) => return Err(vec![PlanError::IsFile { file: path.to_owned() }].into()),
         Some(PlanFormat::Prd | PlanFormat::GithubIssues) => MAX_JSON_BYTES,
         None if is_json(path) => MAX_JSON_BYTES,
         Some(PlanFormat::Task | PlanFormat::Milestones | PlanFormat::Codescribe | PlanFormat::Checklist)
         | None => MAX_FILE_BYTES,
     };
-    let text = read_text(path, limit).map_err(|error| vec![error])?;
+    let text =
+        not_led_out(path, project).and_then(|()| read_text(path, limit)).map_err(|error| vec![error])?;
     let has_comments = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("jsonc"));
     let text = if has_comments { plain_json(&text) } else { text };
     let format = match format {
@@ -101,9 +109,9 @@ fn file(path: &Path, project: &Path, format: Option<PlanFormat>) -> Result<Plann
 }
 
 /// What a text says, wherever it came from.
-pub(crate) fn parse(format: PlanFormat, file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> {
+pub(crate) fn parse(format: PlanFormat, file: &Path, text: &str) -> Result<Planned, BadPlan> {
     match format {
-        PlanFormat::Tasks => Err(vec![PlanError::IsFile { file: file.to_owned() }]),
+        PlanFormat::Tasks => Err(vec![PlanError::IsFile { file: file.to_owned() }].into()),
         PlanFormat::Task => task_file::parse(file, text),
         PlanFormat::Milestones => milestones::parse(file, text),
         PlanFormat::Prd => prd::parse(file, text),
@@ -111,6 +119,14 @@ pub(crate) fn parse(format: PlanFormat, file: &Path, text: &str) -> Result<Plann
         PlanFormat::Checklist => checklist::parse(file, text),
         PlanFormat::GithubIssues => github_issues::parse(file, text),
     }
+}
+
+/// A link of the project's that leads out of it could tell an agent of any file there is.
+pub(crate) fn not_led_out(path: &Path, project: &Path) -> Result<(), PlanError> {
+    let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let whole = |path: &Path| path.canonicalize().ok();
+    let is_ours = || Some(whole(path.parent()?)?.starts_with(whole(project)?));
+    if is_link && path.exists() && is_ours() == Some(true) { inside(path, project) } else { Ok(()) }
 }
 
 /// CodeScribe's own rule: its task must lie in the tree it is about.
@@ -140,11 +156,18 @@ pub(crate) fn read_text(path: &Path, limit: u64) -> Result<String, PlanError> {
 }
 
 pub(crate) fn utf8(path: &Path, bytes: Vec<u8>) -> Result<String, PlanError> {
+    if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
+        let before = String::from_utf8_lossy(&bytes[..at]);
+        return Err(PlanError::NulByte { place: end_of(&before, path) });
+    }
     String::from_utf8(bytes).map_err(|error| {
         let valid = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
-        let last = valid.rsplit('\n').next().unwrap_or_default();
-        let line = valid.matches('\n').count() + 1;
-        let place = FilePosition { file: path.to_owned(), line, column: last.chars().count() + 1 };
-        PlanError::NotUtf8 { place }
+        PlanError::NotUtf8 { place: end_of(&valid, path) }
     })
+}
+
+fn end_of(text: &str, file: &Path) -> FilePosition {
+    let last = text.rsplit('\n').next().unwrap_or_default();
+    let line = text.matches('\n').count() + 1;
+    FilePosition { file: file.to_owned(), line, column: last.chars().count() + 1 }
 }

@@ -4,18 +4,19 @@ use std::path::Path;
 
 use windlass_core::id::TaskId;
 
+use crate::criterion::merged;
 use crate::error::PlanError;
 use crate::fault::SyntaxFault;
 use crate::format::PlanFormat;
-use crate::front_matter::{FrontMatter, read_all};
-use crate::link::{Frame, Slot, finish};
+use crate::front_matter::{FrontMatter, read_parts};
+use crate::link::{BadPlan, Frame, Slot, finish};
 use crate::markdown::MarkdownText;
 use crate::outline::{Outline, outline};
 use crate::place::FilePosition;
 use crate::slug::id_of_file;
 use crate::{Planned, PlannedTask, title_line};
 
-pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, Vec<PlanError>> {
+pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, BadPlan> {
     let id = id_of_file(file).map_err(|why| vec![PlanError::BadId { file: file.to_owned(), why }])?;
     finish(vec![slot(id, file, text.to_owned())], Frame::new(PlanFormat::Task))
 }
@@ -29,18 +30,16 @@ pub fn task_of_text(id: &TaskId, text: &str) -> Option<PlannedTask> {
 /// What one task file says, with every fault in it.
 pub(crate) fn slot(id: TaskId, file: &Path, text: String) -> Slot {
     let problem = |fault: SyntaxFault| fault.in_file(file);
-    let front = match read_all(&text) {
-        Ok(front) => front,
-        Err(faults) => {
-            return Slot::unread(Some(id), file.to_owned(), faults.into_iter().map(problem).collect());
-        }
+    let (front, bad_front) = match read_parts(&text) {
+        Ok(read) => read,
+        Err(fault) => return Slot::unread(Some(id), file.to_owned(), vec![problem(fault)]),
     };
     let markdown = MarkdownText::new(&text, front.lines);
     let body = markdown.index.line_start(front.lines + 1)..markdown.text.len();
     let silent = markdown.visible(body.clone()).trim().is_empty();
     let silent_at = silent.then(|| FilePosition { file: file.to_owned(), line: front.lines + 1, column: 1 });
     let (outline, faults) = outline(&markdown, &body);
-    let problems = faults.into_iter().map(problem).collect();
+    let problems = bad_front.into_iter().chain(faults).map(problem).collect();
     drop(markdown);
     let at = FilePosition { file: file.to_owned(), line: 1, column: 1 };
     let links = front.depends_on.iter().chain(&outline.depends_on).cloned().collect();
@@ -50,12 +49,11 @@ pub(crate) fn slot(id: TaskId, file: &Path, text: String) -> Slot {
 fn task(id: TaskId, text: String, front: FrontMatter, body: Outline) -> PlannedTask {
     let title = front.title.or(body.title).map(|title| title_line(&title)).filter(|title| !title.is_empty());
     let title = title.unwrap_or_else(|| id.to_string());
-    let written = body.acceptance.into_iter().map(crate::PlannedCriterion::plain).collect();
     PlannedTask {
         priority: front.priority,
         allow: front.allow,
         checks: front.checks,
-        acceptance: if front.acceptance.is_empty() { written } else { front.acceptance },
+        acceptance: merged(front.acceptance, body.acceptance),
         done: front.done,
         mode: front.mode,
         scope: front.scope,

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use crate::error::PlanError;
 use crate::format::PlanFormat;
-use crate::link::{Frame, MAX_TASKS, Slot, finish};
+use crate::link::{BadPlan, Frame, MAX_TASKS, Slot, finish};
 use crate::slug::id_of_file;
-use crate::source::{MAX_FILE_BYTES, first, read_text};
+use crate::source::{MAX_FILE_BYTES, first, not_led_out, read_text};
 use crate::{Planned, task_file};
 
 /// The first problem is the one reported.
@@ -24,18 +24,34 @@ pub fn check(dir: &Path) -> Result<Planned, Vec<PlanError>> {
     check_with(dir, &BTreeMap::new())
 }
 
+/// The same as a part of a project, with what could be read of a plan that is refused.
+pub fn look_in(dir: &Path, project: &Path) -> Result<Planned, BadPlan> {
+    look_with(&TasksDir { dir, project: Some(project) }, &BTreeMap::new())
+}
+
+/// Where task files are, and what no link among them may lead out of.
+struct TasksDir<'a> {
+    dir: &'a Path,
+    project: Option<&'a Path>,
+}
+
 /// The directory as it would be with other files: what each says, or none where it is gone.
 pub fn check_with(
     dir: &Path,
     others: &BTreeMap<OsString, Option<String>>,
 ) -> Result<Planned, Vec<PlanError>> {
+    look_with(&TasksDir { dir, project: None }, others).map_err(|bad| bad.problems)
+}
+
+fn look_with(of: &TasksDir<'_>, others: &BTreeMap<OsString, Option<String>>) -> Result<Planned, BadPlan> {
+    let dir = of.dir;
     let Listed { names, strays } = list(dir, others).map_err(|error| vec![error])?;
     if names.is_empty() && strays.is_empty() {
-        return Err(vec![PlanError::NoTasks { dir: dir.to_owned() }]);
+        return Err(vec![PlanError::NoTasks { dir: dir.to_owned() }].into());
     }
     let read = |name: &OsString| match others.get(name) {
         Some(Some(text)) => other_slot(dir, name, text),
-        Some(None) | None => slot(dir, name),
+        Some(None) | None => of.slot(name),
     };
     finish(names.iter().map(read).collect(), Frame { problems: strays, ..Frame::new(PlanFormat::Tasks) })
 }
@@ -91,9 +107,12 @@ fn is_task_name(name: &OsStr) -> bool {
     bytes.ends_with(b".md") && (!bytes.starts_with(b".") || bytes == b".md")
 }
 
-fn slot(dir: &Path, name: &OsStr) -> Slot {
-    let file = dir.join(name);
-    of_file(&file, read_text(&file, MAX_FILE_BYTES))
+impl TasksDir<'_> {
+    fn slot(&self, name: &OsStr) -> Slot {
+        let file = self.dir.join(name);
+        let led_out = self.project.map_or(Ok(()), |project| not_led_out(&file, project));
+        of_file(&file, led_out.and_then(|()| read_text(&file, MAX_FILE_BYTES)))
+    }
 }
 
 fn other_slot(dir: &Path, name: &OsStr, text: &str) -> Slot {

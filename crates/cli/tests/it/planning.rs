@@ -120,6 +120,28 @@ fn three_bad_answers_write_nothing() {
 }
 
 #[test]
+fn what_a_run_would_refuse_of_a_plan_goes_back_to_the_planner() {
+    let with = |mode: &str, allow: &str| {
+        let task = FIRST.replace("\"mode\":null", &format!("\"mode\":\"{mode}\""));
+        answer(&task.replace("\"allow\":[]", &format!("\"allow\":[{allow}]")), "")
+    };
+    let case =
+        project(&[with("refactor", r#""../x","src/[**""#), with("../secret", ""), with("implement", "")]);
+    case.repo.file("tasks/000-old.md", "---\nmode: gone\n---\n# Old\n\nDo it.\n");
+    let ran = case.windlass(&["plan", "Write the answer down"]).expect_code(0);
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "there is no mode \"refactor\" (a task has the mode implement, explore or fix, or one of yours)",
+        "`allow` has \"../x\", which leads out of the repository",
+        "bad pattern \"src/[**\"",
+        "\"../secret\" is no name of a mode",
+    ] {
+        assert!(said.contains(part), "{part}: {ran}");
+    }
+    assert!(!said.contains("\"gone\""), "what was wrong before is not the planner's: {ran}");
+}
+
+#[test]
 fn a_plan_of_nothing_names_the_command_that_shows_the_plan() {
     let refused = Setup::new("complete").ready().windlass(&["plan"]).expect_code(2);
     let first = refused.stderr.lines().find(|line| line.contains("hint:"));

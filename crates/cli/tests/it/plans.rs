@@ -382,6 +382,46 @@ fn a_check_of_the_plan_tells_all_that_a_run_would_refuse() {
 }
 
 #[test]
+fn no_problem_of_a_plan_hides_another() {
+    let case = project(WORKS)
+        .task("a", "---\nmode: nomode\nchecks: [zz]\nallow: [\"[x\"]\n---\n# A\n\nDo it.\n")
+        .task("b", "---\ndepends_on: [ghost]\n---\n# B\n\nDo it.\n")
+        .task(
+            "c",
+            "---\npriority: high\ndepends_on: [spook]\nchecks: [yy]\n---\n# C\n\n<!-- depends-on: x -->\nDo it.\n",
+        )
+        .task("d", "---\nmode: explore\nacceptance:\n- {text: ok, check: sh ./nope.sh}\n---\n# D\n\nDo it.\n")
+        .ready();
+    let checked = case.windlass(&["plan", "check"]).expect_code(2).stderr;
+    let one_line = checked.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "a.md:2:7: there is no mode \"nomode\"",
+        "a.md:3:10: there is no check named \"zz\"",
+        "a.md:4:9: ",
+        "b.md:2:14: task b depends on ghost",
+        "c.md:2:11: `priority` must be a whole number",
+        "c.md:3:14: task c depends on spook",
+        "c.md:4:10: there is no check named \"yy\"",
+        "c.md:8:1: `depends-on` in a comment",
+        "d.md:2:7: task d has the mode explore: without a reviewer",
+        "d.md:4:21: check `acceptance 1 (d)` names `nope.sh`, which is not in the base commit",
+        "write the file, or mend the check that names it",
+        "10 problems in the plan",
+    ] {
+        assert!(one_line.contains(part), "{part}: {checked}");
+    }
+    case.nothing_was_made();
+}
+
+#[test]
+fn a_dry_run_shows_a_fix_as_the_run_begins_it() {
+    let case = project(WORKS).task("fix-it", "---\nmode: fix\n---\n# Fix it\n\nAdd a test.\n").ready();
+    let shown =
+        case.windlass(&["run", "--name", LOOP, "--task", "fix-it", "--dry-run"]).expect_code(0).stdout;
+    assert!(shown.contains("0 of 1 task done, 1 ready") && shown.contains("Add a test."), "{shown}");
+}
+
+#[test]
 fn a_loop_is_that_of_a_plan_by_its_texts() {
     let case = with_plan("prd.json", PRD);
     run_plan(&case, "prd.json").ended(0, "completed", "done_before");

@@ -142,3 +142,26 @@ fn a_box_that_something_never_closed_hides_is_a_fault() {
     let commented = planned("p.md", "- [ ] a\n\n<!--\n- [ ] b\n-->\n");
     assert_eq!(commented.tasks.len(), 1, "what is in a comment was taken out on purpose");
 }
+
+#[test]
+fn tasks_right_below_the_validation_commands_are_no_commands() {
+    let plan = planned(
+        "plan.md",
+        "# Plan\n\n## Validation Commands\n- `cargo test`\n- `a` and then `b`\n- run `c`\n\n### Task 1: A\n- [ ] write `x`\n\n\
+         ### Task 2: B\n- [ ] `y` is 1\n",
+    );
+    for task in &plan.tasks {
+        assert_eq!(task.verification, ["cargo test", "`a` and then `b`", "run `c`"], "{}", task.id);
+    }
+}
+
+#[test]
+fn a_misspelt_task_is_no_part_of_the_one_before() {
+    let text =
+        "### Task 1: A\n- [ ] a\n\n### Tasks 2: B\n- [ ] b\n\n### Tsak 3: C\n- [ ] c\n\n### Step 4: D\n";
+    assert_eq!(
+        problems("p.md", text),
+        "p.md:4:1: `Tasks 2: B` is nearly the heading of a task; write `### Task 2: B`, or another word than “Task” at its start\n\
+         p.md:7:1: `Tsak 3: C` is nearly the heading of a task; write `### Task 3: C`, or another word than “Task” at its start\n"
+    );
+}

@@ -73,6 +73,20 @@ fn a_dependency_is_read_however_it_is_linked() {
         let on = planned("issues.json", &export).tasks[1].depends_on.clone();
         assert_eq!(on.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["issue-1"], "{line}");
     }
+    for line in [
+        "This is not blocked by #1.",
+        "It no longer depends on #1",
+        "isn't really blocked by #1",
+        "Never blocked by #1",
+    ] {
+        let export = serde_json::json!([issue(1, ""), issue(2, line)]).to_string();
+        assert!(planned("issues.json", &export).tasks[1].depends_on.is_empty(), "{line}");
+    }
+    let not_only = serde_json::json!([issue(1, ""), issue(2, "It does not work: blocked by #1")]).to_string();
+    assert_eq!(planned("issues.json", &not_only).tasks[1].depends_on.len(), 1);
+    let unknown =
+        problems("i.json", &serde_json::json!([issue(1, ""), issue(9, "blocked by #99")]).to_string());
+    assert!(unknown.contains("issue-99, which is not in the plan; export closed issues too"), "{unknown}");
     let told = problems("i.json", &serde_json::json!([issue(2, "depends on [#3](x) and #4th")]).to_string());
     assert_eq!(told.matches("which is not in the plan").count(), 1, "{told}");
 }

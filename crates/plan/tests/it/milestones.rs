@@ -206,10 +206,24 @@ fn the_first_heading_that_names_no_part_is_the_title() {
         ("## Background:\n\n## Lexer", "Lexer"),
         ("### Files\n- a\n\n## Lexer", "Lexer"),
         ("## Background", "Background"),
-        ("Nothing.", "Section on line 1"),
+        ("Nothing.", "Nothing."),
     ] {
         assert_eq!(section(text).tasks[0].title, title, "{text}");
     }
+}
+
+#[test]
+fn a_section_without_a_title_is_the_same_task_whatever_stands_above_it() {
+    let ids = |text: &str| {
+        let tasks = planned("p.md", text).tasks;
+        tasks.into_iter().map(|task| (task.id.to_string(), task.title)).collect::<Vec<_>>()
+    };
+    let sections = "<!-- windlass-task -->\n- Build the lexer,\n  all of it.\n<!-- windlass-task -->\n## !!!\n\n\
+                    Build the lexer,\nagain.\n<!-- windlass-task -->\n### Files\n- a.rs\n";
+    let named = [("build-the-lexer", "Build the lexer,"), ("build-the-lexer-2", "!!!"), ("a-rs", "a.rs")]
+        .map(|(id, title)| (id.to_owned(), title.to_owned()));
+    assert_eq!(ids(sections), named);
+    assert_eq!(ids(&format!("# Plan\n\nA line more.\n\n{sections}")), named);
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn bad_stories_are_refused_with_place_and_remedy() {
              p.json:2:8: two tasks have the id b, the first on line 1; give one of them another name; upper and lower case are the same\n\
              p.json:2:41: task b depends on x, which is not in the plan; add a task with the id x, or remove the dependency\n\
              p.json:2:55: the id \"a/b\" cannot be used: it has a slash in it; give it a short id such as US-001\n\
-             p.json:2:55: the task says nothing; write in p.json what is to be done, or delete it\n",
+             p.json:2:55: the task says nothing; write there what is to be done, or take it out of p.json\n",
         ),
         (
             "{\"userStories\": [{\"id\": \"a\", \"title\": \"A\", \"dependsOn\": [\"b\"]}, {\"id\": \"b\", \"title\": \"B\", \"dependsOn\": [\"a\"]}]}",

@@ -79,3 +79,43 @@ fn boxes_of_a_task_file_are_acceptance_where_the_format_is_given() {
     assert_eq!(outline(&plan), "goal: Parse it\n1: parser | Parse it | on [] | 0 | [\"fast\", \"right\"]\n");
     assert_eq!(planned("parser.md", &format!("---\npriority: 1\n---\n{text}")).tasks.len(), 1);
 }
+
+#[test]
+fn acceptance_of_the_body_adds_to_that_of_the_front_matter() {
+    let plan = planned(
+        "a.md",
+        "---\nacceptance:\n  - text: it is fast\n    check: make bench\n  - it is small\n---\n# A\n\nDo it.\n\n\
+         ## Acceptance\n- it is right\n- it is fast\n",
+    );
+    assert!(outline(&plan).ends_with("[\"it is fast\", \"it is small\", \"it is right\"]\n"), "{plan:?}");
+    let checks = plan.tasks[0].acceptance.iter().map(|criterion| criterion.check.is_some());
+    assert_eq!(checks.collect::<Vec<_>>(), [true, false, false]);
+}
+
+#[test]
+fn the_name_of_a_mode_is_no_path() {
+    let with = |mode: &str| format!("---\nmode: \"{mode}\"\n---\nText.\n");
+    for mode in ["../../../outp", "a/b", "a.b", "a b"] {
+        assert_eq!(
+            problems("a.md", &with(mode)),
+            format!(
+                "a.md:2:7: \"{mode}\" is no name of a mode; write implement, explore or fix, or the name of a mode \
+                 of yours: letters, digits, `-` and `_`\n"
+            )
+        );
+    }
+    assert_eq!(planned("a.md", &with("port_2-größer")).tasks.len(), 1);
+}
+
+#[test]
+fn front_matter_below_a_blank_line_is_read() {
+    let plan = planned("a.md", "\n  \n---\ntitle: Given\npriority: 2\n---\n# A\n");
+    assert_eq!(outline(&plan), "goal: Given\n1: a | Given | on [] | 2 | []\n");
+    assert_eq!(planned("a.md", "\n---\n\nWords between rules.\n\n---\n").tasks[0].priority, 0);
+    assert!(problems("a.md", "\ntext\0\n").starts_with("a.md:2:5: the text has a NUL byte; "));
+    assert!(
+        problems("a.md", "\n---\npriorty: 1\n---\nText.\n").starts_with("a.md:3:1: unknown key `priorty`")
+    );
+    let open = problems("a.md", "\n---\npriority: 1\nText.\n");
+    assert!(open.starts_with("a.md:2:1: the front matter that starts here is never closed"), "{open}");
+}

@@ -43,7 +43,7 @@ fn show(planned: &Planned) -> String {
 fn a_plan_is_its_files_in_byte_order() {
     let planned = planned(
         "== b.md\n---\ndepends_on: [a.md, B2]\npriority: 3\n---\nNo heading. <!-- depends_on: a, c-d -->\n\
-         == B2.md\n---\ntitle: Given\nallow: tests/**\nchecks: unit\nacceptance: [it holds]\n---\n# Written\n## Acceptance\n- ignored\n\
+         == B2.md\n---\ntitle: Given\nallow: tests/**\nchecks: unit\nacceptance: [it holds]\n---\n# Written\n## Acceptance\n- and that\n\
          == a.md\n# First thing\n\n## Acceptance\n- [ ] tests pass\n\
          == c-d.md\nNo more than this.\n\
          == notes.txt\nnot a task\n\
@@ -52,7 +52,7 @@ fn a_plan_is_its_files_in_byte_order() {
     assert_eq!(
         show(&planned),
         "goal: 4 tasks, from “Given” to “c-d”\n\
-         B2 | Given | on [] | 0 | allow [\"tests/**\"] | checks [\"unit\"] | accept [\"it holds\"]\n\
+         B2 | Given | on [] | 0 | allow [\"tests/**\"] | checks [\"unit\"] | accept [\"it holds\", \"and that\"]\n\
          a | First thing | on [] | 0 | allow [] | checks [] | accept [\"tests pass\"]\n\
          b | b | on [\"a\", \"B2\", \"c-d\"] | 3 | allow [] | checks [] | accept []\n\
          c-d | c-d | on [] | 0 | allow [] | checks [] | accept []\n"
@@ -225,6 +225,7 @@ fn every_problem_of_every_file_is_named_in_plan_order() {
          b.md:2:11: `priority` must be a whole number; write a number such as 10; lower goes first\n\
          b.md:3:1: unknown key `colour`; known keys: title, depends_on, priority, allow, checks, acceptance, done, mode, scope\n\
          b.md:4:7: `done` is neither true nor false; write true for a task that is done already; nothing of it is proven then\n\
+         b.md:6:1: the task says nothing; write in b.md what is to be done, or delete it\n\
          c.md:1:1: the front matter that starts here is never closed; close it with a line `---`; a rule at the top of a file can be written `***`\n\
          d.md:1:1: `depends-on` in a comment names no dependency; write `<!-- depends_on: id, id -->`\n\
          d.md:3:20: an item of the list is empty; remove the extra comma, or write the item\n\
@@ -263,5 +264,32 @@ fn what_looks_like_a_task_file_and_is_none_is_a_fault() {
         "b.MD: the name of a task file ends in `.md`, and this one would be left out; rename it to b.md, or move it elsewhere\n\
          c.markdown: the name of a task file ends in `.md`, and this one would be left out; rename it to c.md, or move it elsewhere\n\
          late: has task files (*.md), and only those of the directory above are read; move the task files up; to leave them out, give the directory a name that starts with a dot\n"
+    );
+}
+
+#[test]
+fn a_task_file_is_no_link_out_of_the_project() {
+    use std::os::unix::fs::symlink;
+    let dir = tempfile::tempdir().unwrap();
+    let (outside, project) = (dir.path().join("outside.md"), dir.path().join("project"));
+    fs::create_dir_all(project.join("tasks")).unwrap();
+    fs::write(&outside, "Secrets.\n").unwrap();
+    fs::write(project.join("notes.md"), "Do it.\n").unwrap();
+    symlink("../notes.md", project.join("tasks/inside.md")).unwrap();
+    let checked = || windlass_plan::check("tasks", &project, None);
+    assert_eq!(checked().unwrap().tasks.len(), 1);
+    symlink(&outside, project.join("tasks/led-out.md")).unwrap();
+    symlink("nowhere.md", project.join("tasks/to-nothing.md")).unwrap();
+    symlink(&outside, project.join("plan.md")).unwrap();
+    let told = shown(&checked().unwrap_err(), &project);
+    assert!(told.starts_with("tasks/led-out.md: lies outside of the project"), "{told}");
+    assert!(
+        told.contains("tasks/to-nothing.md is a link that leads nowhere: correct it, or remove it"),
+        "{told}"
+    );
+    assert!(windlass_plan::check("plan.md", &project, None).is_err());
+    assert!(
+        windlass_plan::check(&outside.display().to_string(), &project, None).is_ok(),
+        "named by the operator"
     );
 }
