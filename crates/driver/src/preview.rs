@@ -96,7 +96,7 @@ fn answer(effect: &Effect) -> Option<Input> {
     match effect {
         // Nothing is known of the base: no task is to look blocked for what a run may well find green.
         Effect::RunGate { checks, .. } => {
-            let green: Vec<CheckResult> = checks.iter().map(green).collect();
+            let green: Vec<CheckResult> = checks.iter().map(|check| green(check)).collect();
             Some(Input::GateReported(green.into()))
         }
         Effect::PrepareWorkspace { .. } => Some(Input::WorkspaceReady),
@@ -108,9 +108,9 @@ fn answer(effect: &Effect) -> Option<Input> {
     }
 }
 
-fn green(check: &String) -> CheckResult {
+fn green(check: &str) -> CheckResult {
     CheckResult {
-        check: check.clone(),
+        check: check.to_owned(),
         exit_code: Some(0),
         signal: None,
         timed_out: false,

@@ -335,12 +335,17 @@ pub fn check_revision(revised: RevisedLoop<'_>) -> Result<Policy, SetupError> {
 
 /// The same, and nothing is kept.
 pub fn look_at_revision(revised: &RevisedLoop<'_>) -> Result<Policy, SetupError> {
-    revised_policy(revised).map_err(|error| match error {
+    let not_in_base = |missing: MissingFile| {
         // A commit that is made now is no part of this loop.
-        SetupError::NotInBase(missing) | SetupError::CriterionNotInBase { missing, .. } => {
-            SetupError::NotInBaseOfLoop { check: missing.check, file: missing.file }
+        let MissingFile { check, file, .. } = missing;
+        SetupError::NotInBaseOfLoop { check, file }
+    };
+    revised_policy(revised).map_err(|error| {
+        if let SetupError::NotInBase(missing) | SetupError::CriterionNotInBase { missing, .. } = error {
+            not_in_base(missing)
+        } else {
+            error
         }
-        other => other,
     })
 }
 

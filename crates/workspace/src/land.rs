@@ -277,7 +277,8 @@ fn way_back(branch: &str, expected: &Option<CommitId>, found: &Option<CommitId>)
         (Some(expected), None) => format!("`git branch {short} {expected}` brings it back"),
         (Some(expected), Some(_)) => {
             format!(
-                "keep what it has now under another name, then `git branch -f {short} {expected}` puts it back"
+                "`git branch {short}-kept {short} && git branch -f {short} {expected}` keeps what it has now and \
+                 puts it back"
             )
         }
         (None, _) => format!("rename or delete it: `git branch -m {short} OTHER-NAME`"),
