@@ -10,7 +10,7 @@ use std::time::Duration;
 use windlass_core::input::{AgentFinished, AttemptEnd, AttemptResult, Report};
 use windlass_core::policy::Role;
 use windlass_core::time::Millis;
-use windlass_process::{Canceller, Capture, Finished, Program, ProgramLimits, RunningProgram};
+use windlass_process::{Canceller, Capture, Finished, Program, ProgramExit, ProgramLimits, RunningProgram};
 
 use crate::agent::{TurnRequest, TurnResult};
 use crate::report::{self, ParsedReport};
@@ -53,7 +53,7 @@ pub fn run(call: &TurnRequest<'_>, argv: Vec<OsString>, started: &mut dyn FnMut(
     let is_written = report.report != Report::None;
     let report = report.or_claim(call.role, || claim::of(&words));
     let end = failure::told_by_code(&finished.exit).filter(|_| finished.trips.is_empty());
-    let end = end.unwrap_or_else(|| outside(call, &finished));
+    let end = end.unwrap_or_else(|| with_cause(outside(call, &finished), &finished));
     let failure = if end.is_wordless() { last_line(&finished) } else { String::new() };
     let mut told = result(finished, report, end);
     if !failure.is_empty() {
@@ -213,15 +213,29 @@ fn last_words(stdout: &Capture) -> String {
 
 /// What a program without an adapter of its own said last: of its errors, or else of its output.
 fn last_line(finished: &Finished) -> String {
-    let last = |from: &Capture| {
-        let words = last_words(from);
-        let line = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
-        line.map(bound::shown_line).unwrap_or_default()
-    };
-    match last(&finished.stderr) {
-        none if none.is_empty() => last(&finished.stdout),
+    match last_useful_line(&finished.stderr) {
+        none if none.is_empty() => last_useful_line(&finished.stdout),
         line => line,
     }
+}
+
+/// An exit code alone says little: what the program said last of its errors is told with it.
+fn with_cause(end: AttemptEnd, finished: &Finished) -> AttemptEnd {
+    let said = last_useful_line(&finished.stderr);
+    match (end, &finished.exit) {
+        (AttemptEnd::Crashed { what }, ProgramExit::Code(_))
+            if finished.trips.is_empty() && !said.is_empty() =>
+        {
+            AttemptEnd::Crashed { what: format!("{what}: {said}") }
+        }
+        (end, _) => end,
+    }
+}
+
+fn last_useful_line(from: &Capture) -> String {
+    let words = last_words(from);
+    let line = words.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    line.map(bound::shown_line).unwrap_or_default()
 }
 
 pub fn end_of(path: &Path, max: u64) -> io::Result<Vec<u8>> {

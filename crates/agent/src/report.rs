@@ -18,9 +18,12 @@ use windlass_core::verdict::{
 
 use windlass_redact::Redactor;
 
-use crate::usage;
+use crate::{bound, usage};
 use fields::{Fields, LIST_ITEMS};
 use json::Document;
+
+/// Kept of a report for people to look at.
+const KEPT_BYTES: usize = 16 * 1024;
 
 /// A report as the core takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +48,13 @@ pub fn read(path: &Path, role: Role, nonce: &Nonce, redactor: &Redactor) -> Pars
     }
 }
 
+/// The words in the file, for people, whatever they are worth; none where there are none.
+pub fn words(path: &Path, redactor: &Redactor) -> Option<String> {
+    let bytes = file::read(path).ok().flatten()?;
+    let text = String::from_utf8_lossy(&redactor.bytes(&bytes)).into_owned();
+    Some(bound::block(&text, KEPT_BYTES))
+}
+
 /// The same of what a file holds.
 pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> ParsedReport {
     let fields = match json::read(bytes) {
@@ -55,6 +65,10 @@ pub fn parse(bytes: &[u8], role: Role, nonce: &Nonce) -> ParsedReport {
     let signed = match (role, Signature::of(&fields, nonce)) {
         (_, Some(Signature::Whole)) => Signature::Whole,
         (Role::Reviewer, Some(Signature::RejectOnly)) => Signature::RejectOnly,
+        (Role::Reviewer, None) if signs_reject_in_part(&fields, nonce) => {
+            let (given, wanted) = (fields.length("nonce"), reject_nonce(nonce).chars().count());
+            return silent(role, NoVerdict::PartOfNonce { given, wanted }, None);
+        }
         (Role::Author | Role::Finisher | Role::Planner, Some(Signature::RejectOnly)) | (_, None) => {
             return wrong_nonce(role);
         }
@@ -108,6 +122,14 @@ impl Signature {
         }
         fields.is_text("nonce", reject_nonce(nonce)).then_some(Self::RejectOnly)
     }
+}
+
+/// A reviewer that means to reject and counted wrong.
+fn signs_reject_in_part(fields: &Fields, nonce: &Nonce) -> bool {
+    let given = fields.get("nonce").and_then(Value::as_str).unwrap_or_default();
+    !given.is_empty()
+        && nonce.as_str().starts_with(given)
+        && fields.is_text("verdict", Verdict::Reject.name())
 }
 
 fn wrong_nonce(role: Role) -> ParsedReport {

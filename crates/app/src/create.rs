@@ -12,7 +12,7 @@ use windlass_core::input::Asked;
 use windlass_core::nearest::nearest;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::plain::shell_word;
-use windlass_core::policy::{PlanPolicy, Policy};
+use windlass_core::policy::{PlanPolicy, Policy, Role};
 use windlass_core::task::Task;
 use windlass_core::view::View;
 use windlass_driver::loop_branch;
@@ -369,6 +369,7 @@ impl OpenProject {
         let mut proposed =
             setup::propose(new_loop).map_err(|error| of_setup(&error, &|key| written.get(key).cloned()))?;
         proposed.warnings.extend(picked.into_iter().chain(not_applied).chain(too_few));
+        proposed.notes.extend(reviews_too(&proposed.policy, &request.asked));
         Ok(proposed)
     }
 
@@ -471,6 +472,17 @@ pub(crate) struct RefusedPlan {
 }
 
 /// The list is for an agent that asks windlass before it runs a program; others have rules of their own.
+/// A program of the operator's that was written for an author hears of its second role before it is called.
+fn reviews_too(policy: &Policy, asked: &Asked) -> Option<String> {
+    let is_called = policy.needed_roles().contains(&Role::Reviewer) && !asked.no_review;
+    let is_shared = !policy.roles.contains_key(&Role::Reviewer) && policy.agent.adapter == "command";
+    (is_called && is_shared).then(|| {
+        "note: your command is called as reviewer too (WINDLASS_ROLE=reviewer) and must write a verdict; \
+         --no-review, or [role.reviewer]"
+            .to_owned()
+    })
+}
+
 fn tools_not_applied(planned: &Planned, agent: &str) -> Option<String> {
     let tools: Vec<&str> = planned.tools.iter().map(|tool| tool.value.as_str()).collect();
     (!tools.is_empty()).then(|| {

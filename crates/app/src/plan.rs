@@ -138,6 +138,9 @@ impl OpenProject {
     }
 }
 
+/// What stands before the sign of a line in a tree.
+const FRAME: [char; 5] = ['├', '└', '│', '─', ' '];
+
 impl PlanPage {
     pub fn picture(&self, kind: PlanPicture) -> String {
         let (graph, marks) = (TaskGraph::new(&self.planned), self.marks());
@@ -147,6 +150,26 @@ impl PlanPage {
             PlanPicture::Dot => dot(&graph, mark),
             PlanPicture::Mermaid => mermaid(&graph, mark),
         }
+    }
+
+    /// What the signs of the tree mean, as far as it has them.
+    pub fn legend(&self) -> String {
+        let tree = self.picture(PlanPicture::Tree);
+        let statuses = [
+            TaskStatus::Pending,
+            TaskStatus::Active,
+            TaskStatus::Done,
+            TaskStatus::Blocked,
+            TaskStatus::Waived,
+        ];
+        let marks = self.marks();
+        let marks = statuses.map(mark_of).into_iter().filter(|mark| marks.values().any(|of| of == mark));
+        let marks = marks.map(|mark| format!("{} {}", mark.symbol, mark.word));
+        let begins = |sign: &str| tree.lines().any(|line| line.trim_start_matches(FRAME).starts_with(sign));
+        let arrows =
+            [("↓ ", "↓ after the one above"), ("↑ ", "↑ stands further up"), ("… ", "… stands further down")];
+        let arrows = arrows.into_iter().filter(|(sign, _)| begins(sign)).map(|(_, words)| words.to_owned());
+        marks.chain(arrows).collect::<Vec<_>>().join("   ")
     }
 
     pub fn as_json(&self) -> Value {

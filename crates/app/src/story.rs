@@ -8,6 +8,7 @@ use windlass_core::history::{
 };
 use windlass_core::id::{AttemptId, Seq, TaskId, TreeId};
 use windlass_core::live::Live;
+use windlass_core::nearest::nearest;
 use windlass_core::policy::Role;
 use windlass_core::state::State;
 use windlass_core::task::TaskMode;
@@ -53,6 +54,8 @@ pub struct AttemptStory {
     pub attempt: AttemptRecord,
     /// What it changed; none where its tree was not recorded.
     pub changed: Option<Vec<ChangedFile>>,
+    /// What came of it, of a reviewer's.
+    pub review: Option<ReviewRecord>,
 }
 
 impl OpenProject {
@@ -83,7 +86,7 @@ impl OpenProject {
         let trees = TreeComparison::open(&self.surroundings(), &self.vault).or_broken()?;
         let all: Vec<&AttemptRecord> = past.attempts.iter().collect();
         let told = all[all.len().saturating_sub(most)..].iter();
-        let told = told.map(|attempt| attempt_story(attempt, tree_before(&past, attempt), &trees));
+        let told = told.map(|attempt| attempt_story(&past, attempt, &trees));
         Ok((told.collect::<Result<_, _>>()?, past.attempts.total))
     }
 
@@ -95,7 +98,7 @@ impl OpenProject {
         let past = stored.history(TOLD)?;
         let Some(attempt) = past.attempts.iter().find(|of| of.attempt == number) else { return Ok(None) };
         let trees = TreeComparison::open(&self.surroundings(), &self.vault).or_broken()?;
-        attempt_story(attempt, tree_before(&past, attempt), &trees).map(Some)
+        attempt_story(&past, attempt, &trees).map(Some)
     }
 }
 
@@ -150,6 +153,19 @@ impl StoredLoop {
         let id = TaskId::new(word);
         Ok(self.view()?.tasks.into_iter().find(|task| task.id == id))
     }
+
+    /// The only task whose id begins so.
+    pub fn task_beginning(&self, word: &str) -> Result<Option<TaskView>, AppError> {
+        let mut found = self.view()?.tasks.into_iter().filter(|task| task.id.as_str().starts_with(word));
+        let first = found.next();
+        Ok(first.filter(|_| found.next().is_none()))
+    }
+
+    /// The task whose id is nearly this word.
+    pub fn nearest_task(&self, word: &str) -> Result<Option<TaskId>, AppError> {
+        let view = self.view()?;
+        Ok(nearest(word, view.tasks.iter().map(|task| task.id.as_str())).map(TaskId::new))
+    }
 }
 
 fn iteration_story(
@@ -160,7 +176,7 @@ fn iteration_story(
 ) -> Result<IterationStory, AppError> {
     let within = |event: u64| record.event < event && event < end;
     let attempts = past.attempts.iter().filter(|of| of.iteration == record.iteration);
-    let attempts = attempts.map(|attempt| attempt_story(attempt, tree_before(past, attempt), trees));
+    let attempts = attempts.map(|attempt| attempt_story(past, attempt, trees));
     Ok(IterationStory {
         iteration: record.clone(),
         attempts: attempts.collect::<Result<_, _>>()?,
@@ -170,11 +186,12 @@ fn iteration_story(
 }
 
 fn attempt_story(
+    past: &History,
     attempt: &AttemptRecord,
-    before: Option<&TreeId>,
     trees: &TreeComparison,
 ) -> Result<AttemptStory, AppError> {
-    let trees_of = before.zip(attempt.tree.as_ref());
+    let trees_of = tree_before(past, attempt).zip(attempt.tree.as_ref());
     let changed = trees_of.map(|(before, after)| trees.files(before, after)).transpose().or_broken()?;
-    Ok(AttemptStory { attempt: attempt.clone(), changed })
+    let review = past.reviews.iter().find(|of| of.review.attempt == attempt.attempt).cloned();
+    Ok(AttemptStory { attempt: attempt.clone(), changed, review })
 }

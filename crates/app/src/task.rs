@@ -17,6 +17,7 @@ use windlass_core::step;
 use windlass_core::task::{Plan, Task, task_slug};
 use windlass_core::view::View;
 use windlass_driver::Interrupts;
+use windlass_driver::plan_problems::glob_problem;
 use windlass_plan::body_of;
 use windlass_store::blobs::id_of;
 
@@ -49,6 +50,7 @@ pub struct NewTask {
     pub text: Option<String>,
     pub depends_on: Vec<TaskId>,
     pub priority: i64,
+    pub allow: Vec<String>,
     pub place: Option<TaskPlace>,
 }
 
@@ -60,6 +62,8 @@ pub struct TaskEdit {
     pub text: Option<String>,
     pub depends_on: Option<Vec<TaskId>>,
     pub priority: Option<i64>,
+    /// Beside what it may change already.
+    pub allow: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -129,6 +133,7 @@ impl OpenProject {
         interrupts: Interrupts,
     ) -> Result<TaskReport, AppError> {
         self.refuse_inside_attempt()?;
+        check_globs(change)?;
         let Some(name) = name else {
             let files = self.planned_files(matches!(change, TaskChange::Add(_)))?;
             return self.change_files(&files, None, change);
@@ -350,6 +355,7 @@ impl Drafted {
                 let task = Task {
                     depends_on: unique(&new.depends_on),
                     priority: new.priority,
+                    allow: new.allow.clone(),
                     ..Task::plain(id, title, text)
                 };
                 Amendment::Add { task: Box::new(task), place: new.place.clone() }
@@ -364,7 +370,11 @@ impl Drafted {
                 }
                 let text = text.map(|text| keep(task_body(&named.unwrap_or_default(), text)));
                 let depends_on = edit.depends_on.as_deref().map(unique);
-                Amendment::Edit { task: edit.task.clone(), title, text, depends_on, priority: edit.priority }
+                let allowed = find(&edit.task).map(|task| task.allow.clone()).unwrap_or_default();
+                let new = edit.allow.iter().filter(|glob| !allowed.contains(glob)).cloned();
+                let allow = (!edit.allow.is_empty()).then(|| allowed.iter().cloned().chain(new).collect());
+                let (task, priority) = (edit.task.clone(), edit.priority);
+                Amendment::Edit { task, title, text, depends_on, priority, allow }
             }
             TaskChange::Drop { task, force } => Amendment::Drop { task: task.clone(), force: *force },
             TaskChange::Split { task, parts } => {
@@ -389,6 +399,16 @@ impl Drafted {
     }
 }
 
+fn check_globs(change: &TaskChange) -> Result<(), AppError> {
+    let globs = match change {
+        TaskChange::Add(new) => &new.allow[..],
+        TaskChange::Edit(edit) => &edit.allow[..],
+        TaskChange::Drop { .. } | TaskChange::Split { .. } | TaskChange::Move { .. } => &[],
+    };
+    let problem = globs.iter().find_map(|glob| glob_problem("--allow", "allow", glob));
+    problem.map_or(Ok(()), |problem| Err(AppError::refused(&problem).with_hints(problem.hints())))
+}
+
 /// What an agent proposed, as an operator would ask for it.
 fn change_of(proposed: &ProposedAmendment) -> TaskChange {
     let said = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
@@ -408,6 +428,7 @@ fn change_of(proposed: &ProposedAmendment) -> TaskChange {
             text: said(&proposed.text),
             depends_on: Some(depends_on).filter(|on| !on.is_empty()),
             priority: None,
+            allow: Vec::new(),
         }),
         ProposedAction::Drop => TaskChange::Drop { task, force: false },
         ProposedAction::Split => TaskChange::Split { task, parts: proposed.parts.clone() },

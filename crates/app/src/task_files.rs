@@ -152,6 +152,9 @@ impl TaskFiles {
         if before.priority != after.priority {
             keys.push(("priority", FrontValue::Number(after.priority)));
         }
+        if before.allow != after.allow {
+            keys.push(("allow", FrontValue::List(after.allow.clone())));
+        }
         if keys.is_empty() {
             return Ok(text);
         }

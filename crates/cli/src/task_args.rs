@@ -48,6 +48,9 @@ pub struct TaskAddArgs {
     /// Lower goes first
     #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub priority: i64,
+    /// A protected path, or a glob, that it may change; may be given more than once
+    #[arg(long, value_name = "GLOB")]
+    pub allow: Vec<String>,
     /// Do it before this task
     #[arg(long, value_name = "ID", conflicts_with_all = ["after", "priority"])]
     pub before: Option<String>,
@@ -88,6 +91,9 @@ pub struct TaskEditArgs {
     /// Lower goes first
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub priority: Option<i64>,
+    /// A protected path, or a glob, that it may change beside those it may; may be given more than once
+    #[arg(long, value_name = "GLOB")]
+    pub allow: Vec<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

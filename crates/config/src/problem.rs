@@ -10,6 +10,8 @@ use super::layer::Layer;
 
 /// What stands before a help beside the number of its line: ` = help: `, and blanks.
 const BEFORE_HELP: usize = 10;
+/// The same before a message: `windlass: error: `.
+const BEFORE_TITLE: usize = 17;
 
 /// Everything found wrong, in the order of the layers and of their lines.
 #[derive(Debug, PartialEq)]
@@ -76,7 +78,7 @@ impl ConfigProblem {
         let margin = line.to_string().len() + BEFORE_HELP;
         let help = broken(&normalize_untrusted_str(&self.help), columns.saturating_sub(margin));
         let help = Level::HELP.message(help);
-        let title = Level::ERROR.primary_title(title);
+        let title = Level::ERROR.primary_title(broken(&title, columns.saturating_sub(BEFORE_TITLE)));
         let group = match &self.shown {
             Some((layer, span)) => title.element(
                 Snippet::source(layer.text.as_str())

@@ -254,6 +254,8 @@ fn a_refusal_shows_the_place() {
     assert!(error.render(Styling::Ansi, usize::MAX).contains("\u{1b}["));
     let narrow = error.render(Styling::Plain, 24);
     assert!(narrow.ends_with("\n  = help: did you mean\n          `max_iterations`?"), "{narrow}");
+    let narrow = error.render(Styling::Plain, 40);
+    assert!(narrow.starts_with("error: unknown key\n       `loop.max_iteration`\n"), "{narrow}");
     assert_eq!(
         resolve(vec![Layer::set("agent.timeout=20")]).unwrap_err().to_string(),
         "error: `agent.timeout` has no unit

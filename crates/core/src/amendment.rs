@@ -31,6 +31,8 @@ pub enum Amendment {
         text: Option<BlobId>,
         depends_on: Option<Vec<TaskId>>,
         priority: Option<i64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        allow: Option<Vec<String>>,
     },
     /// With `force` the tasks that depend on it do so no longer.
     Drop {
@@ -178,7 +180,7 @@ pub fn amended(
     let mut draft = Draft { tasks, settled, order };
     match amendment {
         Amendment::Add { task, place } => draft.add(task, place.as_ref())?,
-        Amendment::Edit { task, title, text, depends_on, priority } => {
+        Amendment::Edit { task, title, text, depends_on, priority, allow } => {
             let mut after = draft.known(task)?.clone();
             after.title = title.clone().unwrap_or(after.title);
             if let Some(text) = text {
@@ -186,6 +188,7 @@ pub fn amended(
             }
             after.depends_on = depends_on.clone().unwrap_or(after.depends_on);
             after.priority = priority.unwrap_or(after.priority);
+            after.allow = allow.clone().unwrap_or(after.allow);
             draft.edit(after)?;
         }
         Amendment::Drop { task, force } => draft.drop_task(task, *force)?,

@@ -13,7 +13,7 @@ use crate::gate::{CheckRun, Purpose, TellNumbers};
 use crate::id::TaskId;
 use crate::input::{AttemptEnd, CONFINED};
 use crate::policy::{ProvenSandbox, Role};
-use crate::revision::{PlanRevision, PolicyRevision};
+use crate::revision::{PlanRevision, PolicyRevision, Revision};
 use crate::stop::StopResult;
 use crate::tally::Tally;
 
@@ -43,9 +43,7 @@ impl fmt::Display for LoopEvent {
             }
             Self::PlanChanged(revision) => plan_changed(f, revision),
             Self::PolicyChanged(revision) => policy_changed(f, revision),
-            Self::RevisionKept(_) => {
-                write!(f, "a change of plan or policy waits")
-            }
+            Self::RevisionKept(revision) => revision_kept(f, revision),
             Self::AmendmentProposed { amendment, proposed, .. } => {
                 write!(f, "amendment {amendment} proposed: {} {}", proposed.action.name(), proposed.subject())
             }
@@ -232,7 +230,7 @@ impl fmt::Display for AttemptEnd {
             Self::Protocol { what } => write!(f, "broke the protocol: {what}"),
             Self::Budget => write!(f, "out of budget"),
             Self::Interrupted => write!(f, "interrupted"),
-            Self::Lost => write!(f, "lost"),
+            Self::Lost => write!(f, "lost: its process was killed"),
             Self::Faulted(fault) => write!(f, "cut short by windlass ({})", fault.reason.name()),
         }
     }
@@ -240,11 +238,14 @@ impl fmt::Display for AttemptEnd {
 
 fn attempt_finished(f: &mut fmt::Formatter<'_>, finished: &AttemptFinished) -> fmt::Result {
     write!(f, "attempt {} ", finished.attempt)?;
-    // Where it fails, one must know whose program it was.
-    if finished.role != Role::Author && finished.result.end != AttemptEnd::Normal {
+    // One must know whose program it was.
+    if finished.role != Role::Author {
         write!(f, "({}) ", finished.role)?;
     }
     write!(f, "{}", finished.result.end)?;
+    if finished.result.end == AttemptEnd::TimedOut && !finished.result.duration_ms.is_zero() {
+        write!(f, " after {}", finished.result.duration_ms)?;
+    }
     if let Some(claim) = &finished.claim {
         write!(f, ", claims {}", claim.status.name())?;
     }
@@ -386,6 +387,18 @@ fn plan_changed(f: &mut fmt::Formatter<'_>, revision: &PlanRevision) -> fmt::Res
     Ok(())
 }
 
+/// A plan is told by how it differs, which only the loop knows.
+fn revision_kept(f: &mut fmt::Formatter<'_>, revision: &Revision) -> fmt::Result {
+    let keys = revision.policy.iter().flat_map(|policy| &policy.keys);
+    let keys = keys.map(|key| format!("{}: {} to {}", key.key, key.before, key.after));
+    let plan = revision.plan.as_ref().map(|_| "another plan".to_owned());
+    let what: Vec<String> = keys.chain(plan).collect();
+    match what.is_empty() {
+        true => write!(f, "a change of plan or policy waits"),
+        false => write!(f, "{}, from the next iteration", what.join("; ")),
+    }
+}
+
 fn policy_changed(f: &mut fmt::Formatter<'_>, revision: &PolicyRevision) -> fmt::Result {
     write!(f, "policy changed")?;
     revision.keys.iter().try_for_each(|key| write!(f, "; {}: {} to {}", key.key, key.before, key.after))
@@ -405,6 +418,7 @@ mod tests {
     use super::*;
     use crate::id::AttemptId;
     use crate::input::AttemptResult;
+    use crate::time::Millis;
 
     #[test]
     fn what_is_so_in_every_attempt_is_not_told_with_each() {
@@ -414,6 +428,17 @@ mod tests {
         let finished = AttemptFinished { attempt: AttemptId(2), role: Role::Author, claim: None, result };
         let told = crate::event::AttemptEvent::Finished(Box::new(finished)).to_string();
         assert_eq!(told, "attempt 2 ended; 3 lines of its output were not read");
+    }
+
+    #[test]
+    fn whose_attempt_it_was_is_told_but_of_an_author() {
+        let told = |role: Role| {
+            let result = AttemptResult::ended(AttemptEnd::Normal);
+            let finished = AttemptFinished { attempt: AttemptId(2), role, claim: None, result };
+            crate::event::AttemptEvent::Finished(Box::new(finished)).to_string()
+        };
+        assert_eq!(told(Role::Author), "attempt 2 ended");
+        assert_eq!(told(Role::Reviewer), "attempt 2 (reviewer) ended");
     }
 
     #[test]
@@ -427,12 +452,13 @@ mod tests {
     #[test]
     fn a_process_that_windlass_ended_itself_was_not_left_behind() {
         let told = |end: AttemptEnd| {
-            let result = AttemptResult { strays: 1, ..AttemptResult::ended(end) };
+            let duration_ms = Millis::minutes(1);
+            let result = AttemptResult { strays: 1, duration_ms, ..AttemptResult::ended(end) };
             let finished = AttemptFinished { attempt: AttemptId(1), role: Role::Author, claim: None, result };
             crate::event::AttemptEvent::Finished(Box::new(finished)).to_string()
         };
         assert_eq!(told(AttemptEnd::Stalled), "attempt 1 went silent");
-        assert_eq!(told(AttemptEnd::TimedOut), "attempt 1 timed out");
+        assert_eq!(told(AttemptEnd::TimedOut), "attempt 1 timed out after 1 min 00 s");
         assert_eq!(told(AttemptEnd::Normal), "attempt 1 ended, left a process behind (ended)");
     }
 }

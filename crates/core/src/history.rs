@@ -215,6 +215,9 @@ pub struct AttemptRecord {
     pub notes: Vec<String>,
     pub brief: Option<BlobId>,
     pub transcript: Option<BlobId>,
+    /// Its report, where that was kept.
+    #[serde(default)]
+    pub report: Option<BlobId>,
     /// The tree it began with.
     #[serde(default)]
     pub began_with: Option<TreeId>,
@@ -625,6 +628,7 @@ impl AttemptRecord {
             notes: Vec::new(),
             brief: None,
             transcript: None,
+            report: None,
             began_with: None,
             tree: None,
             commit: None,
@@ -649,6 +653,7 @@ impl AttemptRecord {
         self.notes.clone_from(&result.notes);
         self.brief.clone_from(&result.brief);
         self.transcript.clone_from(&result.transcript);
+        self.report.clone_from(&result.report);
     }
 }
 

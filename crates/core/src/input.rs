@@ -138,6 +138,9 @@ pub struct AttemptResult {
     pub message: String,
     pub transcript: Option<BlobId>,
     pub brief: Option<BlobId>,
+    /// What a reviewer wrote as its report, or another whose report was not taken; bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<BlobId>,
     pub duration_ms: Millis,
     /// How many different files it read; none where its stream does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,6 +177,7 @@ impl AttemptResult {
             message: String::new(),
             transcript: None,
             brief: None,
+            report: None,
             duration_ms: Millis(0),
             files_read: None,
             strays: 0,

@@ -5,8 +5,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::acceptance::CriterionCheck;
-use crate::id::{BlobId, TaskId};
+use crate::id::{BlobId, LoopName, TaskId};
+use crate::plain::shell_word;
 use crate::scope::OwnScope;
+
+/// The id of the only task of a loop whose plan is one sentence.
+pub const GOAL_TASK: &str = "goal";
+
+/// How the operator lets a task change protected paths: a line of its file, or a command where it has none.
+pub fn how_to_allow(name: &LoopName, task: Option<&TaskId>, paths: &[String]) -> String {
+    if task.is_some_and(|task| task.as_str() == GOAL_TASK) {
+        let options: String = paths.iter().map(|path| format!(" --allow {}", shell_word(path))).collect();
+        return format!("allow it: `windlass task edit {name} {GOAL_TASK}{options}`");
+    }
+    format!("let the task file say: allow: {paths:?}")
+}
 
 /// One node of a plan, as the operator wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -135,6 +135,11 @@ pub struct ReportedFinding {
 pub enum NoVerdict {
     NoReport,
     WrongNonce,
+    /// A reject that is signed with another part of the nonce than its first half; both in characters.
+    PartOfNonce {
+        given: usize,
+        wanted: usize,
+    },
     Unreadable {
         what: String,
     },
@@ -152,6 +157,9 @@ impl NoVerdict {
         match self {
             Self::NoReport => "the reviewer wrote no report".to_owned(),
             Self::WrongNonce => "the report does not carry this attempt's nonce".to_owned(),
+            Self::PartOfNonce { given, wanted } => format!(
+                "a reject wants exactly the first half of the nonce ({wanted} characters); this has {given}"
+            ),
             Self::Unreadable { what } => format!("the report cannot be read: {what}"),
             Self::TwoVerdicts => "the report holds more than one verdict".to_owned(),
             Self::Contradiction { what } => format!("the verdict contradicts itself: {what}"),

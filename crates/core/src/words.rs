@@ -67,6 +67,7 @@ impl AttemptResult {
             message,
             transcript: _,
             brief: _,
+            report: _,
             duration_ms: _,
             files_read: _,
             strays: _,
@@ -269,6 +270,7 @@ fn visit_none(none: &mut NoVerdict, visit: &mut dyn FnMut(&mut String)) {
         NoVerdict::Unreadable { what } | NoVerdict::Contradiction { what } => visit(what),
         NoVerdict::NoReport
         | NoVerdict::WrongNonce
+        | NoVerdict::PartOfNonce { given: _, wanted: _ }
         | NoVerdict::TwoVerdicts
         | NoVerdict::TreeChanged
         | NoVerdict::TermsNotJudged => {}

@@ -42,15 +42,19 @@ pub(crate) fn modes_of(planned: &Planned) -> Vec<String> {
 }
 
 fn bad_globs(task: &PlannedTask, key: &'static str, globs: &[Placed<String>]) -> Vec<SetupError> {
-    let problem = |glob: &Placed<String>| {
-        let place = task.place_of(glob).to_string();
-        if glob.value.starts_with('/') || glob.value.split('/').any(|part| part == "..") {
-            return Some(SetupError::GlobOutside { place, key, glob: glob.value.clone() });
-        }
-        let bad = Globs::new(key, std::slice::from_ref(&glob.value)).err()?;
-        Some(SetupError::TaskGlob { place, glob: bad })
-    };
+    let problem =
+        |glob: &Placed<String>| glob_problem(&task.place_of(glob).to_string(), key, glob.value.as_str());
     globs.iter().filter_map(problem).collect()
+}
+
+/// Why a glob of this key, which stands at this place, cannot be one of a task.
+pub fn glob_problem(place: &str, key: &'static str, glob: &str) -> Option<SetupError> {
+    let place = place.to_owned();
+    if glob.starts_with('/') || glob.split('/').any(|part| part == "..") {
+        return Some(SetupError::GlobOutside { place, key, glob: glob.to_owned() });
+    }
+    let bad = Globs::new(key, &[glob.to_owned()]).err()?;
+    Some(SetupError::TaskGlob { place, glob: bad })
 }
 
 fn bad_mode(

@@ -19,8 +19,8 @@ use windlass_workspace::DiscoverError;
 
 use crate::setup::Proposed;
 
-/// In the place of the nonce, which every attempt gets anew.
-const NONCE: &str = "0000000000000000000000000000000000000000";
+/// In the place of the nonce, which every attempt gets anew, and as long.
+const NONCE: &str = "00000000000000000000000000000000";
 /// Of the steps up to the first brief: the baseline, the workspace, the call.
 const STEPS: usize = 8;
 

@@ -660,11 +660,15 @@ fn check_container(policy: &Policy) -> Result<(), SetupError> {
     }
 }
 
-/// The policy and the tasks are read from the checkout, committed or not.
+/// The policy, the tasks and the agents' own programs are read from the checkout, committed or not.
 fn is_read_here(file: &str, policy: &Policy) -> bool {
     let source = Path::new(policy.plan.source.trim_end_matches('/'));
     let is_plan = |place: &Path| !source.as_os_str().is_empty() && place.ends_with(source);
-    Path::new(file).ends_with("windlass.toml") || Path::new(file).ancestors().any(is_plan)
+    let is_agent = |word: &String| word.strip_prefix("./").unwrap_or(word) == file;
+    let agents = [&policy.agent].into_iter().chain(policy.roles.values());
+    Path::new(file).ends_with("windlass.toml")
+        || Path::new(file).ancestors().any(is_plan)
+        || agents.flat_map(|agent| &agent.command).any(is_agent)
 }
 
 /// The first few, and how many more there are.

@@ -160,13 +160,20 @@ pub fn forbidden(vault: &Vault, rules: &PathRules, diff: &TreeDiff<'_>) -> Resul
     Ok(touched)
 }
 
-/// What is told of such a change beyond its path: the line that allows it, where one can. Empty where none can.
+/// A change of a protected path that the operator can allow.
+pub struct ForbiddenChange {
+    pub done: &'static str,
+    /// What to allow.
+    pub paths: Vec<String>,
+}
+
+/// What is told of such a change beyond its path; none where nobody can allow it.
 pub fn told_of_forbidden(
     vault: &Vault,
     rules: &PathRules,
     diff: &TreeDiff<'_>,
     change: &TreeChange,
-) -> Result<String, VaultError> {
+) -> Result<Option<ForbiddenChange>, VaultError> {
     let (may_be_allowed, runs_tests) = match rules.kind(change.path.as_ref()) {
         PathKind::Guarded(GuardedBy::Check | GuardedBy::Recipe) => (true, true),
         PathKind::Test { .. } => (true, false),
@@ -178,24 +185,26 @@ pub fn told_of_forbidden(
         | PathKind::Term(_) => (false, false),
     };
     if !may_be_allowed {
-        return Ok(String::new());
+        return Ok(None);
     }
+    let is_same_kind = change.old.map(|item| item.kind) == change.new.map(|item| item.kind);
     let done = match change.kind {
         // A new line can switch tests off there, as any other change can.
         ChangeKind::Modified if runs_tests && only_added_to(vault, diff, change)? => {
             "lines were added to what runs the tests"
         }
         ChangeKind::Added => "a protected path was added",
+        ChangeKind::Modified if !runs_tests && is_same_kind => {
+            "a protected path was edited: lines may be added to it, but here lines were changed or removed"
+        }
         ChangeKind::Modified | ChangeKind::TypeChanged => "a protected path was edited",
         ChangeKind::Deleted => "a protected path was deleted",
     };
-    let mut allow = vec![String::from_utf8_lossy(change.path.as_ref()).into_owned()];
+    let mut paths = vec![String::from_utf8_lossy(change.path.as_ref()).into_owned()];
     if runs_tests {
-        allow.extend(added_tests_named_in(vault, rules, diff, change)?);
+        paths.extend(added_tests_named_in(vault, rules, diff, change)?);
     }
-    Ok(format!(
-        "{done}; the gate used the base's version. If the work needs it, let the task file say: allow: {allow:?}"
-    ))
+    Ok(Some(ForbiddenChange { done, paths }))
 }
 
 /// The tests that the work added and that this file names: on trusted terms it would not find them.

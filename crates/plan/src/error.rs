@@ -114,7 +114,11 @@ impl PlanError {
             | Self::NotUtf8 { .. }
             | Self::NulByte { .. } => self.remedy_of_source(),
             Self::NoTasks { dir } => {
-                format!("write the first task to {}", dir.join("01-first.md").display())
+                let file = dir.join("001-first.md");
+                format!(
+                    "write the first task to {}, or: windlass task add \"TITLE\"; without a file: windlass run \"GOAL\"",
+                    file.display()
+                )
             }
             Self::OtherEnding { file } => {
                 format!("rename it to {}, or move it elsewhere", file.with_extension("md").display())

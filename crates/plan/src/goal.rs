@@ -1,11 +1,9 @@
 //! One sentence is a plan of one task.
 
 use windlass_core::id::TaskId;
+pub use windlass_core::task::GOAL_TASK;
 
 use crate::{PlanError, Planned, PlannedTask, title_line};
-
-/// The id of the only task of a goal.
-pub const GOAL_TASK: &str = "goal";
 
 pub fn read(sentence: &str) -> Result<Planned, PlanError> {
     let sentence = sentence.trim();

@@ -46,15 +46,15 @@ impl Holder {
 
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    #[error("loop {name} is driven by {}", describe(owner.as_ref()))]
-    Held { name: LoopName, owner: Option<LeaseOwner> },
+    #[error("loop {name} is driven by {}", describe(owner.as_ref(), *now))]
+    Held { name: LoopName, owner: Option<LeaseOwner>, now: Timestamp },
     #[error("{}: cannot be locked: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
-fn describe(owner: Option<&LeaseOwner>) -> String {
+fn describe(owner: Option<&LeaseOwner>, now: Timestamp) -> String {
     match owner {
-        Some(LeaseOwner { pid, since }) => format!("process {pid} since {since}"),
+        Some(LeaseOwner { pid, since }) => format!("process {pid}, for {} now", now.since(*since)),
         None => "another process".to_owned(),
     }
 }

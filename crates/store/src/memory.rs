@@ -176,7 +176,7 @@ impl Leases for MemoryStore {
     fn lease(&self, name: &LoopName, now: Timestamp) -> Result<Box<dyn Lease>, LeaseError> {
         let mut kept = self.kept();
         if let Some(lease) = kept.leases.get(name) {
-            return Err(LeaseError::Held { name: name.clone(), owner: Some(lease.owner.clone()) });
+            return Err(LeaseError::Held { name: name.clone(), owner: Some(lease.owner.clone()), now });
         }
         kept.leases_given += 1;
         let number = kept.leases_given;

@@ -44,6 +44,11 @@ impl Fields {
         self.count(key) == 1 && self.get(key).and_then(Value::as_str) == Some(text)
     }
 
+    /// Of a text, in characters.
+    pub fn length(&self, key: &str) -> usize {
+        self.get(key).and_then(Value::as_str).map_or(0, |text| text.chars().count())
+    }
+
     pub fn repeated(&self) -> Option<String> {
         let mut keys: Vec<&str> = self.pairs.iter().map(|(key, _)| key.as_str()).collect();
         keys.sort_unstable();

@@ -47,7 +47,13 @@ fn half_of_a_nonce_rejects_and_does_nothing_else() {
     assert_eq!(reviewed("01234567", "accept"), Err(NoVerdict::WrongNonce));
     assert_eq!(reviewed("0123456789abcdef", "accept"), Ok(Verdict::Accept));
     assert_eq!(reviewed("0123456789abcdef", "reject"), Ok(Verdict::Reject));
-    assert_eq!(reviewed("0123456", "reject"), Err(NoVerdict::WrongNonce));
+    for part in ["0123456", "0123456789"] {
+        let given = part.len();
+        assert_eq!(reviewed(part, "reject"), Err(NoVerdict::PartOfNonce { given, wanted: 8 }));
+        assert_eq!(reviewed(part, "accept"), Err(NoVerdict::WrongNonce));
+    }
+    let words = NoVerdict::PartOfNonce { given: 20, wanted: 16 }.words();
+    assert_eq!(words, "a reject wants exactly the first half of the nonce (16 characters); this has 20");
     assert_eq!(reviewed("89abcdef", "reject"), Err(NoVerdict::WrongNonce));
     let claimed = r#""status":"complete","summary":"","blockers":[],"next":[]"#;
     assert_eq!(heard("01234567", Role::Author, claimed), Report::None);

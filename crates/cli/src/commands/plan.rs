@@ -43,6 +43,9 @@ fn show(locations: &Locations, asked: &PlanPictureArgs) -> Result<Exit, Failure>
             PlanPicture::Dot | PlanPicture::Mermaid => say!("{}", text::clean(line)),
         }
     }
+    if picture == PlanPicture::Tree {
+        say!("\n{}", text::wrap(&page.legend(), "  "));
+    }
     Ok(Exit::Done)
 }
 

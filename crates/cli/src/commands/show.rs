@@ -94,7 +94,8 @@ impl ShownLoop<'_> {
         if let Some(task) = self.row.task(item)? {
             return self.task(task);
         }
-        let logged = item.strip_prefix("event:").unwrap_or(item).parse();
+        let logged: Option<u64> = item.strip_prefix("event:").unwrap_or(item).parse().ok();
+        let logged = logged.filter(|number| item.ends_with(&number.to_string()) && !item.starts_with('0'));
         match logged.map_or(Ok(None), |number| self.row.item_of_event(number))? {
             Some(LoggedItem::Attempt(attempt)) => self.attempt(&attempt.to_string()),
             Some(LoggedItem::Check(number)) => self.check(&number.to_string()),
@@ -103,13 +104,21 @@ impl ShownLoop<'_> {
                 None => Err(self.unknown(item)),
             },
             Some(LoggedItem::Finding(finding)) => self.finding(&finding)?.ok_or_else(|| self.unknown(item)),
-            None => Err(self.unknown(item)),
+            None => match self.row.task_beginning(item)? {
+                Some(task) => self.task(task),
+                None => Err(self.unknown(item)),
+            },
         }
     }
 
     fn unknown(&self, item: &str) -> Failure {
         let name = &self.row.name;
-        Failure::usage(format!("{name} has no task, finding, attempt or check {item}"))
+        let refused = Failure::usage(format!("{name} has no task, finding, attempt or check {item}"));
+        let refused = match self.row.nearest_task(item) {
+            Ok(Some(task)) => refused.hint(format!("did you mean {task}?")),
+            Ok(None) | Err(_) => refused,
+        };
+        refused
             .hint(format!("`windlass show {name}` lists its tasks and attempts"))
             .hint(format!("`windlass log {name}` numbers all that happened: `windlass show {name} NUMBER`"))
     }
@@ -146,16 +155,19 @@ impl ShownLoop<'_> {
                 .hint(format!("`windlass show {name}` lists them"))
         })?;
         let (brief, transcript) = (self.text(&found.attempt.brief)?, self.text(&found.attempt.transcript)?);
+        let report = self.text(&found.attempt.report)?;
         if self.asked.json {
             let attempt = &found.attempt;
             print_json::print(&json!({
-                "attempt": attempt, "changed": found.changed, "brief": brief, "transcript": transcript,
+                "attempt": attempt, "changed": found.changed, "review": found.review, "brief": brief,
+                "transcript": transcript, "report": report,
             }));
         } else if self.asked.raw {
-            raw(&found.attempt, &brief, &transcript);
+            raw(&found.attempt, &[("brief", &brief), ("transcript", &transcript), ("report", &report)]);
         } else {
             let heard = self.row.heard(&found.attempt)?;
             say_part!("{}", story::attempt(&found, heard.as_deref(), &transcript));
+            say_part!("{}", story::report(&report));
             say!(
                 "\nnext: windlass show {} attempt:{number} --raw   (its brief and stored lines)",
                 self.row.name
@@ -207,9 +219,9 @@ pub fn findings(locations: &Locations, asked: &FindingsArgs) -> Result<Exit, Fai
 }
 
 /// What is stored of an attempt, as it is stored.
-fn raw(attempt: &AttemptRecord, brief: &str, transcript: &str) {
+fn raw(attempt: &AttemptRecord, texts: &[(&str, &str)]) {
     say!("attempt {}  {}  {}  {}", attempt.attempt, attempt.role, attempt.agent, attempt.end);
-    for (title, body) in [("brief", brief), ("transcript", transcript)] {
+    for (title, body) in texts.iter().filter(|(title, body)| *title != "report" || !body.is_empty()) {
         say!("\n---- {title} ----");
         for line in body.lines() {
             say!("{}", text::clean(line));

@@ -80,6 +80,7 @@ fn new_task(asked: &TaskAddArgs, title: String) -> Result<NewTask, Failure> {
         text: asked.text.read()?,
         depends_on: ids(&asked.depends_on),
         priority: asked.priority,
+        allow: asked.allow.clone(),
         place: place_of(asked.before.as_ref(), asked.after.as_ref()),
     })
 }
@@ -87,11 +88,12 @@ fn new_task(asked: &TaskAddArgs, title: String) -> Result<NewTask, Failure> {
 fn edit(asked: &TaskEditArgs, task: TaskId) -> Result<TaskEdit, Failure> {
     let depends_on = (asked.no_dependencies || !asked.depends_on.is_empty()).then(|| ids(&asked.depends_on));
     let (title, text, priority) = (asked.title.clone(), asked.text.read()?, asked.priority);
-    if title.is_none() && text.is_none() && depends_on.is_none() && priority.is_none() {
+    let is_same = title.is_none() && text.is_none() && depends_on.is_none() && priority.is_none();
+    if is_same && asked.allow.is_empty() {
         return Err(Failure::usage(format!("there is nothing to change in task {task}"))
-            .hint("give --title, --text, --file, --depends-on or --priority"));
+            .hint("give --title, --text, --file, --depends-on, --priority or --allow"));
     }
-    Ok(TaskEdit { task, title, text, depends_on, priority })
+    Ok(TaskEdit { task, title, text, depends_on, priority, allow: asked.allow.clone() })
 }
 
 impl TaskTextArgs {

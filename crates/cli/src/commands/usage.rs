@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::place::Locations;
 use crate::show::json as print_json;
 use crate::show::out::{PagedOutput, say, say_part};
-use crate::show::{list, view};
+use crate::show::{list, text, view};
 
 /// How many rows of a table are shown, the last ones.
 const LISTED: usize = 12;
@@ -39,7 +39,7 @@ pub fn usage(locations: &Locations, asked: &LoopArgs) -> Result<Exit, Failure> {
         return with_attempts(&sums, &row);
     }
     say!("{}: {}", row.name, view::usage(&seen.usage));
-    for (name, table) in tables {
+    for (name, table) in tables.into_iter().filter(|(_, table)| !table.is_empty()) {
         say!("\n{}", name.replace('_', " "));
         print(&table);
     }
@@ -58,13 +58,16 @@ fn by_attempt(row: &StoredLoop) -> Result<(), Failure> {
         }
         last.push_back(attempt?);
     }
+    if last.is_empty() {
+        return Ok(());
+    }
     say!("\nby attempt");
     if earlier > 0 {
         say!("  {}", left_out(earlier));
     }
     for attempt in last {
         let used = attempt.usage.as_ref().map_or_else(|| "unknown".to_owned(), buckets);
-        say!("  {:<4} {:<9} {used}", attempt.attempt.0, attempt.role.name());
+        say_row(&format!("  {:<4} {:<9} {used}", attempt.attempt.0, attempt.role.name()));
     }
     Ok(())
 }
@@ -144,8 +147,12 @@ fn print(sums: &BTreeMap<String, UsageSum>) {
             0 => buckets(&sum.used),
             unknown => format!("{}, and {unknown} unknown", buckets(&sum.used)),
         };
-        say!("  {:<width$}  {used}", told(name));
+        say_row(&format!("  {:<width$}  {used}", told(name)));
     }
+}
+
+fn say_row(line: &str) {
+    say!("{}", text::wrap(line, "      "));
 }
 
 /// A model that no policy and no agent named.
@@ -158,12 +165,28 @@ fn buckets(used: &Usage) -> String {
         Some(_) => format!("{:.4} USD", used.cost_usd()),
         None => "cost unknown".to_owned(),
     };
-    format!(
-        "in {} out {} reasoning {} cache read {}, written {}  {cost}",
-        used.input_tokens,
-        used.output_tokens,
-        used.reasoning_tokens,
-        used.cache_read_tokens,
-        used.cache_write_tokens,
-    )
+    let cache = [("read", used.cache_read_tokens), ("written", used.cache_write_tokens)]
+        .into_iter()
+        .filter(|(_, tokens)| *tokens > 0)
+        .map(|(what, tokens)| format!("{what} {tokens}"));
+    let cache: Vec<String> = cache.collect();
+    let reasoning = match used.reasoning_tokens {
+        0 => String::new(),
+        tokens => format!(" reasoning {tokens}"),
+    };
+    let cache = if cache.is_empty() { String::new() } else { format!(" cache {}", cache.join(", ")) };
+    format!("in {} out {}{reasoning}{cache}  {cost}", used.input_tokens, used.output_tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_leaves_out_what_was_not_used() {
+        let used = Usage { input_tokens: 7, output_tokens: 3, ..Usage::default() };
+        assert_eq!(buckets(&used), "in 7 out 3  cost unknown");
+        let used = Usage { reasoning_tokens: 2, cache_read_tokens: 10, ..used };
+        assert_eq!(buckets(&used), "in 7 out 3 reasoning 2 cache read 10  cost unknown");
+    }
 }

@@ -10,13 +10,14 @@ use windlass_core::view::{LimitUnit, LimitView, View};
 use super::counts::counts;
 use super::live_line::agent;
 use super::progress::ProgressStyle;
-use super::text::{Colour, paint, wrap};
+use super::text::{Colour, columns, paint, width, wrap};
 
 const MARGIN: &str = "            ";
 
 /// Lines to print before the first event.
 pub fn banner(view: &View, style: ProgressStyle) -> Vec<String> {
-    let commands = commands(&view.name, style).map(|(what, words)| row(what, &words));
+    let commands =
+        commands(&view.name, style).map(|(what, words, command)| command_row(what, words, &command));
     outline(view).into_iter().chain(commands).collect()
 }
 
@@ -36,16 +37,32 @@ fn row(what: &str, words: &str) -> String {
     wrap(&format!("  {what:<10}{words}"), MARGIN)
 }
 
+/// The command stays whole, so that it can be copied.
+fn command_row(what: &str, words: &str, command: &str) -> String {
+    match words.is_empty() || command.is_empty() {
+        true => row(what, &format!("{words}{command}")),
+        false => command_row_at(width(), &format!("  {what:<10}{words}"), command),
+    }
+}
+
+fn command_row_at(width: usize, words: &str, command: &str) -> String {
+    let line = format!("{words}{command}");
+    match columns(&line) > width {
+        true => format!("{}\n{MARGIN}{command}", words.trim_end()),
+        false => line,
+    }
+}
+
 /// Ctrl-C ends a run, and leaves the screen of somebody else's.
-fn commands(name: &LoopName, style: ProgressStyle) -> [(&'static str, String); 2] {
+fn commands(name: &LoopName, style: ProgressStyle) -> [(&'static str, &'static str, String); 2] {
     match style {
         ProgressStyle::Watching => [
-            ("leave", "Ctrl-C (the run goes on)".to_owned()),
-            ("stop", format!("windlass pause {name}, or windlass cancel {name}")),
+            ("leave", "Ctrl-C (the run goes on)", String::new()),
+            ("stop", "", format!("windlass pause {name}, or windlass cancel {name}")),
         ],
         ProgressStyle::WithBanner | ProgressStyle::Plain | ProgressStyle::Quiet => [
-            ("stop", format!("Ctrl-C (everything is saved), or windlass pause {name}")),
-            ("watch", format!("windlass attach {name}, from another terminal")),
+            ("stop", "Ctrl-C (everything is saved), or ", format!("windlass pause {name}")),
+            ("watch", "", format!("windlass attach {name}, from another terminal")),
         ],
     }
 }
@@ -91,4 +108,17 @@ fn budget(limit: &LimitView) -> Option<String> {
 
 fn usd(micro: u64) -> f64 {
     micro as f64 / 1_000_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_not_broken_where_the_screen_ends() {
+        let (words, command) = ("  stop      Ctrl-C (everything is saved), or ", "windlass pause parser");
+        assert_eq!(command_row_at(80, words, command), format!("{words}{command}"));
+        let narrow = "  stop      Ctrl-C (everything is saved), or\n            windlass pause parser";
+        assert_eq!(command_row_at(50, words, command), narrow);
+    }
 }

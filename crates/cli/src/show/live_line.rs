@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use windlass_app::clock;
 use windlass_core::gate::Purpose;
 use windlass_core::live::{Live, LiveStep};
+use windlass_core::outcome::Reason;
 use windlass_core::policy::Role;
 use windlass_core::time::Millis;
 use windlass_core::view::{LimitUnit, Status, View};
@@ -121,7 +122,10 @@ fn standing_parts(view: &View, activity: &CurrentStep) -> Vec<String> {
         Some(task) => format!("{task} (task {} of {all})", (done + 1).min(all)),
         None => counts::done(view),
     };
+    let holds = view.paused.as_ref().is_some_and(|paused| paused.why == Reason::Operator);
     let phase = match (view.status, view.phase) {
+        // What runs finishes first.
+        (Status::Paused, _) if holds && !activity.is_held => "pausing",
         (Status::Waiting | Status::Paused, _) => view.status.name(),
         (_, Some(phase)) => phase.name(),
         (_, None) if view.iteration == 0 => "starting",
@@ -181,8 +185,7 @@ fn millis(span: Duration) -> Millis {
 mod tests {
     use windlass_core::event::Phase;
     use windlass_core::live::ToolCall;
-    use windlass_core::outcome::Reason;
-    use windlass_core::view::WaitView;
+    use windlass_core::view::{PauseView, WaitView};
 
     use super::super::sample::view;
     use super::*;
@@ -232,6 +235,16 @@ mod tests {
         let narrow = standing(&view, &activity, columns(&all) - 1);
         assert_eq!(narrow.concat(), all, "nothing is cut: {narrow:?}");
         assert_eq!(narrow[1], "  1550 tokens");
+    }
+
+    #[test]
+    fn a_loop_is_pausing_until_nothing_runs() {
+        let paused = Some(PauseView { why: Reason::Operator, detail: String::new() });
+        let view = View { status: Status::Paused, paused, phase: Some(Phase::Execute), ..view() };
+        let mut activity = CurrentStep::new();
+        assert!(standing(&view, &activity, 80).concat().contains("  pausing  "));
+        activity.heard(&Live::Held);
+        assert!(standing(&view, &activity, 80).concat().contains("  paused  "));
     }
 
     #[test]

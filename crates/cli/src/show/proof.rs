@@ -14,6 +14,7 @@ use windlass_core::verdict::Verdict;
 use super::story::criterion;
 use super::terminal;
 use super::text::{Colour, clean, fit, paint, wrap_at};
+use super::times;
 
 /// Where the values of the page begin.
 const INDENT: usize = 12;
@@ -256,7 +257,8 @@ fn regression(of: &RegressionProof) -> String {
 }
 
 fn policy_change(policy: &PolicyProof) -> Vec<String> {
-    let line = format!("event {:<4} {}  gate {}", policy.event, policy.at, short(&policy.gate.hash));
+    let line =
+        format!("event {:<4} {}  gate {}", policy.event, times::local(policy.at), short(&policy.gate.hash));
     let keys = policy.keys.iter().map(|of| below(&format!("{}: {} to {}", of.key, of.before, of.after)));
     let dropped = policy.dropped.iter().map(|what| below(what));
     std::iter::once(line).chain(keys).chain(dropped).collect()

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use windlass_app::{AttemptStory, ChangedFile, IterationStory, TaskStory};
 use windlass_core::acceptance::{self, CriterionAnswer};
+use windlass_core::event::ReviewRecorded;
 use windlass_core::gate::CheckResult;
 use windlass_core::history::{AttemptRecord, CheckRecord, ReviewRecord};
 use windlass_core::input::AttemptEnd;
@@ -22,6 +23,8 @@ use super::view;
 const FILES: usize = 12;
 /// How many lines of a red check are shown.
 const CHECK_LINES: usize = 12;
+/// How many lines of a report are shown.
+const REPORT_LINES: usize = 60;
 
 /// `next_of_loop` is what to type next of the loop as a whole.
 pub fn task(loop_view: &View, story: &TaskStory, next_of_loop: &str) -> String {
@@ -55,7 +58,7 @@ pub fn task(loop_view: &View, story: &TaskStory, next_of_loop: &str) -> String {
 
 /// An attempt in a line or two, for a list.
 pub fn attempt_line(story: &AttemptStory) -> String {
-    let AttemptStory { attempt, changed } = story;
+    let AttemptStory { attempt, changed, .. } = story;
     let task = attempt.task.as_ref().map_or("the whole", |task| task.as_str());
     let end = if attempt.ended_at.is_some() { attempt.end.as_str() } else { "runs" };
     let what = changed.as_deref().map(|files| format!("  {}", sums(files))).unwrap_or_default();
@@ -72,8 +75,8 @@ pub fn attempt_line(story: &AttemptStory) -> String {
 /// One attempt: who, when, what it said and did, what it changed, how it ended.
 /// `heard` is what its lines mean; where that is not known, `printed` has them.
 pub fn attempt(story: &AttemptStory, heard: Option<&[Live]>, printed: &str) -> String {
-    let AttemptStory { attempt, changed } = story;
-    let mut page = attempt_head(attempt);
+    let AttemptStory { attempt, changed, .. } = story;
+    let mut page = attempt_head(story);
     let said: String = match heard {
         Some(heard) => heard.iter().map(live_lines).collect(),
         None => printed.trim_start_matches('\n').lines().map(|line| format!("  {}\n", clean(line))).collect(),
@@ -95,7 +98,24 @@ pub fn attempt(story: &AttemptStory, heard: Option<&[Live]>, printed: &str) -> S
     page
 }
 
-fn attempt_head(attempt: &AttemptRecord) -> String {
+/// What an agent wrote as its report, where that is kept.
+pub fn report(written: &str) -> String {
+    let mut page = String::new();
+    let lines: Vec<&str> = written.trim().lines().collect();
+    if !lines.is_empty() {
+        page.push_str("\nits report\n");
+    }
+    for line in lines.iter().take(REPORT_LINES) {
+        page.push_str(&wrap(&format!("  {}", clean(line)), "  "));
+    }
+    if let Some(more) = lines.len().checked_sub(REPORT_LINES).filter(|more| *more > 0) {
+        let _ = writeln!(page, "  … {more} more lines");
+    }
+    page
+}
+
+fn attempt_head(story: &AttemptStory) -> String {
+    let attempt = &story.attempt;
     let task = attempt.task.as_ref().map_or_else(|| "the whole".to_owned(), |task| format!("task {task}"));
     let agent = if attempt.agent.is_empty() { String::new() } else { format!("  {}", clean(&attempt.agent)) };
     let name = paint(&format!("attempt {}", attempt.attempt), Colour::Bold);
@@ -113,6 +133,9 @@ fn attempt_head(attempt: &AttemptRecord) -> String {
     };
     row("when", &when);
     row("ended", if attempt.end == AttemptEnd::Normal.to_string() { "by itself" } else { &attempt.end });
+    if let Some(ReviewRecord { review, .. }) = &story.review {
+        row("review", &verdict(review));
+    }
     row("usage", &used(attempt));
     if let Some(claim) = &attempt.claim {
         row("claims", claim.status.name());
@@ -128,6 +151,14 @@ fn attempt_head(attempt: &AttemptRecord) -> String {
     attempt.summary.errors.iter().for_each(|error| row("error", error));
     attempt.summary.refused.iter().for_each(|refused| row("refused", refused));
     page
+}
+
+/// What the review is worth: its verdict, or why there is none to act on.
+fn verdict(review: &ReviewRecorded) -> String {
+    match &review.failure {
+        Some(failure) => format!("no verdict to act on: {}", failure.words()),
+        None => format!("{}: {}", review.verdict.name(), review.summary),
+    }
 }
 
 fn used(attempt: &AttemptRecord) -> String {
@@ -269,7 +300,7 @@ fn iteration_lines(story: &IterationStory) -> String {
 }
 
 fn attempt_in_iteration(story: &AttemptStory) -> String {
-    let AttemptStory { attempt, changed } = story;
+    let AttemptStory { attempt, changed, .. } = story;
     let end = match attempt.ended_at {
         Some(_) => format!("{}, {}", attempt.end, attempt.duration_ms),
         None => "it still runs".to_owned(),

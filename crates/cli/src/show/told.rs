@@ -1,11 +1,12 @@
 //! The events a person follows a drive by, as lines; `windlass log` has all of them.
 
 use windlass_core::event::{
-    AttemptEvent, Event, FindingEvent, GateEvent, IterationEvent, IterationResult, LandingEvent, Novelty,
-    OperatorEvent, PauseEvent, Phase, RunEvent, TaskEvent,
+    AttemptEvent, AttemptFinished, Event, FindingEvent, GateEvent, IterationEvent, IterationResult,
+    LandingEvent, LoopEvent, Novelty, OperatorEvent, PauseEvent, Phase, RunEvent, TaskEvent,
 };
 use windlass_core::gate::{FailingCheck, Purpose};
 use windlass_core::id::TaskId;
+use windlass_core::input::AttemptEnd;
 use windlass_core::outcome::Reason;
 use windlass_core::view::{View, WaitView};
 
@@ -33,7 +34,11 @@ pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
         }
         Event::Iteration(IterationEvent::WorkMerged { .. }) => (event.to_string(), Colour::Good),
         Event::Iteration(IterationEvent::WorkNotMerged { .. }) => (event.to_string(), Colour::Bad),
-        Event::Attempt(AttemptEvent::Finished(_)) => (format!("  {event}"), Colour::Faint),
+        Event::Attempt(AttemptEvent::Finished(finished)) => {
+            (format!("  {event}{}", begun_again(view, finished)), Colour::Faint)
+        }
+        Event::Loop(event) => return told_of_plan(event),
+        Event::Operator(event) => return told_of_operator(event),
         Event::Attempt(AttemptEvent::TreeRecorded(recorded)) => match recorded.novelty {
             Some(Novelty::New) | None => return None,
             Some(Novelty::Unchanged | Novelty::Seen) => (format!("  {event}"), Colour::Busy),
@@ -74,26 +79,50 @@ pub fn told(view: &View, event: &Event) -> Option<(String, Colour)> {
             ("pausing: what runs finishes first".to_owned(), Colour::Busy)
         }
         Event::Pause(PauseEvent::Resumed) => (format!("{} goes on", view.name), Colour::Busy),
-        // What follows from these is told.
-        Event::Operator(OperatorEvent::CommandTaken { name, .. })
-            if matches!(name.as_str(), "pause" | "resume" | "steer" | "note") =>
-        {
-            return None;
-        }
         Event::Attempt(AttemptEvent::AgentReplaced { .. })
         | Event::Pause(PauseEvent::Paused { .. })
         | Event::Run(RunEvent::Interrupted { .. })
         | Event::Landing(LandingEvent::FinishDropped { .. })
-        | Event::Operator(
-            OperatorEvent::CommandTaken { .. }
-            | OperatorEvent::Steered { .. }
-            | OperatorEvent::Noted { .. }
-            | OperatorEvent::InputRefused { .. },
-        ) => (event.to_string(), Colour::Busy),
+        | Event::Task(TaskEvent::Unblocked { .. } | TaskEvent::Waived { .. })
+        | Event::Finding(FindingEvent::Waived { .. }) => (event.to_string(), Colour::Busy),
         Event::Run(RunEvent::Resumed { .. }) => (event.to_string(), Colour::Faint),
         _ => return None,
     };
     Some(told)
+}
+
+/// A process of windlass's that was killed took its attempt with it.
+fn begun_again(view: &View, finished: &AttemptFinished) -> &'static str {
+    let is_again = finished.result.end == AttemptEnd::Lost && view.outcome.is_none();
+    if is_again { "; it is begun again" } else { "" }
+}
+
+fn told_of_plan(event: &LoopEvent) -> Option<(String, Colour)> {
+    let words = match event {
+        LoopEvent::PolicyChanged(revision) => {
+            let keys =
+                revision.keys.iter().map(|key| format!("{}: {} to {}", key.key, key.before, key.after));
+            format!("in force: {}", keys.collect::<Vec<_>>().join("; "))
+        }
+        LoopEvent::PlanChanged(_) | LoopEvent::RevisionKept(_) | LoopEvent::AmendmentAnswered { .. } => {
+            event.to_string()
+        }
+        LoopEvent::Created(_) | LoopEvent::AmendmentProposed { .. } => return None,
+    };
+    Some((words, Colour::Busy))
+}
+
+fn told_of_operator(event: &OperatorEvent) -> Option<(String, Colour)> {
+    let words = match event {
+        // What follows from a command is told, with what it changes.
+        OperatorEvent::CommandTaken { .. } => return None,
+        OperatorEvent::CancelAsked => "cancelling: what runs is ended, what landed stays".to_owned(),
+        OperatorEvent::Steered { .. }
+        | OperatorEvent::Noted { .. }
+        | OperatorEvent::TermsTrusted { .. }
+        | OperatorEvent::InputRefused { .. } => event.to_string(),
+    };
+    Some((words, Colour::Busy))
 }
 
 /// Which task, and how far the plan is.
@@ -160,7 +189,10 @@ fn final_phase(view: &View, phase: Phase) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::id::CommandId;
+    use windlass_core::id::{AttemptId, CommandId};
+    use windlass_core::input::AttemptResult;
+    use windlass_core::policy::{Policy, Role};
+    use windlass_core::revision::{KeyChange, PolicyRevision, Revision};
 
     use super::super::sample::view;
     use super::*;
@@ -171,5 +203,30 @@ mod tests {
         assert_eq!(told(&view(), &Event::Operator(taken)), None);
         let steered = Event::Operator(OperatorEvent::Steered { text: "Use a table.".to_owned() });
         assert_eq!(told(&view(), &steered).unwrap().0, "steered: Use a table.");
+    }
+
+    #[test]
+    fn a_change_of_the_policy_is_told_with_its_keys_and_no_command_by_its_name() {
+        for name in ["revise", "cancel", "unblock"] {
+            let taken = OperatorEvent::CommandTaken { command: CommandId(1), name: name.to_owned() };
+            assert_eq!(told(&view(), &Event::Operator(taken)), None, "{name}");
+        }
+        let key = KeyChange { key: "loop.max_iterations".into(), before: "4".into(), after: "3".into() };
+        let policy = PolicyRevision { number: 1, keys: vec![key], policy: Policy::default() };
+        let kept = Revision { plan: None, policy: Some(policy.clone()) };
+        let told = |event: LoopEvent| told(&view(), &Event::Loop(event)).unwrap().0;
+        let waits = told(LoopEvent::RevisionKept(Box::new(kept)));
+        assert_eq!(waits, "loop.max_iterations: 4 to 3, from the next iteration");
+        let now = told(LoopEvent::PolicyChanged(Box::new(policy)));
+        assert_eq!(now, "in force: loop.max_iterations: 4 to 3");
+    }
+
+    #[test]
+    fn an_attempt_whose_process_was_killed_is_told_to_be_begun_again() {
+        let result = AttemptResult::ended(AttemptEnd::Lost);
+        let finished = AttemptFinished { attempt: AttemptId(5), role: Role::Author, claim: None, result };
+        let event = Event::Attempt(AttemptEvent::Finished(Box::new(finished)));
+        let words = "  attempt 5 lost: its process was killed; it is begun again";
+        assert_eq!(told(&view(), &event).unwrap().0, words);
     }
 }

@@ -80,6 +80,15 @@ fn an_agent_that_rewrites_its_rules_is_caught() {
 }
 
 #[test]
+fn a_dry_run_shows_a_nonce_as_long_as_a_real_one() {
+    let case = Setup::new("printf %s \"$nonce\" >\"$side/nonce\"\necho 42 >answer.txt\ncomplete").ready();
+    let told = case.windlass(&["run", "--name", LOOP, "--dry-run"]).expect_code(0).stdout;
+    let shown = told.lines().find_map(|line| line.strip_prefix("nonce: ")).expect("the brief has one");
+    case.run().completed();
+    assert_eq!(shown.len(), case.left("nonce").len());
+}
+
+#[test]
 fn a_template_that_cannot_be_used_is_refused_with_its_place() {
     for (text, said) in [
         (

@@ -57,6 +57,49 @@ fn an_agent_in_ten_lines_of_shell() {
     );
 }
 
+/// Accepts what the second author wrote, and is no reviewer that changes anything.
+const JUDGING_MODEL: &str = r#"#!/bin/sh
+case $1 in
+--review) grep -qx 42 answer.txt && grep -qx again log.txt ;;
+*) [ -e log.txt ] && echo again >> log.txt || : > log.txt; echo 42 > answer.txt ;;
+esac
+"#;
+
+#[test]
+fn an_agent_of_shell_that_is_its_own_reviewer() {
+    let script = block("## An agent in ten lines", "sh");
+    let review = block("**Reviewer**", "sh");
+    let (head, rest) = script.split_once("brief=$(cat)").expect("the script reads its brief");
+    let repo = Repo::empty();
+    let bin = repo.beside("bin");
+    fs::create_dir_all(&bin).unwrap();
+    fs::write(bin.join("your-model"), JUDGING_MODEL).unwrap();
+    fs::set_permissions(bin.join("your-model"), fs::Permissions::from_mode(0o755)).unwrap();
+    repo.file("agent.sh", format!("{head}{review}brief=$(cat)  {rest}"));
+    repo.file("tasks/answer.md", "# Write the answer\n\nMake the test pass.\n");
+    let policy = format!(
+        "[agent]\nuse = \"command\"\ncommand = [\"sh\", \"agent.sh\"]\n[plan]\nsource = \"tasks/\"\n\
+         [[gate.check]]\nname = \"test\"\nrun = \"grep -qx 42 answer.txt\"\n\
+         [sandbox]\nextra_read = [\"{}\"]\n",
+        bin.display()
+    );
+    let case = Case::of(repo, &policy);
+    let mut command = case.command(&["run", "--name", LOOP]);
+    command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    let ran = case.home.start(command).finish(RUN);
+    let note = "note: your command is called as reviewer too (WINDLASS_ROLE=reviewer) and must write a verdict; \
+                --no-review, or [role.reviewer]";
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(said.matches(note).count(), 1, "{ran}");
+    assert!(ran.stdout.contains(" (reviewer) ended"), "{ran}");
+    let seen = case.look(ran);
+    seen.completed();
+    let verdicts: Vec<_> = seen.log.of("review_recorded").iter().map(|of| of["verdict"].clone()).collect();
+    assert_eq!(verdicts, ["reject", "accept"], "{}", seen.log);
+    let failed = seen.log.of("review_recorded").iter().filter(|of| !of["failure"].is_null()).count();
+    assert_eq!(failed, 0, "{}", seen.log);
+}
+
 /// The commands of windlass in a page, in its blocks and in its sentences.
 fn commands(page: &str) -> Vec<String> {
     let mut typed = Vec::new();

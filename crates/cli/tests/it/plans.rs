@@ -29,6 +29,8 @@ fn the_graph_is_drawn_with_the_state_of_each_task() {
     let shown = case.windlass(&["plan", "show"]).expect_code(0).stdout;
     assert!(shown.starts_with("tasks/ (tasks): 3 tasks\n"), "{shown}");
     assert!(shown.contains("· a  The first  (critical path)"), "{shown}");
+    assert!(shown.contains("\n\n· pending   "), "the signs are told: {shown}");
+    assert!(!shown.contains("▶ active"), "only those that are there: {shown}");
     case.nothing_was_made();
     case.windlass(&["run", "--name", LOOP, "--task", "a"]).expect_code(0);
     let shown = case.windlass(&["plan", "show"]).expect_code(0).stdout;

@@ -161,6 +161,24 @@ fn a_dirty_checkout_is_left_alone_and_said() {
 }
 
 #[test]
+fn the_agents_own_program_is_read_from_the_checkout_and_not_called_left_out() {
+    let repo = windlass_testkit::Repo::empty();
+    repo.file("README.md", "# A question\n");
+    let policy = "[agent]\nuse = \"command\"\ncommand = [\"sh\", \"./agent.sh\"]\n\
+                  [review]\ntasks = false\nfinal = false\n\
+                  [[gate.check]]\nname = \"test\"\nrun = \"grep -qx 42 answer.txt\"\n";
+    let case = Case::of(repo, policy);
+    case.repo.file("agent.sh", "cat >/dev/null\necho 42 >answer.txt\n");
+    let goal = "Write the answer";
+    let ran = case.windlass(&["run", goal, "--name", "one"]).expect_code(0);
+    assert!(!ran.stdout.contains("without the changed files"), "{ran}");
+    case.repo.file("more.txt", "mine\n");
+    let ran = case.windlass(&["run", "Write it again", "--name", "two"]).expect_code(0);
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("in your checkout: more.txt"), "{ran}");
+}
+
+#[test]
 fn a_detached_head_is_a_base_like_any_other() {
     let case = Setup::new(HONEST).ready();
     case.repo.git(["checkout", "--quiet", "--detach"]);

@@ -98,6 +98,7 @@ fn a_weaker_gate_is_told_and_what_it_judged_is_held_against_it_alone() {
     for words in [told.as_str(), "check test is gone", "test.sh is not protected", "gate: one to other"] {
         assert!(page(&case).contains(words), "{words}: {}", page(&case));
     }
+    assert!(!page(&case).contains("Z  gate "), "the time is local: {}", page(&case));
     let first = |text: &str| {
         let red = text.contains("\"gate_passed\"") && text.contains("\"check\":\"test\"");
         if red { text.replace("\"exit_code\":0", "\"exit_code\":1") } else { text.to_owned() }

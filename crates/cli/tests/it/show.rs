@@ -54,6 +54,23 @@ fn the_whole_story_of_a_task() {
 }
 
 #[test]
+fn a_task_is_found_by_how_its_id_begins_and_a_mistyped_one_is_told() {
+    let case = Setup::new("echo 42 >answer.txt\ncomplete")
+        .task("001-add", "# Add\n")
+        .task("002-div", "# Divide\n")
+        .ready();
+    case.windlass(&["run", "--name", LOOP, "--task", "001-add"]).expect_code(0);
+    for word in ["002", "002-di", "002-div"] {
+        let shown = case.windlass(&["show", LOOP, word]).expect_code(0).stdout;
+        assert!(shown.starts_with("demo1 002-div  pending"), "{shown}");
+    }
+    let refused = case.windlass(&["show", LOOP, "002-dib"]).expect_code(2);
+    assert!(refused.stderr.contains("hint: did you mean 002-div?"), "{refused}");
+    let refused = case.windlass(&["show", LOOP, "00"]).expect_code(2);
+    assert!(!refused.stderr.contains("did you mean"), "two begin so: {refused}");
+}
+
+#[test]
 fn numbers_that_are_shown_are_arguments() {
     let case = storied();
     case.windlass(&["run", "--name", LOOP, "--task", "a"]).expect_code(0);

@@ -42,6 +42,44 @@ fn listed(case: &Case) -> Vec<String> {
 }
 
 #[test]
+fn the_task_of_a_goal_may_change_a_protected_test_by_one_command() {
+    let author = "echo 42 >answer.txt\nsed 's/one/two/' tests/x.txt >x.new && cat x.new >tests/x.txt && rm x.new\ncomplete";
+    let case = Setup::new(author)
+        .file("tests/x.txt", "one\n")
+        .gate("protect = [\"tests/**\"]\n[[gate.check]]\nname = \"test\"\nrun = \"sh ./test.sh\"\n")
+        .ready();
+    case.windlass(&["run", "Write the answer", "--name", LOOP]).expect_code(3);
+    let findings = case.windlass(&["findings", LOOP]).expect_code(0).stdout;
+    let command = format!("windlass task edit {LOOP} goal --allow tests/x.txt");
+    assert!(findings.contains(&format!("If the work needs it, allow it: `{command}`")), "{findings}");
+    let why = "lines may be added to it, but here lines were changed or removed";
+    assert!(findings.contains(why), "{findings}");
+    let waived = case.windlass(&["waive", LOOP, "F1"]).expect_code(2);
+    assert!(waived.stderr.contains(&format!("windlass run {LOOP} --retry-blocked")), "{waived}");
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    let told = case.windlass(&words).expect_code(0);
+    assert!(told.stdout.contains("task goal: changed"), "{told}");
+    case.windlass(&["run", LOOP, "--retry-blocked"]).expect_code(0);
+    assert_eq!(case.landed("tests/x.txt"), "two");
+}
+
+#[test]
+fn what_a_task_may_change_is_written_into_its_file_beside_what_it_has() {
+    let case = three(ANY);
+    case.windlass(&["task", "edit", "a", "--allow", "test.sh"]).expect_code(0);
+    assert_eq!(files(&case)["a.md"], "---\nallow: [test.sh]\n---\n\n# Do a\n");
+    case.windlass(&["task", "edit", "a", "--allow", "tests/**", "--allow", "test.sh"]).expect_code(0);
+    assert!(files(&case)["a.md"].contains("allow: [test.sh, \"tests/**\"]"), "{:?}", files(&case));
+    case.windlass(&["task", "add", "More", "--allow", "test.sh"]).expect_code(0);
+    assert!(files(&case)["more.md"].contains("allow: [test.sh]"), "{:?}", files(&case));
+    for glob in ["../x", "/etc/passwd", "[a"] {
+        let before = files(&case);
+        case.windlass(&["task", "edit", "a", "--allow", glob]).expect_code(2);
+        assert_eq!(files(&case), before, "{glob}");
+    }
+}
+
+#[test]
 fn a_task_is_added_to_a_loop_that_rests_and_it_gets_done() {
     let case = three(ANY);
     case.run().completed();

@@ -69,7 +69,7 @@ fn edit(name: &str) -> (TaskId, Option<String>, Option<BlobId>) {
 fn depend(name: &str, on: &[&str]) -> Amendment {
     let (task, title, text) = edit(name);
     let depends_on = Some(on.iter().map(|on| id(on)).collect());
-    Amendment::Edit { task, title, text, depends_on, priority: None }
+    Amendment::Edit { task, title, text, depends_on, priority: None, allow: None }
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_move_changes_as_few_priorities_as_it_must() {
 fn a_done_task_is_opened_by_another_text_only() {
     let (task, title, _) = edit("a");
     let text = Some(BlobId::new("other"));
-    let opened = Amendment::Edit { task, title, text, depends_on: None, priority: None };
+    let opened = Amendment::Edit { task, title, text, depends_on: None, priority: None, allow: None };
     assert_eq!(amend("*a:\nb:", &opened).unwrap(), "a:\nb:");
     let refused = amend("*a:\nb:", &depend("a", &["b"])).unwrap_err();
     assert_eq!(refused, "task a is done or waived: only another text opens it again");

@@ -10,6 +10,7 @@ use crate::outcome::{OutcomeKind, Reason};
 use crate::proposal::AmendmentAnswer;
 use crate::revision::Revision;
 use crate::state::TaskStatus;
+use crate::task::how_to_allow;
 
 /// Commands are taken in order, each once: an id that is not new is no command.
 pub(super) fn taken(draft: &mut Draft, id: CommandId, command: &Command) {
@@ -182,10 +183,10 @@ fn waive_finding(draft: &mut Draft, id: &FindingId, why: &str) -> Refusal {
         return Err(format!("finding {id} is already {}", finding.life.name()));
     }
     if finding.origin == Origin::Evidence(Rule::ProtectedChanged) {
-        let file = &finding.file;
+        let (file, name) = (&finding.file, &draft.state.creation.name);
+        let how = how_to_allow(name, finding.task.as_ref(), std::slice::from_ref(file));
         return Err(format!(
-            "{file} is protected; let its task change it: `allow: [\"{file}\"]` in the task's front matter, \
-             then `windlass run LOOP --retry-blocked`"
+            "{file} is protected; {how}; `windlass run {name} --retry-blocked` then tries again"
         ));
     }
     draft.emit(FindingEvent::Waived { finding: id.clone(), why: why.to_owned() });

@@ -6,6 +6,7 @@ use crate::finding::{Evidence, Finding, Life, Origin, Rule, Severity, Subject};
 use crate::gate::GateSummary;
 use crate::id::{FindingId, TaskId};
 use crate::state::State;
+use crate::task::how_to_allow;
 use crate::verdict::{ReportedFinding, Review, Verdict};
 
 /// Evidence is recomputed on every snapshot: what no longer holds resolves by
@@ -43,13 +44,11 @@ fn terms_changed(state: &State, summary: &GateSummary) -> Evidence {
         .iter()
         .map(|failing| format!("check {}: {}", failing.check, failing.reason.words()))
         .collect();
-    let allow: Vec<String> = paths.paths.iter().map(|path| format!("{path:?}")).collect();
     let detail = format!(
-        "green only with {which} ({}); without them {}. If the work needs them, let the task file say: \
-         allow: [{}]",
+        "green only with {which} ({}); without them {}. If the work needs them, {}",
         paths.words(),
         red.join("; "),
-        allow.join(", "),
+        how_to_allow(&state.creation.name, state.current_task(), &paths.paths),
     );
     let path = paths.paths.first().cloned().unwrap_or_default();
     let diff = summary.failing.first().map_or_else(String::new, |failing| failing.excerpt.clone());

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use windlass_agent::brief::{BriefTexts, render};
+use windlass_agent::report::words;
 use windlass_agent::{
     Agent, AttemptNames, REPORT_PATH, STDERR_MARK, TurnRequest, TurnResult, Wall, WallSource, adapter,
     registry,
@@ -73,11 +74,13 @@ pub(super) fn call(resources: &EffectResources, request: &EffectRequest, attempt
     let brief = if result.began_afresh { briefs.whole } else { briefs.asked };
     let brief = resources.blobs.put(brief.into_bytes())?;
     let transcript = transcript(resources, &result)?;
+    let report = report(resources, &dir, attempt.role, result.unread.is_some())?;
     let unread = result.unread.map(|why| format!("its report was not taken: {why}"));
     let mut finished = result.finished;
     finished.result.notes.extend(unread.into_iter().chain(renewed));
     finished.result.transcript = Some(transcript);
     finished.result.brief = Some(brief);
+    finished.result.report = report;
     finished.tree_changed = left.is_some();
     finished.left = left.unwrap_or_default();
     store_amendments(resources, request, spec, &mut finished.report)?;
@@ -405,6 +408,20 @@ fn transcript(resources: &EffectResources, result: &TurnResult) -> Result<BlobId
         text.extend_from_slice(&errors);
     }
     resources.blobs.put(text)
+}
+
+/// What it wrote, for the operator: of a reviewer, and of another whose report was not taken.
+fn report(
+    resources: &EffectResources,
+    dir: &Path,
+    role: Role,
+    is_unread: bool,
+) -> Result<Option<BlobId>, Fault> {
+    if role != Role::Reviewer && !is_unread {
+        return Ok(None);
+    }
+    let words = words(&dir.join(REPORT_PATH), &resources.safeguards.redactor);
+    words.map(|words| resources.blobs.put(words.into_bytes())).transpose()
 }
 
 /// What was kept of one stream; a stream that could not be kept is a full disk.

@@ -7,6 +7,7 @@ use windlass_core::finding::{Evidence, Rule, Touch};
 use windlass_core::id::TreeId;
 use windlass_core::input::{Change, Input, Snapshotted};
 use windlass_core::outcome::Fault;
+use windlass_core::task::how_to_allow;
 use windlass_gate::{BaseTerms, PathRules, watched};
 use windlass_workspace::{
     BString, ChangeKind, CommitText, ReadFiles, SnapshotRequest, SpaceError, StoredSnapshot, TreeChange,
@@ -104,7 +105,8 @@ fn measure(
         true => Vec::new(),
         false => {
             let broken = broken_rules(&diff, &taken.evidence, &rules, &touched);
-            let mut seen = evidence(resources, &diff, &rules, broken)?;
+            let judged = JudgedDiff { diff: &diff, rules: &rules };
+            let mut seen = evidence(resources, request, &judged, broken)?;
             seen.extend(scope::exceeded(resources, request, &diff)?);
             seen
         }
@@ -199,13 +201,21 @@ fn broken_rules(
     found
 }
 
+/// What changed, and what is protected of it.
+struct JudgedDiff<'a> {
+    diff: &'a TreeDiff<'a>,
+    rules: &'a PathRules,
+}
+
 /// Each broken rule with the beginning of what shows it.
 fn evidence(
     resources: &EffectResources,
-    diff: &TreeDiff<'_>,
-    rules: &PathRules,
+    request: &EffectRequest,
+    judged: &JudgedDiff<'_>,
     broken: Vec<BrokenRule>,
 ) -> Result<Vec<Evidence>, Fault> {
+    let JudgedDiff { diff, rules } = *judged;
+    let task = request.task.as_ref().map(|task| &task.id);
     let with_diff = |BrokenRule { rule, path, facts }: BrokenRule| {
         let change = diff.changes.iter().find(|change| change.path == path);
         let text = match change {
@@ -216,9 +226,12 @@ fn evidence(
         };
         let detail = match change.filter(|_| rule == Rule::ProtectedChanged) {
             Some(change) => terms::told_of_forbidden(&resources.vault, rules, diff, change),
-            None => Ok(String::new()),
+            None => Ok(None),
         };
-        let detail = detail.map_err(|error| fault(&error))?;
+        let detail = detail.map_err(|error| fault(&error))?.map_or_else(String::new, |told| {
+            let how = how_to_allow(&request.creation.name, task, &told.paths);
+            format!("{}; the gate used the base's version. If the work needs it, {how}", told.done)
+        });
         let diff = [facts, text].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
         Ok(Evidence { touch: change.map(touch), detail, diff, ..Evidence::new(rule, shown(&path)) })
     };

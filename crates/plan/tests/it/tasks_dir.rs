@@ -121,7 +121,8 @@ fn ids_that_differ_only_in_case_are_one_id() {
 fn a_directory_without_tasks_is_no_plan() {
     assert_eq!(
         refused("== notes.txt\n"),
-        "DIR: there is no task file (*.md) in this directory\nwrite the first task to 01-first.md"
+        "DIR: there is no task file (*.md) in this directory\n\
+         write the first task to 001-first.md, or: windlass task add \"TITLE\"; without a file: windlass run \"GOAL\""
     );
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(

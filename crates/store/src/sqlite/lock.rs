@@ -32,7 +32,7 @@ impl LoopLock {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = file.map_err(failed)?;
         if !lock_within(&file, PATIENCE).map_err(failed)? {
-            return Err(LeaseError::Held { name: name.clone(), owner: read_owner(&mut file) });
+            return Err(LeaseError::Held { name: name.clone(), owner: read_owner(&mut file), now });
         }
         write_owner(&mut file, now).map_err(failed)?;
         Ok(Self { _file: file })

@@ -14,7 +14,7 @@ pub fn a_second_owner_is_refused_and_told_who_holds_it(engine: &dyn Engine) {
         let told = format!("loop demo is driven by process {} since {}", owner.pid, owner.since);
         assert_eq!(refused.to_string(), told);
         match refused {
-            LeaseError::Held { name: of, owner: found } => {
+            LeaseError::Held { name: of, owner: found, now: _ } => {
                 assert_eq!((of, found), (name("demo"), Some(owner.clone())));
             }
             LeaseError::Io { path, source } => panic!("{}: {source}", path.display()),
