@@ -7,6 +7,7 @@
 mod letters;
 mod list;
 mod number;
+mod part;
 
 use std::ops::Range;
 
@@ -19,6 +20,7 @@ use crate::turned::Turned;
 use letters::Letters;
 use list::List;
 use number::Number;
+use part::Part;
 
 /// A literal, or a collection of nothing but literals.
 #[derive(Clone, Debug)]
@@ -43,6 +45,8 @@ enum Value {
     Letters(Letters),
     /// An empty text, or one of nothing but signs: where a letter fits in.
     NoLetters(usize),
+    /// A text that is looked for in another.
+    Part(Part),
     Truth(&'static str),
 }
 
@@ -57,11 +61,6 @@ impl Changeable {
     pub fn add(&mut self, literal: Option<Expected>, assertion: Option<Turned>) {
         self.literals.extend(literal);
         self.assertions.extend(assertion);
-    }
-
-    pub fn add_all(&mut self, other: Self) {
-        self.literals.extend(other.literals);
-        self.assertions.extend(other.assertions);
     }
 
     /// Any one of them, and a literal where there is one: an answer that is equal to everything is
@@ -131,6 +130,13 @@ impl Expected {
         Some(Self { leaves: vec![Leaf { range, line, value }], lists: Vec::new(), line })
     }
 
+    /// A text that is to be found in another: one that surely is not.
+    pub fn found_in(node: Node<'_>, source: &[u8]) -> Option<Self> {
+        let (range, line) = (node.byte_range(), line(node));
+        let value = Value::Part(Part::read(node, source)?);
+        Some(Self { leaves: vec![Leaf { range, line, value }], lists: Vec::new(), line })
+    }
+
     /// The expected one of the two sides of a comparison. Where both are literals the test is
     /// about nothing.
     pub fn one_side(left: Node<'_>, right: Node<'_>, source: &[u8]) -> Option<Self> {
@@ -156,6 +162,15 @@ impl Expected {
     /// A collection that may have one more item, or one less.
     pub fn with_list(mut self, items: Vec<Range<usize>>, source: &[u8]) -> Self {
         self.lists.extend(List::read(items, source));
+        self
+    }
+
+    /// Where a runner tells its failure, if not where it stands.
+    pub fn told_at(mut self, line: usize) -> Self {
+        self.line = line;
+        for leaf in &mut self.leaves {
+            leaf.line = line;
+        }
         self
     }
 
@@ -236,6 +251,7 @@ impl Leaf {
         match &self.value {
             Value::Number(number) => number.change(source, draw),
             Value::Letters(letters) => letters.change(draw),
+            Value::Part(part) => part.change(source, draw),
             Value::NoLetters(at) => Edit::insert(*at, letters::any_letter(draw)),
             Value::Truth(other) => {
                 Edit { from: self.range.start, to: self.range.end, text: (*other).to_owned() }

@@ -150,6 +150,47 @@ fn an_answer_that_is_equal_to_one_side_or_one_place_is_found_in_two_rounds() {
     assert!(!is_found("f = list\n", "assert f([1, 2, 3]) == [1, 2, 3]", 5), "the honest one");
 }
 
+/// Whether a lie that pytest takes stays green in one of two rounds.
+fn is_found_by_pytest(product: &str, test: &str, seed: u64) -> bool {
+    let files = vec![
+        ("calc.py".to_owned(), product.to_owned()),
+        ("test_calc.py".to_owned(), format!("import pytest\nfrom calc import f\n\n\n{test}\n")),
+    ];
+    let project = Project::of(files);
+    let argv = ["pytest", "-q", "-p", "no:cacheprovider"];
+    assert!(project.run(&argv).passed, "the lie works");
+    (0..2).any(|nth| {
+        let numbers = Numbers::from_seed(seed + 7).in_round(Round { lot: seed, nth });
+        let tests = project.break_with(Breakage::ChangedLiteral, numbers);
+        assert!(tests[0].is_changed(), "{tests:?}");
+        project.run(&argv).passed
+    })
+}
+
+#[test]
+fn an_answer_that_holds_for_all_is_found_wherever_its_value_is_written() {
+    let Some(_) = capability::program("pytest") else { return };
+    let lie = "class A(str):\n    __hash__ = None\n    __eq__ = __contains__ = lambda s, o: True\nf = lambda *a: A()\n";
+    let near = "class A(float):\n    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\nf = lambda *a: A()\n";
+    let honest = "f = {1: 'I', 4: 'IV', 404: 'gone: 404', 2: 2.5}.get\n";
+    for (lie, test) in [
+        (
+            lie,
+            "@pytest.mark.parametrize('n, expected', [(1, 'I'), pytest.param(4, 'IV', id='four')])\ndef test_f(n, expected):\n    assert f(n) == expected",
+        ),
+        (lie, "def test_f():\n    assert '404' in f(404)"),
+        (lie, "def test_f():\n    expected = 'IV'\n    assert f(4) == expected, expected"),
+        (
+            near,
+            "import unittest\nclass TestF(unittest.TestCase):\n    def test_f(self):\n        self.assertAlmostEqual(f(2), 2.5)",
+        ),
+        (near, "def test_f():\n    assert f(2) == pytest.approx(2.5, abs=0.01)"),
+    ] {
+        assert!(is_found_by_pytest(lie, test, 1), "{test}");
+        assert!(!is_found_by_pytest(honest, test, 2), "{test}");
+    }
+}
+
 #[test]
 fn an_assertion_that_is_neutered_is_found_though_nothing_reads_the_test() {
     let Some(_) = capability::program("python3") else { return };

@@ -1,0 +1,102 @@
+//! Where the value that a test expects is found, and where it is left alone.
+
+use std::collections::BTreeSet;
+
+use windlass_control::{Numbers, TestChange, change_literals};
+
+use crate::form::{changed, file, in_a_test};
+
+/// All that the text between the signs may become.
+fn all_in_place(path: &str, statement: &str) -> BTreeSet<String> {
+    let text = in_a_test(path, statement);
+    let (head, rest) = text.split_once('«').expect("a begin");
+    let (literal, tail) = rest.split_once('»').expect("an end");
+    let honest = [head, literal, tail].concat();
+    let mut all = BTreeSet::new();
+    for seed in 0..40 {
+        let broken = change_literals(&file(path, &honest), &mut Numbers::from_seed(seed));
+        let after = String::from_utf8(broken.expect("a small file").text).expect("of a text");
+        let inside = after.strip_prefix(head).and_then(|rest| rest.strip_suffix(tail));
+        let inside = inside.unwrap_or_else(|| panic!("{statement}: {after}"));
+        assert_ne!(inside, literal, "{statement}");
+        all.insert(inside.to_owned());
+    }
+    all
+}
+
+#[test]
+fn a_value_is_changed_where_it_is_written() {
+    for (path, statement) in [
+        ("a.py", "expected = «'VII'»; assert f(7) == expected"),
+        ("a.py", "expected: int = «7»; g(); self.assertEqual(f(7), expected, expected)"),
+        ("a.py", "expected = «[1, 2]»; self.assertCountEqual(f(), expected)"),
+        ("a.py", "assert «'404'» in f(404)"),
+        ("a.py", "self.assertIn(«'not found'», f(404))"),
+        ("a.py", "self.assertAlmostEqual(f(), «-2.5», places=3)"),
+        ("a.py", "assert f() == pytest.approx(«1.5», abs=0.01)"),
+    ] {
+        let all = all_in_place(path, statement);
+        assert!(all.len() > 3, "{statement}: {all:?}");
+    }
+}
+
+#[test]
+fn a_value_is_changed_in_the_table_that_names_it() {
+    let text = |names: &str, rows: &str, body: &str| {
+        format!("@pytest.mark.parametrize({names}, {rows})\ndef test_x(n, x):\n    {body}\n")
+    };
+    for (names, body) in [("'n, x'", "assert f(n) == x"), ("['n', 'x']", "assert x == f(n) and g(), x")] {
+        let rows = "[(1, 'I'), pytest.param(4, 'IV', id='b'), pytest.param(5, 'V', marks=m)]";
+        let mut all = BTreeSet::new();
+        for seed in 0..40 {
+            let honest = text(names, rows, body);
+            let broken = change_literals(&file("a.py", &honest), &mut Numbers::from_seed(seed));
+            let broken = broken.expect("a small file");
+            let after = String::from_utf8_lossy(&broken.text).into_owned();
+            assert!(
+                after.contains("(1, '") && after.contains("(4, '") && after.contains("(5, 'V'"),
+                "{after}"
+            );
+            assert!(after.ends_with(&format!("{body}\n")), "{after}");
+            assert!(matches!(broken.tests[0].change, TestChange::Literal { line: 3, .. }), "{broken:?}");
+            all.insert(after);
+        }
+        assert!(all.len() > 10, "{all:?}");
+    }
+    for (names, rows, body) in [
+        ("'n, x'", "[(1, 'I')]", "assert f(n, x) == x"),
+        ("'n, x'", "[(1, 'I')], indirect=True", "assert f(n) == x"),
+        ("'n, x'", "[pytest.param(1, 'I', marks=m)]", "assert f(n) == x"),
+        ("'n, x'", "rows()", "assert f(n) == x"),
+        ("'n, x'", "[(1, 'I')]", "if g(): return\n    assert f(n) == x"),
+    ] {
+        let honest = text(names, rows, body);
+        assert!(
+            changed("a.py", &honest).starts_with(honest.split("\ndef").next().expect("a head")),
+            "{honest}"
+        );
+    }
+    let fixture = format!(
+        "@pytest.fixture\ndef made(x): return x\n\n{}",
+        text("'n, x'", "[(1, 'I')]", "assert f(n) == x")
+    );
+    assert!(changed("a.py", &fixture).contains("[(1, 'I')]"));
+}
+
+#[test]
+fn a_value_that_is_used_for_more_is_left_alone() {
+    for (path, statement, turned) in [
+        ("a.py", "x = 7; assert f(x) == x", "x = 7; assert not (f(x) == x)"),
+        ("a.py", "x = 7; x = g(); assert f() == x", "x = 7; x = g(); assert not (f() == x)"),
+        ("a.py", "x = [7]; x.append(g()); assert f() == x", "x = [7]; x.append(g()); assert not (f() == x)"),
+        ("a.py", "self.assertAlmostEqual(f(), 2.5, delta=3)", "self.assertNotAlmostEqual(f(), 2.5, delta=3)"),
+        ("a.py", "self.assertAlmostEqual(f(), 1.5e-9)", "self.assertNotAlmostEqual(f(), 1.5e-9)"),
+        ("a.py", "assert f() == approx(3000000)", "assert not (f() == approx(3000000))"),
+        ("a.py", "assert 'a' in 'abc'", "assert not ('a' in 'abc')"),
+        ("a.py", "assert '\\n' in f()", "assert not ('\\n' in f())"),
+        ("a.py", "self.assertCountEqual(f(), {'a': 1})", "self.assertCountEqual(f(), [*({'a': 1}), None])"),
+        ("a.py", "self.assertCountEqual(f(x), x)", "self.assertCountEqual(f(x), [*(x), None])"),
+    ] {
+        assert_eq!(changed(path, &in_a_test(path, statement)), in_a_test(path, turned));
+    }
+}
