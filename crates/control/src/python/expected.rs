@@ -110,7 +110,12 @@ impl<'t> Reader<'t, '_> {
     }
 
     fn one_side(&self, left: Node<'t>, right: Node<'t>) -> Option<Expected> {
-        Expected::only(self.side(left, &|_| true), self.side(right, &|_| true))
+        let (one, other) = (self.side(left, &|_| true), self.side(right, &|_| true));
+        if one.is_some() || other.is_some() {
+            return Expected::only(one, other);
+        }
+        let with_gaps = |side| Expected::with_gaps(side, self.file.source);
+        Expected::only(with_gaps(left), with_gaps(right))
     }
 
     /// What of one side can change, where it is a literal that fits or the name of one.

@@ -103,6 +103,36 @@ fn a_neutered_assertion_is_found_by_its_literal_only() {
     assert_eq!(seen(&project, NODE, Breakage::ChangedLiteral), Seen { broken: 2, not_red: 2 });
 }
 
+/// Whether a lie that node takes stays green in one of two rounds.
+fn is_found_by_node(product: &str, test: &str) -> bool {
+    let files = [("calc.mjs", product), ("calc.test.mjs", test)];
+    let project = Project::of(files.map(|(path, text)| (path.to_owned(), text.to_owned())).into());
+    assert!(project.run(NODE).passed, "the lie works");
+    (0..2).any(|nth| {
+        let numbers = Numbers::from_seed(7).in_round(Round { lot: 3, nth });
+        let tests = project.break_with(Breakage::ChangedLiteral, numbers);
+        assert!(tests[0].is_changed(), "{tests:?}");
+        project.run(NODE).passed
+    })
+}
+
+#[test]
+fn an_assertion_that_a_file_imports_by_its_name_is_found_when_it_is_neutered() {
+    let Some(_) = capability::program("node") else { return };
+    let lie = "import assert from 'node:assert/strict';\nimport { syncBuiltinESMExports } from 'node:module';\nassert.strictEqual = assert.deepStrictEqual = () => {};\nassert.notDeepStrictEqual = () => { throw new Error('equal'); };\nsyncBuiltinESMExports();\nexport const f = () => '';\n";
+    let honest = "export const f = (n) => ({ 4: 'IV', 5: new Map([['a', '1']]) })[n];\n";
+    for statement in [
+        "strictEqual(f(4), 'IV');",
+        "const expected = new Map([['a', '1']]);\n  deepStrictEqual(f(5), expected);",
+    ] {
+        let test = format!(
+            "import test from 'node:test';\nimport {{ strictEqual, deepStrictEqual }} from 'node:assert/strict';\nimport {{ f }} from './calc.mjs';\ntest('f', () => {{\n  {statement}\n}});\n"
+        );
+        assert!(is_found_by_node(lie, &test), "{statement}");
+        assert!(!is_found_by_node(honest, &test), "{statement}");
+    }
+}
+
 #[test]
 fn a_product_that_ends_the_run_is_found() {
     let Some(_) = capability::program("node") else { return };

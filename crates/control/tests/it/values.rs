@@ -34,6 +34,22 @@ fn a_value_is_changed_where_it_is_written() {
         ("a.py", "self.assertIn(«'not found'», f(404))"),
         ("a.py", "self.assertAlmostEqual(f(), «-2.5», places=3)"),
         ("a.py", "assert f() == pytest.approx(«1.5», abs=0.01)"),
+        ("a.py", "assert f() == {«'a'»: 1 + x}"),
+        ("a.py", "assert f() == (x, «'b'», *y)"),
+        ("a.py", "assert [f(), 2] == «[1, 2]»"),
+        ("a.js", "const expected = «'VII'»; assert.strictEqual(f(7), expected, expected)"),
+        ("a.js", "const expected = «[1, 2]»; expect(f()).toEqual(expected)"),
+        ("a.ts", "let expected = «7»; expect(f()).toBe(expected)"),
+        ("a.js", "assert.deepStrictEqual(f(), new Map([«['a', 1]»]))"),
+        (
+            "a.js",
+            "const expected = new Map([«['a', '1'], ['b', '2']»]); assert.deepStrictEqual(f(), expected)",
+        ),
+        ("a.js", "expect(f()).toEqual(new Set([«'a', 'b'»]))"),
+        ("a.js", "expect(f()).toEqual({ a: «'b'», c: expect.any(Number) })"),
+        ("a.js", "expect(f()).toContain(«'404'»)"),
+        ("a.js", "assert.include(f(), «'not found'»)"),
+        ("a.js", "t.assert.strictEqual(f(), «'VII'»)"),
     ] {
         let all = all_in_place(path, statement);
         assert!(all.len() > 3, "{statement}: {all:?}");
@@ -95,8 +111,50 @@ fn a_value_that_is_used_for_more_is_left_alone() {
         ("a.py", "assert 'a' in 'abc'", "assert not ('a' in 'abc')"),
         ("a.py", "assert '\\n' in f()", "assert not ('\\n' in f())"),
         ("a.py", "self.assertCountEqual(f(), {'a': 1})", "self.assertCountEqual(f(), [*({'a': 1}), None])"),
+        ("a.py", "assert f() == {**x, 'a': 1}", "assert not (f() == {**x, 'a': 1})"),
+        ("a.py", "assert f() == {x: 1, 'a': 1}", "assert not (f() == {x: 1, 'a': 1})"),
+        ("a.py", "assert (f(), 1) == (x, 1)", "assert not ((f(), 1) == (x, 1))"),
+        ("a.js", "const x = 7; assert.equal(f(x), x)", "const x = 7; assert.notEqual(f(x), x)"),
+        ("a.js", "let x = 7; x = g(); assert.equal(f(), x)", "let x = 7; x = g(); assert.notEqual(f(), x)"),
+        ("a.js", "expect(f()).toEqual({ a: 1, ...x })", "expect(f()).not.toEqual({ a: 1, ...x })"),
+        ("a.js", "expect(f()).toEqual({ a: 1, [x]: y })", "expect(f()).not.toEqual({ a: 1, [x]: y })"),
+        (
+            "a.js",
+            "assert.deepEqual(f(), new Map([['a', 1], ['a', 2]]))",
+            "assert.notDeepEqual(f(), new Map([['a', 1], ['a', 2]]))",
+        ),
+        ("a.ts", "const x: X = 'a'; equal(f(), x)", "const x: X = 'a'; equal(f(), x)"),
         ("a.py", "self.assertCountEqual(f(x), x)", "self.assertCountEqual(f(x), [*(x), None])"),
     ] {
         assert_eq!(changed(path, &in_a_test(path, statement)), in_a_test(path, turned));
+    }
+}
+
+#[test]
+fn an_assertion_of_node_is_known_by_the_name_that_a_file_gives_it() {
+    for (import, call) in [
+        ("import { strictEqual } from 'node:assert/strict';", "strictEqual"),
+        ("import { deepEqual as same } from \"assert\";", "same"),
+        ("const { strictEqual: eq } = require('node:assert').strict;", "eq"),
+        ("const assert = require('assert');\nconst { equal } = assert;", "equal"),
+        ("import a from 'assert';", "a.equal"),
+        ("import * as a from 'node:assert';", "a.strict.equal"),
+        ("const { assert: a } = require('chai');", "a.deepEqual"),
+        ("import { assertEquals } from 'jsr:@std/assert@1';", "assertEquals"),
+    ] {
+        let text = |value: &str| format!("{import}\ntest('x', () => {{ {call}(f(), {value}); }});\n");
+        for seed in 0..10 {
+            let honest = text("'VII'");
+            let broken = change_literals(&file("a.test.ts", &honest), &mut Numbers::from_seed(seed));
+            let broken = broken.expect("a small file");
+            let TestChange::Literal { after, .. } = &broken.tests[0].change else {
+                panic!("{import}: {broken:?}")
+            };
+            assert_eq!(String::from_utf8_lossy(&broken.text), text(after), "{import}");
+        }
+    }
+    for import in ["", "import { equal } from './like.js';", "const { equal } = require('like');"] {
+        let text = format!("{import}\ntest('x', () => {{ equal(f(), 'VII'); }});\n");
+        assert_eq!(changed("a.test.js", &text), text);
     }
 }
