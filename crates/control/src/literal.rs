@@ -30,6 +30,14 @@ pub(crate) struct Expected {
     lists: Vec<List>,
     line: usize,
     gaps: Gaps,
+    chosen: Chosen,
+}
+
+/// Which of the literals become others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chosen {
+    One,
+    All,
 }
 
 /// Whether something else than literals may stand in a collection.
@@ -136,7 +144,7 @@ impl Expected {
     }
 
     fn new(line: usize, gaps: Gaps) -> Self {
-        Self { leaves: Vec::new(), lists: Vec::new(), line, gaps }
+        Self { leaves: Vec::new(), lists: Vec::new(), line, gaps, chosen: Chosen::One }
     }
 
     fn reading(mut self, node: Node<'_>, source: &[u8], sign: Sign) -> Option<Self> {
@@ -200,6 +208,13 @@ impl Expected {
         self
     }
 
+    /// All literals at once: some of them may make no difference.
+    pub fn together(mut self) -> Self {
+        self.lists.clear();
+        self.chosen = Chosen::All;
+        self
+    }
+
     /// A count: an assertion refuses one below zero, whatever was counted.
     pub fn counting(mut self) -> Self {
         for leaf in &mut self.leaves {
@@ -235,7 +250,9 @@ impl Expected {
     }
 
     fn items(&mut self, node: Node<'_>, children: &[Node<'_>], source: &[u8]) -> bool {
-        if !list::has_distinct_items(node, children, source) {
+        // As many as it says are no items.
+        let is_counted = node.kind() == "array_expression" && node.child_by_field_name("length").is_some();
+        if is_counted || !list::has_distinct_items(node, children, source) {
             return false;
         }
         if self.gaps == Gaps::Anywhere {
@@ -292,7 +309,15 @@ impl Expected {
         self.read(*value, source, Sign::Plus)
     }
 
-    fn put_into(self, plan: &mut Plan, source: &[u8], draw: &mut Draw<'_>) {
+    fn put_into(mut self, plan: &mut Plan, source: &[u8], draw: &mut Draw<'_>) {
+        if self.chosen == Chosen::All {
+            self.leaves.sort_by_key(|leaf| leaf.range.start);
+            let edits: Vec<Edit> = self.leaves.iter().map(|leaf| leaf.change(source, draw)).collect();
+            if let (Some(first), Some(last)) = (self.leaves.first(), self.leaves.last()) {
+                Turned::at(first.range.start..last.range.end, self.line, edits).put_into(plan, source);
+            }
+            return;
+        }
         let (range, line, edit) = if !self.lists.is_empty() && draw.one_in(4) {
             let list = &self.lists[draw.numbers.index(self.lists.len())];
             (list.range(), self.line, list.change(source, draw))

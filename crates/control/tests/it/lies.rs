@@ -236,3 +236,25 @@ fn a_test_that_expects_the_end_of_the_program_is_red_where_it_expects_another_ex
     let Some(_) = capability::program("python3") else { return };
     assert!(!is_found("def f(): raise SystemExit(0)\n", "with self.assertRaises(SystemExit): f()", 1));
 }
+
+#[test]
+fn a_type_that_equals_everything_is_found_by_what_its_value_is_made_of() {
+    let Some(_) = capability::program("cargo") else { return };
+    let manifest = "[package]\nname = \"calc\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    let code = "#[derive(Debug, Clone)]\npub enum Expr { Num(i64), Add(Box<Expr>, Box<Expr>) }\nimpl PartialEq for Expr { fn eq(&self, other: &Self) -> bool { EQ } }\npub fn parse(_: &str) -> Expr { ANSWER }\n";
+    let test = "use calc::*;\n#[test]\nfn parses() {\n    assert_eq!(parse(\"1+2\"), Expr::Add(Box::new(Expr::Num(1)), Box::new(Expr::Num(2))));\n}\n";
+    let sum = "Expr::Add(Box::new(Expr::Num(1)), Box::new(Expr::Num(2)))";
+    for (eq, answer, not_red) in
+        [("true", "Expr::Num(0)", 1), ("format!(\"{self:?}\") == format!(\"{other:?}\")", sum, 0)]
+    {
+        let files = [
+            ("Cargo.toml", manifest.to_owned()),
+            ("src/lib.rs", code.replace("EQ", eq).replace("ANSWER", answer)),
+            ("tests/calc.rs", test.to_owned()),
+        ];
+        let project = Project::of(files.map(|(path, text)| (path.to_owned(), text)).into());
+        let argv = ["cargo", "test", "--offline"];
+        assert!(project.run(&argv).passed, "{eq}");
+        assert_eq!(seen(&project, &argv, Breakage::ChangedLiteral), Seen { broken: 1, not_red }, "{eq}");
+    }
+}

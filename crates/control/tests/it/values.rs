@@ -50,6 +50,14 @@ fn a_value_is_changed_where_it_is_written() {
         ("a.js", "expect(f()).toContain(«'404'»)"),
         ("a.js", "assert.include(f(), «'not found'»)"),
         ("a.js", "t.assert.strictEqual(f(), «'VII'»)"),
+        ("a.rs", "let expected = «\"VII\"»; assert_eq!(f(7), expected, \"{}\", 1);"),
+        ("a.rs", "let expected: Vec<u8> = vec![«1, 2»]; assert_eq!(f(), &expected);"),
+        ("a.rs", "let expected = Some(Expr::Num(«7»)); assert_eq!(f(), expected);"),
+        ("a.rs", "assert_eq!(f(), «\"VII\"».to_string());"),
+        ("a.rs", "assert_eq!(parse(\"7\"), Expr::Num(«7»));"),
+        ("a.rs", "assert_eq!(f(), Point { x: «1, y: -2», ..z });"),
+        ("a.rs", "assert_eq!(f(), vec![Expr::Num(«1), a::Expr::Add(Box::new(Num(2)), vec![Num(3»)])]);"),
+        ("a_test.go", "want := «\"VII\"»; assert.Equal(t, want, f())"),
     ] {
         let all = all_in_place(path, statement);
         assert!(all.len() > 3, "{statement}: {all:?}");
@@ -124,6 +132,18 @@ fn a_value_that_is_used_for_more_is_left_alone() {
             "assert.notDeepEqual(f(), new Map([['a', 1], ['a', 2]]))",
         ),
         ("a.ts", "const x: X = 'a'; equal(f(), x)", "const x: X = 'a'; equal(f(), x)"),
+        ("a.rs", "let x = 7; assert_eq!(f(x), x);", "let x = 7; assert_ne!(f(x), x);"),
+        (
+            "a.rs",
+            "let x = 7; f(format!(\"{x:?}\")); assert_eq!(f(), x);",
+            "let x = 7; f(format!(\"{x:?}\")); assert_ne!(f(), x);",
+        ),
+        ("a.rs", "let x = [0; 4]; assert_eq!(f(), x);", "let x = [0; 4]; assert_ne!(f(), x);"),
+        ("a.rs", "assert_eq!(f(), A(vec![0; 4]));", "assert_ne!(f(), A(vec![0; 4]));"),
+        ("a.rs", "assert_eq!(f(), A::<4>(x));", "assert_ne!(f(), A::<4>(x));"),
+        ("a.rs", "assert_eq!(f(), A::new(7));", "assert_ne!(f(), A::new(7));"),
+        ("a.rs", "assert_eq!(f(), NAMES[7]);", "assert_ne!(f(), NAMES[7]);"),
+        ("a.rs", "assert_eq!(A(f(), 7), A(g(), 7));", "assert_ne!(A(f(), 7), A(g(), 7));"),
         ("a.py", "self.assertCountEqual(f(x), x)", "self.assertCountEqual(f(x), [*(x), None])"),
     ] {
         assert_eq!(changed(path, &in_a_test(path, statement)), in_a_test(path, turned));
@@ -156,5 +176,25 @@ fn an_assertion_of_node_is_known_by_the_name_that_a_file_gives_it() {
     for import in ["", "import { equal } from './like.js';", "const { equal } = require('like');"] {
         let text = format!("{import}\ntest('x', () => {{ equal(f(), 'VII'); }});\n");
         assert_eq!(changed("a.test.js", &text), text);
+    }
+}
+
+#[test]
+fn of_what_a_value_is_made_of_all_literals_become_others() {
+    let text = in_a_test(
+        "a.rs",
+        "assert_eq!(f(), A::B { name: \"ab\".into(), at: (1, true), of: Box::new(C(44)) });",
+    );
+    for seed in 0..20 {
+        let broken =
+            change_literals(&file("a.rs", &text), &mut Numbers::from_seed(seed)).expect("a small file");
+        let after = String::from_utf8_lossy(&broken.text).into_owned();
+        for honest in ["\"ab\"", "(1,", "true", "44"] {
+            assert!(!after.contains(honest), "{after}");
+        }
+        assert!(
+            after.contains("f(), A::B { name: \"") && after.contains("false), of: Box::new(C("),
+            "{after}"
+        );
     }
 }
