@@ -205,7 +205,7 @@ fn answered(call: Node<'_>, source: &[u8], value: Value) -> Option<Expected> {
     None
 }
 
-/// `expect(x)` with nothing after it that could turn its sense.
+/// `expect(x)` or `x.should` with nothing after it that could turn its sense.
 fn is_expectation(node: Node<'_>, source: &[u8], value: Value) -> bool {
     match node.kind() {
         "call_expression" => {
@@ -219,6 +219,9 @@ fn is_expectation(node: Node<'_>, source: &[u8], value: Value) -> bool {
                 return false;
             };
             let property = text(property, source);
+            if property == "should" {
+                return true;
+            }
             let fits = CHAIN.contains(&&*property) || property == "resolves" && value == Value::Returned;
             fits && is_expectation(object, source, value)
         }

@@ -50,6 +50,7 @@ fn a_value_is_changed_where_it_is_written() {
         ("a.js", "expect(f()).toContain(«'404'»)"),
         ("a.js", "assert.include(f(), «'not found'»)"),
         ("a.js", "t.assert.strictEqual(f(), «'VII'»)"),
+        ("a.js", "f(7).should.be.equal(«'VII'»)"),
         ("a.rs", "let expected = «\"VII\"»; assert_eq!(f(7), expected, \"{}\", 1);"),
         ("a.rs", "let expected: Vec<u8> = vec![«1, 2»]; assert_eq!(f(), &expected);"),
         ("a.rs", "let expected = Some(Expr::Num(«7»)); assert_eq!(f(), expected);"),
