@@ -5,6 +5,7 @@ mod body;
 mod call;
 mod expected;
 mod imports;
+mod table;
 mod title;
 mod turned;
 

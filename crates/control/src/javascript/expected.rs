@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tree_sitter::Node;
 
 use super::turned::turned;
-use super::{TestFile, body};
+use super::{TestFile, body, table};
 use crate::literal::{Changeable, Expected};
 use crate::local::Locals;
 use crate::syntax::{named_children, text};
@@ -44,6 +44,9 @@ pub(super) fn changeable(function: Node<'_>, file: &TestFile<'_>) -> Changeable 
     let mut found = Changeable::default();
     let Some(block) = function.child_by_field_name("body") else { return found };
     let mut reader = Reader { file, names: Locals::of(block, source) };
+    for (name, values) in table::columns(function, source) {
+        reader.names.pass(name, values);
+    }
     if block.kind() != "statement_block" {
         found.add(reader.assertion(block, Value::Returned), turned(block, file, Value::Returned));
         return found;

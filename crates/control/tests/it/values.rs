@@ -199,3 +199,33 @@ fn of_what_a_value_is_made_of_all_literals_become_others() {
         );
     }
 }
+
+#[test]
+fn a_value_is_changed_in_the_table_that_jest_hands_to_the_test() {
+    let text = |rows: &str, function: &str| format!("test.each([{rows}])('%i is %s', {function});\n");
+    for (rows, function) in [
+        ("[1, «'I'], [4, 'IV'»]", "(n, x) => { expect(f(n)).toBe(x); }"),
+        ("{ n: 1, x: «'I' }, { n: 4, x: 'IV'» }", "({ n, x }) => expect(f(n)).toBe(x)"),
+        ("[1, «'I'], [4, 'IV'»]", "(n: number, x: string) => { assert.equal(f(n), x); }"),
+        ("«'I', 'IV'»", "(x) => { expect(f()).toContain('a'.repeat(3)); expect(g()).toEqual(x); }"),
+    ] {
+        let signed = text(rows, function);
+        let (head, rest) = signed.split_once('«').expect("a begin");
+        let (_, tail) = rest.split_once('»').expect("an end");
+        let honest = signed.replace(['«', '»'], "");
+        for seed in 0..20 {
+            let broken = change_literals(&file("a.test.ts", &honest), &mut Numbers::from_seed(seed));
+            let after = String::from_utf8(broken.expect("a small file").text).expect("of a text");
+            assert!(after != honest && after.starts_with(head) && after.ends_with(tail), "{after}");
+        }
+    }
+    for (rows, function) in [
+        ("[1, 'I']", "(n, x) => { expect(f(n, x)).toBe(x); }"),
+        ("[...g(), 'I']", "(n, x) => { assert.equal(f(n), x); }"),
+        ("[1, 'I']", "(n: number, x: X) => { assert.equal(f(n), x); }"),
+    ] {
+        let honest = text(rows, function);
+        let after = changed("a.test.ts", &honest);
+        assert!(after.starts_with(&text(rows, "")[..honest.len() - function.len() - 3]), "{after}");
+    }
+}
