@@ -134,7 +134,8 @@ pub enum TestChange {
         left: u32,
         right: u32,
     },
-    /// An expected literal has another value. The line is that of the literal.
+    /// An expected literal has another value. The line is that of the literal, or of the assertion
+    /// that names it.
     Literal {
         before: String,
         after: String,

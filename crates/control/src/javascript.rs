@@ -4,6 +4,8 @@
 mod body;
 mod call;
 mod expected;
+mod imports;
+mod table;
 mod title;
 mod turned;
 
@@ -15,6 +17,7 @@ use crate::broken::{Edit, Obstacle, Plan, TestChange, TitlePart};
 use crate::numbers::{Numbers, Pair};
 use crate::syntax::{line, named_children};
 use call::{Body, Call, CallKind};
+use imports::Imports;
 
 /// Kinds of nodes that begin a body of their own.
 const FUNCTIONS: &[&str] = &[
@@ -50,16 +53,20 @@ pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbe
 struct TestFile<'s> {
     source: &'s [u8],
     of_ava: bool,
+    /// To an old one all maps are equal.
+    of_tape: bool,
     /// Whether a compiler reads it that may refuse it.
     is_typed: bool,
+    imports: Imports,
 }
 
 impl<'s> TestFile<'s> {
     fn read(root: Node<'_>, source: &'s [u8]) -> Self {
         let all = String::from_utf8_lossy(source);
         let of_ava = all.contains("'ava'") || all.contains("\"ava\"");
+        let of_tape = all.contains("tape'") || all.contains("tape\"");
         let is_typed = *root.language() != tree_sitter_javascript::LANGUAGE.into();
-        Self { source, of_ava, is_typed }
+        Self { source, of_ava, of_tape, is_typed, imports: Imports::read(root, source) }
     }
 }
 

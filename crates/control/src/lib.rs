@@ -27,6 +27,7 @@ mod go;
 mod javascript;
 mod language;
 mod literal;
+mod local;
 mod numbers;
 mod python;
 mod red;

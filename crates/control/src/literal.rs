@@ -7,6 +7,7 @@
 mod letters;
 mod list;
 mod number;
+mod part;
 
 use std::ops::Range;
 
@@ -19,6 +20,7 @@ use crate::turned::Turned;
 use letters::Letters;
 use list::List;
 use number::Number;
+use part::Part;
 
 /// A literal, or a collection of nothing but literals.
 #[derive(Clone, Debug)]
@@ -27,6 +29,23 @@ pub(crate) struct Expected {
     /// Whose number of items may change.
     lists: Vec<List>,
     line: usize,
+    gaps: Gaps,
+    chosen: Chosen,
+}
+
+/// Which of the literals become others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chosen {
+    One,
+    All,
+}
+
+/// Whether something else than literals may stand in a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gaps {
+    None,
+    /// Another value elsewhere makes the whole another one, whatever is there.
+    Anywhere,
 }
 
 /// A literal that has another value.
@@ -43,6 +62,8 @@ enum Value {
     Letters(Letters),
     /// An empty text, or one of nothing but signs: where a letter fits in.
     NoLetters(usize),
+    /// A text that is looked for in another.
+    Part(Part),
     Truth(&'static str),
 }
 
@@ -57,11 +78,6 @@ impl Changeable {
     pub fn add(&mut self, literal: Option<Expected>, assertion: Option<Turned>) {
         self.literals.extend(literal);
         self.assertions.extend(assertion);
-    }
-
-    pub fn add_all(&mut self, other: Self) {
-        self.literals.extend(other.literals);
-        self.assertions.extend(other.assertions);
     }
 
     /// Any one of them, and a literal where there is one: an answer that is equal to everything is
@@ -113,22 +129,46 @@ impl Draw<'_> {
 impl Expected {
     /// `None` where no value of it is surely another one.
     pub fn of(node: Node<'_>, source: &[u8]) -> Option<Self> {
-        let mut all = Self { leaves: Vec::new(), lists: Vec::new(), line: line(node) };
-        let is_literal = all.read(node, source, Sign::Plus);
-        (is_literal && !all.leaves.is_empty()).then_some(all)
+        Self::new(line(node), Gaps::None).reading(node, source, Sign::Plus)
     }
 
     /// What stands behind a minus.
     pub fn negative(node: Node<'_>, source: &[u8]) -> Option<Self> {
-        let mut all = Self { leaves: Vec::new(), lists: Vec::new(), line: line(node) };
-        (all.read(node, source, Sign::Minus) && !all.leaves.is_empty()).then_some(all)
+        Self::new(line(node), Gaps::None).reading(node, source, Sign::Minus)
+    }
+
+    /// The literals in a collection that has other items, too.
+    pub fn with_gaps(node: Node<'_>, source: &[u8]) -> Option<Self> {
+        let is_collection = matches!(form(node, source), Form::Collection | Form::Entries);
+        is_collection.then(|| Self::new(line(node), Gaps::Anywhere).reading(node, source, Sign::Plus))?
+    }
+
+    fn new(line: usize, gaps: Gaps) -> Self {
+        Self { leaves: Vec::new(), lists: Vec::new(), line, gaps, chosen: Chosen::One }
+    }
+
+    fn reading(mut self, node: Node<'_>, source: &[u8], sign: Sign) -> Option<Self> {
+        let is_literal = self.read(node, source, sign);
+        (is_literal && !self.leaves.is_empty()).then_some(self)
+    }
+
+    fn of_leaf(leaf: Leaf) -> Self {
+        let line = leaf.line;
+        Self { leaves: vec![leaf], ..Self::new(line, Gaps::None) }
     }
 
     /// A text that is no literal.
     pub fn of_letters(range: Range<usize>, source: &[u8]) -> Option<Self> {
         let line = source[..range.start].iter().filter(|byte| **byte == b'\n').count() + 1;
         let value = Value::Letters(Letters::of_text(range.clone(), source)?);
-        Some(Self { leaves: vec![Leaf { range, line, value }], lists: Vec::new(), line })
+        Some(Self::of_leaf(Leaf { range, line, value }))
+    }
+
+    /// A text that is to be found in another: one that surely is not.
+    pub fn found_in(node: Node<'_>, source: &[u8]) -> Option<Self> {
+        let (range, line) = (node.byte_range(), line(node));
+        let value = Value::Part(Part::read(node, source)?);
+        Some(Self::of_leaf(Leaf { range, line, value }))
     }
 
     /// The expected one of the two sides of a comparison. Where both are literals the test is
@@ -159,6 +199,22 @@ impl Expected {
         self
     }
 
+    /// Where a runner tells its failure, if not where it stands.
+    pub fn told_at(mut self, line: usize) -> Self {
+        self.line = line;
+        for leaf in &mut self.leaves {
+            leaf.line = line;
+        }
+        self
+    }
+
+    /// All literals at once: some of them may make no difference.
+    pub fn together(mut self) -> Self {
+        self.lists.clear();
+        self.chosen = Chosen::All;
+        self
+    }
+
     /// A count: an assertion refuses one below zero, whatever was counted.
     pub fn counting(mut self) -> Self {
         for leaf in &mut self.leaves {
@@ -178,33 +234,72 @@ impl Expected {
             Form::Character => Letters::of_character(node, source).map(Value::Letters),
             Form::Truth => truth(node, source).map(Value::Truth),
             Form::Fixed => None,
-            Form::Other => return false,
+            Form::Other => return self.gaps == Gaps::Anywhere,
             Form::Pair => return self.pair(&children, source),
+            Form::Entries => return self.entries(node, source),
             Form::Wrapped => {
                 return children.iter().all(|child| self.read(*child, source, sign));
             }
             Form::Negative => {
                 return children.iter().all(|child| self.read(*child, source, Sign::Minus));
             }
-            Form::Collection => {
-                if !list::has_distinct_items(node, &children, source) {
-                    return false;
-                }
-                if list::may_change_its_length(node, &children) {
-                    let items = children.iter().map(Node::byte_range).collect();
-                    self.lists.extend(List::read(items, source));
-                }
-                return children.iter().all(|child| self.read(*child, source, Sign::Plus));
-            }
+            Form::Collection => return self.items(node, &children, source),
         };
         self.leaves.extend(value.map(|value| Leaf { range: node.byte_range(), line: line(node), value }));
         true
     }
 
+    fn items(&mut self, node: Node<'_>, children: &[Node<'_>], source: &[u8]) -> bool {
+        // As many as it says are no items.
+        let is_counted = node.kind() == "array_expression" && node.child_by_field_name("length").is_some();
+        if is_counted || !list::has_distinct_items(node, children, source) {
+            return false;
+        }
+        if self.gaps == Gaps::Anywhere {
+            // What is spread into it may have the same keys, and be equal to a member.
+            let is_sure = |child: &Node<'_>| match node.kind() {
+                "set" => form(*child, source) != Form::Other,
+                "dictionary" | "object" => !matches!(child.kind(), "dictionary_splat" | "spread_element"),
+                _ => true,
+            };
+            if !children.iter().all(is_sure) {
+                return false;
+            }
+        } else if list::may_change_its_length(node, children) {
+            let items = children.iter().map(Node::byte_range).collect();
+            self.lists.extend(List::read(items, source));
+        }
+        children.iter().all(|child| self.read(*child, source, Sign::Plus))
+    }
+
+    /// Of `new Map([['a', 1]])` and `new Set(['a'])`, where one more of the same changes nothing.
+    fn entries(&mut self, node: Node<'_>, source: &[u8]) -> bool {
+        let name = node.child_by_field_name("constructor").map(|name| text(name, source));
+        let given = node.child_by_field_name("arguments").map(named_children).unwrap_or_default();
+        let [list] = given.as_slice() else { return false };
+        let items = named_children(*list);
+        let is_sure = |item: &Node<'_>| form(*item, source) != Form::Other;
+        if list.kind() != "array" || !items.iter().all(is_sure) {
+            return false;
+        }
+        if name.as_deref() == Some("Set") {
+            return list::are_distinct(&items, source)
+                && items.iter().all(|item| self.read(*item, source, Sign::Plus));
+        }
+        let entries: Vec<Vec<Node<'_>>> = items.iter().map(|entry| named_children(*entry)).collect();
+        let keys: Vec<Node<'_>> = entries.iter().filter_map(|entry| entry.first().copied()).collect();
+        let are_pairs =
+            items.iter().all(|entry| entry.kind() == "array") && entries.iter().all(|entry| entry.len() == 2);
+        are_pairs
+            && keys.iter().all(is_sure)
+            && list::are_distinct(&keys, source)
+            && entries.iter().flatten().all(|part| self.read(*part, source, Sign::Plus))
+    }
+
     /// With the key where its type cannot say which keys there are.
     fn pair(&mut self, children: &[Node<'_>], source: &[u8]) -> bool {
         let [key, value] = children else { return false };
-        let mut of_key = Self { leaves: Vec::new(), lists: Vec::new(), line: self.line };
+        let mut of_key = Self::new(self.line, Gaps::None);
         if !of_key.read(*key, source, Sign::Plus) {
             return false;
         }
@@ -214,7 +309,15 @@ impl Expected {
         self.read(*value, source, Sign::Plus)
     }
 
-    fn put_into(self, plan: &mut Plan, source: &[u8], draw: &mut Draw<'_>) {
+    fn put_into(mut self, plan: &mut Plan, source: &[u8], draw: &mut Draw<'_>) {
+        if self.chosen == Chosen::All {
+            self.leaves.sort_by_key(|leaf| leaf.range.start);
+            let edits: Vec<Edit> = self.leaves.iter().map(|leaf| leaf.change(source, draw)).collect();
+            if let (Some(first), Some(last)) = (self.leaves.first(), self.leaves.last()) {
+                Turned::at(first.range.start..last.range.end, self.line, edits).put_into(plan, source);
+            }
+            return;
+        }
         let (range, line, edit) = if !self.lists.is_empty() && draw.one_in(4) {
             let list = &self.lists[draw.numbers.index(self.lists.len())];
             (list.range(), self.line, list.change(source, draw))
@@ -236,6 +339,7 @@ impl Leaf {
         match &self.value {
             Value::Number(number) => number.change(source, draw),
             Value::Letters(letters) => letters.change(draw),
+            Value::Part(part) => part.change(source, draw),
             Value::NoLetters(at) => Edit::insert(*at, letters::any_letter(draw)),
             Value::Truth(other) => {
                 Edit { from: self.range.start, to: self.range.end, text: (*other).to_owned() }
@@ -257,6 +361,8 @@ enum Form {
     Character,
     Truth,
     Collection,
+    /// A map or a set of JavaScript.
+    Entries,
     Pair,
     Wrapped,
     /// Behind a minus.
@@ -286,6 +392,10 @@ fn form(node: Node<'_>, source: &[u8]) -> Form {
         | "array_expression"
         | "tuple_expression"
         | "concatenated_string" => Form::Collection,
+        "new_expression" => {
+            let name = node.child_by_field_name("constructor").map(|name| text(name, source));
+            if matches!(name.as_deref(), Some("Map" | "Set")) { Form::Entries } else { Form::Other }
+        }
         "pair" => Form::Pair,
         "parenthesized_expression" | "reference_expression" => Form::Wrapped,
         "unary_operator" | "unary_expression" if source.get(node.start_byte()) == Some(&b'-') => {

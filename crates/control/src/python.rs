@@ -2,7 +2,11 @@
 
 mod expected;
 mod leave;
+mod near;
+mod table;
 mod turned;
+
+use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 
@@ -20,7 +24,7 @@ pub(crate) fn break_tests(root: Node<'_>, source: &[u8], numbers: &mut Numbers) 
 }
 
 pub(crate) fn change_literals(root: Node<'_>, source: &[u8], numbers: &mut Numbers) -> Vec<Plan> {
-    let file = TestFile::read(source);
+    let file = TestFile::read(root, source);
     let tests = found(root, source);
     tests.into_iter().map(|test| test.with_another_literal(&file, numbers)).collect()
 }
@@ -30,11 +34,14 @@ struct TestFile<'s> {
     source: &'s [u8],
     /// Exceptions that it does not name.
     unexpected: Vec<&'static str>,
+    /// The parameters of its fixtures.
+    of_fixtures: BTreeSet<String>,
 }
 
 impl<'s> TestFile<'s> {
-    fn read(source: &'s [u8]) -> Self {
-        Self { source, unexpected: turned::unexpected(source) }
+    fn read(root: Node<'_>, source: &'s [u8]) -> Self {
+        let of_fixtures = table::asked_for_by_fixtures(root, source);
+        Self { source, unexpected: turned::unexpected(source), of_fixtures }
     }
 }
 
@@ -49,6 +56,7 @@ struct Test<'t> {
     name: Vec<TitlePart>,
     line: usize,
     body: Node<'t>,
+    marks: Vec<Node<'t>>,
     in_class: bool,
     obstacle: Option<Obstacle>,
 }
@@ -82,12 +90,11 @@ impl<'t> Walk<'t, '_> {
 
     fn decorated(&mut self, node: Node<'t>, place: &Place) {
         let Some(definition) = node.child_by_field_name("definition") else { return };
-        let marks = named_children(node).into_iter().filter(|child| child.kind() == "decorator");
-        let marks: Vec<String> = marks.map(|mark| mark_of(mark, self.source)).collect();
+        let marks = parts_of(node, "decorator");
         match definition.kind() {
             "function_definition" => self.function(definition, place, marks),
             "class_definition" => {
-                let obstacle = marks.iter().find_map(|mark| obstacle_of(mark));
+                let obstacle = marks.iter().find_map(|mark| obstacle_of(&mark_of(*mark, self.source)));
                 self.class(definition, place, obstacle);
             }
             _ => {}
@@ -109,27 +116,33 @@ impl<'t> Walk<'t, '_> {
         self.statements(body, &inside);
     }
 
-    fn function(&mut self, node: Node<'t>, place: &Place, marks: Vec<String>) {
+    fn function(&mut self, node: Node<'t>, place: &Place, marks: Vec<Node<'t>>) {
         let (Some(name), Some(body)) = (node.child_by_field_name("name"), node.child_by_field_name("body"))
         else {
             return;
         };
         let own = text(name, self.source);
-        if !own.starts_with("test") || marks.iter().any(|mark| mark == "fixture" || mark == "property") {
+        let words: Vec<String> = marks.iter().map(|mark| mark_of(*mark, self.source)).collect();
+        if !own.starts_with("test") || words.iter().any(|mark| mark == "fixture" || mark == "property") {
             return;
         }
         let mut path = place.classes.clone();
         path.push(TitlePart::exactly(own));
-        let own_obstacle = marks.iter().find_map(|mark| obstacle_of(mark));
+        let own_obstacle = words.iter().find_map(|mark| obstacle_of(mark));
         let syntax = node.has_error().then_some(Obstacle::Syntax);
         self.tests.push(Test {
             name: path,
             line: line(node),
             body,
+            marks,
             in_class: !place.classes.is_empty(),
             obstacle: place.obstacle.or(own_obstacle).or(syntax),
         });
     }
+}
+
+fn parts_of<'t>(node: Node<'t>, kind: &str) -> Vec<Node<'t>> {
+    named_children(node).into_iter().filter(|child| child.kind() == kind).collect()
 }
 
 /// The last name of a decorator: `skip` of `@pytest.mark.skip(reason="…")`.
@@ -197,7 +210,7 @@ impl Test<'_> {
         let obstacle = self.obstacle.unwrap_or(Obstacle::NoLiteral);
         let mut plan = self.plan(TestChange::Unchanged(obstacle));
         if self.obstacle.is_none() {
-            expected::changeable(self.body, file).change_any(file.source, &mut plan, numbers);
+            expected::changeable(self, file).change_any(file.source, &mut plan, numbers);
         }
         plan
     }

@@ -1,6 +1,7 @@
 //! Rust: functions with an attribute that makes a test of them, also inside a macro such
 //! as `proptest!`.
 
+mod constructed;
 mod expected;
 mod in_macro;
 mod turned;

@@ -18,7 +18,12 @@ pub(crate) struct Turned {
 impl Turned {
     /// The edits are within the node, in their order.
     pub fn of(assertion: Node<'_>, edits: Vec<Edit>) -> Self {
-        Self { range: assertion.byte_range(), line: line(assertion), edits }
+        Self::at(assertion.byte_range(), line(assertion), edits)
+    }
+
+    /// The edits are within the range, in their order.
+    pub fn at(range: Range<usize>, line: usize, edits: Vec<Edit>) -> Self {
+        Self { range, line, edits }
     }
 
     /// Another name, or operator, in the place of the node.

@@ -14,8 +14,8 @@ pub struct BaseTerms {
     modules: BTreeSet<Vec<u8>>,
 }
 
-/// Directories of a tree that an interpreter looks through before its own.
-const ROOTS: [&str; 2] = ["", "src/"];
+/// Directories of a tree that an interpreter often looks through before its own.
+const ROOTS: [&str; 3] = ["", "src/", "lib/"];
 
 const OUTPUT: char = 'o';
 const MODULE: char = 'm';
@@ -23,8 +23,8 @@ const MODULE: char = 'm';
 const END: char = '\0';
 
 impl BaseTerms {
-    /// `written` is what the checks of this tree wrote, `found` the names of modules that their interpreters find
-    /// elsewhere. What the tree has itself stays product.
+    /// `written` is what the checks of this tree wrote, `found` the lines of [`list_modules_command`]. What the tree
+    /// has itself stays product.
     pub fn of<'n>(
         tree: &BTreeSet<&[u8]>,
         written: impl IntoIterator<Item = Vec<u8>>,
@@ -33,8 +33,11 @@ impl BaseTerms {
         let outputs = written.into_iter().filter(|path| !path.is_empty() && !tree.contains(path.as_slice()));
         let has =
             |place: &str| MODULE_FILES.iter().any(|file| tree.contains(format!("{place}{file}").as_bytes()));
-        let places = found.into_iter().filter(|name| is_identifier(name));
-        let places = places.flat_map(|name| ROOTS.map(|root| format!("{root}{name}")));
+        let (dirs, names): (Vec<&str>, Vec<&str>) = found.into_iter().partition(|line| line.ends_with('/'));
+        let roots = ROOTS.into_iter().map(str::to_owned).chain(dirs.into_iter().filter_map(root));
+        let roots: BTreeSet<String> = roots.chain(dirs_of_tests(tree)).collect();
+        let names = names.into_iter().filter(|name| is_identifier(name));
+        let places = names.flat_map(|name| roots.iter().map(move |root| format!("{root}{name}")));
         Self {
             outputs: outputs.collect(),
             modules: places.filter(|place| !has(place)).map(String::into_bytes).collect(),
@@ -79,18 +82,49 @@ impl BaseTerms {
 /// What makes a name a module. A directory without the second is looked for elsewhere first.
 const MODULE_FILES: [&str; 2] = [".py", "/__init__.py"];
 
+/// A directory that settings name, from the root of the tree.
+fn root(dir: &str) -> Option<String> {
+    let parts: Vec<&str> = dir.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let is_inside = !dir.starts_with('/') && !parts.contains(&"..");
+    is_inside.then(|| parts.iter().map(|part| format!("{part}/")).collect())
+}
+
+/// pytest looks first through the directory of each file of tests, or the one that its package is in.
+fn dirs_of_tests(tree: &BTreeSet<&[u8]>) -> BTreeSet<String> {
+    let files = tree.iter().filter_map(|path| std::str::from_utf8(path).ok());
+    let dirs = files.filter_map(|path| {
+        let (dir, name) = path.rsplit_once('/')?;
+        let stem = name.strip_suffix(".py")?;
+        let is_loaded = stem == "conftest" || stem.starts_with("test_") || stem.ends_with("_test");
+        is_loaded.then_some(dir)
+    });
+    dirs.map(|dir| {
+        let mut dir = dir;
+        while !dir.is_empty() && tree.contains(format!("{dir}/__init__.py").as_bytes()) {
+            dir = dir.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+        if dir.is_empty() { String::new() } else { format!("{dir}/") }
+    })
+    .collect()
+}
+
 fn is_identifier(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// Prints, a line each, the names of the modules that the interpreters of a check find outside of the directory
-/// it runs in. An interpreter is what the command names, what a script that it names begins with, or what is
+/// it runs in, and, with a slash at its end, each directory that the settings of pytest or the command itself put
+/// on their path. An interpreter is what the command names, what a script that it names begins with, or what is
 /// usual.
 pub fn list_modules_command(run: &str) -> String {
     let programs = named::programs(run);
     let named = programs.iter().map(|program| quoted(program)).collect::<Vec<_>>().join(" ");
+    let paths = run.split_whitespace().filter_map(|word| word.strip_prefix("PYTHONPATH="));
+    let paths = paths.flat_map(|path| path.trim_matches(['"', '\'']).split(':'));
+    let paths = paths.map(|dir| dir.trim_start_matches("$PWD/")).filter(|dir| !dir.is_empty());
+    let paths: String = paths.map(|dir| format!("printf '%s/\\n' {}\n", quoted(dir))).collect();
     format!(
-        "list() {{ \"$@\" -B -c {PYTHON} </dev/null 2>/dev/null; }}\n\
+        "{paths}list() {{ \"$@\" -B -c {PYTHON} </dev/null 2>/dev/null; }}\n\
          for program in {named} .venv/bin/python venv/bin/python python3 python; do\n  \
          at=$(command -v -- \"$program\" 2>/dev/null) || continue\n  \
          case $at in */python*) list \"$at\"; continue;; */*) ;; *) continue;; esac\n  \
@@ -100,11 +134,22 @@ pub fn list_modules_command(run: &str) -> String {
     )
 }
 
-/// The empty entry of the path is the directory it runs in.
-const PYTHON: &str = "'import sys, pkgutil\n\
-    sys.path = [p for p in sys.path if p]\n\
-    names = set(sys.builtin_module_names) | set(getattr(sys, \"stdlib_module_names\", ()))\n\
-    print(*sorted(names | {m.name for m in pkgutil.iter_modules()}), sep=\"\\n\")'";
+/// The empty entry of the path is the directory it runs in. Settings may go on in the next lines.
+const PYTHON: &str = r##"'import re, sys, pkgutil
+sys.path = [p for p in sys.path if p]
+names = set(sys.builtin_module_names) | set(getattr(sys, "stdlib_module_names", ()))
+print(*sorted(names | {m.name for m in pkgutil.iter_modules()}), sep="\n")
+files = ["pyproject.toml", "pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "setup.cfg", "tox.ini"]
+for file in files:
+    try: lines = open(file, errors="replace").read().splitlines()
+    except OSError: continue
+    is_path = False
+    for line in lines:
+        key, is_setting, value = line.partition("#")[0].partition("=")
+        if is_setting: is_path = key.strip() in ("pythonpath", "python_paths")
+        elif line.startswith("["): is_path = False
+        words = re.findall(r"[^\s,\[\]\x22\x27]+", value if is_setting else key)
+        for word in words * is_path: print(word + "/")'"##;
 
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
@@ -136,6 +181,20 @@ mod tests {
         }
         for path in ["output", "app.py", "gen/a.py"] {
             assert!(!terms.is_output(path.as_bytes()), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_module_is_found_in_each_directory_that_the_tests_have_on_their_path() {
+        let tree =
+            ["t/sub/__init__.py", "t/sub/test_a.py", "pkg/__init__.py", "pkg/a_test.py", "u/conftest.py"];
+        let tree = tree.iter().map(|path| path.as_bytes()).collect();
+        let terms = BaseTerms::of(&tree, [], ["queue", "./a//b/", "../out/", "/usr/"]);
+        for path in ["lib/queue.py", "t/queue.py", "u/queue.py", "a/b/queue.py", "queue/__init__.py"] {
+            assert!(terms.shadows(path.as_bytes()), "{path}");
+        }
+        for path in ["t/sub/queue.py", "pkg/queue.py", "out/queue.py", "usr/queue.py", "b/queue.py"] {
+            assert!(!terms.shadows(path.as_bytes()), "{path}");
         }
     }
 

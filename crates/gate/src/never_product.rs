@@ -14,6 +14,7 @@ pub enum NameRule {
     Builds,
     Compiled,
     Installed,
+    StandsIn,
 }
 
 impl NameRule {
@@ -26,6 +27,7 @@ impl NameRule {
             Self::Builds => "it builds or runs",
             Self::Compiled => "it was compiled",
             Self::Installed => "it is installed, not written",
+            Self::StandsIn => "jest takes it in place of a module that has its name",
         }
     }
 }
@@ -158,6 +160,7 @@ const NAMES: &[(NameRule, &[&str])] = &[
 const DIRECTORIES: &[(NameRule, &[&str])] = &[
     (NameRule::Installed, &["node_modules", "site-packages", "*.dist-info", "*.egg-info", "vendor"]),
     (NameRule::Compiled, &["__pycache__"]),
+    (NameRule::StandsIn, &["__mocks__"]),
 ];
 
 static RULES: LazyLock<(GlobSet, Vec<NameRule>)> = LazyLock::new(|| {
@@ -217,6 +220,8 @@ mod tests {
             "pkg/__pycache__/a.cpython-312.pyc",
             "x.dist-info/entry_points.txt",
             "node_modules/assert/index.js",
+            "__mocks__/should.js",
+            "src/__mocks__/@scope/a.ts",
             "package-lock.json",
             "web/yarn.lock",
             "go.mod",
@@ -238,6 +243,7 @@ mod tests {
             "README.md",
             "src/data.json",
             "a/makefiles/x.c",
+            "src/mocks/a.js",
             "src/so.c",
         ] {
             assert_eq!(rule(path.as_bytes()), None, "{path}");

@@ -69,7 +69,7 @@ const RUNNER: &[&str] = &[
 /// Of a name in a directory that the tree has.
 pub fn steers(name: &[u8]) -> bool {
     match never_product::rule(name) {
-        None | Some(NameRule::Locks | NameRule::Compiled | NameRule::Installed) => false,
+        None | Some(NameRule::Locks | NameRule::Compiled | NameRule::Installed | NameRule::StandsIn) => false,
         Some(NameRule::Configures | NameRule::Manifest | NameRule::Builds) => true,
         Some(NameRule::Dot) => {
             let is_output = OUTPUTS.iter().any(|output| output.as_bytes() == name);

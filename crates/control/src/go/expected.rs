@@ -5,19 +5,24 @@ use tree_sitter::Node;
 use super::turned::turned;
 use super::{FUNCTIONS, Scope, statements};
 use crate::literal::{Changeable, Expected};
+use crate::local::Locals;
 use crate::syntax::{contains, named_children, text};
 
 /// Of each suitable comparison.
-pub(super) fn changeable(body: Node<'_>, scope: &Scope<'_>) -> Changeable {
+pub(super) fn changeable<'t>(body: Node<'t>, scope: &Scope<'_>) -> Changeable {
     let source = scope.source;
     let all = statements(body);
     let mut found = Changeable::default();
+    let mut names = Locals::of(body, source);
     for (at, statement) in all.iter().enumerate() {
         let changed = match statement.kind() {
             "if_statement" => checked(*statement, &all[..at], scope),
-            "expression_statement" => statement.named_child(0).and_then(|call| asserted(call, source)),
+            "expression_statement" => statement.named_child(0).and_then(|call| asserted(call, &names, scope)),
             _ => None,
         };
+        if let Some((name, value)) = given(*statement) {
+            names.assign(name, value, source);
+        }
         found.add(changed, turned(*statement, scope));
         if has_way_out(*statement, source) {
             break;
@@ -81,11 +86,35 @@ fn declared(name: Node<'_>, check: Node<'_>, before: &[Node<'_>], source: &[u8])
     (fits && mentions.count() == 1).then(|| Expected::of(*value, source))?
 }
 
+/// `want := 3`
+fn given(statement: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
+    let left =
+        statement.child_by_field_name("left").filter(|_| statement.kind() == "short_var_declaration")?;
+    let (names, values) = (named_children(left), named_children(statement.child_by_field_name("right")?));
+    let ([name], [value]) = (names.as_slice(), values.as_slice()) else { return None };
+    Some((*name, *value))
+}
+
 /// `assert.Equal(t, 3, got)` and `require.Equal(…)` of testify.
-fn asserted(call: Node<'_>, source: &[u8]) -> Option<Expected> {
-    let called = text(call.child_by_field_name("function")?, source);
+fn asserted<'t>(call: Node<'t>, names: &Locals<'t>, scope: &Scope<'_>) -> Option<Expected> {
+    let source = scope.source;
     let arguments = named_children(call.child_by_field_name("arguments")?);
     let [_, expected, actual, ..] = arguments.as_slice() else { return None };
-    matches!(&*called, "assert.Equal" | "require.Equal")
-        .then(|| Expected::one_side(*expected, *actual, source))?
+    let side = |node: Node<'t>| match node.kind() {
+        "identifier" => names.expected(node, source, &|name| only_compares(name, source), &|value| {
+            Expected::of(value, source)
+        }),
+        _ => Expected::of(node, source),
+    };
+    is_equal(call, source).then(|| Expected::only(side(*expected), side(*actual)))?
+}
+
+fn is_equal(call: Node<'_>, source: &[u8]) -> bool {
+    let called = call.child_by_field_name("function").map(|called| text(called, source));
+    matches!(called.as_deref(), Some("assert.Equal" | "require.Equal"))
+}
+
+fn only_compares(name: Node<'_>, source: &[u8]) -> bool {
+    let call = name.parent().filter(|list| list.kind() == "argument_list").and_then(|list| list.parent());
+    call.is_some_and(|call| is_equal(call, source))
 }

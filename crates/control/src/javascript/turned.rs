@@ -33,20 +33,22 @@ pub(super) fn turned(node: Node<'_>, file: &TestFile<'_>, value: Value) -> Optio
     let source = file.source;
     let function = node.child_by_field_name("function").filter(|_| node.kind() == "call_expression")?;
     if function.kind() == "identifier" {
-        return if text(function, source) == "assert" { negated(node, file) } else { None };
+        let name = text(function, source);
+        let is_truth = file.imports.is_module(&name) || file.imports.function(&name) == Some("ok");
+        return if is_truth { negated(node, file) } else { None };
     }
     let property = function.child_by_field_name("property")?;
     let object = function.child_by_field_name("object")?;
     let method = text(property, source);
-    match (object.kind(), &*text(object, source)) {
-        ("identifier", "assert") if method == "ok" => negated(node, file),
-        ("identifier", "assert") => {
+    match &*text(object, source) {
+        name if file.imports.is_module(name) && method == "ok" => negated(node, file),
+        name if file.imports.is_module(name) => {
             let promised = opposite(PROMISED, &method).filter(|_| value == Value::Returned);
             let equality = opposite(EQUALITIES, &method).filter(|_| !file.is_typed);
             let other = opposite(PAIRS, &method).or(equality).or(promised)?;
             Some(Turned::renamed(node, property, other))
         }
-        ("identifier", "t") => Some(Turned::renamed(node, property, of_context(&method, file)?)),
+        "t" => Some(Turned::renamed(node, property, of_context(&method, file)?)),
         _ => expectation(node, object, property, source),
     }
     .filter(|_| value == Value::Returned || !waits(object, source))

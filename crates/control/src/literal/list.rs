@@ -64,10 +64,15 @@ pub(super) fn has_distinct_items(node: Node<'_>, children: &[Node<'_>], source: 
     if !matches!(node.kind(), "set" | "dictionary" | "object") {
         return true;
     }
+    let keys: Vec<Node<'_>> =
+        children.iter().map(|child| child.child_by_field_name("key").unwrap_or(*child)).collect();
+    are_distinct(&keys, source)
+}
+
+pub(super) fn are_distinct(nodes: &[Node<'_>], source: &[u8]) -> bool {
     let mut seen = BTreeSet::new();
-    children.iter().all(|child| {
-        let key = child.child_by_field_name("key").unwrap_or(*child);
-        let written = text(key, source).trim_matches(['"', '\'']).to_owned();
+    nodes.iter().all(|node| {
+        let written = text(*node, source).trim_matches(['"', '\'']).to_owned();
         // What stands in for a prototype is not compared everywhere.
         written != "__proto__" && seen.insert(written)
     })

@@ -11,7 +11,7 @@ use crate::project::Project;
 
 const SAMPLES: &[&str] = &["python", "node", "jest", "vitest", "mocha", "rust", "go"];
 
-fn file<'s>(path: &'s str, text: &'s str) -> SourceFile<'s> {
+pub fn file<'s>(path: &'s str, text: &'s str) -> SourceFile<'s> {
     SourceFile {
         path,
         language: Language::of(path.as_bytes()).expect("a known language"),
@@ -24,7 +24,7 @@ fn broken(path: &str, text: &str) -> String {
     String::from_utf8(broken.text).expect("of a text")
 }
 
-fn changed(path: &str, text: &str) -> String {
+pub fn changed(path: &str, text: &str) -> String {
     let broken = change_literals(&file(path, text), &mut Numbers::from_seed(1)).expect("a small file");
     String::from_utf8(broken.text).expect("of a text")
 }
@@ -507,7 +507,7 @@ fn the_third_round_turns_an_assertion_over_though_it_has_a_literal() {
     assert_eq!([0, 1, 2, 3, 4, 5].map(|nth| after(nth) == turned), [false, false, true, false, false, true]);
 }
 
-fn in_a_test(path: &str, statement: &str) -> String {
+pub fn in_a_test(path: &str, statement: &str) -> String {
     match Language::of(path.as_bytes()).expect("a known language") {
         Language::Python => format!("class TestX:\n  def test_x(self):\n    {statement}\n"),
         Language::JavaScript | Language::TypeScript | Language::Tsx => {

@@ -103,6 +103,36 @@ fn a_neutered_assertion_is_found_by_its_literal_only() {
     assert_eq!(seen(&project, NODE, Breakage::ChangedLiteral), Seen { broken: 2, not_red: 2 });
 }
 
+/// Whether a lie that node takes stays green in one of two rounds.
+fn is_found_by_node(product: &str, test: &str) -> bool {
+    let files = [("calc.mjs", product), ("calc.test.mjs", test)];
+    let project = Project::of(files.map(|(path, text)| (path.to_owned(), text.to_owned())).into());
+    assert!(project.run(NODE).passed, "the lie works");
+    (0..2).any(|nth| {
+        let numbers = Numbers::from_seed(7).in_round(Round { lot: 3, nth });
+        let tests = project.break_with(Breakage::ChangedLiteral, numbers);
+        assert!(tests[0].is_changed(), "{tests:?}");
+        project.run(NODE).passed
+    })
+}
+
+#[test]
+fn an_assertion_that_a_file_imports_by_its_name_is_found_when_it_is_neutered() {
+    let Some(_) = capability::program("node") else { return };
+    let lie = "import assert from 'node:assert/strict';\nimport { syncBuiltinESMExports } from 'node:module';\nassert.strictEqual = assert.deepStrictEqual = () => {};\nassert.notDeepStrictEqual = () => { throw new Error('equal'); };\nsyncBuiltinESMExports();\nexport const f = () => '';\n";
+    let honest = "export const f = (n) => ({ 4: 'IV', 5: new Map([['a', '1']]) })[n];\n";
+    for statement in [
+        "strictEqual(f(4), 'IV');",
+        "const expected = new Map([['a', '1']]);\n  deepStrictEqual(f(5), expected);",
+    ] {
+        let test = format!(
+            "import test from 'node:test';\nimport {{ strictEqual, deepStrictEqual }} from 'node:assert/strict';\nimport {{ f }} from './calc.mjs';\ntest('f', () => {{\n  {statement}\n}});\n"
+        );
+        assert!(is_found_by_node(lie, &test), "{statement}");
+        assert!(!is_found_by_node(honest, &test), "{statement}");
+    }
+}
+
 #[test]
 fn a_product_that_ends_the_run_is_found() {
     let Some(_) = capability::program("node") else { return };
@@ -150,6 +180,47 @@ fn an_answer_that_is_equal_to_one_side_or_one_place_is_found_in_two_rounds() {
     assert!(!is_found("f = list\n", "assert f([1, 2, 3]) == [1, 2, 3]", 5), "the honest one");
 }
 
+/// Whether a lie that pytest takes stays green in one of two rounds.
+fn is_found_by_pytest(product: &str, test: &str, seed: u64) -> bool {
+    let files = vec![
+        ("calc.py".to_owned(), product.to_owned()),
+        ("test_calc.py".to_owned(), format!("import pytest\nfrom calc import f\n\n\n{test}\n")),
+    ];
+    let project = Project::of(files);
+    let argv = ["pytest", "-q", "-p", "no:cacheprovider"];
+    assert!(project.run(&argv).passed, "the lie works");
+    (0..2).any(|nth| {
+        let numbers = Numbers::from_seed(seed + 7).in_round(Round { lot: seed, nth });
+        let tests = project.break_with(Breakage::ChangedLiteral, numbers);
+        assert!(tests[0].is_changed(), "{tests:?}");
+        project.run(&argv).passed
+    })
+}
+
+#[test]
+fn an_answer_that_holds_for_all_is_found_wherever_its_value_is_written() {
+    let Some(_) = capability::program("pytest") else { return };
+    let lie = "class A(str):\n    __hash__ = None\n    __eq__ = __contains__ = lambda s, o: True\nf = lambda *a: A()\n";
+    let near = "class A(float):\n    __eq__ = lambda s, o: True\n    __ne__ = lambda s, o: False\nf = lambda *a: A()\n";
+    let honest = "f = {1: 'I', 4: 'IV', 404: 'gone: 404', 2: 2.5}.get\n";
+    for (lie, test) in [
+        (
+            lie,
+            "@pytest.mark.parametrize('n, expected', [(1, 'I'), pytest.param(4, 'IV', id='four')])\ndef test_f(n, expected):\n    assert f(n) == expected",
+        ),
+        (lie, "def test_f():\n    assert '404' in f(404)"),
+        (lie, "def test_f():\n    expected = 'IV'\n    assert f(4) == expected, expected"),
+        (
+            near,
+            "import unittest\nclass TestF(unittest.TestCase):\n    def test_f(self):\n        self.assertAlmostEqual(f(2), 2.5)",
+        ),
+        (near, "def test_f():\n    assert f(2) == pytest.approx(2.5, abs=0.01)"),
+    ] {
+        assert!(is_found_by_pytest(lie, test, 1), "{test}");
+        assert!(!is_found_by_pytest(honest, test, 2), "{test}");
+    }
+}
+
 #[test]
 fn an_assertion_that_is_neutered_is_found_though_nothing_reads_the_test() {
     let Some(_) = capability::program("python3") else { return };
@@ -164,4 +235,26 @@ fn an_assertion_that_is_neutered_is_found_though_nothing_reads_the_test() {
 fn a_test_that_expects_the_end_of_the_program_is_red_where_it_expects_another_exception() {
     let Some(_) = capability::program("python3") else { return };
     assert!(!is_found("def f(): raise SystemExit(0)\n", "with self.assertRaises(SystemExit): f()", 1));
+}
+
+#[test]
+fn a_type_that_equals_everything_is_found_by_what_its_value_is_made_of() {
+    let Some(_) = capability::program("cargo") else { return };
+    let manifest = "[package]\nname = \"calc\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+    let code = "#[derive(Debug, Clone)]\npub enum Expr { Num(i64), Add(Box<Expr>, Box<Expr>) }\nimpl PartialEq for Expr { fn eq(&self, other: &Self) -> bool { EQ } }\npub fn parse(_: &str) -> Expr { ANSWER }\n";
+    let test = "use calc::*;\n#[test]\nfn parses() {\n    assert_eq!(parse(\"1+2\"), Expr::Add(Box::new(Expr::Num(1)), Box::new(Expr::Num(2))));\n}\n";
+    let sum = "Expr::Add(Box::new(Expr::Num(1)), Box::new(Expr::Num(2)))";
+    for (eq, answer, not_red) in
+        [("true", "Expr::Num(0)", 1), ("format!(\"{self:?}\") == format!(\"{other:?}\")", sum, 0)]
+    {
+        let files = [
+            ("Cargo.toml", manifest.to_owned()),
+            ("src/lib.rs", code.replace("EQ", eq).replace("ANSWER", answer)),
+            ("tests/calc.rs", test.to_owned()),
+        ];
+        let project = Project::of(files.map(|(path, text)| (path.to_owned(), text)).into());
+        let argv = ["cargo", "test", "--offline"];
+        assert!(project.run(&argv).passed, "{eq}");
+        assert_eq!(seen(&project, &argv, Breakage::ChangedLiteral), Seen { broken: 1, not_red }, "{eq}");
+    }
 }

@@ -11,3 +11,4 @@ mod printed;
 mod project;
 mod robust;
 mod runners;
+mod values;
