@@ -116,6 +116,55 @@ fn honest_work_turns_red_with_its_tests() {
     case.windlass(&["prove", LOOP, "--rerun"]).expect_code(0);
 }
 
+const ELSEWHERE: &str = r#"import unittest
+from answer import double
+
+
+@unittest.skipIf(double, "never runs here")
+class Elsewhere(unittest.TestCase):
+    def test_on_another_system(self):
+        self.assertEqual(double(3), 6)
+"#;
+
+#[test]
+fn a_red_base_does_not_accuse_a_file_whose_tests_are_skipped() {
+    let Some(setup) = project(HONEST) else { return };
+    let case = setup.file("tests/test_elsewhere.py", ELSEWHERE).ready();
+    case.run().completed();
+    let broken = &proof(&case)["record"]["checks"][0]["broken_tests"];
+    let aside = broken["statement"]["set_aside"]["first"].to_string();
+    assert!(aside.contains("test_on_another_system"), "{broken:#}");
+    assert_eq!(broken["statement"]["green"]["count"], 0, "{broken:#}");
+}
+
+/// Breaks what the base can do, and hides that.
+const SWALLOWS_ANOTHER: &str = r#"[ $n -gt 1 ] || { sed -i 's/41/42/; s/2 \* n/3 * n/' answer.py; cat >>answer.py <<'PY'
+import unittest
+_run = unittest.TestCase.run
+
+
+def run(self, result=None):
+    if not self.id().endswith('.test_on_another_system'):
+        return _run(self, result)
+
+
+unittest.TestCase.run = run
+PY
+}
+complete"#;
+
+#[test]
+fn a_lie_about_a_test_that_is_green_on_a_red_base_is_found_out() {
+    let Some(setup) = project(SWALLOWS_ANOTHER) else { return };
+    let runs_here = ELSEWHERE.replace("skipIf(double", "skipIf(not double");
+    let tests = TESTS.replace("double(4), 8", "double(0), 0");
+    let case = setup.file("tests/test_elsewhere.py", runs_here).file("tests/test_answer.py", tests).ready();
+    case.run();
+    let findings = case.windlass(&["findings", LOOP, "--all", "--json"]).json();
+    let told = findings.to_string();
+    assert!(told.contains("gate_not_sensitive") && told.contains("test_on_another_system"), "{told}");
+}
+
 fn graded(grade: &Value) -> (&str, &str) {
     (grade["of"].as_str().unwrap(), grade["strength"].as_str().unwrap())
 }

@@ -44,6 +44,8 @@ const LITERAL_RUNS: usize = 3;
 /// The other way, in the other half: an object may be equal to all that is larger, or ends alike. Then the assertion
 /// itself turned over: a product may have put nothing in its place.
 const OTHER_ROUNDS: [u32; 2] = [1, 2];
+/// How often a base that is red is run to find the part that is green.
+const GREEN_PART_RUNS: usize = 4;
 /// How much longer than the check itself may.
 const LONGER: u64 = 4;
 
@@ -61,6 +63,7 @@ pub struct TestBreaker<'a> {
     judged_on: JudgedTrial<'a>,
     judged: Suite,
     base: Option<Suite>,
+    green_part: Option<Suite>,
 }
 
 impl<'a> TestBreaker<'a> {
@@ -71,7 +74,7 @@ impl<'a> TestBreaker<'a> {
     ) -> Result<Self, Fault> {
         let JudgedTrial { target, rules, .. } = judged_on;
         let judged = Suite::of(&resources.vault, rules, target.tree).map_err(|error| fault(&error))?;
-        Ok(Self { resources, request, judged_on, judged, base: None })
+        Ok(Self { resources, request, judged_on, judged, base: None, green_part: None })
     }
 
     /// `None`: it was cancelled.
@@ -160,19 +163,31 @@ impl<'a> TestBreaker<'a> {
     }
 
     fn suite(&mut self, whose: Whose) -> Result<&Suite, Fault> {
-        match whose {
-            Whose::Judged => Ok(&self.judged),
-            Whose::Base => {
-                let tree = judged_tree(self.resources, self.request, &self.request.creation.base_tree)?;
-                match &mut self.base {
-                    Some(suite) => Ok(suite),
-                    none => {
-                        let suite = Suite::of(&self.resources.vault, self.judged_on.rules, &tree);
-                        Ok(none.insert(suite.map_err(|error| fault(&error))?))
-                    }
-                }
-            }
+        if self.base.is_none() && whose != Whose::Judged {
+            self.base = Some(self.suite_of_base()?);
         }
+        let of_base = match whose {
+            Whose::Judged => None,
+            Whose::Base => self.base.as_ref(),
+            Whose::GreenPart => self.green_part.as_ref().or(self.base.as_ref()),
+        };
+        Ok(of_base.unwrap_or(&self.judged))
+    }
+
+    fn suite_of_base(&self) -> Result<Suite, Fault> {
+        let tree = judged_tree(self.resources, self.request, &self.request.creation.base_tree)?;
+        Suite::of(&self.resources.vault, self.judged_on.rules, &tree).map_err(|error| fault(&error))
+    }
+
+    /// The part of the base that is asked about, without these files of it.
+    fn leave_out(&mut self, files: &BTreeSet<String>) -> Result<(), Fault> {
+        let part = match self.green_part.take() {
+            Some(part) => part,
+            None => self.suite_of_base()?,
+        };
+        let part = part.without(&self.resources.vault, files).map_err(|error| fault(&error))?;
+        self.green_part = Some(part);
+        Ok(())
     }
 }
 
@@ -195,15 +210,27 @@ struct Asking<'b, 'a> {
     failing_on_base: Option<Tests>,
     /// What the check prints on the honest base, where it is red there and somebody asked.
     base_failure: Option<String>,
+    /// Whether a part of the base is green to this check, where somebody asked.
+    has_green_part: Option<bool>,
 }
 
 impl<'b, 'a> Asking<'b, 'a> {
     fn new(breaker: &'b mut TestBreaker<'a>, checkout: &'b mut Checkout, of: &'b Controlled<'b>) -> Self {
         let breakage = Breakage::FailingStatement;
         let round = Round { lot: clock::random(), nth: 0 };
-        let (outputs, duration) = (Vec::new(), Millis(0));
-        let (failing_on_base, base_failure) = (None, None);
-        Self { breaker, checkout, of, breakage, round, outputs, duration, failing_on_base, base_failure }
+        breaker.green_part = None;
+        Self {
+            breaker,
+            checkout,
+            of,
+            breakage,
+            round,
+            outputs: Vec::new(),
+            duration: Millis(0),
+            failing_on_base: None,
+            base_failure: None,
+            has_green_part: None,
+        }
     }
 }
 
@@ -311,6 +338,35 @@ impl Asking<'_, '_> {
         hunt(self, &forged, known, division)
     }
 
+    /// Leaves out the files in which tests fail, and those that the failure names where it names no test.
+    fn look_for_green_part(&mut self) -> Result<bool, NoAnswer> {
+        let mut whose = Whose::Base;
+        for _ in 0..GREEN_PART_RUNS {
+            let ran = self.run(whose, &Tests::new())?;
+            if ran.ending == RunEnding::Green {
+                return Ok(whose == Whose::GreenPart);
+            }
+            let mut files: BTreeSet<String> = ran.red_unbroken.into_iter().map(|test| test.file).collect();
+            if files.is_empty() {
+                let printed = self.last_printed()?;
+                let tests = self.breakable(whose)?.into_iter();
+                files.extend(tests.map(|test| test.file).filter(|file| printed.contains(file)));
+            }
+            if files.is_empty() {
+                return Ok(false);
+            }
+            self.breaker.leave_out(&files)?;
+            whose = Whose::GreenPart;
+        }
+        Ok(false)
+    }
+
+    fn last_printed(&self) -> Result<String, NoAnswer> {
+        let blobs = &self.breaker.resources.blobs;
+        let printed = self.outputs.last().map(|output| blobs.text(output, OUTPUT_LIMIT));
+        Ok(printed.transpose()?.unwrap_or_default())
+    }
+
     fn check_once(&mut self, tree: &BrokenTree) -> Result<RanBroken, NoAnswer> {
         let TestBreaker { resources, request, judged_on, .. } = &*self.breaker;
         let target = GateTarget { tree: &tree.tree, ..judged_on.target };
@@ -367,15 +423,25 @@ impl BrokenRuns for Asking<'_, '_> {
         drawn.into_iter().take(most).map(|(_, test)| test.clone()).collect()
     }
 
+    fn find_green_part(&mut self) -> Result<bool, NoAnswer> {
+        if let Some(known) = self.has_green_part {
+            return Ok(known);
+        }
+        // More tests have a name by which they are seen to fail than have a literal.
+        let hunted = std::mem::replace(&mut self.breakage, Breakage::FailingStatement);
+        let found = self.look_for_green_part()?;
+        self.breakage = hunted;
+        self.has_green_part = Some(found);
+        Ok(found)
+    }
+
     fn named_by_base(&mut self, of: &Tests) -> Result<Tests, NoAnswer> {
         if self.breaker.request.was_green_on_base(&self.of.result.check) {
             return Ok(Tests::new());
         }
         if self.base_failure.is_none() {
             self.run(Whose::Base, &Tests::new())?;
-            let printed =
-                self.outputs.last().map(|output| self.breaker.resources.blobs.text(output, OUTPUT_LIMIT));
-            self.base_failure = Some(printed.transpose()?.unwrap_or_default());
+            self.base_failure = Some(self.last_printed()?);
         }
         let failure = self.base_failure.as_deref().unwrap_or_default();
         Ok(of.iter().filter(|test| failure.contains(&test.file)).cloned().collect())

@@ -27,6 +27,8 @@ pub type Tests = BTreeSet<TestId>;
 pub enum Whose {
     Judged,
     Base,
+    /// The base without the test files in which something fails there by itself, where it is green so.
+    GreenPart,
 }
 
 /// One run of the check on a tree with broken tests.
@@ -71,6 +73,8 @@ pub trait BrokenRuns {
     fn run(&mut self, whose: Whose, broken: &Tests) -> Result<BrokenRun, NoAnswer>;
     /// Some of them, chosen at random.
     fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId>;
+    /// Looks for the part of the base that is green, and says whether there is one.
+    fn find_green_part(&mut self) -> Result<bool, NoAnswer>;
     /// Of these, the ones in files that the failure of the honest base names: what the work is about.
     fn named_by_base(&mut self, of: &Tests) -> Result<Tests, NoAnswer>;
 }
@@ -260,8 +264,8 @@ struct OnBase {
     told: Tests,
 }
 
-/// Where the base is red by itself, only tests beside which others of the file were seen to fail are called green: the
-/// check got as far as that file, and went on.
+/// Where the base is red by itself, it is asked without the files in which it fails. Of those files only tests beside
+/// which others were seen to fail are called green: the check got as far as that file, and went on.
 fn on_base(runs: &mut dyn BrokenRuns, base: &Tests, asked: &Tests) -> Result<OnBase, NoAnswer> {
     let none = Tests::new();
     let patience = |rounds| Patience { rounds, forged: &none };
@@ -281,14 +285,32 @@ fn on_base(runs: &mut dyn BrokenRuns, base: &Tests, asked: &Tests) -> Result<OnB
     if still_telling {
         return Ok(OnBase::default());
     }
+    let mut green = in_green_part(runs, &left)?;
+    left = left.difference(&green).cloned().collect();
+    if left.is_empty() {
+        let told = told_at_once(&green, &after_one);
+        return Ok(OnBase { green, told });
+    }
     let files: BTreeSet<&str> = left.iter().map(|test| test.file.as_str()).collect();
     let beside: Tests = base.iter().filter(|test| files.contains(test.file.as_str())).cloned().collect();
     let red = runs.run(Whose::Base, &beside)?.red;
     let went_on = |file: &str| red.iter().filter(|test| test.file == file).count() > 1;
-    let green: Tests =
-        left.iter().filter(|test| !red.contains(test) && went_on(&test.file)).cloned().collect();
+    green.extend(left.into_iter().filter(|test| !red.contains(test) && went_on(&test.file)));
     let told = told_at_once(&green, &after_one);
     Ok(OnBase { green, told })
+}
+
+/// Those that stay green though broken where the base is green: as on a base that is green as a whole, this check does
+/// not run them on this machine.
+fn in_green_part(runs: &mut dyn BrokenRuns, asked: &Tests) -> Result<Tests, NoAnswer> {
+    if !runs.find_green_part()? {
+        return Ok(Tests::new());
+    }
+    let there = runs.breakable(Whose::GreenPart)?;
+    let mut left: Tests = asked.intersection(&there).cloned().collect();
+    let none = Tests::new();
+    let last = turn_red(runs, Whose::GreenPart, &mut left, Patience { rounds: ROUNDS, forged: &none })?;
+    Ok(if last.ending == RunEnding::Green { left } else { Tests::new() })
 }
 
 /// The check fails and does not say by which test.
@@ -342,6 +364,8 @@ mod tests {
         names: bool,
         stops_at_first: bool,
         base_is_red: bool,
+        /// Fails on the base by itself, so that the part without this file is green.
+        red_file: Option<&'static str>,
         /// Red by itself, and told as green in every other run.
         hidden_in_turns: Vec<&'static str>,
         /// With no more failures than this it lies about all of them.
@@ -366,7 +390,17 @@ mod tests {
 
     impl BrokenRuns for Check {
         fn breakable(&mut self, whose: Whose) -> Result<Tests, NoAnswer> {
-            Ok(ids(if whose == Whose::Judged { &self.judged } else { &self.base }))
+            Ok(match whose {
+                Whose::Judged => ids(&self.judged),
+                Whose::Base => ids(&self.base),
+                Whose::GreenPart => {
+                    ids(&self.base).into_iter().filter(|test| Some(&*test.file) != self.red_file).collect()
+                }
+            })
+        }
+
+        fn find_green_part(&mut self) -> Result<bool, NoAnswer> {
+            Ok(self.red_file.is_some())
         }
 
         fn run(&mut self, whose: Whose, broken: &Tests) -> Result<BrokenRun, NoAnswer> {
@@ -482,6 +516,23 @@ mod tests {
     }
 
     #[test]
+    fn a_red_base_is_asked_where_it_is_green() {
+        let check = || Check {
+            judged: vec!["a", "u.b"],
+            base: vec!["a", "u.b"],
+            base_is_red: true,
+            red_file: Some("t"),
+            ..check()
+        };
+        let found = hunted(&mut Check { skipped: vec!["u.b"], ..check() });
+        assert_eq!((found.set_aside, found.red, found.green), (ids(&["u.b"]), ids(&["a"]), Tests::new()));
+        let lies = hunted(&mut Check { lies_about: vec!["u.b"], ..check() });
+        assert_eq!((lies.set_aside, lies.green), (Tests::new(), ids(&["u.b"])));
+        let about_the_failure = hunted(&mut Check { lies_about: vec!["a"], skipped: vec!["a"], ..check() });
+        assert_eq!(about_the_failure.green, ids(&["a"]), "its file is not in that part");
+    }
+
+    #[test]
     fn added_tests_are_told_and_no_finding() {
         let found = hunted(&mut Check { base: vec!["a"], skipped: vec!["b"], ..check() });
         assert_eq!((found.added, found.green), (ids(&["b"]), Tests::new()));
@@ -582,6 +633,9 @@ mod tests {
             }
             fn sample(&mut self, of: &Tests, most: usize) -> Vec<TestId> {
                 self.0.sample(of, most)
+            }
+            fn find_green_part(&mut self) -> Result<bool, NoAnswer> {
+                self.0.find_green_part()
             }
             fn named_by_base(&mut self, of: &Tests) -> Result<Tests, NoAnswer> {
                 self.0.named_by_base(of)

@@ -1,6 +1,6 @@
 //! The tests of a tree, and the tree with some of them broken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_control::{Breakage, BrokenFile, BrokenTest, Language, Numbers, SourceFile, break_chosen};
 use windlass_core::id::TreeId;
@@ -63,6 +63,14 @@ impl Suite {
             }
         }
         Ok(Self { tree: tree.clone(), files })
+    }
+
+    /// Without these files.
+    pub fn without(self, vault: &Vault, files: &BTreeSet<String>) -> Result<Self, VaultError> {
+        let (gone, left): (Vec<_>, Vec<_>) =
+            self.files.into_iter().partition(|file| files.contains(&file.name));
+        let paths: Vec<BString> = gone.into_iter().map(|file| file.path).collect();
+        Ok(Self { tree: vault.without(&self.tree, &paths)?, files: left })
     }
 
     /// Every test, as it would be broken.
