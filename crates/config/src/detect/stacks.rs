@@ -82,13 +82,21 @@ pub fn ruby(project: &ProjectFiles<'_>) -> Option<Stack> {
     let (spec, test) = (way("bundle exec rspec"), way("bundle exec rake test"));
     let ways = if specs { vec![spec, test] } else { vec![test, spec] };
     let protect = ["**/*_{spec,test}.rb", "**/test_*.rb", "**/{spec,test}/**"];
-    project.has("Gemfile").then(|| Stack::new("Ruby", "ruby", ways).protect(&protect))
+    let stack = || Stack::new("Ruby", "ruby", ways).protect(&protect);
+    project.has("Gemfile").then(|| with_sources(project, stack(), &["lib/**", "app/**", "exe/**"]))
+}
+
+/// The stack with its sources, where the project keeps them in one of the usual directories.
+fn with_sources(project: &ProjectFiles<'_>, stack: Stack, usual: &'static [&'static str]) -> Stack {
+    let is_there = |glob: &&str| glob.split('/').next().is_some_and(|name| project.has_directory(name));
+    if usual.iter().any(is_there) { stack.product(usual) } else { stack }
 }
 
 pub fn elixir(project: &ProjectFiles<'_>) -> Option<Stack> {
     let way = TestWay::new("mix test").setup("mix deps.get").needs("mix");
     let protect = ["**/*_test.exs", "**/test/**"];
-    project.has("mix.exs").then(|| Stack::new("Elixir", "elixir", vec![way]).protect(&protect))
+    let stack = || Stack::new("Elixir", "elixir", vec![way]).protect(&protect);
+    project.has("mix.exs").then(|| with_sources(project, stack(), &["lib/**", "apps/*/lib/**"]))
 }
 
 pub fn dotnet(project: &ProjectFiles<'_>) -> Option<Stack> {
@@ -102,7 +110,8 @@ pub fn dotnet(project: &ProjectFiles<'_>) -> Option<Stack> {
 pub fn php(project: &ProjectFiles<'_>) -> Option<Stack> {
     let found = project.has("composer.json") && project.has_any(&["phpunit.xml", "phpunit.xml.dist"]);
     let way = TestWay::new("vendor/bin/phpunit").setup("composer install").needs("php").needs("composer");
-    found.then(|| Stack::new("PHP", "php", vec![way]).protect(&["**/*Test.php", "tests/**"]))
+    let stack = Stack::new("PHP", "php", vec![way]).protect(&["**/*Test.php", "tests/**"]);
+    found.then(|| with_sources(project, stack, &["src/**", "app/**", "lib/**"]))
 }
 
 pub fn swift(project: &ProjectFiles<'_>) -> Option<Stack> {

@@ -101,7 +101,7 @@ fn each_stack_gets_its_check() {
         (
             &["Makefile=test:\n", "a.c"],
             format!(
-                "test: make test | protect Makefile {} | product **/*.{{c,h,cc,cpp}} src/** **/*.md",
+                "test: make test | protect Makefile {} | product **/*.{{c,h,cc,cpp,cxx,hh,hpp,hxx,inl,ipp}} src/** include/** **/*.md",
                 C_TESTS.join(" ")
             ),
         ),
@@ -324,6 +324,17 @@ fn requirements_that_cannot_be_installed_are_done_without() {
 }
 
 #[test]
+fn sources_are_known_where_they_are_in_the_usual_place() {
+    let product = |files: &[&str]| detect(project(files).path()).unwrap().product.join(" ");
+    assert_eq!(product(&["Gemfile", "lib/a.rb"]), "lib/** app/** exe/** **/*.md");
+    assert_eq!(product(&["mix.exs", "lib/a.ex"]), "lib/** apps/*/lib/** **/*.md");
+    assert_eq!(product(&["composer.json", "phpunit.xml", "src/A.php"]), "src/** app/** lib/** **/*.md");
+    assert_eq!(product(&["Gemfile", "a.rb"]), "");
+    let header_only = product(&["CMakeLists.txt", "include/a/a.hpp"]);
+    assert!(header_only.contains("hpp") && header_only.contains(" include/** "), "{header_only}");
+}
+
+#[test]
 fn what_only_tox_brings_is_tried_last() {
     let manifest =
         "pyproject.toml=[project]\nname = \"x\"\n[project.optional-dependencies]\ntest = [\"pytest\"]\n";
@@ -474,7 +485,10 @@ fn a_script_that_pages_or_workflows_name_is_tried_where_nothing_else_is_known() 
         ["tools/unit.sh=#!/bin/sh\n", "test/ci-unix.sh", "tools/gen.sh", "tools/scan.sh", "src/a/x.c"];
     let all = [&files[..], &[page, workflow]].concat();
     assert_eq!(ways(&all), ["sh ./tools/unit.sh ()", "sh ./test/ci-unix.sh ()"]);
-    assert!(proposed(&all).contains(" | product **/*.{c,h,cc,cpp} src/** **/*.md"));
+    assert!(
+        proposed(&all)
+            .contains(" | product **/*.{c,h,cc,cpp,cxx,hh,hpp,hxx,inl,ipp} src/** include/** **/*.md")
+    );
     assert!(proposed(&all).contains(" | protect tools/unit.sh test/ci-unix.sh **/*.{t,bats} "));
     for usual in ["scripts/test.sh", "ci/check.sh", "script/test", "tools/tests.sh"] {
         assert_eq!(ways(&[usual]), [format!("sh ./{usual} ()")]);
