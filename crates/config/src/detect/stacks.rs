@@ -8,9 +8,15 @@ use super::{Stack, TestWay, native, workflow};
 pub fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
     let protect = ["**/tests/**", "**/{test,tests}.rs", "**/*_{test,tests}.rs"];
     let way = |fetch: &str, test: &str| TestWay::new(test).setup(fetch).needs("cargo");
-    let mut ways = vec![way("cargo fetch", "cargo test")];
+    let tests = if has_members(project) { "cargo test --workspace" } else { "cargo test" };
+    let mut ways = Vec::new();
     if project.has("Cargo.lock") {
-        ways.insert(0, way("cargo fetch --locked", "cargo test --locked"));
+        ways.push(way("cargo fetch --locked", &format!("{tests} --locked")));
+    }
+    ways.push(way("cargo fetch", tests));
+    if has_members(project) {
+        // One of the members may need what the machine does not have.
+        ways.push(way("cargo fetch", "cargo test"));
     }
     if project.has_any(&["rust-toolchain", "rust-toolchain.toml"]) {
         // The toolchain that is there, without components that rustup would download and tests seldom need.
@@ -24,6 +30,13 @@ pub fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
     project
         .has("Cargo.toml")
         .then(|| Stack::new("Rust", "rust", ways).protect(&protect).product(&["**/src/**"]))
+}
+
+/// Whether the package at the root has others beside it, which `cargo test` leaves out.
+fn has_members(project: &ProjectFiles<'_>) -> bool {
+    let manifest: toml::Table = project.text("Cargo.toml").parse().unwrap_or_default();
+    let members = manifest.get("workspace").and_then(|workspace| workspace.get("members")?.as_array());
+    manifest.contains_key("package") && members.is_some_and(|members| !members.is_empty())
 }
 
 pub fn go(project: &ProjectFiles<'_>) -> Option<Stack> {

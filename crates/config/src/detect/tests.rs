@@ -324,6 +324,22 @@ fn requirements_that_cannot_be_installed_are_done_without() {
 }
 
 #[test]
+fn all_packages_of_a_workspace_are_tested() {
+    let workspace = "Cargo.toml=[package]\nname = \"a\"\n[workspace]\nmembers = [\"b\"]\n";
+    assert_eq!(
+        ways(&[workspace]),
+        ["cargo fetch ; cargo test --workspace (cargo)", "cargo fetch ; cargo test (cargo)"]
+    );
+    let locked = ways(&[workspace, "Cargo.lock"]);
+    assert_eq!(locked[0], "cargo fetch --locked ; cargo test --workspace --locked (cargo)");
+    for alone in
+        ["Cargo.toml=[workspace]\nmembers = [\"b\"]\n", "Cargo.toml=[package]\nname = \"a\"\n[workspace]\n"]
+    {
+        assert_eq!(ways(&[alone]), ["cargo fetch ; cargo test (cargo)"]);
+    }
+}
+
+#[test]
 fn sources_are_known_where_they_are_in_the_usual_place() {
     let product = |files: &[&str]| detect(project(files).path()).unwrap().product.join(" ");
     assert_eq!(product(&["Gemfile", "lib/a.rb"]), "lib/** app/** exe/** **/*.md");
