@@ -324,6 +324,21 @@ fn requirements_that_cannot_be_installed_are_done_without() {
 }
 
 #[test]
+fn tests_that_need_extras_of_no_test_name_get_all_of_them() {
+    let manifest = "pyproject.toml=[project]\nname = \"x\"\n[project.optional-dependencies]\nbson = []\norjson = []\n\
+                    docs = []\n[dependency-groups]\ntest = [\"pytest\"]\nlint = []\n";
+    let all = ways(&[manifest, "uv.lock", "tests/test_a.py"]);
+    let check = "PATH=\"$PWD/.venv/bin:$PATH\" python -m pytest -q";
+    let wide = "uv sync --frozen --extra bson --extra orjson --group test";
+    assert_eq!(all[0], format!("uv sync --frozen --group test ; {check} (uv)"));
+    assert_eq!(all[2], format!("{wide} ; {check} (uv)"));
+    assert!(
+        all.iter().any(|way| way.contains(&format!(" ; .uv/bin/{wide} ; {check} (python3)"))),
+        "{all:#?}"
+    );
+}
+
+#[test]
 fn all_packages_of_a_workspace_are_tested() {
     let workspace = "Cargo.toml=[package]\nname = \"a\"\n[workspace]\nmembers = [\"b\"]\n";
     assert_eq!(
