@@ -151,13 +151,18 @@ impl ChosenChecks {
 pub fn detect(root: &Path) -> io::Result<Proposal> {
     let project = ProjectFiles::list(root)?;
     let mut found: Vec<Stack> = LANGUAGES.iter().filter_map(|language| language(&project)).collect();
-    if found.is_empty() {
+    let is_of_scripts = found.is_empty();
+    if is_of_scripts {
         found.extend(RUNNERS.iter().find_map(|runner| runner(&project)));
     }
     let mut proposal = Proposal::default();
     let several = found.len() > 1;
     for mut stack in found {
         let check = if several { format!("{}-test", stack.word) } else { "test".to_owned() };
+        // A stack of scripts has them all.
+        if !is_of_scripts {
+            workflow::add_scripts(&project, &mut stack);
+        }
         workflow::add_ways(&project, &mut stack);
         proposal.stacks.push(StackProposal {
             breakable: BREAKABLE.contains(&stack.word),

@@ -61,7 +61,7 @@ fn ways(project: &ProjectFiles<'_>) -> Vec<TestWay> {
 const ENVIRONMENT: &str = "python3 -m venv .venv && echo '*' >.venv/.gitignore";
 
 /// As in an environment that is active: tests may call its programs.
-const ACTIVE: &str = "PATH=\"$PWD/.venv/bin:$PATH\"";
+pub const ACTIVE: &str = "PATH=\"$PWD/.venv/bin:$PATH\"";
 
 fn pip(what: &str) -> String {
     format!(".venv/bin/python -m pip install -q {what}")

@@ -149,15 +149,19 @@ pub fn test_script(project: &ProjectFiles<'_>) -> Option<Stack> {
 
 /// A way for each of these scripts.
 fn scripts_stack(project: &ProjectFiles<'_>, scripts: &[String]) -> Option<Stack> {
-    let way = |script: &String| match project.is_executable(script) {
-        true => TestWay::new(format!("./{}", shell_word(script))),
-        false => TestWay::new(format!("{} ./{}", interpreter(&project.text(script)), shell_word(script))),
-    };
-    let ways: Vec<TestWay> = scripts.iter().map(way).collect();
+    let ways: Vec<TestWay> =
+        scripts.iter().map(|script| TestWay::new(script_call(project, script))).collect();
     let stack = Stack::new("a test script", "script", (!ways.is_empty()).then_some(ways)?);
     let globs: Vec<String> = scripts.iter().map(|script| globset::escape(script)).collect();
     let stack = stack.protect(&globs.iter().map(String::as_str).collect::<Vec<_>>());
     Some(native::with_c(project, stack.protect(&SCRIPT_TESTS)))
+}
+
+pub fn script_call(project: &ProjectFiles<'_>, script: &str) -> String {
+    match project.is_executable(script) {
+        true => format!("./{}", shell_word(script)),
+        false => format!("{} ./{}", interpreter(&project.text(script)), shell_word(script)),
+    }
 }
 
 /// What the project's own pages tell people to run, then what has a usual name, then what its CI runs.

@@ -564,6 +564,22 @@ fn a_package_that_asks_for_a_later_node_does_not_stand_in_the_way() {
 }
 
 #[test]
+fn a_script_that_people_are_told_to_test_with_is_tried_second() {
+    let package = r#"package.json={"scripts":{"test":"jest","build":"x"},"dependencies":{"a":"1"}}"#;
+    let page = "CONTRIBUTING.md=```sh\n./tools/test-all.sh\n./tools/check.sh\n```\n";
+    let script = "scripts/test=#!/usr/bin/env bash\nTZ=Europe/Paris npm test\n";
+    let all = ways(&[package, page, script, "tools/test-all.sh", "tools/check.sh"]);
+    let install = "npm install --no-package-lock";
+    assert_eq!(all[0], format!("{install} ; npm test (npm)"));
+    assert_eq!(all[1], format!("{install} ; sh ./tools/test-all.sh (npm)"));
+    assert_eq!(all[2], format!("{install} ; bash ./scripts/test (npm)"));
+    assert!(!all.concat().contains("check.sh"), "{all:#?}");
+    let active = "PATH=\"$PWD/.venv/bin:$PATH\"";
+    let all = ways(&["uv.lock", "pyproject.toml=[project]\nname = \"x\"\n", script]);
+    assert_eq!(all[2], format!("uv sync --frozen ; {active} bash ./scripts/test (uv)"));
+}
+
+#[test]
 fn commands_of_workflows_are_tried_last() {
     let workflow = ".github/workflows/ci.yml=steps:\n - run: cargo test --all-features\n";
     let all = ways(&["Cargo.toml", workflow]);
