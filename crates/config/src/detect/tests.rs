@@ -436,6 +436,23 @@ fn a_script_that_only_runs_the_tests_is_tried_after_one_that_does_more() {
 }
 
 #[test]
+fn what_installs_hooks_gets_a_repository() {
+    let all = ways(&[
+        r#"package.json={"scripts":{"prepare":"lefthook install","test":"x","unit":"y"},"devDependencies":{"lefthook":"2"}}"#,
+    ]);
+    let make = "mkdir -p .repository && echo '*' >.repository/.gitignore && git init -q .repository/hooks";
+    let beside = "export GIT_DIR=\"$PWD/.repository/hooks/.git\" &&";
+    let setup = format!("{make} ; {beside} npm install --no-package-lock");
+    assert_eq!(all[0], format!("{setup} ; npm test (npm)"));
+    assert_eq!(all[1], format!("{setup} ; {beside} npm test (npm)"));
+    assert_eq!(all[2], format!("{setup} ; npm run unit (npm)"));
+    for prepare in ["husky", "npm run build", "digit", ""] {
+        let package = format!(r#"package.json={{"scripts":{{"prepare":"{prepare}","test":"x"}}}}"#);
+        assert!(!ways(&[&package]).concat().contains("GIT_DIR"), "{prepare}");
+    }
+}
+
+#[test]
 fn a_lesser_install_is_for_where_the_exact_one_failed() {
     let package = "package.json={\"scripts\":{\"test\":\"x\"},\"dependencies\":{\"a\":\"1\"}}";
     let dir = project(&[package, "package-lock.json"]);
