@@ -244,8 +244,18 @@ impl PackageTool {
             }
             "yarn" => &["yarn install --immutable", "yarn install --mode=skip-build"],
             "bun" => &["bun install --frozen-lockfile", "bun install --ignore-scripts"],
-            _ if npm_lock => &["npm ci", "npm ci --ignore-scripts", "npm install --no-save --ignore-scripts"],
-            _ => &["npm install --no-package-lock", "npm install --no-package-lock --ignore-scripts"],
+            // Old packages seldom agree on peers by the rules of today.
+            _ if npm_lock => &[
+                "npm ci",
+                "npm ci --ignore-scripts",
+                "npm ci --legacy-peer-deps",
+                "npm install --no-save --ignore-scripts",
+            ],
+            _ => &[
+                "npm install --no-package-lock",
+                "npm install --no-package-lock --ignore-scripts",
+                "npm install --no-package-lock --legacy-peer-deps",
+            ],
         };
         let installs = all.iter().map(|install| Some((*install).to_owned()));
         installs.chain((!has_dependencies).then_some(None)).collect()

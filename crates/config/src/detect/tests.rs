@@ -458,7 +458,10 @@ fn a_lesser_install_is_for_where_the_exact_one_failed() {
     let dir = project(&[package, "package-lock.json"]);
     let ways = detect(dir.path()).unwrap().stacks.remove(0).ways;
     let instead: Vec<String> = ways.iter().map(|way| way.instead_of.join(" ; ")).collect();
-    assert_eq!(instead, ["", "npm ci", "npm ci --ignore-scripts"]);
+    assert_eq!(instead, ["", "npm ci", "npm ci --ignore-scripts", "npm ci --legacy-peer-deps"]);
+    let dir = project(&[package]);
+    let last = detect(dir.path()).unwrap().stacks.remove(0).ways.pop().unwrap();
+    assert_eq!(last.setup, ["npm install --no-package-lock --legacy-peer-deps"]);
 }
 
 #[test]
