@@ -65,7 +65,8 @@ fn switched_off_tests(settings: &str) -> String {
         let is_for_tests = ["_TESTING", "_TESTS", "_TEST"].iter().any(|end| name.ends_with(end));
         let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let is_off = matches!(value.as_str(), "" | "OFF" | "NO" | "FALSE" | "0");
-        (is_for_tests && is_plain && is_off).then(|| format!(" -D{name}=ON"))
+        let switches_off = name.split('_').any(|word| ["DISABLE", "NO", "SKIP", "WITHOUT"].contains(&word));
+        (is_for_tests && is_plain && is_off && !switches_off).then(|| format!(" -D{name}=ON"))
     });
     options.collect()
 }

@@ -481,10 +481,11 @@ fn a_makefile_is_tried_where_cmake_is_missing() {
 #[test]
 fn an_option_for_tests_that_is_off_is_switched_on_in_a_further_way() {
     let settings = "CMakeLists.txt=option(UTF8_INSTALL \"Install\" On)\noption(UTF8_ENABLE_TESTING \"Enable testing of utf8\" Off)\n\
-                    OPTION( UTF8_BUILD_TESTS \"Tests\" )\noption(UTF8_TESTS \"\" ON)\n";
+                    OPTION( UTF8_BUILD_TESTS \"Tests\" )\noption(UTF8_TESTS \"\" ON)\noption(DISABLE_TESTS \"\" OFF)\n";
     let all = ways(&[settings, "a.c"]);
     let on = "cmake -S . -B build -DBUILD_TESTING=ON -DUTF8_ENABLE_TESTING=ON -DUTF8_BUILD_TESTS=ON && ";
     assert!(!all[0].contains("UTF8") && !all[1].contains("UTF8"), "{all:#?}");
+    assert!(!all.concat().contains("DISABLE_TESTS"), "{all:#?}");
     assert!(all[2].starts_with(on) && all[2].ends_with(" -> build/junit.xml"), "{all:#?}");
     assert!(all[3].starts_with(on) && all[3].ends_with(" --no-tests=error (cmake)"), "{all:#?}");
     let fetched = all.last().unwrap();
