@@ -95,6 +95,8 @@ pub struct ChosenCheck {
     pub junit: Option<String>,
     /// The control breaks its tests.
     pub breakable: bool,
+    /// How many minutes it may take, where the usual limit is too near.
+    pub minutes: Option<u64>,
 }
 
 impl Proposal {
@@ -138,6 +140,7 @@ impl ChosenChecks {
                 run: way.run.clone(),
                 junit: way.junit.clone(),
                 breakable: stack.breakable,
+                minutes: None,
             });
             all.setup.extend(
                 way.setup.iter().filter(|step| !all.setup.contains(step)).cloned().collect::<Vec<_>>(),

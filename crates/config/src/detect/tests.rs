@@ -111,6 +111,17 @@ fn each_stack_gets_its_check() {
 }
 
 #[test]
+fn a_check_that_took_long_is_written_with_its_time() {
+    let proposal = detect(project(&["Cargo.toml"]).path()).unwrap();
+    let mut chosen = proposal.likeliest();
+    chosen.checks[0].minutes = Some(17);
+    let text = project_file(&proposal, &chosen, FileAgent::Unknown);
+    let layer = Layer::new(LayerKind::Project, "windlass.toml", text);
+    let policy = format().resolve(vec![layer]).unwrap_or_else(|error| panic!("{error}")).policy;
+    assert_eq!(policy.gate.checks[0].timeout, windlass_core::time::Millis::minutes(17));
+}
+
+#[test]
 fn a_makefile_with_a_target_for_tests_comes_before_a_script() {
     for script in ["test.sh", "tests/run.sh"] {
         assert!(proposed(&[script, "Makefile=check:\n"]).starts_with("test: make check |"));
