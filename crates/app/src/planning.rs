@@ -265,7 +265,8 @@ fn try_new_checks(
         let result = match try_checks(place, &commands) {
             Ok(TriedCheck { red: None, result }) => TriedWay::Green { duration: result.duration_ms },
             Ok(TriedCheck { red: Some(red), result }) => {
-                TriedWay::Red { ending: red.words(), excerpt: result.excerpt }
+                let timed_out = result.timed_out;
+                TriedWay::Red { ending: red.words(), excerpt: result.excerpt, timed_out }
             }
             Err(TryError::Interrupted) => return Err(interrupted()),
             Err(error) => TriedWay::NotRun { why: error.to_string() },

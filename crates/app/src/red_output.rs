@@ -49,7 +49,7 @@ fn count(line: &str, words: &[&str]) -> Option<u64> {
     parts.windows(2).find_map(|pair| words.contains(&pair[1]).then(|| pair[0].parse().ok()).flatten())
 }
 
-/// The name in a line that reports one test as failed, by pytest, TAP, Go or Cargo.
+/// The name in a line that reports one test as failed, by pytest, TAP, Go, Cargo, vitest or jest.
 fn failed_test(line: &str) -> Option<&str> {
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("FAILED ").filter(|rest| rest.contains("::")) {
@@ -57,6 +57,11 @@ fn failed_test(line: &str) -> Option<&str> {
     }
     if let Some(rest) = line.strip_prefix("not ok ") {
         return Some(rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ' || c == '-'));
+    }
+    let of_vitest = line.strip_prefix("FAIL ").filter(|rest| rest.contains(" > "));
+    let of_jest = line.strip_prefix("● ").filter(|rest| rest.contains(" › "));
+    if let Some(rest) = of_vitest.or(of_jest) {
+        return Some(rest.trim());
     }
     if let Some(rest) = line.strip_prefix("--- FAIL: ") {
         return rest.split(' ').next();
@@ -67,12 +72,35 @@ fn failed_test(line: &str) -> Option<&str> {
 /// Whether a runner came as far as running tests: then the tests are red, and not the way to run them.
 pub fn shows_tests(excerpt: &str) -> bool {
     let lower = excerpt.to_lowercase();
+    // pytest runs none of them then.
+    if lower.contains("during collection !!") {
+        return false;
+    }
     let is_counted = |line: &str| {
         let has_number = line.chars().any(|c| c.is_ascii_digit() && c != '0');
         let words = ["passed", "passing", "failed", "failing", "# pass ", "tests:", "test in ", "tests in "];
         has_number && words.iter().any(|word| line.contains(word))
     };
     lower.lines().any(is_counted)
+}
+
+/// Files that pytest could not load: it ran no test because of them.
+pub fn not_loaded(excerpt: &str) -> impl Iterator<Item = &str> {
+    let lines = excerpt.lines().filter_map(|line| line.trim().strip_prefix("ERROR "));
+    lines.filter_map(|rest| rest.split(" - ").next()).filter(|path| path.ends_with(".py"))
+}
+
+/// Modules that Python did not find, each once.
+pub fn missing_modules(excerpt: &str) -> Vec<&str> {
+    let mut modules = Vec::new();
+    for line in excerpt.lines() {
+        let Some((_, rest)) = line.split_once("ModuleNotFoundError: No module named '") else { continue };
+        let module = rest.split(['.', '\'']).next().unwrap_or_default();
+        if !module.is_empty() && !modules.contains(&module) {
+            modules.push(module);
+        }
+    }
+    modules
 }
 
 /// The program that a shell or make did not find.
@@ -135,9 +163,25 @@ mod tests {
         ] {
             assert!(shows_tests(red), "{red}");
         }
-        for red in ["/usr/bin/python3: No module named pytest", "sh: 1: xo: not found", "error: 2 problems"] {
+        for red in [
+            "/usr/bin/python3: No module named pytest",
+            "sh: 1: xo: not found",
+            "error: 2 problems",
+            "Failed: 3 tests: x\n!!!!!! Interrupted: 1 error during collection !!!!!!\n1 error in 0.2s",
+        ] {
             assert!(!shows_tests(red), "{red}");
         }
+    }
+
+    #[test]
+    fn what_pytest_could_not_load_is_read_from_the_output() {
+        let red = "E   ModuleNotFoundError: No module named 'msgspec.json'\n\
+                   E   ModuleNotFoundError: No module named 'bson'\n\
+                   E   ModuleNotFoundError: No module named 'msgspec'\n\
+                   ERROR bench/test_a.py - ModuleNotFoundError\nERROR tests/test_b.py\n\
+                   ERROR tests/test_c.py::test_d - fixture\nERROR: usage\n";
+        assert_eq!(not_loaded(red).collect::<Vec<_>>(), ["bench/test_a.py", "tests/test_b.py"]);
+        assert_eq!(missing_modules(red), ["msgspec", "bson"]);
     }
 
     #[test]
@@ -154,6 +198,14 @@ mod tests {
             (
                 "test a::b ... FAILED\ntest result: FAILED. 20 passed; 1 failed; 0 ignored",
                 Some("1 of 21 tests fails before any work: a::b"),
+            ),
+            (
+                " FAIL  a.spec.ts > sum > adds\nTest Files  1 failed | 10 passed (11)\nTests  1 failed | 40 passed (41)",
+                Some("1 of 41 tests fails before any work: a.spec.ts > sum > adds"),
+            ),
+            (
+                "FAIL test/a.js\n  ● sum › adds\nTest Suites: 1 failed, 1 total\nTests:       1 failed, 40 passed, 41 total",
+                Some("1 of 41 tests fails before any work: sum › adds"),
             ),
             ("FAILED a.py::b\n1 failed, 2 passed in 1s", None),
             ("FAILED a.py::b\n40 failed, 900 passed in 1s", None),

@@ -7,6 +7,7 @@ use std::path::Path;
 use windlass_config::{
     ChosenCheck, ChosenChecks, PROJECT_FILE, Proposal, StackProposal, TestWay, install_command,
 };
+use windlass_core::gate::CheckResult;
 use windlass_core::policy::Policy;
 use windlass_core::time::Millis;
 use windlass_driver::agents::Probe;
@@ -14,7 +15,10 @@ use windlass_driver::ask_for_checks::ask_for_checks;
 use windlass_driver::setup::counted_names;
 use windlass_driver::try_checks::{TriedCheck, TriedCommands, TryError, TryPlace, try_checks, uncommitted};
 
-use crate::red_output::{FewFailures, fetch_failed, missing_program, refuses_tool, shows_tests, wanted_go};
+use crate::red_output::{
+    FewFailures, fetch_failed, missing_modules, missing_program, not_loaded, refuses_tool, shows_tests,
+    wanted_go,
+};
 use crate::{AppError, CheckTries, OpenProject};
 
 /// Who is told how it goes.
@@ -32,6 +36,8 @@ pub enum TriedWay {
     Red {
         ending: String,
         excerpt: String,
+        /// It was stopped at its limit.
+        timed_out: bool,
     },
     /// A command of the set-up failed.
     NotSetUp {
@@ -66,6 +72,12 @@ pub struct TryReport {
 /// More ways than these are not tried: each may take minutes.
 const MOST_TRIED: usize = 8;
 
+/// A trial may take longer than a check that says nothing of its time: what builds for long is not wrong.
+const LIMIT: Millis = Millis::minutes(15);
+
+/// A check that takes too long takes long each time.
+const MOST_TIMED_OUT: usize = 2;
+
 /// How often an agent is asked.
 const MOST_ASKED: usize = 3;
 
@@ -90,22 +102,27 @@ pub fn try_ways(
     let (stacks, chosen) = (Vec::new(), ChosenChecks::default());
     let mut report = TryReport { stacks, chosen, uncommitted: None };
     let mut chosen: Vec<(&StackProposal, &TestWay)> = Vec::new();
+    let mut limits: Vec<(&str, Option<u64>)> = Vec::new();
     for stack in &proposal.stacks {
         let trial = Trial { place: &place, proposal };
-        let Chosen { way, green, seen } = trial.choose(stack, observer)?;
+        let Chosen { way, green, minutes, seen } = trial.choose(stack, observer)?;
         report.stacks.push(StackReport {
             name: stack.name,
             check: stack.check.clone(),
             green,
-            missing: trial.missing(stack, &seen),
+            missing: if green { Vec::new() } else { trial.missing(stack, &seen) },
             causes: if green { Vec::new() } else { trial.causes(&seen)? },
         });
         chosen.push((stack, way));
+        limits.push((stack.check.as_str(), minutes));
     }
     // Beside one that is green, a check that fails on the head would only stand in the way.
     let any_green = report.stacks.iter().any(|stack| stack.green);
     let kept = chosen.into_iter().zip(&report.stacks).filter(|(_, stack)| stack.green || !any_green);
     report.chosen = ChosenChecks::of(kept.map(|(chosen, _)| chosen));
+    for check in &mut report.chosen.checks {
+        check.minutes = limits.iter().find(|(name, _)| *name == check.name).and_then(|(_, minutes)| *minutes);
+    }
     if let Some(asked) = asked.filter(|_| !any_green)
         && let Some(way) = (Trial { place: &place, proposal }.ask(asked, observer)?)
     {
@@ -135,6 +152,8 @@ const ASKED: &str = "the agent's proposal";
 struct Chosen<'s> {
     way: &'s TestWay,
     green: bool,
+    /// How long its check is to have, where that is not what any check has.
+    minutes: Option<u64>,
     seen: Seen<'s>,
 }
 
@@ -146,9 +165,13 @@ struct Seen<'s> {
     failed: BTreeSet<&'s [String]>,
     /// Set-ups that were tried after one whose few failures have names.
     further: BTreeSet<&'s [String]>,
-    /// Some way came as far as its check.
-    has_run: bool,
     ran_tests: Option<&'s TestWay>,
+    /// Ways whose check was stopped at its limit.
+    timed_out: Vec<&'s TestWay>,
+    /// Ways whose tests could not be loaded, with the files.
+    not_loaded: Vec<(&'s TestWay, Vec<String>)>,
+    /// Modules that the last of them lacked.
+    missing_modules: Vec<String>,
     few_failures: Vec<(&'s TestWay, FewFailures)>,
     /// Ways whose install came so far that the tool which it fetches was there.
     fetched: Vec<&'s TestWay>,
@@ -165,7 +188,8 @@ impl<'s> Seen<'s> {
         if stands_in && !self.failed.contains(way.instead_of.as_slice()) {
             return false;
         }
-        if self.tried == MOST_TRIED || self.failed.contains(way.setup.as_slice()) {
+        let is_enough = self.tried == MOST_TRIED || self.timed_out.len() == MOST_TIMED_OUT;
+        if is_enough || self.failed.contains(way.setup.as_slice()) || self.is_part_of_a_loss(way) {
             return false;
         }
         // The same runner with fewer files fails on the same tests, and so it does after a third set-up.
@@ -179,17 +203,25 @@ impl<'s> Seen<'s> {
         !self.few_failures.iter().any(is_part) && !is_third
     }
 
+    /// The same runner with fewer files, which has a file that could not be loaded, or takes as long.
+    fn is_part_of_a_loss(&self, way: &TestWay) -> bool {
+        let within = |whole: &TestWay| {
+            let rest = way.run.strip_prefix(&whole.run).filter(|_| whole.setup == way.setup)?;
+            Some(format!("{}/", rest.trim()))
+        };
+        let fails_there = |(whole, files): &(&TestWay, Vec<String>)| {
+            within(whole).is_some_and(|directory| files.iter().any(|file| file.starts_with(&directory)))
+        };
+        self.not_loaded.iter().any(fails_there) || self.timed_out.iter().any(|whole| within(whole).is_some())
+    }
+
     fn take(&mut self, way: &'s TestWay, result: &TriedWay) {
         self.tried += 1;
         if self.few_failures.first().is_some_and(|(first, _)| first.setup != way.setup) {
             self.further.insert(&way.setup);
         }
         let excerpt = match result {
-            TriedWay::Green { .. } => {
-                self.has_run = true;
-                return;
-            }
-            TriedWay::NotRun { .. } => return,
+            TriedWay::Green { .. } | TriedWay::NotRun { .. } => return,
             TriedWay::NotSetUp { excerpt, .. } => {
                 self.failed.insert(&way.setup);
                 if !fetch_failed(excerpt) {
@@ -197,8 +229,12 @@ impl<'s> Seen<'s> {
                 }
                 excerpt
             }
-            TriedWay::Red { excerpt, .. } => {
-                self.has_run = true;
+            TriedWay::Red { excerpt, timed_out, .. } => {
+                self.fetched.push(way);
+                self.timed_out.extend(timed_out.then_some(way));
+                let files: Vec<String> = not_loaded(excerpt).map(str::to_owned).collect();
+                self.not_loaded.extend((!files.is_empty()).then_some((way, files)));
+                self.missing_modules = missing_modules(excerpt).into_iter().map(str::to_owned).collect();
                 if shows_tests(excerpt) {
                     self.ran_tests.get_or_insert(way);
                 }
@@ -213,6 +249,11 @@ impl<'s> Seen<'s> {
         if self.wanted_go.is_none() {
             self.wanted_go = wanted_go(excerpt).map(str::to_owned);
         }
+    }
+
+    /// Whether a way came so far that what others lack makes no difference.
+    fn has_run_tests(&self) -> bool {
+        self.ran_tests.is_some() || !self.timed_out.is_empty() || !self.not_loaded.is_empty()
     }
 
     /// Whether a way that does without this program of the machine had it all the same.
@@ -255,17 +296,18 @@ impl Trial<'_> {
             })?;
             observer.tried(&result);
             seen.take(way, &result);
-            if matches!(result, TriedWay::Green { .. }) {
-                return Ok(Chosen { way, green: true, seen });
+            if let TriedWay::Green { duration } = result {
+                return Ok(Chosen { way, green: true, minutes: minutes_for(duration), seen });
             }
         }
-        let likeliest = seen.ran_tests.or(stack.ways.iter().find(can_run)).or(stack.ways.first());
-        Ok(Chosen { way: likeliest.expect("a stack has a way"), green: false, seen })
+        let ran = seen.ran_tests.or(seen.timed_out.last().copied());
+        let likeliest = ran.or(stack.ways.iter().find(can_run)).or(stack.ways.first());
+        Ok(Chosen { way: likeliest.expect("a stack has a way"), green: false, minutes: None, seen })
     }
 
     /// What could be fetched instead, and was, is not missing.
     fn missing(&self, stack: &StackProposal, seen: &Seen<'_>) -> Vec<String> {
-        let ways = stack.ways.iter().filter(|_| !seen.has_run);
+        let ways = stack.ways.iter().filter(|_| !seen.has_run_tests());
         let needed = ways.flat_map(|way| way.needs.iter().copied());
         let needed = needed.filter(|program| !seen.has_fetched(program));
         // What a script of package.json does not find is a package, and not the machine's.
@@ -282,6 +324,18 @@ impl Trial<'_> {
     fn causes(&self, seen: &Seen<'_>) -> Result<Vec<String>, AppError> {
         let mut causes = Vec::new();
         causes.extend(seen.few_failures.first().map(|(_, few)| few.words()));
+        if !seen.timed_out.is_empty() {
+            causes.push(format!("takes longer than {LIMIT}: `timeout` below the check gives it more time"));
+        }
+        if !seen.missing_modules.is_empty() {
+            causes
+                .push(format!("no set-up brings what its tests import: {}", seen.missing_modules.join(", ")));
+        }
+        let modules = std::fs::read_to_string(self.place.project.top.join(".gitmodules")).unwrap_or_default();
+        let empty: Vec<&str> = submodules(&modules).collect();
+        if !empty.is_empty() {
+            causes.push(format!("submodules are left empty in the sandbox: {}", empty.join(", ")));
+        }
         if let Some(wanted) = &seen.wanted_go {
             let here = match self.command(&TestWay { run: "go version".to_owned(), ..TestWay::default() })? {
                 Ok(tried) => go_version(&tried.result.excerpt),
@@ -318,7 +372,7 @@ impl Trial<'_> {
             observer.tried(&result);
             let failed = match result {
                 TriedWay::Green { .. } => return Ok(Some(way)),
-                TriedWay::Red { ending, excerpt } => format!("`run` failed: {ending}\n{excerpt}"),
+                TriedWay::Red { ending, excerpt, .. } => format!("`run` failed: {ending}\n{excerpt}"),
                 TriedWay::NotSetUp { ending, excerpt } => format!("`setup` failed: {ending}\n{excerpt}"),
                 TriedWay::NotRun { why } => why,
             };
@@ -340,7 +394,8 @@ impl Trial<'_> {
         Ok(match self.command(way)? {
             Ok(TriedCheck { red: None, result }) => TriedWay::Green { duration: result.duration_ms },
             Ok(TriedCheck { red: Some(red), result }) => {
-                TriedWay::Red { ending: red.words(), excerpt: result.excerpt }
+                let CheckResult { excerpt, timed_out, .. } = result;
+                TriedWay::Red { ending: red.words(), excerpt, timed_out }
             }
             Err(why) => TriedWay::NotRun { why },
         })
@@ -348,6 +403,7 @@ impl Trial<'_> {
 
     fn command(&self, way: &TestWay) -> Result<Result<TriedCheck, String>, AppError> {
         let mut policy = Policy::default();
+        policy.gate.timeout = LIMIT;
         policy.gate.protect.clone_from(&self.proposal.protect);
         policy.gate.product.clone_from(&self.proposal.product);
         let junit = way.junit.as_deref().unwrap_or_default();
@@ -359,6 +415,18 @@ impl Trial<'_> {
             Err(error) => Ok(Err(error.to_string())),
         }
     }
+}
+
+/// Three times what it took, where the usual limit is less: a machine is not always as free as now.
+fn minutes_for(duration: Millis) -> Option<u64> {
+    let wanted = Millis(duration.0.saturating_mul(3));
+    (wanted > Policy::default().gate.timeout).then(|| wanted.0.div_ceil(Millis::minutes(1).0))
+}
+
+/// The directories that a `.gitmodules` names.
+fn submodules(text: &str) -> impl Iterator<Item = &str> {
+    let entries = text.lines().filter_map(|line| line.split_once('='));
+    entries.filter(|(key, _)| key.trim() == "path").map(|(_, path)| path.trim())
 }
 
 /// The number in what `go version` says.
@@ -376,7 +444,11 @@ mod tests {
     }
 
     fn red(excerpt: &str) -> TriedWay {
-        TriedWay::Red { ending: "exit code 1".to_owned(), excerpt: excerpt.to_owned() }
+        not_green(excerpt, false)
+    }
+
+    fn not_green(excerpt: &str, timed_out: bool) -> TriedWay {
+        TriedWay::Red { ending: "exit code 1".to_owned(), excerpt: excerpt.to_owned(), timed_out }
     }
 
     fn not_set_up(excerpt: &str) -> TriedWay {
@@ -398,6 +470,23 @@ mod tests {
         let mut seen = Seen::default();
         seen.take(&whole, &red("FAILED a.py::b\n900 failed, 1400 passed in 42.72s"));
         assert!(seen.leaves_worth(&part));
+    }
+
+    #[test]
+    fn a_part_of_what_could_not_be_loaded_or_took_too_long_is_not_tried() {
+        let [whole, tests, bench] =
+            [way("uv", "pytest"), way("uv", "pytest tests"), way("uv", "pytest bench")];
+        let other = way("uv more", "pytest tests");
+        let mut seen = Seen::default();
+        let red = "ModuleNotFoundError: No module named 'bson'\nERROR tests/test_a.py\n";
+        seen.take(&whole, &not_green(red, false));
+        assert!(!seen.leaves_worth(&tests) && seen.leaves_worth(&bench) && seen.leaves_worth(&other));
+        assert_eq!(seen.missing_modules, ["bson"]);
+        let mut seen = Seen::default();
+        seen.take(&whole, &not_green("....", true));
+        assert!(!seen.leaves_worth(&tests) && seen.leaves_worth(&other));
+        seen.take(&other, &not_green("....", true));
+        assert!(!seen.leaves_worth(&way("pip", "pytest")));
     }
 
     #[test]
@@ -427,6 +516,29 @@ mod tests {
         let mut seen = Seen::default();
         seen.take(&fetched, &not_set_up("npm error code ENOTFOUND"));
         assert!(!seen.has_fetched("pnpm"));
+    }
+
+    #[test]
+    fn what_others_lack_is_told_until_a_way_ran_tests() {
+        let cmake = way("cmake", "ctest");
+        let mut seen = Seen::default();
+        seen.take(&cmake, &red("No tests were found!!!"));
+        assert!(!seen.has_run_tests() && seen.has_fetched("ctest"));
+        seen.take(&cmake, &red("50% tests passed, 1 tests failed out of 2"));
+        assert!(seen.has_run_tests());
+    }
+
+    #[test]
+    fn a_check_that_took_long_gets_more_time() {
+        for (took, minutes) in [(1, None), (100, None), (101, Some(6)), (600, Some(30))] {
+            assert_eq!(minutes_for(Millis::seconds(took)), minutes, "{took} s");
+        }
+    }
+
+    #[test]
+    fn submodules_are_read() {
+        let text = "[submodule \"a\"]\n\tpath = tests/a b\n\turl = https://host.example/a?path=c\n";
+        assert_eq!(submodules(text).collect::<Vec<_>>(), ["tests/a b"]);
     }
 
     #[test]

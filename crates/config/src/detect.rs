@@ -95,6 +95,8 @@ pub struct ChosenCheck {
     pub junit: Option<String>,
     /// The control breaks its tests.
     pub breakable: bool,
+    /// How many minutes it may take, where the usual limit is too near.
+    pub minutes: Option<u64>,
 }
 
 impl Proposal {
@@ -138,6 +140,7 @@ impl ChosenChecks {
                 run: way.run.clone(),
                 junit: way.junit.clone(),
                 breakable: stack.breakable,
+                minutes: None,
             });
             all.setup.extend(
                 way.setup.iter().filter(|step| !all.setup.contains(step)).cloned().collect::<Vec<_>>(),
@@ -151,13 +154,18 @@ impl ChosenChecks {
 pub fn detect(root: &Path) -> io::Result<Proposal> {
     let project = ProjectFiles::list(root)?;
     let mut found: Vec<Stack> = LANGUAGES.iter().filter_map(|language| language(&project)).collect();
-    if found.is_empty() {
+    let is_of_scripts = found.is_empty();
+    if is_of_scripts {
         found.extend(RUNNERS.iter().find_map(|runner| runner(&project)));
     }
     let mut proposal = Proposal::default();
     let several = found.len() > 1;
     for mut stack in found {
         let check = if several { format!("{}-test", stack.word) } else { "test".to_owned() };
+        // A stack of scripts has them all.
+        if !is_of_scripts {
+            workflow::add_scripts(&project, &mut stack);
+        }
         workflow::add_ways(&project, &mut stack);
         proposal.stacks.push(StackProposal {
             breakable: BREAKABLE.contains(&stack.word),

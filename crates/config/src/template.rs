@@ -67,6 +67,9 @@ fn check_lines(check: &ChosenCheck) -> String {
         quoted(&check.name),
         quoted(&check.run)
     );
+    if let Some(minutes) = check.minutes {
+        text.push_str(&format!("# It took long when it was tried.\ntimeout = \"{minutes}m\"\n"));
+    }
     if let Some(files) = &check.junit {
         text.push_str(
             "# Its report of tests: windlass counts them, and misses one that is gone or\n# skipped.\n",

@@ -18,7 +18,7 @@ use windlass_process::{
 
 use crate::engine::{self, NoEngine, UsableImage};
 use crate::setup::DoctorRow;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Surroundings, names_a_tools_place};
 
 /// A machine that cannot do what the policy asks for.
 #[derive(Debug, thiserror::Error)]
@@ -385,6 +385,13 @@ impl Confine {
         &self.package_dirs
     }
 
+    /// Whether programs reach this directory.
+    fn lends(&self, dir: &Path) -> bool {
+        let Ok(real) = dir.canonicalize() else { return false };
+        let mut lent = self.reach.read.iter().chain(&self.reach.write);
+        lent.any(|place| dir.starts_with(place) || real.starts_with(place))
+    }
+
     fn add_toolchains(&mut self, surroundings: &Surroundings) {
         let toolchains = surroundings.toolchains();
         self.path = surroundings.clean_path();
@@ -461,6 +468,11 @@ impl Confine {
         let mut env = surroundings.environment(&named, &self.path);
         if self.is_on() {
             env.retain(|(name, _)| !OF_THE_HOME.iter().any(|own| name == own));
+            // Without it a tool takes a place in the home that it may write to.
+            let is_asked_for = |name: &OsStr| named.iter().any(|wanted| name == wanted.as_str());
+            env.retain(|(name, place)| {
+                !names_a_tools_place(name) || is_asked_for(name) || self.lends(Path::new(place))
+            });
             env.retain(|(name, _)| !self.env.iter().any(|(set, _)| set == name));
             env.extend(self.env.iter().cloned());
             if self.level == SandboxLevel::Container {

@@ -107,6 +107,12 @@ const PACKAGE_CACHES: &[(&str, &str)] = &[
     ("GOMODCACHE", ""),
 ];
 
+/// Whether this variable says where a toolchain, or what a package manager fetches and builds, lies.
+pub fn names_a_tools_place(variable: &OsStr) -> bool {
+    let places = TOOLCHAINS.iter().chain(PACKAGE_CACHES).map(|(name, _)| *name);
+    places.chain(["GOCACHE"]).any(|name| variable == name)
+}
+
 /// What reads the commands of a gate. Called by this name: what it leads to
 /// may behave by the name it is called by.
 const SHELL: &str = "/bin/sh";

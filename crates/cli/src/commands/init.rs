@@ -93,7 +93,7 @@ impl TryObserver for TryPrinter {
 pub(super) fn say_tried(result: &TriedWay) {
     match result {
         TriedWay::Green { duration } => say!("  green, {duration}"),
-        TriedWay::Red { ending, excerpt } => say!("  red: {ending}\n{}", why_red(excerpt)),
+        TriedWay::Red { ending, excerpt, .. } => say!("  red: {ending}\n{}", why_red(excerpt)),
         TriedWay::NotSetUp { ending, excerpt } => {
             say!("  the set-up failed: {ending}\n{}", why_red(excerpt));
         }

@@ -4,7 +4,7 @@ use super::project_files::ProjectFiles;
 use super::stacks::SCRIPT_TESTS;
 use super::{Stack, TestWay, fetched, makefile};
 
-const C_SOURCES: &[&str] = &["**/*.{c,h,cc,cpp}", "src/**"];
+const C_SOURCES: &[&str] = &["**/*.{c,h,cc,cpp,cxx,hh,hpp,hxx,inl,ipp}", "src/**", "include/**"];
 /// What GoogleTest, Check, Qt and plain programs are named by.
 pub const C_TESTS: [&str; 4] = [
     "**/{test,tests,unittest}.{c,cc,cpp,cxx}",
@@ -65,7 +65,8 @@ fn switched_off_tests(settings: &str) -> String {
         let is_for_tests = ["_TESTING", "_TESTS", "_TEST"].iter().any(|end| name.ends_with(end));
         let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         let is_off = matches!(value.as_str(), "" | "OFF" | "NO" | "FALSE" | "0");
-        (is_for_tests && is_plain && is_off).then(|| format!(" -D{name}=ON"))
+        let switches_off = name.split('_').any(|word| ["DISABLE", "NO", "SKIP", "WITHOUT"].contains(&word));
+        (is_for_tests && is_plain && is_off && !switches_off).then(|| format!(" -D{name}=ON"))
     });
     options.collect()
 }
@@ -100,8 +101,10 @@ pub fn with_c(project: &ProjectFiles<'_>, stack: Stack) -> Stack {
 }
 
 fn has_c(project: &ProjectFiles<'_>) -> bool {
-    let is_c = |path: &str| [".c", ".cc", ".cpp"].iter().any(|suffix| path.ends_with(suffix));
-    let is_source = |path: &str| !path.contains('/') || path.starts_with("src/") || path.starts_with("lib/");
+    let is_c = |path: &str| [".c", ".cc", ".cpp", ".cxx", ".hpp"].iter().any(|suffix| path.ends_with(suffix));
+    let directories = ["src/", "lib/", "include/"];
+    let is_source =
+        |path: &str| !path.contains('/') || directories.iter().any(|directory| path.starts_with(directory));
     project.files().any(|path| is_c(path) && is_source(path))
 }
 

@@ -49,20 +49,49 @@ pub fn node(project: &ProjectFiles<'_>) -> Option<Stack> {
         return None;
     }
     let tool = PackageTool::of(project, &manifest);
+    let repository = asks_for_a_repository(&manifest);
     let mut ways = Vec::new();
     for by in tool.callers() {
         let mut before = Vec::new();
         for install in tool.installs(project, &manifest) {
-            let setup: Vec<String> = install.iter().map(|install| by.call(install)).collect();
-            for run in &runs {
-                let way = TestWay::new(by.call(&run.words(tool.name))).needs(by.needs());
-                ways.push(TestWay { setup: setup.clone(), instead_of: before.clone(), ..way });
+            let install = install.map(|install| by.call(&install));
+            let setup: Vec<String> = match install {
+                Some(install) if repository => vec![MAKE_REPOSITORY.to_owned(), beside_repository(&install)],
+                Some(install) => vec![install],
+                None => Vec::new(),
+            };
+            for (nth, run) in runs.iter().enumerate() {
+                let plain = by.call(&run.words(tool.name));
+                // A test that packs the project runs the same script again.
+                let packs = (repository && nth == 0).then(|| beside_repository(&plain));
+                for run in [Some(plain), packs].into_iter().flatten() {
+                    let way = TestWay::new(run).needs(by.needs());
+                    ways.push(TestWay { setup: setup.clone(), instead_of: before.clone(), ..way });
+                }
             }
             before = setup;
         }
     }
     let product = &["**/*.{js,mjs,cjs,ts,jsx,tsx}", "src/**", "lib/**"];
     Some(Stack::new("Node.js", "node", ways).protect(&NODE_TESTS).product(product))
+}
+
+/// No checkout of a gate has a repository, and what installs hooks fails without one.
+const MAKE_REPOSITORY: &str =
+    "mkdir -p .repository && echo '*' >.repository/.gitignore && git init -q .repository/hooks";
+
+fn beside_repository(command: &str) -> String {
+    format!("export GIT_DIR=\"$PWD/.repository/hooks/.git\" && {command}")
+}
+
+/// Whether a script that every install runs calls git, or a program that puts hooks into a repository.
+fn asks_for_a_repository(manifest: &Value) -> bool {
+    let script = |name: &&str| manifest.get("scripts")?.get(*name)?.as_str();
+    let calls = |text: &str| {
+        let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        words.any(|word| ["git", "lefthook", "simple-git-hooks"].contains(&word))
+    };
+    ["preinstall", "install", "postinstall", "prepublish", "prepare"].iter().filter_map(script).any(calls)
 }
 
 /// One way to run the tests, whichever the package manager.
@@ -215,8 +244,18 @@ impl PackageTool {
             }
             "yarn" => &["yarn install --immutable", "yarn install --mode=skip-build"],
             "bun" => &["bun install --frozen-lockfile", "bun install --ignore-scripts"],
-            _ if npm_lock => &["npm ci", "npm ci --ignore-scripts", "npm install --no-save --ignore-scripts"],
-            _ => &["npm install --no-package-lock", "npm install --no-package-lock --ignore-scripts"],
+            // Old packages seldom agree on peers by the rules of today.
+            _ if npm_lock => &[
+                "npm ci",
+                "npm ci --ignore-scripts",
+                "npm ci --legacy-peer-deps",
+                "npm install --no-save --ignore-scripts",
+            ],
+            _ => &[
+                "npm install --no-package-lock",
+                "npm install --no-package-lock --ignore-scripts",
+                "npm install --no-package-lock --legacy-peer-deps",
+            ],
         };
         let installs = all.iter().map(|install| Some((*install).to_owned()));
         installs.chain((!has_dependencies).then_some(None)).collect()

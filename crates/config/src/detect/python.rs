@@ -61,7 +61,7 @@ fn ways(project: &ProjectFiles<'_>) -> Vec<TestWay> {
 const ENVIRONMENT: &str = "python3 -m venv .venv && echo '*' >.venv/.gitignore";
 
 /// As in an environment that is active: tests may call its programs.
-const ACTIVE: &str = "PATH=\"$PWD/.venv/bin:$PATH\"";
+pub const ACTIVE: &str = "PATH=\"$PWD/.venv/bin:$PATH\"";
 
 fn pip(what: &str) -> String {
     format!(".venv/bin/python -m pip install -q {what}")
@@ -183,18 +183,20 @@ impl Needed {
             let names = |flag: &str, all: &[String]| {
                 all.iter().map(|name| format!(" --{flag} {name}")).collect::<String>()
             };
-            let sync = format!(
-                "uv sync --frozen{}{}",
-                names("extra", &self.extras.tests),
-                names("group", &self.groups.tests)
-            );
+            let sync = |choice: fn(&Choice) -> &Vec<String>| {
+                let extras = names("extra", choice(&self.extras));
+                format!("uv sync --frozen{extras}{}", names("group", choice(&self.groups)))
+            };
+            let (exact, wide) = (sync(|choice| &choice.tests), sync(|choice| &choice.wide));
             // uv does not take an environment that it did not make, and so none with a repository in it.
             let version = |command: &str| match self.version.preparation() {
                 Some(_) => command.to_owned(),
                 None => self.version.told(command),
             };
-            setups.push(Setup::new([version(&sync)], "uv"));
-            setups.push(by_fetched("uv", version(&format!(".uv/bin/{sync}"))));
+            let mut all = vec![exact];
+            all.extend((wide != all[0]).then_some(wide));
+            setups.extend(all.iter().map(|sync| Setup::new([version(sync)], "uv")));
+            setups.extend(all.iter().map(|sync| by_fetched("uv", version(&format!(".uv/bin/{sync}")))));
         }
         if project.has("poetry.lock") {
             let install = |poetry: &str| {

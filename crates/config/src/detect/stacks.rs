@@ -8,9 +8,15 @@ use super::{Stack, TestWay, native, workflow};
 pub fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
     let protect = ["**/tests/**", "**/{test,tests}.rs", "**/*_{test,tests}.rs"];
     let way = |fetch: &str, test: &str| TestWay::new(test).setup(fetch).needs("cargo");
-    let mut ways = vec![way("cargo fetch", "cargo test")];
+    let tests = if has_members(project) { "cargo test --workspace" } else { "cargo test" };
+    let mut ways = Vec::new();
     if project.has("Cargo.lock") {
-        ways.insert(0, way("cargo fetch --locked", "cargo test --locked"));
+        ways.push(way("cargo fetch --locked", &format!("{tests} --locked")));
+    }
+    ways.push(way("cargo fetch", tests));
+    if has_members(project) {
+        // One of the members may need what the machine does not have.
+        ways.push(way("cargo fetch", "cargo test"));
     }
     if project.has_any(&["rust-toolchain", "rust-toolchain.toml"]) {
         // The toolchain that is there, without components that rustup would download and tests seldom need.
@@ -24,6 +30,13 @@ pub fn rust(project: &ProjectFiles<'_>) -> Option<Stack> {
     project
         .has("Cargo.toml")
         .then(|| Stack::new("Rust", "rust", ways).protect(&protect).product(&["**/src/**"]))
+}
+
+/// Whether the package at the root has others beside it, which `cargo test` leaves out.
+fn has_members(project: &ProjectFiles<'_>) -> bool {
+    let manifest: toml::Table = project.text("Cargo.toml").parse().unwrap_or_default();
+    let members = manifest.get("workspace").and_then(|workspace| workspace.get("members")?.as_array());
+    manifest.contains_key("package") && members.is_some_and(|members| !members.is_empty())
 }
 
 pub fn go(project: &ProjectFiles<'_>) -> Option<Stack> {
@@ -82,13 +95,21 @@ pub fn ruby(project: &ProjectFiles<'_>) -> Option<Stack> {
     let (spec, test) = (way("bundle exec rspec"), way("bundle exec rake test"));
     let ways = if specs { vec![spec, test] } else { vec![test, spec] };
     let protect = ["**/*_{spec,test}.rb", "**/test_*.rb", "**/{spec,test}/**"];
-    project.has("Gemfile").then(|| Stack::new("Ruby", "ruby", ways).protect(&protect))
+    let stack = || Stack::new("Ruby", "ruby", ways).protect(&protect);
+    project.has("Gemfile").then(|| with_sources(project, stack(), &["lib/**", "app/**", "exe/**"]))
+}
+
+/// The stack with its sources, where the project keeps them in one of the usual directories.
+fn with_sources(project: &ProjectFiles<'_>, stack: Stack, usual: &'static [&'static str]) -> Stack {
+    let is_there = |glob: &&str| glob.split('/').next().is_some_and(|name| project.has_directory(name));
+    if usual.iter().any(is_there) { stack.product(usual) } else { stack }
 }
 
 pub fn elixir(project: &ProjectFiles<'_>) -> Option<Stack> {
     let way = TestWay::new("mix test").setup("mix deps.get").needs("mix");
     let protect = ["**/*_test.exs", "**/test/**"];
-    project.has("mix.exs").then(|| Stack::new("Elixir", "elixir", vec![way]).protect(&protect))
+    let stack = || Stack::new("Elixir", "elixir", vec![way]).protect(&protect);
+    project.has("mix.exs").then(|| with_sources(project, stack(), &["lib/**", "apps/*/lib/**"]))
 }
 
 pub fn dotnet(project: &ProjectFiles<'_>) -> Option<Stack> {
@@ -102,7 +123,8 @@ pub fn dotnet(project: &ProjectFiles<'_>) -> Option<Stack> {
 pub fn php(project: &ProjectFiles<'_>) -> Option<Stack> {
     let found = project.has("composer.json") && project.has_any(&["phpunit.xml", "phpunit.xml.dist"]);
     let way = TestWay::new("vendor/bin/phpunit").setup("composer install").needs("php").needs("composer");
-    found.then(|| Stack::new("PHP", "php", vec![way]).protect(&["**/*Test.php", "tests/**"]))
+    let stack = Stack::new("PHP", "php", vec![way]).protect(&["**/*Test.php", "tests/**"]);
+    found.then(|| with_sources(project, stack, &["src/**", "app/**", "lib/**"]))
 }
 
 pub fn swift(project: &ProjectFiles<'_>) -> Option<Stack> {
@@ -127,15 +149,19 @@ pub fn test_script(project: &ProjectFiles<'_>) -> Option<Stack> {
 
 /// A way for each of these scripts.
 fn scripts_stack(project: &ProjectFiles<'_>, scripts: &[String]) -> Option<Stack> {
-    let way = |script: &String| match project.is_executable(script) {
-        true => TestWay::new(format!("./{}", shell_word(script))),
-        false => TestWay::new(format!("{} ./{}", interpreter(&project.text(script)), shell_word(script))),
-    };
-    let ways: Vec<TestWay> = scripts.iter().map(way).collect();
+    let ways: Vec<TestWay> =
+        scripts.iter().map(|script| TestWay::new(script_call(project, script))).collect();
     let stack = Stack::new("a test script", "script", (!ways.is_empty()).then_some(ways)?);
     let globs: Vec<String> = scripts.iter().map(|script| globset::escape(script)).collect();
     let stack = stack.protect(&globs.iter().map(String::as_str).collect::<Vec<_>>());
     Some(native::with_c(project, stack.protect(&SCRIPT_TESTS)))
+}
+
+pub fn script_call(project: &ProjectFiles<'_>, script: &str) -> String {
+    match project.is_executable(script) {
+        true => format!("./{}", shell_word(script)),
+        false => format!("{} ./{}", interpreter(&project.text(script)), shell_word(script)),
+    }
 }
 
 /// What the project's own pages tell people to run, then what has a usual name, then what its CI runs.

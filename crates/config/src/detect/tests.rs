@@ -101,13 +101,24 @@ fn each_stack_gets_its_check() {
         (
             &["Makefile=test:\n", "a.c"],
             format!(
-                "test: make test | protect Makefile {} | product **/*.{{c,h,cc,cpp}} src/** **/*.md",
+                "test: make test | protect Makefile {} | product **/*.{{c,h,cc,cpp,cxx,hh,hpp,hxx,inl,ipp}} src/** include/** **/*.md",
                 C_TESTS.join(" ")
             ),
         ),
     ] {
         assert_eq!(proposed(files), shown, "{files:?}");
     }
+}
+
+#[test]
+fn a_check_that_took_long_is_written_with_its_time() {
+    let proposal = detect(project(&["Cargo.toml"]).path()).unwrap();
+    let mut chosen = proposal.likeliest();
+    chosen.checks[0].minutes = Some(17);
+    let text = project_file(&proposal, &chosen, FileAgent::Unknown);
+    let layer = Layer::new(LayerKind::Project, "windlass.toml", text);
+    let policy = format().resolve(vec![layer]).unwrap_or_else(|error| panic!("{error}")).policy;
+    assert_eq!(policy.gate.checks[0].timeout, windlass_core::time::Millis::minutes(17));
 }
 
 #[test]
@@ -324,6 +335,48 @@ fn requirements_that_cannot_be_installed_are_done_without() {
 }
 
 #[test]
+fn tests_that_need_extras_of_no_test_name_get_all_of_them() {
+    let manifest = "pyproject.toml=[project]\nname = \"x\"\n[project.optional-dependencies]\nbson = []\norjson = []\n\
+                    docs = []\n[dependency-groups]\ntest = [\"pytest\"]\nlint = []\n";
+    let all = ways(&[manifest, "uv.lock", "tests/test_a.py"]);
+    let check = "PATH=\"$PWD/.venv/bin:$PATH\" python -m pytest -q";
+    let wide = "uv sync --frozen --extra bson --extra orjson --group test";
+    assert_eq!(all[0], format!("uv sync --frozen --group test ; {check} (uv)"));
+    assert_eq!(all[2], format!("{wide} ; {check} (uv)"));
+    assert!(
+        all.iter().any(|way| way.contains(&format!(" ; .uv/bin/{wide} ; {check} (python3)"))),
+        "{all:#?}"
+    );
+}
+
+#[test]
+fn all_packages_of_a_workspace_are_tested() {
+    let workspace = "Cargo.toml=[package]\nname = \"a\"\n[workspace]\nmembers = [\"b\"]\n";
+    assert_eq!(
+        ways(&[workspace]),
+        ["cargo fetch ; cargo test --workspace (cargo)", "cargo fetch ; cargo test (cargo)"]
+    );
+    let locked = ways(&[workspace, "Cargo.lock"]);
+    assert_eq!(locked[0], "cargo fetch --locked ; cargo test --workspace --locked (cargo)");
+    for alone in
+        ["Cargo.toml=[workspace]\nmembers = [\"b\"]\n", "Cargo.toml=[package]\nname = \"a\"\n[workspace]\n"]
+    {
+        assert_eq!(ways(&[alone]), ["cargo fetch ; cargo test (cargo)"]);
+    }
+}
+
+#[test]
+fn sources_are_known_where_they_are_in_the_usual_place() {
+    let product = |files: &[&str]| detect(project(files).path()).unwrap().product.join(" ");
+    assert_eq!(product(&["Gemfile", "lib/a.rb"]), "lib/** app/** exe/** **/*.md");
+    assert_eq!(product(&["mix.exs", "lib/a.ex"]), "lib/** apps/*/lib/** **/*.md");
+    assert_eq!(product(&["composer.json", "phpunit.xml", "src/A.php"]), "src/** app/** lib/** **/*.md");
+    assert_eq!(product(&["Gemfile", "a.rb"]), "");
+    let header_only = product(&["CMakeLists.txt", "include/a/a.hpp"]);
+    assert!(header_only.contains("hpp") && header_only.contains(" include/** "), "{header_only}");
+}
+
+#[test]
 fn what_only_tox_brings_is_tried_last() {
     let manifest =
         "pyproject.toml=[project]\nname = \"x\"\n[project.optional-dependencies]\ntest = [\"pytest\"]\n";
@@ -394,12 +447,32 @@ fn a_script_that_only_runs_the_tests_is_tried_after_one_that_does_more() {
 }
 
 #[test]
+fn what_installs_hooks_gets_a_repository() {
+    let all = ways(&[
+        r#"package.json={"scripts":{"prepare":"lefthook install","test":"x","unit":"y"},"devDependencies":{"lefthook":"2"}}"#,
+    ]);
+    let make = "mkdir -p .repository && echo '*' >.repository/.gitignore && git init -q .repository/hooks";
+    let beside = "export GIT_DIR=\"$PWD/.repository/hooks/.git\" &&";
+    let setup = format!("{make} ; {beside} npm install --no-package-lock");
+    assert_eq!(all[0], format!("{setup} ; npm test (npm)"));
+    assert_eq!(all[1], format!("{setup} ; {beside} npm test (npm)"));
+    assert_eq!(all[2], format!("{setup} ; npm run unit (npm)"));
+    for prepare in ["husky", "npm run build", "digit", ""] {
+        let package = format!(r#"package.json={{"scripts":{{"prepare":"{prepare}","test":"x"}}}}"#);
+        assert!(!ways(&[&package]).concat().contains("GIT_DIR"), "{prepare}");
+    }
+}
+
+#[test]
 fn a_lesser_install_is_for_where_the_exact_one_failed() {
     let package = "package.json={\"scripts\":{\"test\":\"x\"},\"dependencies\":{\"a\":\"1\"}}";
     let dir = project(&[package, "package-lock.json"]);
     let ways = detect(dir.path()).unwrap().stacks.remove(0).ways;
     let instead: Vec<String> = ways.iter().map(|way| way.instead_of.join(" ; ")).collect();
-    assert_eq!(instead, ["", "npm ci", "npm ci --ignore-scripts"]);
+    assert_eq!(instead, ["", "npm ci", "npm ci --ignore-scripts", "npm ci --legacy-peer-deps"]);
+    let dir = project(&[package]);
+    let last = detect(dir.path()).unwrap().stacks.remove(0).ways.pop().unwrap();
+    assert_eq!(last.setup, ["npm install --no-package-lock --legacy-peer-deps"]);
 }
 
 #[test]
@@ -419,10 +492,11 @@ fn a_makefile_is_tried_where_cmake_is_missing() {
 #[test]
 fn an_option_for_tests_that_is_off_is_switched_on_in_a_further_way() {
     let settings = "CMakeLists.txt=option(UTF8_INSTALL \"Install\" On)\noption(UTF8_ENABLE_TESTING \"Enable testing of utf8\" Off)\n\
-                    OPTION( UTF8_BUILD_TESTS \"Tests\" )\noption(UTF8_TESTS \"\" ON)\n";
+                    OPTION( UTF8_BUILD_TESTS \"Tests\" )\noption(UTF8_TESTS \"\" ON)\noption(DISABLE_TESTS \"\" OFF)\n";
     let all = ways(&[settings, "a.c"]);
     let on = "cmake -S . -B build -DBUILD_TESTING=ON -DUTF8_ENABLE_TESTING=ON -DUTF8_BUILD_TESTS=ON && ";
     assert!(!all[0].contains("UTF8") && !all[1].contains("UTF8"), "{all:#?}");
+    assert!(!all.concat().contains("DISABLE_TESTS"), "{all:#?}");
     assert!(all[2].starts_with(on) && all[2].ends_with(" -> build/junit.xml"), "{all:#?}");
     assert!(all[3].starts_with(on) && all[3].ends_with(" --no-tests=error (cmake)"), "{all:#?}");
     let fetched = all.last().unwrap();
@@ -474,7 +548,10 @@ fn a_script_that_pages_or_workflows_name_is_tried_where_nothing_else_is_known() 
         ["tools/unit.sh=#!/bin/sh\n", "test/ci-unix.sh", "tools/gen.sh", "tools/scan.sh", "src/a/x.c"];
     let all = [&files[..], &[page, workflow]].concat();
     assert_eq!(ways(&all), ["sh ./tools/unit.sh ()", "sh ./test/ci-unix.sh ()"]);
-    assert!(proposed(&all).contains(" | product **/*.{c,h,cc,cpp} src/** **/*.md"));
+    assert!(
+        proposed(&all)
+            .contains(" | product **/*.{c,h,cc,cpp,cxx,hh,hpp,hxx,inl,ipp} src/** include/** **/*.md")
+    );
     assert!(proposed(&all).contains(" | protect tools/unit.sh test/ci-unix.sh **/*.{t,bats} "));
     for usual in ["scripts/test.sh", "ci/check.sh", "script/test", "tools/tests.sh"] {
         assert_eq!(ways(&[usual]), [format!("sh ./{usual} ()")]);
@@ -516,6 +593,22 @@ fn a_package_that_asks_for_a_later_node_does_not_stand_in_the_way() {
         ways(&["package.json={\"scripts\":{\"test\":\"x\"},\"dependencies\":{\"a\":\"1\"}}", "yarn.lock"]);
     assert_eq!(all[0], "yarn install --frozen-lockfile ; yarn test (yarn)");
     assert_eq!(all[1], "yarn install --frozen-lockfile --ignore-engines ; yarn test (yarn)");
+}
+
+#[test]
+fn a_script_that_people_are_told_to_test_with_is_tried_second() {
+    let package = r#"package.json={"scripts":{"test":"jest","build":"x"},"dependencies":{"a":"1"}}"#;
+    let page = "CONTRIBUTING.md=```sh\n./tools/test-all.sh\n./tools/check.sh\n```\n";
+    let script = "scripts/test=#!/usr/bin/env bash\nTZ=Europe/Paris npm test\n";
+    let all = ways(&[package, page, script, "tools/test-all.sh", "tools/check.sh"]);
+    let install = "npm install --no-package-lock";
+    assert_eq!(all[0], format!("{install} ; npm test (npm)"));
+    assert_eq!(all[1], format!("{install} ; sh ./tools/test-all.sh (npm)"));
+    assert_eq!(all[2], format!("{install} ; bash ./scripts/test (npm)"));
+    assert!(!all.concat().contains("check.sh"), "{all:#?}");
+    let active = "PATH=\"$PWD/.venv/bin:$PATH\"";
+    let all = ways(&["uv.lock", "pyproject.toml=[project]\nname = \"x\"\n", script]);
+    assert_eq!(all[2], format!("uv sync --frozen ; {active} bash ./scripts/test (uv)"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Further ways to test, from what a project's CI workflows and its guide for contributors run.
 
 use super::project_files::ProjectFiles;
-use super::{Stack, TestWay};
+use super::{Stack, TestWay, python, stacks};
 
 /// By the word of a stack, how its tests are called.
 const TESTS: &[(&str, &[&str])] = &[
@@ -17,6 +17,30 @@ const TESTS: &[(&str, &[&str])] = &[
 
 /// How many are worth a try.
 const MOST: usize = 3;
+
+/// How many scripts of the project's own are worth a try beside what the stack is usually tested with.
+const MOST_SCRIPTS: usize = 2;
+
+/// Scripts that people are told to test with: they set what the tests need, such as a time zone. Each is tried after
+/// the first way that sets the project up.
+pub fn add_scripts(project: &ProjectFiles<'_>, stack: &mut Stack) {
+    let at = stack.ways.iter().position(|way| !way.setup.is_empty()).unwrap_or(0);
+    let Some(first) = stack.ways.get(at).cloned() else { return };
+    let usual = ["script/test", "scripts/test", "scripts/test.sh"].map(str::to_owned);
+    let usual = usual.into_iter().filter(|script| project.has(script));
+    let mut scripts: Vec<String> = Vec::new();
+    for script in scripts_of_pages(project).into_iter().chain(usual) {
+        let speaks_of_tests =
+            script.split(['/', '.', '-', '_']).any(|word| ["test", "tests"].contains(&word));
+        if speaks_of_tests && !scripts.contains(&script) && scripts.len() < MOST_SCRIPTS {
+            scripts.push(script);
+        }
+    }
+    let active = if stack.word == "python" { format!("{} ", python::ACTIVE) } else { String::new() };
+    let run = |script: &String| format!("{active}{}", stacks::script_call(project, script));
+    let ways = scripts.iter().map(|script| TestWay { run: run(script), junit: None, ..first.clone() });
+    stack.ways.splice(at + 1..at + 1, ways.collect::<Vec<_>>());
+}
 
 /// Lines by which the stack's tests are run there. The set-up is that of the likeliest way.
 pub fn add_ways(project: &ProjectFiles<'_>, stack: &mut Stack) {

@@ -162,6 +162,41 @@ fn nothing_that_leads_to_a_place_of_the_host_is_lent_to_an_image() {
 }
 
 #[test]
+fn a_place_of_a_tool_that_programs_cannot_reach_is_not_named_to_them() {
+    let root = tempfile::tempdir().unwrap();
+    let [home, cargo, cache, lent] = ["home", "cargo", "cache", "lent"].map(|name| root.path().join(name));
+    for dir in [&cargo, &cache, &lent] {
+        fs::create_dir(dir).unwrap();
+    }
+    let places = [
+        ("HOME", &home),
+        ("GOPATH", &home.join("go")),
+        ("CARGO_HOME", &cargo),
+        ("GOCACHE", &cache),
+        ("GOMODCACHE", &lent),
+        ("DENO_DIR", &home.join("asked for")),
+    ];
+    let vars = places.map(|(name, dir)| (name.into(), dir.into())).into();
+    let surroundings = Surroundings { vars, project: home.join("project"), state: "/state".into() };
+    let policy = SandboxPolicy {
+        env: vec!["DENO_DIR".to_owned()],
+        extra_read: vec![lent.display().to_string()],
+        ..SandboxPolicy::default()
+    };
+    let proven = ProvenSandbox { level: SandboxLevel::Landlock, ..ProvenSandbox::default() };
+    let confine = Confine::new(&SandboxChoice { proven, image: None }, &policy, &surroundings);
+    let private = private(&[], &[]);
+    let access = ProgramAccess { variables: &[], network: &network(NetworkKind::Open), private: &private };
+    let env = confine.environment(&surroundings, &access);
+    let seen: Vec<_> = places
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| env.iter().any(|(known, _)| known == name))
+        .collect();
+    assert_eq!(seen, ["HOME", "CARGO_HOME", "GOMODCACHE", "DENO_DIR"]);
+}
+
+#[test]
 fn what_an_agent_did_to_its_directories_does_not_last() {
     let deeds: [fn(&Path); 6] = [
         |home| fs::write(home.join("planted"), "x").unwrap(),
