@@ -1,12 +1,14 @@
 //! Whether the tasks that a drive is asked for are there, and may be begun. It is
 //! looked at before anything is started.
 
-use windlass_core::id::TaskId;
+use std::convert::Infallible;
+
+use windlass_core::id::{BlobId, TaskId};
 use windlass_core::input::Asked;
 use windlass_core::nearest::nearest;
 use windlass_core::policy::Policy;
 use windlass_core::state::TaskStatus;
-use windlass_core::task::TaskMode;
+use windlass_core::task::{Task, TaskMode};
 use windlass_core::view::{TaskView, View};
 use windlass_plan::{Planned, PlannedTask};
 
@@ -30,11 +32,58 @@ pub fn check_explorers<'a>(
     let refused = AppError::refused(format!(
         "task {id} has the mode explore: without a reviewer nobody could say that it is done"
     ));
-    let on = match asked.no_review {
+    Err(refused.hint(reviews_on(asked)).hint("or let the task have another mode"))
+}
+
+fn reviews_on(asked: &Asked) -> &'static str {
+    match asked.no_review {
         true => "leave out --no-review",
         false => "set `review.tasks = true` in windlass.toml (with --set for this loop)",
-    };
-    Err(refused.hint(on).hint("or let the task have another mode"))
+    }
+}
+
+/// The open tasks that neither a check nor a review could prove. Each costs an attempt before it is blocked: where
+/// nothing else is to be done, that is refused.
+pub fn unprovable<'a>(
+    asked: &Asked,
+    policy: &Policy,
+    open: impl Iterator<Item = &'a Task>,
+) -> Result<Vec<TaskId>, AppError> {
+    if policy.review.tasks && !asked.no_review {
+        return Ok(Vec::new());
+    }
+    let is_asked = |task: &&Task| asked.task.as_ref().is_none_or(|only| *only == task.id);
+    let (unproven, provable): (Vec<&Task>, Vec<&Task>) =
+        open.filter(is_asked).partition(|task| policy.gate.checks_for(Some(task)).is_empty());
+    match unproven.first() {
+        Some(first) if provable.is_empty() => {
+            let tasks = counted_tasks(&first.id, unproven.len());
+            Err(AppError::refused(format!("neither a check nor a review can prove {tasks}"))
+                .hint("add a [[gate.check]] to windlass.toml: a command that exits 0 when the work is done")
+                .hint(format!("or leave it to a reviewer: {}", reviews_on(asked))))
+        }
+        Some(_) | None => Ok(unproven.into_iter().map(|task| task.id.clone()).collect()),
+    }
+}
+
+/// So many tasks, by the first of them.
+pub fn counted_tasks(first: &TaskId, all: usize) -> String {
+    match all.saturating_sub(1) {
+        0 => format!("task {first}"),
+        more => format!("task {first} and {more} more"),
+    }
+}
+
+/// The tasks of a plan that no loop has yet.
+pub fn unprovable_of_plan(
+    asked: &Asked,
+    policy: &Policy,
+    planned: &Planned,
+) -> Result<Vec<TaskId>, AppError> {
+    // What a task says decides nothing here.
+    let of_core = |task: &PlannedTask| task.clone().into_task(|_| Ok::<_, Infallible>(BlobId::new("")));
+    let tasks = planned.tasks.iter().filter(|task| !task.done && !task.blocked).flat_map(of_core);
+    unprovable(asked, policy, tasks.collect::<Vec<Task>>().iter())
 }
 
 /// Each open task of a plan that no reviewer would look at under this policy, though only a reviewer could.

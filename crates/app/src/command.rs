@@ -19,6 +19,8 @@ pub struct CommandReport {
     pub result: CommandResult,
     /// What did not stop it, but is worth telling.
     pub warning: Option<String>,
+    /// Whether a process drives the loop.
+    pub is_driven: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl OpenProject {
             Answer::Interrupted => CommandResult::Interrupted,
             Answer::Refused { why } => CommandResult::Refused { why },
         };
-        Ok(CommandReport { result, warning: refreshed.err().map(|error| error.message) })
+        Ok(CommandReport { result, warning: refreshed.err().map(|error| error.message), is_driven: owned })
     }
 }
 

@@ -125,6 +125,7 @@ impl OpenProject {
                 let open = proposed.planned.tasks.iter().filter(|task| !task.done && !task.blocked);
                 let open = open.filter_map(|task| Some((&task.id, task.mode.as_ref()?.value.clone().into())));
                 asked_tasks::check_explorers(&request.asked, &proposed.policy, open)?;
+                asked_tasks::unprovable_of_plan(&request.asked, &proposed.policy, &proposed.planned)?;
                 Ok(RunProposal::New(Box::new(proposed)))
             }
         }

@@ -48,6 +48,7 @@ mod try_ways;
 
 pub use adopt::AdoptedLoops;
 pub use agents::{agents, probe};
+pub use asked_tasks::counted_tasks;
 pub use attach::FollowEnd;
 pub use caller::Caller;
 pub use check::StopCheckReport;

@@ -7,6 +7,7 @@ use windlass_driver::drive_loop::{self, SiteWorlds};
 use windlass_driver::local_world::Observer;
 use windlass_driver::{Ended, Interrupts, setup};
 
+use crate::command::RetryChoice;
 use crate::revise::{of_setup, wanted_policy};
 use crate::{AppError, ErrorKind, OpenProject, asked_tasks};
 
@@ -45,18 +46,22 @@ impl OpenProject {
         asked_tasks::check_explorers(asked, wanted_policy(&state), open)
     }
 
-    /// The tasks of a loop that neither a check nor a review could prove in this drive. Each costs an attempt
-    /// before it is blocked, so it is told first.
-    pub fn unprovable_tasks(&self, name: &LoopName, asked: &Asked) -> Result<Vec<TaskId>, AppError> {
+    /// The tasks of a loop that neither a check nor a review could prove in this drive, which is refused if there are
+    /// no others. With `retry`, what is blocked is done, too.
+    pub fn unprovable_tasks(
+        &self,
+        name: &LoopName,
+        asked: &Asked,
+        retry: RetryChoice,
+    ) -> Result<Vec<TaskId>, AppError> {
         let state = self.state_of(name)?;
-        let policy = wanted_policy(&state);
-        if policy.review.tasks && !asked.no_review {
-            return Ok(Vec::new());
-        }
-        let is_open = |task: &&TaskState| matches!(task.status, TaskStatus::Pending | TaskStatus::Active);
-        let unproven = |task: &&TaskState| policy.gate.checks_for(Some(&task.task)).is_empty();
-        let tasks = state.tasks.iter().filter(is_open).filter(unproven);
-        Ok(tasks.map(|task| task.task.id.clone()).collect())
+        let is_open = |task: &&TaskState| match task.status {
+            TaskStatus::Pending | TaskStatus::Active => true,
+            TaskStatus::Blocked => retry == RetryChoice::BlockedTasks,
+            TaskStatus::Done | TaskStatus::Waived => false,
+        };
+        let open = state.tasks.iter().filter(is_open).map(|task| &*task.task);
+        asked_tasks::unprovable(asked, wanted_policy(&state), open)
     }
 
     pub(crate) fn refuse_inside_attempt(&self) -> Result<(), AppError> {

@@ -20,6 +20,16 @@ const VERBS: [(&str, &str); 2] = [("events", "log"), ("triage", "status")];
 /// Their options, which are all of `run`.
 const OPTIONS: [(&str, &str); 2] = [("--skip-eval", "--no-review"), ("--story", "--task")];
 
+/// Those that take a sentence, as it is typed.
+const SENTENCES: [(&str, &str); 6] = [
+    ("run", "run \"GOAL SENTENCE\""),
+    ("plan", "plan \"WHAT YOU WANT\""),
+    ("init", "init \"WHAT YOU WANT\""),
+    ("steer", "steer LOOP \"TEXT\""),
+    ("note", "note LOOP \"TEXT\""),
+    ("reject", "reject LOOP \"WHY\""),
+];
+
 /// The command that was typed. Help, and what clap says well itself, ends the process here.
 pub fn args() -> Result<Args, Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -56,6 +66,9 @@ fn answer(mut error: Error, words: &[OsString]) -> Result<Failure, Error> {
                 let said = format!("there is no option {word}; here it is `windlass run {ours}`");
                 return Ok(Failure::usage(said));
             }
+            if let Some(unquoted) = word_too_many(&path, &word) {
+                return Ok(unquoted);
+            }
             let longs =
                 parent.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_long);
             if let Some(meant) = word.strip_prefix("--").and_then(|word| nearest(word, longs)) {
@@ -64,8 +77,19 @@ fn answer(mut error: Error, words: &[OsString]) -> Result<Failure, Error> {
             }
             Err(error)
         }
+        ErrorKind::TooManyValues | ErrorKind::ArgumentConflict => {
+            let word = of(&error, ContextKind::InvalidValue).or(of(&error, ContextKind::InvalidSubcommand));
+            word.and_then(|word| word_too_many(&path, &word)).ok_or(error)
+        }
         _ => Err(error),
     }
+}
+
+/// The second word of a sentence that was typed without quotes.
+fn word_too_many(path: &str, word: &str) -> Option<Failure> {
+    let (_, typed) = SENTENCES.iter().find(|(verb, _)| *verb == path.trim_end())?;
+    let said = format!("{word} is a word too many: a sentence is typed in quotes");
+    (!word.starts_with('-')).then(|| Failure::usage(said).hint(format!("windlass {typed}")))
 }
 
 fn no_command(parent: &Command, path: &str, word: &str) -> Failure {
@@ -147,6 +171,22 @@ mod tests {
             ("windlass xyzzy", "there is no command xyzzy\n"),
             ("windlass run --mx 3", "'--max'"),
             ("windlass run --dryrun", "'--dry-run'"),
+        ] {
+            assert!(said(typed).contains(told), "{typed}: {}", said(typed));
+        }
+    }
+
+    #[test]
+    fn a_sentence_without_quotes_is_told_with_them() {
+        for (typed, told) in [
+            ("windlass run Add a function", "hint: windlass run \"GOAL SENTENCE\""),
+            (
+                "windlass run --no-review Add a function",
+                "a is a word too many: a sentence is typed in quotes",
+            ),
+            ("windlass init Make it fast", "hint: windlass init \"WHAT YOU WANT\""),
+            ("windlass plan Make it fast", "hint: windlass plan \"WHAT YOU WANT\""),
+            ("windlass steer demo use a table", "hint: windlass steer LOOP \"TEXT\""),
         ] {
             assert!(said(typed).contains(told), "{typed}: {}", said(typed));
         }

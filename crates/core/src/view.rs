@@ -16,7 +16,7 @@ use crate::outcome::{Outcome, Reason};
 use crate::policy::{MissedLevel, Role, SandboxLevel};
 use crate::proposal::{AmendmentState, ProposedAmendment};
 use crate::setback::Setback;
-use crate::state::{AwaitedApproval, Lifecycle, State, TaskState, TaskStatus};
+use crate::state::{Attempt, AwaitedApproval, Lifecycle, State, TaskState, TaskStatus, Wait};
 use crate::task::TaskMode;
 use crate::time::{Millis, Timestamp};
 use crate::usage::{Usage, UsageSum};
@@ -47,6 +47,9 @@ pub struct View {
     /// Whose agent it was, where an agent that keeps failing ended the run.
     #[serde(default)]
     pub failed_role: Option<Role>,
+    /// The last attempt of that agent.
+    #[serde(default)]
+    pub failed_attempt: Option<AttemptId>,
     pub phase: Option<Phase>,
     /// Counted over the whole life of the loop, from 1; 0 before the first.
     pub iteration: u32,
@@ -321,6 +324,10 @@ pub struct WaitView {
 }
 
 impl WaitView {
+    fn of(wait: &Wait) -> Self {
+        Self { until: wait.until, why: wait.why, detail: wait.detail.clone() }
+    }
+
     /// Why it waits, with what failed.
     pub fn words(&self) -> String {
         match self.detail.as_str() {
@@ -352,10 +359,11 @@ impl ApprovalView {
     }
 }
 
-fn failed_role(state: &State) -> Option<Role> {
+/// The attempt of an agent that keeps failing, after which the run ended.
+fn failed_attempt(state: &State) -> Option<&Attempt> {
     let reason = state.outcome()?.reason;
     let failed = matches!(reason, Reason::AgentFailed | Reason::Stalled | Reason::ReviewFailed);
-    state.attempt.as_ref().filter(|_| failed).map(|attempt| attempt.role)
+    state.attempt.as_deref().filter(|_| failed)
 }
 
 fn last_gate_view(state: &State) -> Option<GateView> {
@@ -379,7 +387,8 @@ impl View {
             name: creation.name.clone(),
             status: status(state),
             outcome: state.outcome().cloned(),
-            failed_role: failed_role(state),
+            failed_role: failed_attempt(state).map(|attempt| attempt.role),
+            failed_attempt: failed_attempt(state).map(|attempt| attempt.id),
             phase: state.phase,
             iteration: state.iterations,
             max_iterations: state.last_iteration(),
@@ -430,11 +439,7 @@ impl View {
             usage_by_model: usage_views(&state.ledger.by_model),
             completion_summary: state.completion_summary.clone(),
             stop: stop::stop(state),
-            waiting: state.waiting.as_ref().map(|w| WaitView {
-                until: w.until,
-                why: w.why,
-                detail: w.detail.clone(),
-            }),
+            waiting: state.waiting.as_ref().map(WaitView::of),
             paused: state.paused.as_ref().map(|p| PauseView { why: p.why, detail: p.detail.clone() }),
             approval: state.approval.as_deref().map(ApprovalView::of),
             amendments: AmendmentView::waiting(state),

@@ -66,6 +66,9 @@ pub fn operate(locations: &Locations, asked: &OperatorArgs) -> Result<Exit, Fail
             return Ok(Exit::Interrupted);
         }
         CommandResult::Done(_) | CommandResult::Recorded if asked.json => {}
+        CommandResult::Done(_) if !report.is_driven && leads_elsewhere(&command) => {
+            say!("{}", done_at_rest(&place, &name, &command)?);
+        }
         CommandResult::Done(words) => say!("{}", done(&words, &name)),
         CommandResult::Recorded => say!("recorded; the process that drives {name} will take it."),
     }
@@ -96,7 +99,9 @@ fn leads_on(place: &OpenProject, view: &View, command: &Command) -> Option<Strin
     };
     let next = status::next(place, view);
     let next = next.lines().next().unwrap_or_default();
-    Some(format!("{subject}{name} is {}; {next}", view::outcome_words(view)))
+    let is_limit = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Limit);
+    let at = if is_limit { "at a " } else { "" };
+    Some(format!("{subject}{name} is {at}{}; {next}", view::outcome_words(view)))
 }
 
 /// Of a completed loop that waits for changes of its plan, the wait is all that can be cancelled.
@@ -123,6 +128,20 @@ fn is_text(asked: &OperatorArgs, word: &str) -> bool {
     let first = spec.and_then(|spec| spec.arguments.first());
     let text = first.filter(|first| first.kind == ArgumentKind::Text);
     text.is_some_and(|text| asked.arguments.get(text.name).is_some_and(|said| said == word))
+}
+
+/// Whether what leads on after it depends on how a loop stands that nobody drives.
+fn leads_elsewhere(command: &Command) -> bool {
+    matches!(command, Command::Pause | Command::WaiveTask { .. } | Command::WaiveFinding { .. })
+}
+
+fn done_at_rest(place: &OpenProject, name: &LoopName, command: &Command) -> Result<String, Failure> {
+    let said = match matches!(command, Command::Pause) {
+        true => format!("{name} is paused; nothing runs."),
+        false => command.done_words(name).said,
+    };
+    let next = place.view(name)?.map(|view| status::next(place, &view)).unwrap_or_default();
+    Ok(view::ending_with(&said, &next).trim_end().to_owned())
 }
 
 fn done(words: &DoneWords, name: &LoopName) -> String {

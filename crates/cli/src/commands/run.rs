@@ -2,7 +2,7 @@
 
 use windlass_app::{
     Ended, OpenProject, PolicyArguments, PolicyBelow, Proposed, RetryChoice, ReviseRequest, ReviseResult,
-    RunProposal, RunRequest, RunStart, RunTarget, preview_briefs, preview_view,
+    RunProposal, RunRequest, RunStart, RunTarget, counted_tasks, preview_briefs, preview_view,
 };
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
@@ -64,6 +64,7 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
         }
         RunProposal::Existing(view) => {
             take_up(&ThisRun { place: &place, asked, closing }, &view, &mut progress)?;
+            place.unprovable_tasks(&view.name, &request.asked, retry(asked))?;
             place.retry_blocked(&view.name, retry(asked), signals::interrupts()?)?;
             place.check_signed_in(&view.name, &request.asked)?;
             if let Some(note) = base_is_old(&place, &view) {
@@ -91,7 +92,8 @@ pub fn go(locations: &Locations, asked: &RunArgs, closing: Closing) -> Result<(L
         }
     };
     place.check_explorers(&name, &request.asked)?;
-    if let Some(warning) = nothing_proves(&place.unprovable_tasks(&name, &request.asked)?) {
+    let unprovable = place.unprovable_tasks(&name, &request.asked, RetryChoice::Nothing)?;
+    if let Some(warning) = nothing_proves(&unprovable) {
         progress.wrapped(&warning);
     }
     if asked.detach {
@@ -121,6 +123,7 @@ fn woken(this: &ThisRun<'_>, view: &View, progress: &mut ProgressPrinter) -> Res
     let has_news = changed && (asked.continuous || counts::is_all_done(&edited));
     let is_new = has_news || counts::was_opened_since(&edited);
     let again = if is_new && !asked.retry_blocked { RetryChoice::WhatIsOpen } else { retry(asked) };
+    place.unprovable_tasks(name, &request(asked).asked, again)?;
     place.retry_blocked(name, again, signals::interrupts()?)?;
     let view = place.view(name)?.unwrap_or_else(|| view.clone());
     Ok(view.rests().then(|| match closing {
@@ -200,11 +203,7 @@ fn base_is_old(place: &OpenProject, view: &View) -> Option<String> {
 }
 
 fn nothing_proves(tasks: &[TaskId]) -> Option<String> {
-    let (first, more) = tasks.split_first()?;
-    let tasks = match more.len() {
-        0 => format!("task {first}"),
-        more => format!("task {first} and {more} more"),
-    };
+    let tasks = counted_tasks(tasks.first()?, tasks.len());
     Some(format!(
         "warning: neither a check nor a review can prove {tasks}: after an attempt it will be blocked \
          (unproven). Add a [[gate.check]] to windlass.toml, or leave reviews on"

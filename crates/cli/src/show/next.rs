@@ -13,7 +13,9 @@ use super::view::{changed_nothing, decide};
 
 /// Lines that begin with `next:`.
 pub fn next(view: &View) -> String {
-    let Some(back) = branch_back(view) else { return next_of_loop(view) };
+    let Some(back) = branch_back(view).filter(|_| !pause_puts_it_back(view)) else {
+        return next_of_loop(view);
+    };
     let is_completed = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Completed);
     let then = match is_completed {
         true if !view.branch_gone => {
@@ -31,6 +33,15 @@ pub fn after_take(view: &View) -> String {
         true => next(view),
         false => format!("next: windlass rm {}   (its work is taken; this removes its records)", view.name),
     }
+}
+
+/// The pause of a branch that was moved keeps first what it has now.
+fn pause_puts_it_back(view: &View) -> bool {
+    let names_it = |paused: &PauseView| {
+        paused.why == Reason::BranchMoved
+            && paused.detail.contains(&format!("&& git branch -f {} ", view.branch))
+    };
+    view.branch_elsewhere.is_some() && view.paused.as_ref().is_some_and(names_it)
 }
 
 /// The pause of a branch that is gone, or elsewhere, names the same command.
@@ -98,7 +109,13 @@ fn next_of_loop(view: &View) -> String {
              windlass rm {name}   (then run it anew: it begins with the commits that you made since)"
             )
         }
-        (Status::Ended, _) => format!("next: windlass restart {name}, then windlass run {name}"),
+        (Status::Ended, _) => match failed_attempt(view).filter(|_| view.final_gate.is_some()) {
+            Some(attempt) => format!(
+                "next: windlass show {name} {attempt}   (how the agent failed)\n      \
+                 mend that, then windlass restart {name} && windlass run {name}"
+            ),
+            None => format!("next: windlass restart {name}, then windlass run {name}"),
+        },
         (Status::Paused, _) if view.approval.is_some() => {
             let look = format!("windlass show {name} --diff   (what would land)");
             let lines: Vec<String> = [look].into_iter().chain(decide(view)).collect();
@@ -170,6 +187,10 @@ fn after_blocked(view: &View, reason: Reason, task: &str) -> String {
     }
 }
 
+fn failed_attempt(view: &View) -> Option<String> {
+    view.failed_attempt.map(|id| format!("attempt:{id}"))
+}
+
 /// The same reviewer would fail again: it must be mended, or left out. To waive a task does not help, for the
 /// whole is reviewed too.
 fn after_failed_reviews(view: &View, blocked: &[&str]) -> String {
@@ -177,8 +198,9 @@ fn after_failed_reviews(view: &View, blocked: &[&str]) -> String {
     let is_of_agent = |reason| matches!(reason, Reason::ReviewFailed | Reason::AgentFailed | Reason::Stalled);
     let failed = view.tasks.iter().find(|task| task.reason.is_some_and(is_of_agent));
     let task = failed.map(|task| task.id.as_str()).or(blocked.first().copied());
-    let task = task.map(|task| format!(" {task}")).unwrap_or_default();
-    let attempts = format!("next: windlass show {name}{task}   (what the reviewer wrote)");
+    let about = failed_attempt(view).or(task.map(str::to_owned));
+    let about = about.map(|about| format!(" {about}")).unwrap_or_default();
+    let attempts = format!("next: windlass show {name}{about}   (what the reviewer wrote)");
     let own = match is_own_program(view) {
         true => {
             "\n      a reviewer writes into the file $WINDLASS_REPORT: the nonce, a verdict (accept or reject), a summary"
@@ -275,9 +297,10 @@ fn model_key(view: &View) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use windlass_core::id::{CommitId, TaskId};
+    use windlass_core::gate::Purpose;
+    use windlass_core::id::{AttemptId, CommitId, TaskId};
     use windlass_core::outcome::Outcome;
-    use windlass_core::view::TaskView;
+    use windlass_core::view::{GateView, TaskView};
 
     use super::super::sample::view;
     use super::*;
@@ -351,6 +374,21 @@ mod tests {
     }
 
     #[test]
+    fn a_branch_that_was_moved_is_put_back_by_one_command_which_keeps_what_it_has() {
+        let keep = "git branch windlass/demo-kept windlass/demo && git branch -f windlass/demo 123";
+        let detail = format!("windlass/demo moved; `{keep}` keeps what it has now and puts it back");
+        let seen = View {
+            branch_elsewhere: Some(CommitId::new("456")),
+            commit: Some(CommitId::new("123")),
+            paused: Some(PauseView { why: Reason::BranchMoved, detail }),
+            status: Status::Paused,
+            ..view()
+        };
+        let on = "then windlass resume demo && windlass run demo";
+        assert_eq!(next(&seen), format!("next: {keep}   (as the pause says)\n      {on}"));
+    }
+
+    #[test]
     fn what_is_taken_is_not_to_be_taken_again() {
         let seen = View { commit: Some(CommitId::new("123")), ..view() };
         let rm = "next: windlass rm demo   (its work is taken; this removes its records)";
@@ -382,6 +420,8 @@ mod tests {
             vec![blocked("by-plan", Reason::BlockedBefore), blocked("reviewed", Reason::ReviewFailed)];
         (seen.status, seen.failed_role) = (Status::Ended, Some(Role::Reviewer));
         assert!(next(&seen).starts_with("next: windlass show demo reviewed "), "{}", next(&seen));
+        seen.failed_attempt = Some(AttemptId(7));
+        assert!(next(&seen).starts_with("next: windlass show demo attempt:7 "), "{}", next(&seen));
     }
 
     #[test]
@@ -394,8 +434,19 @@ mod tests {
         seen.tasks[0].status = TaskStatus::Blocked;
         assert!(next(&seen).contains(out), "{}", next(&seen));
         assert!(!next(&seen).contains("waive"), "it leads to the same end: {}", next(&seen));
-        seen.failed_role = Some(Role::Author);
+        (seen.failed_role, seen.failed_attempt) = (Some(Role::Author), Some(AttemptId(7)));
         assert!(!next(&seen).contains("--no-review"), "{}", next(&seen));
+        seen.tasks.clear();
+        assert_eq!(
+            next(&seen),
+            "next: windlass restart demo, then windlass run demo",
+            "its task is done without"
+        );
+        seen.final_gate =
+            Some(GateView { purpose: Purpose::Final, task: None, passed: false, checks: Vec::new() });
+        let of_a_fix = "next: windlass show demo attempt:7   (how the agent failed)\n      \
+                        mend that, then windlass restart demo && windlass run demo";
+        assert_eq!(next(&seen), of_a_fix);
     }
 
     #[test]

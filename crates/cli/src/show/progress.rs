@@ -123,9 +123,8 @@ impl ProgressPrinter {
         match self.told_checks.iter().position(is_same) {
             Some(place) => {
                 let end = self.told_checks.remove(place);
-                let more = event.strip_prefix(&words_of(&end)).map(|more| more.trim_start_matches(", "));
-                if let Some(more) = more.filter(|more| !more.is_empty()) {
-                    self.wrapped_line(&format!("{at}    check {}: {more}", end.check), colour);
+                if let Some(more) = more_of(&end, &event) {
+                    self.wrapped_line(&format!("{at}    {more}"), colour);
                 }
             }
             None => {
@@ -248,6 +247,12 @@ fn words_of(end: &CheckEnd) -> String {
     format!("check {}{}: {how}, {}", end.check, end.trial.after_check(), end.duration_ms)
 }
 
+/// What it tells beyond that, such as which broken tests turned red.
+fn more_of(end: &CheckEnd, event: &str) -> Option<String> {
+    let more = event.strip_prefix(&words_of(end))?.trim_start_matches(", ");
+    (!more.is_empty()).then(|| format!("check {}{}: {more}", end.check, end.trial.after_check()))
+}
+
 #[cfg(test)]
 mod tests {
     use windlass_core::gate::Trial;
@@ -266,6 +271,10 @@ mod tests {
             excerpt: String::new(),
         };
         assert_eq!(words_of(&of(Trial::Landing)), "check test: exit 0, 2.0 s");
-        assert_eq!(words_of(&of(Trial::TrustedTerms)), "check test on trusted terms: exit 0, 2.0 s");
+        let trusted = of(Trial::TrustedTerms);
+        assert_eq!(words_of(&trusted), "check test on trusted terms: exit 0, 2.0 s");
+        let event = format!("{}, 1 test broken and red", words_of(&trusted));
+        assert_eq!(more_of(&trusted, &event).unwrap(), "check test on trusted terms: 1 test broken and red");
+        assert_eq!(more_of(&trusted, &words_of(&trusted)), None);
     }
 }

@@ -15,7 +15,7 @@ use windlass_core::usage::UsageSum;
 use windlass_core::view::{TaskView, UsageView, View};
 
 use super::red_lines::red_lines;
-use super::text::{Colour, clean, fit, paint, width, wrap_at};
+use super::text::{Colour, clean, paint, width, wrap_at};
 use super::times;
 use super::view;
 
@@ -52,8 +52,7 @@ pub fn task(loop_view: &View, story: &TaskStory, next_of_loop: &str) -> String {
     for line in story.text.trim().lines() {
         let _ = writeln!(page, "{}", format!("  {}", clean(line)).trim_end());
     }
-    let _ = writeln!(page, "\n{}", next(loop_view, &story.task, next_of_loop));
-    page
+    view::ending_with(&page, &next(loop_view, &story.task, next_of_loop))
 }
 
 /// An attempt in a line or two, for a list.
@@ -212,12 +211,10 @@ fn head(loop_view: &View, task: &TaskView) -> String {
         TaskStatus::Waived => ("waived", Colour::Faint),
     };
     let reason = task.reason.map(|reason| format!(" ({})", reason.name())).unwrap_or_default();
-    let mut page = format!(
-        "{}  {}  {}\n",
-        paint(&format!("{} {}", loop_view.name, task.id), Colour::Bold),
-        paint(&format!("{status}{reason}"), colour),
-        fit(&task.title, width()),
-    );
+    let (whose, state) = (format!("{} {}", loop_view.name, task.id), format!("{status}{reason}"));
+    let plain = format!("{whose}  {state}");
+    let painted = format!("{}  {}", paint(&whose, Colour::Bold), paint(&state, colour));
+    let mut page = first_line(&plain, &task.title, width()).replacen(&plain, &painted, 1);
     let mut row = |what: &str, words: &str| {
         if !words.is_empty() {
             page.push_str(&wrap(&format!("  {what:<9} {}", clean(words)), "            "));
@@ -385,6 +382,11 @@ fn next(loop_view: &View, task: &TaskView, next_of_loop: &str) -> String {
     }
 }
 
+/// Of what the story is, in as many lines as its title takes.
+fn first_line(whose: &str, title: &str, columns: usize) -> String {
+    wrap_at(&format!("{whose}  {}", clean(title)), "  ", columns) + "\n"
+}
+
 /// A whole line, ended.
 fn wrap(line: &str, margin: &str) -> String {
     wrap_at(line, margin, width()) + "\n"
@@ -401,6 +403,12 @@ mod tests {
         assert_eq!(spoken("done\nand more\n"), "done\nand more");
         let other = r#"{"summary": "no report of ours"}"#;
         assert_eq!(spoken(other), other);
+    }
+
+    #[test]
+    fn a_title_is_broken_between_words() {
+        let line = first_line("demo goal  done", "Add a function that counts words", 30);
+        assert_eq!(line, "demo goal  done  Add a\n  function that counts words\n");
     }
 
     #[test]

@@ -158,25 +158,53 @@ fn a_check_that_is_green_from_the_start_proves_no_work() {
     assert!(seen.ran.stdout.contains("waive"), "the way out is shown: {}", seen.ran);
 }
 
-#[test]
-fn without_checks_and_reviews_nothing_is_proven() {
-    let seen = Setup::new(HONEST).checks("").ready().run();
-    seen.blocked("unproven");
-    assert_eq!(seen.view["unchecked"], true);
+/// One task whose criterion has a check of its own, so that something can be proven, and one without.
+fn half_provable() -> Setup {
+    let own = "---\nacceptance:\n  - text: it is 42\n    check: sh ./test.sh\n---\n# Write the answer\n";
+    let work = "echo 42 >answer.txt\necho $WINDLASS_TASK >>done.txt\ncomplete";
+    Setup::new(work).checks("").task("answer", own).task("more", "# Write more\n")
 }
 
 #[test]
-fn that_nothing_can_prove_the_work_is_said_before_the_first_attempt() {
-    let case = Setup::new(HONEST).checks("").ready();
+fn without_checks_and_reviews_nothing_is_proven() {
+    let seen = half_provable().ready().run();
+    seen.ended(3, "blocked", "unproven").task_is("answer", "done", None).task_is(
+        "more",
+        "blocked",
+        Some("unproven"),
+    );
+}
+
+#[test]
+fn that_nothing_can_prove_a_task_is_said_before_the_first_attempt() {
+    let case = half_provable().ready();
     let ran = case.windlass(&["run", "--name", LOOP]).expect_code(3);
-    let told = "warning: neither a check nor a review can prove task answer: ";
+    let told = "warning: neither a check nor a review can prove task more: ";
     let at = |words: &str| ran.stdout.find(words).unwrap_or_else(|| panic!("{words}: {ran}"));
     assert!(at(told) < at("iteration 1 "), "{ran}");
     assert!(ran.stdout.contains("then windlass run demo1 --retry-blocked"), "{ran}");
-    let again = case.windlass(&["run", LOOP, "--retry-blocked"]).expect_code(3);
-    assert!(again.stdout.contains(told), "also of a loop that is there: {again}");
     let checked = Setup::new(HONEST).ready().run();
     assert!(!checked.ran.stdout.contains("neither a check"), "{}", checked.ran);
+}
+
+#[test]
+fn a_run_in_which_nothing_can_be_proven_is_refused_before_any_attempt() {
+    let told = "neither a check nor a review can prove task answer";
+    let case = Setup::new(HONEST).checks("").ready();
+    for asked in [&["run", "--name", LOOP][..], &["run", "--name", LOOP, "--dry-run"]] {
+        let refused = case.windlass(asked).expect_code(2).stderr;
+        assert!(refused.contains(told) && refused.contains("[[gate.check]]"), "{refused}");
+        assert!(refused.contains("set `review.tasks = true`"), "{refused}");
+    }
+    case.windlass(&["status", LOOP]).expect_code(2);
+
+    let case = half_provable().ready();
+    case.windlass(&["run", "--name", LOOP]).expect_code(3);
+    for asked in [&["run", LOOP, "--retry-blocked"][..], &["run", LOOP, "--no-review", "--retry-blocked"]] {
+        let refused = case.windlass(asked).expect_code(2).stderr;
+        assert!(refused.contains("can prove task more"), "{refused}");
+    }
+    assert_eq!(case.status()["outcome"]["reason"], "unproven", "nothing was changed");
 }
 
 #[test]

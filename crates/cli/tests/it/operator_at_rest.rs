@@ -38,6 +38,24 @@ fn pause_and_resume() {
 }
 
 #[test]
+fn a_command_to_a_loop_that_nobody_drives_names_what_leads_on() {
+    let case = interrupted(HONEST);
+    let said = case.windlass(&["pause", LOOP]).expect_code(0).stdout;
+    let resume = format!("next: windlass resume {LOOP}   (then windlass run {LOOP}, if it is not running)\n");
+    assert_eq!(said, format!("{LOOP} is paused; nothing runs.\n{resume}"));
+
+    let case = Setup::new("exit 77").ready();
+    case.windlass(&["run", "--name", LOOP]).expect_code(6);
+    let said = case.windlass(&["pause", LOOP]).expect_code(0).stdout;
+    assert!(said.contains("next: sign in to what your agent's command calls\n"), "{said}");
+
+    let case = blocked();
+    let said = case.windlass(&["waive", LOOP, "answer"]).expect_code(0).stdout;
+    let restart = format!("next: windlass restart {LOOP}, then windlass run {LOOP}\n");
+    assert_eq!(said, format!("answer of {LOOP} is waived, on the record.\n{restart}"));
+}
+
+#[test]
 fn a_cancelled_loop_is_not_run_and_not_cancelled_again() {
     let case = interrupted(HONEST);
     case.windlass(&["cancel", LOOP]).expect_code(0);

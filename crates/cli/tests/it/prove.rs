@@ -115,6 +115,23 @@ fn a_completed_loop_proves() {
 }
 
 #[test]
+fn an_accept_of_the_last_task_is_not_one_of_the_whole() {
+    let work = "echo 42 >answer.txt\necho $WINDLASS_TASK >>done.txt\ncomplete";
+    for (last, strength, words) in [
+        ("final = false\n", "weaker", "2 of 2 tasks accepted, not the whole"),
+        ("final = true\n", "full", "accepted as a whole"),
+    ] {
+        let setup = Setup::new(work).task("answer", "# Write the answer\n").task("more", "# Write more\n");
+        let case = setup.review(&format!("tasks = true\n{last}")).ready();
+        case.run().completed();
+        let proof = holds(&case);
+        let grades = proof["grades"].as_array().unwrap();
+        let review = grades.iter().find(|grade| grade["of"] == "review").unwrap();
+        assert_eq!((&review["strength"], &review["words"]), (&strength.into(), &words.into()), "{last}");
+    }
+}
+
+#[test]
 fn the_gate_runs_again_and_leaves_no_record() {
     let case = completed();
     let before = case.windlass(&["log", LOOP, "--json"]).expect_code(0).stdout;

@@ -228,7 +228,8 @@ fn not_ended(draft: &Draft) -> Refusal {
 fn not_completed(draft: &Draft) -> Refusal {
     match draft.state.outcome() {
         Some(outcome) if outcome.kind == OutcomeKind::Completed => {
-            Err("the loop is completed and cannot be changed; create a new one".to_owned())
+            Err("the loop is completed and cannot be changed; `windlass run --name NAME` starts a new one"
+                .to_owned())
         }
         Some(_) | None => Ok(()),
     }

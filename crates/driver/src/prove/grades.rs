@@ -6,7 +6,6 @@ use windlass_core::broken_tests::{Breakings, BrokenTests};
 use windlass_core::gate::Control;
 use windlass_core::policy::SandboxLevel;
 use windlass_core::state::{State, TaskStatus};
-use windlass_core::verdict::Verdict;
 
 use super::history::RecordedLoop;
 use super::steps::counted;
@@ -75,7 +74,7 @@ pub(super) fn grades(history: &RecordedLoop, record: &CompletionRecord) -> Vec<G
         (GradeOf::Control, with_uncontrolled(state, control(&record.checks))),
         (GradeOf::Watch, watch(record)),
         (GradeOf::Hidden, hidden(state, record)),
-        (GradeOf::Review, review(record)),
+        (GradeOf::Review, review(history, record)),
         (GradeOf::Sandbox, sandbox(record)),
     ];
     let scope = scope(history).map(|graded| (GradeOf::Scope, graded));
@@ -201,11 +200,8 @@ fn hidden(state: &State, record: &CompletionRecord) -> Graded {
     }
 }
 
-fn review(record: &CompletionRecord) -> Graded {
-    let landed = record.landed.as_ref().map(|landed| &landed.tree);
-    let whole = record.reviews.iter().any(|review| {
-        review.verdict == Verdict::Accept && review.failure.is_empty() && Some(&review.tree) == landed
-    });
+fn review(history: &RecordedLoop, record: &CompletionRecord) -> Graded {
+    let whole = record.landed.as_ref().is_some_and(|landed| history.accepted_as_whole(&landed.tree));
     let done = || record.tasks.iter().filter(|task| task.status == TaskStatus::Done);
     let reviewed = done().filter(|task| task.reviewed).count();
     match (whole, reviewed) {

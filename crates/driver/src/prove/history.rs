@@ -1,9 +1,10 @@
 //! A loop's whole log, with what a proof needs of it beside the state.
 
 use windlass_core::acceptance::CriterionAnswer;
+use windlass_core::event::ReviewRecorded;
 use windlass_core::finding::{Finding, Life};
 use windlass_core::history::{FindingRecord, History, HistoryLimits, Keep, LandingRecord, ReviewRecord};
-use windlass_core::id::{LoopName, TreeId};
+use windlass_core::id::{AttemptId, LoopName, TreeId};
 use windlass_core::policy::{Policy, ProvenSandbox};
 use windlass_core::state::{State, TaskState, TaskStatus};
 use windlass_core::verdict::Verdict;
@@ -14,13 +15,9 @@ use windlass_workspace::Vault;
 use super::judged::{self, Wanted};
 use super::{CompletionRecord, OpenFinding, Point, Protected, ReviewProof, TaskProof, WaivedFinding, rules};
 
-/// A proof rests on every policy, run, gate, review, finding and landing there was.
-const NEEDED: HistoryLimits = HistoryLimits {
-    iterations: Keep::NOTHING,
-    attempts: Keep::NOTHING,
-    timeline: Keep::NOTHING,
-    ..HistoryLimits::ALL
-};
+/// A proof rests on every policy, run, gate, review (and what its attempt was about), finding and landing there was.
+const NEEDED: HistoryLimits =
+    HistoryLimits { iterations: Keep::NOTHING, timeline: Keep::NOTHING, ..HistoryLimits::ALL };
 
 pub(super) struct RecordedLoop {
     pub state: State,
@@ -162,6 +159,23 @@ impl RecordedLoop {
             }),
             tree,
         }
+    }
+
+    pub fn accepts_of<'a>(&'a self, tree: &'a TreeId) -> impl Iterator<Item = &'a ReviewRecorded> {
+        let reviews = self.past.reviews.iter().map(|of| &of.review);
+        reviews.filter(move |review| {
+            review.tree == *tree && review.verdict == Verdict::Accept && review.failure.is_none()
+        })
+    }
+
+    /// The last task's reviewer has seen the tree of the whole too, and judged only its task: such an accept counts
+    /// where that task is all there is.
+    pub fn accepted_as_whole(&self, tree: &TreeId) -> bool {
+        let tasks = &self.state.tasks;
+        let is_all = tasks.len() == 1 && tasks.iter().all(|task| task.steps < 2);
+        let of_whole =
+            |id: AttemptId| self.past.attempts.iter().any(|of| of.attempt == id && of.task.is_none());
+        self.accepts_of(tree).any(|review| is_all || of_whole(review.attempt))
     }
 
     /// As the accepting review of the tree that landed answered them, or by the last that is known.

@@ -5,12 +5,11 @@
 use std::collections::BTreeSet;
 
 use windlass_core::finding::Severity;
-use windlass_core::history::{CheckRecord, ReviewRecord};
+use windlass_core::history::CheckRecord;
 use windlass_core::id::{CommitId, TreeId};
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::state::{TaskState, TaskStatus};
 use windlass_core::tally::Tally;
-use windlass_core::verdict::Verdict;
 use windlass_workspace::DiscoverError;
 
 use super::history::RecordedLoop;
@@ -260,8 +259,12 @@ fn reviews(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
     let landings = || sources.history.past.landings.iter().rev();
     let before_finish = landings().nth(1).filter(|_| landings().next().is_some_and(|last| last.by_finisher));
     let words = match (whole, unreviewed) {
-        (true, _) if accepted(sources, &landed.tree) => "the landed tree was accepted as a whole".to_owned(),
-        (true, _) if before_finish.is_some_and(|landing| accepted(sources, &landing.tree)) => {
+        (true, _) if sources.history.accepted_as_whole(&landed.tree) => {
+            "the landed tree was accepted as a whole".to_owned()
+        }
+        (true, _)
+            if before_finish.is_some_and(|landing| sources.history.accepted_as_whole(&landing.tree)) =>
+        {
             "the whole was accepted before the finisher's last commit, which only checks judged".to_owned()
         }
         (true, _) => return Err(format!("no accept of the landed tree {} is on record", landed.tree)),
@@ -272,10 +275,7 @@ fn reviews(sources: &ProofSources<'_>, landed: &Point) -> StepResult {
 }
 
 fn accepted(sources: &ProofSources<'_>, tree: &TreeId) -> bool {
-    let accepts = |ReviewRecord { review, .. }: &ReviewRecord| {
-        review.tree == *tree && review.verdict == Verdict::Accept && review.failure.is_none()
-    };
-    sources.history.past.reviews.iter().any(accepts)
+    sources.history.accepts_of(tree).next().is_some()
 }
 
 fn same_tree(whose: &str, found: &TreeId, recorded: &TreeId) -> Result<(), String> {
