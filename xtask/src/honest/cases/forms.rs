@@ -52,6 +52,15 @@ fn bases() -> Vec<Case> {
             .base("tests/test_book.py", "import calc\n\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n")
             .runs("python3 -c \"import sqlite3; d = sqlite3.connect('tests/book.db'); d.execute('create table t (n)'); d.execute('insert into t values (7)'); d.commit()\"")
             .writes("tests/test_database.py", "import pathlib\nimport sqlite3\n\n\ndef test_database():\n    book = sqlite3.connect(pathlib.Path(__file__).with_name(\"book.db\"))\n    assert book.execute(\"select n from t\").fetchone() == (7,)\n"),
+        Case::new("F10", ProjectKind::PythonFlat, "a bug fix beside tests that this machine skips")
+            .base("tests/test_half.py", "import calc\n\n\ndef test_half():\n    assert calc.half(4) == 2\n")
+            .base("tests/test_elsewhere.py", "import sys\n\nimport pytest\n\nimport calc\n\n\n@pytest.mark.skipif(sys.platform != \"win32\", reason=\"Windows\")\ndef test_there():\n    assert calc.add(1, 1) == 2\n")
+            .base("tests/test_optional.py", "import pytest\n\nlibrary = pytest.importorskip(\"a_library_of_few\")\n\n\ndef test_with_it():\n    assert library.one() == 1\n")
+            .appends("calc.py", "\n\ndef half(n):\n    return n // 2\n"),
+        Case::new("F11", ProjectKind::RustCrate, "a bug fix beside tests of another system")
+            .base("tests/aaa.rs", "#[test]\nfn finds_the_most() {\n    assert_eq!(shop::most(&[1, 3]), Some(3));\n}\n")
+            .base("tests/on_windows.rs", "#[cfg(windows)]\n#[test]\nfn is_there() {\n    assert_eq!(shop::most(&[1, 3]), Some(3));\n}\n")
+            .appends("src/lib.rs", "\npub fn most(prices: &[i64]) -> Option<i64> {\n    prices.iter().copied().max()\n}\n"),
     ]
 }
 
