@@ -262,8 +262,8 @@ impl OpenProject {
             read = read.with_policy(&self.policy(&PolicyArguments::default())?);
         }
         if let Some(source) = &request.plan {
-            let format = &self.policy(&request.policy)?.policy.plan.format;
-            read = read.with_plan(source, &self.read_plan(source, format)?);
+            let state = self.state_of(name)?;
+            read = read.with_plan(source, &self.read_plan(source, &wanted_policy(&state).plan.format)?);
         }
         self.keep_reading(name, &read)
     }

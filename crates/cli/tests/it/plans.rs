@@ -440,6 +440,21 @@ fn a_loop_is_that_of_a_plan_by_its_texts() {
 }
 
 #[test]
+fn a_format_that_the_command_line_gave_goes_on_to_hold() {
+    let todo = "# To do\n\nSome words.\n\n- [ ] Lexer\n- [ ] Parser\n- words\n";
+    let case = with_plan("TODO.md", todo);
+    let format = "plan.format=checklist";
+    let words = ["run", "--name", LOOP, "--plan", "TODO.md", "--max", "1", "--set", format];
+    case.windlass(&words).expect_code(0);
+    case.windlass(&["run", LOOP, "--max", "1"]).expect_code(0);
+    fs::write(case.repo.path().join("TODO.md"), format!("{todo}- [ ] Printer\n")).unwrap();
+    let told = case.windlass(&["set", LOOP, "--plan", "TODO.md"]).expect_code(0).stdout;
+    assert!(told.contains("task printer: added"), "{told}");
+    case.seen(case.windlass(&["run", LOOP])).completed();
+    assert_eq!(case.turns("author"), 3);
+}
+
+#[test]
 fn words_about_all_tasks_show_no_done_task_as_open() {
     let plan = "# All\n\nSome words.\n\n<!-- windlass-task -->\n## One\n\nBuild one.\n";
     let case = with_plan("PLAN.md", plan);
