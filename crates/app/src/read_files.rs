@@ -99,7 +99,7 @@ impl OpenProject {
     }
 
     /// That source, where windlass.toml does not name it: `--plan` did.
-    pub(crate) fn asked_plan_source(&self, name: &LoopName) -> Option<String> {
+    pub fn asked_plan_source(&self, name: &LoopName) -> Option<String> {
         let earlier = self.earlier_reading(name)?;
         let source = earlier.plan?.source;
         (source != earlier.policy.plan.source).then_some(source)

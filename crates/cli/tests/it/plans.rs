@@ -455,6 +455,16 @@ fn a_format_that_the_command_line_gave_goes_on_to_hold() {
 }
 
 #[test]
+fn another_loop_for_an_edited_plan_is_started_as_the_page_says() {
+    let plan = "# Do it\n\nAll of it.\n";
+    let case = with_plan("my plan.md", plan);
+    run_plan(&case, "my plan.md").completed();
+    fs::write(case.repo.path().join("my plan.md"), plan.replace("All of it", "Half of it")).unwrap();
+    let said = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(said.contains("windlass run --name demo1-2 --plan 'my plan.md'   (starts"), "{said}");
+}
+
+#[test]
 fn words_about_all_tasks_show_no_done_task_as_open() {
     let plan = "# All\n\nSome words.\n\n<!-- windlass-task -->\n## One\n\nBuild one.\n";
     let case = with_plan("PLAN.md", plan);
