@@ -465,6 +465,21 @@ fn another_loop_for_an_edited_plan_is_started_as_the_page_says() {
 }
 
 #[test]
+fn a_plan_with_a_new_task_is_still_shown_as_its_loop_has_it() {
+    let plan = "# All\n\n<!-- windlass-task -->\n## One\n\nBuild one.\n\n<!-- windlass-task -->\n## Two\n\nBuild two.\n";
+    let case = with_plan("PLAN.md", plan);
+    case.windlass(&["run", "--name", LOOP, "--plan", "PLAN.md", "--max", "1"]).expect_code(0);
+    let longer = format!("{plan}\n<!-- windlass-task -->\n## Three\n\nBuild three.\n");
+    fs::write(case.repo.path().join("PLAN.md"), &longer).unwrap();
+    let shown = case.windlass(&["plan", "show", "PLAN.md"]).expect_code(0).stdout;
+    assert!(shown.contains("3 tasks, as loop demo1 has them") && shown.contains("✓ one"), "{shown}");
+    assert!(shown.contains("· three"), "{shown}");
+    fs::write(case.repo.path().join("OTHER.md"), &longer).unwrap();
+    let shown = case.windlass(&["plan", "show", "OTHER.md"]).expect_code(0).stdout;
+    assert!(!shown.contains("as loop"), "a plan that the loop does not read: {shown}");
+}
+
+#[test]
 fn words_about_all_tasks_show_no_done_task_as_open() {
     let plan = "# All\n\nSome words.\n\n<!-- windlass-task -->\n## One\n\nBuild one.\n";
     let case = with_plan("PLAN.md", plan);
