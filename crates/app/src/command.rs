@@ -4,7 +4,7 @@ use windlass_core::command::{Command, DoneWords, NextStep};
 use windlass_core::id::LoopName;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::state::TaskStatus;
-use windlass_core::view::View;
+use windlass_core::view::{TaskView, View};
 use windlass_driver::Interrupts;
 use windlass_driver::drive_loop::SiteWorlds;
 use windlass_driver::local_world::Unwatched;
@@ -106,13 +106,17 @@ impl OpenProject {
             CommandResult::Refused { why } => Err(AppError::refused(why)),
             CommandResult::Done(_) | CommandResult::Recorded | CommandResult::Interrupted => Ok(()),
         };
-        if retry == RetryChoice::BlockedTasks {
-            let blocked = view.tasks.iter().filter(|task| task.status == TaskStatus::Blocked);
-            blocked.map(|task| Command::Unblock { task: task.id.clone() }).try_for_each(ask)?;
-        }
-        let ended_short = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Blocked);
-        if ended_short { ask(Command::Restart) } else { Ok(()) }
+        retry_commands(&view, retry).into_iter().try_for_each(ask)
     }
+}
+
+/// What opens a run that ended short again.
+pub(crate) fn retry_commands(view: &View, retry: RetryChoice) -> Vec<Command> {
+    let is_blocked = |task: &&TaskView| task.status == TaskStatus::Blocked;
+    let blocked = view.tasks.iter().filter(is_blocked).filter(|_| retry == RetryChoice::BlockedTasks);
+    let ended_short = view.outcome.as_ref().is_some_and(|outcome| outcome.kind == OutcomeKind::Blocked);
+    let opens = (retry != RetryChoice::Nothing && ended_short).then_some(Command::Restart);
+    blocked.map(|task| Command::Unblock { task: task.id.clone() }).chain(opens).collect()
 }
 
 /// What comes before the next brief of a loop whose run has ended.

@@ -130,9 +130,11 @@ impl OpenProject {
                 .map(|known| known.text == id_of(task.text.as_bytes()))
         };
         let is_of_plan = |view: &View| {
-            let same: Option<Vec<bool>> = planned.tasks.iter().map(|task| found(task, view)).collect();
+            let same: Vec<Option<bool>> = planned.tasks.iter().map(|task| found(task, view)).collect();
             let is_its_source = || self.plan_source(&view.name).is_some_and(|of| of.trim() == source.trim());
-            same.is_some_and(|same| same.contains(&true) || is_its_source())
+            let has_all_of_it = same.contains(&Some(true)) && same.iter().all(Option::is_some);
+            // What was added since is read by that loop when it is run again.
+            has_all_of_it || same.iter().any(Option::is_some) && is_its_source()
         };
         Ok(views.into_iter().filter(is_of_plan).max_by_key(|view| view.updated_at))
     }

@@ -13,6 +13,7 @@ use windlass_core::task::Task;
 use windlass_plan::Planned;
 use windlass_store::blobs::id_of;
 
+use crate::revise::wanted_policy;
 use crate::{AppError, OpenProject, PolicyArguments};
 
 /// One reading, kept beside the loop. Where it is lost, edits are taken by `windlass set --reload` only.
@@ -98,7 +99,7 @@ impl OpenProject {
     }
 
     /// That source, where windlass.toml does not name it: `--plan` did.
-    pub(crate) fn asked_plan_source(&self, name: &LoopName) -> Option<String> {
+    pub fn asked_plan_source(&self, name: &LoopName) -> Option<String> {
         let earlier = self.earlier_reading(name)?;
         let source = earlier.plan?.source;
         (source != earlier.policy.plan.source).then_some(source)
@@ -124,7 +125,14 @@ impl OpenProject {
             let follows = plan.source == earlier.policy.plan.source;
             let source = if follows { &now.policy.plan.source } else { &plan.source }.clone();
             if self.project.top.join(&source).exists() {
-                let read = self.read_plan(&source, &now.policy.plan.format)?;
+                let is_as_read = source == plan.source
+                    && now.policy.plan.format.trim() == earlier.policy.plan.format.trim();
+                // What was said of the format for this loop alone goes on to hold.
+                let format = match is_as_read {
+                    true => wanted_policy(&self.state_of(name)?).plan.format.clone(),
+                    false => now.policy.plan.format.clone(),
+                };
+                let read = self.read_plan(&source, &format)?;
                 now = now.with_plan(&source, &read);
                 let is_other = now.plan.as_ref().is_some_and(|now| now.digest != plan.digest);
                 planned = is_other.then_some(read);

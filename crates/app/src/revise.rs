@@ -1,24 +1,31 @@
 //! Another policy or plan for a loop that is there. What is written is read and
 //! looked at as for a new loop, before anything is sent.
 
+use std::collections::BTreeMap;
+
 use windlass_config::{Resolved, with_edits};
+use windlass_core::brief::TaskBrief;
 use windlass_core::command::Command;
-use windlass_core::id::{LoopName, TaskId};
+use windlass_core::id::{BlobId, LoopName, TaskId};
+use windlass_core::input::Asked;
 use windlass_core::outcome::OutcomeKind;
 use windlass_core::policy::Policy;
 use windlass_core::revision::{KeyChange, PlanRevision, PolicyRevision, Revision};
 use windlass_core::state::State;
 use windlass_core::step;
 use windlass_core::task::Plan;
+use windlass_core::view::View;
 use windlass_driver::Interrupts;
+use windlass_driver::preview::{self, PreviewedBrief};
 use windlass_driver::setup::{self, RevisedLoop, SetupError};
 use windlass_plan::{Planned, PlannedTask};
 use windlass_store::blobs::id_of;
 
+use crate::command::retry_commands;
 use crate::error::Classify as _;
 use crate::policy::policy_format;
 use crate::read_files::EditedFiles;
-use crate::{AppError, CommandResult, ErrorKind, OpenProject, PolicyArguments};
+use crate::{AppError, CommandResult, ErrorKind, OpenProject, PolicyArguments, RetryChoice};
 
 /// What is to be another.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +57,14 @@ pub enum PolicyBelow {
     Files,
 }
 
+/// A run of a loop that is there, as it was asked for.
+#[derive(Clone, Debug)]
+pub struct NextRun {
+    pub revise: ReviseRequest,
+    pub retry: RetryChoice,
+    pub asked: Asked,
+}
+
 #[derive(Debug, Default)]
 pub struct ReviseReport {
     pub keys: Vec<KeyChange>,
@@ -73,6 +88,8 @@ pub struct RevisionPreview {
 struct PreparedRevision {
     keys: Vec<KeyChange>,
     plan: Option<PlanRevision>,
+    /// What the tasks of that plan say.
+    texts: BTreeMap<BlobId, String>,
     command: Command,
 }
 
@@ -130,10 +147,33 @@ impl OpenProject {
         }
         let state = self.state_of(name)?;
         let prepared = self.prepare(&state, request, edited.as_ref(), Texts::OnlyNamed)?;
-        let Some(PreparedRevision { keys, plan, command }) = prepared else {
+        let Some(PreparedRevision { keys, plan, texts: _, command }) = prepared else {
             return Ok(RevisionPreview::default());
         };
         Ok(RevisionPreview { keys, plan, refused: step::refusal(&state, &command) })
+    }
+
+    /// What the agents of the next run would be told first: with what it takes up before, and nothing where only
+    /// the run itself can tell.
+    pub fn next_briefs(&self, view: &View, next: &NextRun) -> Result<Vec<PreviewedBrief>, AppError> {
+        let edited = self.edited_for(&view.name, &next.revise)?;
+        let state = self.state_of(&view.name)?;
+        let stays = next.revise.asks_nothing() && edited.as_ref().is_none_or(EditedFiles::is_empty);
+        let prepared = match stays {
+            true => None,
+            false => self.prepare(&state, &next.revise, edited.as_ref(), Texts::OnlyNamed)?,
+        };
+        let (revision, texts) = match prepared {
+            Some(prepared) => (Some(prepared.command), prepared.texts),
+            None => (None, BTreeMap::new()),
+        };
+        let stored = self.find(Some(view.name.as_str()))?;
+        let text = |task: &TaskBrief| match texts.get(&task.text) {
+            Some(text) => Ok(text.clone()),
+            None => stored.text(&task.text).map_err(|error| error.in_one_line()),
+        };
+        let commands = revision.into_iter().chain(retry_commands(view, next.retry)).collect();
+        preview::next_briefs(state, commands, &next.asked, &text).or_broken()
     }
 
     /// What of the files counts. A loop keeps its base.
@@ -160,7 +200,7 @@ impl OpenProject {
         let Some(prepared) = self.prepare(&state, request, edited, Texts::Stored)? else {
             return Ok(ReviseReport::default());
         };
-        let PreparedRevision { keys, plan, command } = prepared;
+        let PreparedRevision { keys, plan, texts: _, command } = prepared;
         let has_more = plan.as_ref().is_some_and(|news| !news.added.is_empty() || !news.reopened.is_empty());
         if request.below == PolicyBelow::EditedFiles && is_completed(&state) && !has_more {
             // It would be refused, and each look at the files would be one refusal more on record.
@@ -194,6 +234,8 @@ impl OpenProject {
         let policy = self.checked_policy(state, resolved, planned.as_ref(), texts)?;
         let wanted = wanted_policy(state);
         let keys = policy_format().changes(wanted, &policy);
+        let said = planned.iter().flat_map(|planned| &planned.tasks).map(|task| &task.text);
+        let said = said.map(|text| (id_of(text.as_bytes()), text.clone())).collect();
         let plan = planned.map(|planned| self.plan_of(planned, texts)).transpose()?;
         let plan = plan.and_then(|plan| changed_plan(state, plan));
         if keys.is_empty() && plan.is_none() {
@@ -207,7 +249,7 @@ impl OpenProject {
             policy,
         });
         let command = Command::Revise(Box::new(Revision { plan, policy }));
-        Ok(Some(PreparedRevision { keys, plan: plan_revision, command }))
+        Ok(Some(PreparedRevision { keys, plan: plan_revision, texts: said, command }))
     }
 
     /// What became of a command that changes the plan or the policy.
@@ -262,8 +304,8 @@ impl OpenProject {
             read = read.with_policy(&self.policy(&PolicyArguments::default())?);
         }
         if let Some(source) = &request.plan {
-            let format = &self.policy(&request.policy)?.policy.plan.format;
-            read = read.with_plan(source, &self.read_plan(source, format)?);
+            let state = self.state_of(name)?;
+            read = read.with_plan(source, &self.read_plan(source, &wanted_policy(&state).plan.format)?);
         }
         self.keep_reading(name, &read)
     }

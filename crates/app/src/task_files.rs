@@ -12,7 +12,10 @@ use windlass_core::id::{BlobId, TaskId};
 use windlass_core::proposal::{AmendmentAnswer, AmendmentState, ProposedAction};
 use windlass_core::state::State;
 use windlass_core::task::{Plan, Task};
-use windlass_plan::{FrontValue, PlanError, Planned, body_of, task_of_text, task_text, tasks_dir, with_keys};
+use windlass_plan::{
+    FrontValue, PlanError, Planned, body_of, task_of_text, task_text, tasks_dir, with_commented_dependencies,
+    with_keys,
+};
 use windlass_store::blobs::id_of;
 
 use crate::create::bad_plan;
@@ -136,7 +139,7 @@ impl TaskFiles {
 
     fn changed_text(&self, before: &Task, after: &Task, body: Option<&String>) -> Result<String, AppError> {
         let written = self.text_of(&after.id);
-        let text = match body {
+        let mut text = match body {
             Some(body) => with_body(&written, body),
             None => written,
         };
@@ -146,8 +149,13 @@ impl TaskFiles {
             keys.push(("title", FrontValue::Text(after.title.clone())));
         }
         if before.depends_on != after.depends_on {
-            let names = after.depends_on.iter().map(TaskId::to_string).collect();
-            keys.push(("depends_on", FrontValue::List(names)));
+            match with_commented_dependencies(&text, &after.depends_on) {
+                Some(other) => text = other,
+                None => {
+                    let names = after.depends_on.iter().map(TaskId::to_string).collect();
+                    keys.push(("depends_on", FrontValue::List(names)));
+                }
+            }
         }
         if before.priority != after.priority {
             keys.push(("priority", FrontValue::Number(after.priority)));

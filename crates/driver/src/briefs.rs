@@ -83,15 +83,23 @@ fn is_built_in(mode: &str) -> bool {
     }
 }
 
+/// Whether a task may have the mode.
+pub fn is_mode(surroundings: &Surroundings, mode: &str) -> bool {
+    is_built_in(mode) || own_file(surroundings, &format!("{mode}.md")).is_some()
+}
+
 /// The first place that has the file.
-fn own_text(surroundings: &Surroundings, name: &str) -> Result<Option<OwnText>, BadBrief> {
+fn own_file(surroundings: &Surroundings, name: &str) -> Option<String> {
     let config = surroundings.var("XDG_CONFIG_HOME").map(PathBuf::from);
     let home = || surroundings.var("HOME").map(|home| PathBuf::from(home).join(".config"));
     let config = config.or_else(home).map(|config| config.join("windlass"));
     let own = config.map(|config| config.join(PROMPTS).join(name).display().to_string());
     let places = [Some(format!("{PROMPTS}/{name}")), own];
-    let is_there = |file: &String| surroundings.project.join(file).exists();
-    let Some(file) = places.into_iter().flatten().find(is_there) else { return Ok(None) };
+    places.into_iter().flatten().find(|file| surroundings.project.join(file).exists())
+}
+
+fn own_text(surroundings: &Surroundings, name: &str) -> Result<Option<OwnText>, BadBrief> {
+    let Some(file) = own_file(surroundings, name) else { return Ok(None) };
     let bad = |why: String, is_read| BadBrief { key: "mode", why, is_read };
     let text = text(&surroundings.project.join(&file));
     let text = text.map_err(|why| bad(format!("cannot read {file}: {why}"), false))?;

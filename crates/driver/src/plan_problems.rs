@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use windlass_core::policy::{CheckPolicy, CheckWhen, Policy};
+use windlass_core::scope::ScopeLimits;
 use windlass_core::task::TaskMode;
 use windlass_gate::Globs;
 use windlass_plan::{Placed, Planned, PlannedTask};
@@ -29,6 +30,7 @@ pub fn plan_problems(policy: &Policy, planned: &Planned, surroundings: &Surround
         }
         problems.extend(bad_fix(policy, task));
     }
+    problems.extend(scopes_of_no_mode(policy, surroundings));
     // Only one task can repeat until the stop checks hold.
     if policy.is_open_ended() && planned.tasks.len() != 1 {
         problems.push(SetupError::SeveralTasks { tasks: planned.tasks.len() });
@@ -71,6 +73,14 @@ fn bad_mode(
         }
         Err(bad) => Some(SetupError::Brief(bad)),
     }
+}
+
+/// A limit of a mistyped mode would hold for no task.
+fn scopes_of_no_mode(policy: &Policy, surroundings: &Surroundings) -> Vec<SetupError> {
+    let is_mode = |mode: &str| policy.modes.contains_key(mode) || briefs::is_mode(surroundings, mode);
+    let limited = policy.scope.iter().filter(|(_, limits)| **limits != ScopeLimits::default());
+    let unknown = limited.map(|(mode, _)| mode).filter(|mode| !is_mode(mode));
+    unknown.map(|mode| SetupError::ScopeOfNoMode { mode: mode.clone() }).collect()
 }
 
 /// Only a check of the gate can show a regression test.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use windlass_agent::{Unusable, adapter, registry};
 use windlass_core::id::{CommitId, LoopName, TreeId};
 use windlass_core::input::{Asked, Creation};
+use windlass_core::nearest::nearest;
 use windlass_core::policy::{
     AgentPolicy, NetworkKind, Policy, ProvenSandbox, Role, SandboxLevel, SandboxPolicy, WantedLevel,
 };
@@ -97,6 +98,8 @@ pub enum SetupError {
     GlobOutside { place: String, key: &'static str, glob: String },
     #[error("{place}: there is no mode {mode:?}")]
     UnknownMode { place: String, mode: String },
+    #[error("[scope.{mode}] limits the mode {mode:?}, which does not exist")]
+    ScopeOfNoMode { mode: String },
     #[error("{place}: a task of the mode fix needs a check that runs its regression test, and has none")]
     FixWithoutCheck { place: String },
     #[error(transparent)]
@@ -195,6 +198,9 @@ impl SetupError {
         if let Self::Hidden(bad) = self {
             return Some(bad.key);
         }
+        if let Self::ScopeOfNoMode { .. } = self {
+            return Some("scope");
+        }
         if let Self::SeveralTasks { .. } = self {
             return Some("stop.check");
         }
@@ -230,6 +236,12 @@ impl SetupError {
                     "for a mode of yours, write prompts/{mode}.md, and prompts/{mode}_review.md for its reviewer"
                 ),
             ],
+            Self::ScopeOfNoMode { mode } => {
+                let meant = nearest(mode, ["implement", "explore", "fix"]);
+                let meant = meant.map(|meant| format!("did you mean [scope.{meant}]?"));
+                let own = format!("for a mode of yours, write prompts/{mode}.md");
+                meant.into_iter().chain([own]).collect()
+            }
             Self::TaskGlob { .. } | Self::GlobOutside { .. } => {
                 vec!["write it like \"src/**\" or \"test.sh\", from the root of the repository".to_owned()]
             }

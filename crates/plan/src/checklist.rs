@@ -122,6 +122,7 @@ pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, BadPlan> {
     for task in slots.iter_mut().filter_map(|slot| slot.task.as_mut()) {
         task.verification.clone_from(&commands);
     }
+    let starts: Vec<usize> = ranges.iter().map(|range| range.start).collect();
     let mut about_all = String::new();
     let mut from = 0;
     for range in ranges {
@@ -130,10 +131,31 @@ pub(crate) fn parse(file: &Path, source: &str) -> Result<Planned, BadPlan> {
     }
     about_all.push_str(&text.text[from..]);
     shared_text::add_to_all(file, &mut slots, &about_all).map_err(|error| vec![error])?;
+    if !has_tasks {
+        tell_headings(&text, &starts, &mut slots);
+    }
     let title =
         text.headings.iter().find(|heading| heading.level == 1).map(|heading| title_line(&heading.text));
     let goal = title.filter(|title| !title.is_empty());
     finish(slots, Frame { goal, problems, ..Frame::new(PlanFormat::Checklist) })
+}
+
+/// A box says only half of it where a heading above it says whose it is. The document's own heading is its goal.
+fn tell_headings(text: &MarkdownText<'_>, starts: &[usize], slots: &mut [Slot]) {
+    let mut headings = text.headings.iter().peekable();
+    let mut above: Vec<&Heading> = Vec::new();
+    for (start, slot) in starts.iter().zip(slots) {
+        while let Some(heading) = headings.next_if(|heading| heading.range.start < *start) {
+            above.retain(|kept| kept.level < heading.level);
+            above.push(heading);
+        }
+        let named = above.iter().filter(|heading| heading.level > 1);
+        let path: Vec<String> = named.map(|heading| title_line(&heading.text)).collect();
+        if let Some(task) = slot.task.as_mut().filter(|_| !path.is_empty()) {
+            let told = format!("\nIn the document it stands below: {}\n", path.join(" / "));
+            task.text.push_str(&told);
+        }
+    }
 }
 
 struct BoxReader<'a> {

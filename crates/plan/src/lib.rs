@@ -71,7 +71,7 @@ pub use place::{FilePosition, Placed};
 pub use proposal::{MOST_PROPOSED, PlanProposal, ProposedCheck, ProposedTask, file_words};
 pub use scope::TaskScope;
 pub use source::{MAX_FILE_BYTES, MAX_JSON_BYTES, check, look, read};
-pub use task_file::task_of_text;
+pub use task_file::{task_of_text, with_commented_dependencies};
 
 /// A plan as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]

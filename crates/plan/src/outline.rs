@@ -35,6 +35,12 @@ pub(crate) fn outline(text: &MarkdownText<'_>, range: &Range<usize>) -> (Outline
     (read, faults)
 }
 
+/// Where the comments are that name a dependency.
+pub(crate) fn dependency_comments(text: &MarkdownText<'_>, range: &Range<usize>) -> Vec<Range<usize>> {
+    let names_one = |comment: &&Comment| dependencies(text, comment).is_ok_and(|found| !found.is_empty());
+    text.comments_in(range).filter(names_one).map(|comment| comment.range.clone()).collect()
+}
+
 /// What stands below each heading with one of these names, up to the next as high.
 pub(crate) fn parts(text: &MarkdownText<'_>, range: &Range<usize>, names: &[&str]) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();

@@ -11,7 +11,7 @@ use crate::format::PlanFormat;
 use crate::front_matter::{FrontMatter, read_parts};
 use crate::link::{BadPlan, Frame, Slot, finish};
 use crate::markdown::MarkdownText;
-use crate::outline::{Outline, outline};
+use crate::outline::{Outline, dependency_comments, outline};
 use crate::place::FilePosition;
 use crate::slug::id_of_file;
 use crate::{Planned, PlannedTask, title_line};
@@ -25,6 +25,24 @@ pub(crate) fn parse(file: &Path, text: &str) -> Result<Planned, BadPlan> {
 pub fn task_of_text(id: &TaskId, text: &str) -> Option<PlannedTask> {
     let slot = slot(id.clone(), Path::new(id.as_str()), text.to_owned());
     if slot.problems.is_empty() { slot.task } else { None }
+}
+
+/// The text with other dependencies, where one comment names all of them; none where none or several do, or the
+/// front matter does.
+pub fn with_commented_dependencies(text: &str, ids: &[TaskId]) -> Option<String> {
+    let (front, _) = read_parts(text).ok()?;
+    let markdown = MarkdownText::new(text, front.lines);
+    let body = markdown.index.line_start(front.lines + 1)..markdown.text.len();
+    let comments = dependency_comments(&markdown, &body);
+    let [comment] = &comments[..] else { return None };
+    if !front.depends_on.is_empty() {
+        return None;
+    }
+    let mark = &text[..text.len() - markdown.text.len()];
+    let (before, after) = (&markdown.text[..comment.start], &markdown.text[comment.end..]);
+    let names = ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
+    let gap = if names.is_empty() { "" } else { " " };
+    Some(format!("{mark}{before}<!-- depends_on:{gap}{names} -->{after}"))
 }
 
 /// What one task file says, with every fault in it.

@@ -32,6 +32,7 @@ pub(super) struct Page {
     /// Whether the conversation has the task and the rules in it.
     resumed: bool,
     fixes: bool,
+    explores: bool,
     may_amend: bool,
     /// Whether the workspace has what earlier attempts left.
     carries_on: bool,
@@ -148,6 +149,7 @@ impl Page {
             one_step: spec.one_step,
             resumed: spec.resumed,
             fixes: spec.task.as_ref().is_some_and(|task| task.mode == TaskMode::Fix),
+            explores: spec.mode == Mode::Explore,
             may_amend: spec.may_amend,
             carries_on: carries_on(spec),
             unmerged: spec.unmerged.as_ref().map(|work| unmerged(work, texts, size)),

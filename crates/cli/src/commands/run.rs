@@ -1,8 +1,9 @@
 //! `windlass run`: drives a loop to an outcome, creating it if there is none.
 
 use windlass_app::{
-    Ended, OpenProject, PolicyArguments, PolicyBelow, Proposed, RetryChoice, ReviseRequest, ReviseResult,
-    RunProposal, RunRequest, RunStart, RunTarget, counted_tasks, preview_briefs, preview_view,
+    Ended, NextRun, OpenProject, PolicyArguments, PolicyBelow, PreviewedBrief, Proposed, RetryChoice,
+    ReviseRequest, ReviseResult, RunProposal, RunRequest, RunStart, RunTarget, counted_tasks, preview_briefs,
+    preview_view,
 };
 use windlass_core::id::{LoopName, TaskId};
 use windlass_core::input::Asked;
@@ -184,7 +185,17 @@ fn preview_existing(place: &OpenProject, view: &View, asked: &RunArgs) -> Result
         place.check_signed_in(name, &request(asked).asked)?;
     }
     say!("{}", next(place, view));
+    let revise = revision(view, asked);
+    let run = NextRun { revise, retry: retry(asked), asked: request(asked).asked };
+    place.next_briefs(view, &run)?.iter().for_each(say_brief);
     Ok(())
+}
+
+fn say_brief(brief: &PreviewedBrief) {
+    say!("\n---- the {}'s brief for task {} ----", brief.role, brief.task);
+    for line in brief.text.lines() {
+        say!("{}", text::spelled(line));
+    }
 }
 
 /// A loop keeps its base: what was committed since is not part of it.
@@ -262,12 +273,7 @@ fn preview_new(proposed: &Proposed, asked: &Asked) -> Result<(), Failure> {
     let seen = preview_view(proposed, asked).or_error()?;
     banner::outline(&seen).iter().for_each(|line| say!("{line}"));
     say_part!("{}", preview(proposed));
-    for brief in preview_briefs(proposed, asked).or_error()? {
-        say!("\n---- the {}'s brief for task {} ----", brief.role, brief.task);
-        for line in brief.text.lines() {
-            say!("{}", text::spelled(line));
-        }
-    }
+    preview_briefs(proposed, asked).or_error()?.iter().for_each(say_brief);
     Ok(())
 }
 

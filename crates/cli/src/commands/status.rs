@@ -67,8 +67,10 @@ pub fn edits_since(place: &OpenProject, view: &View) -> String {
         page.push_str(&format!("      {set} && windlass run {name}   (does what is new in this loop)\n"));
     }
     if let Ok(other) = place.name_after(name) {
+        let plan = place.asked_plan_source(name);
+        let plan = plan.map_or_else(String::new, |of| format!(" --plan {}", shell_word(of.trim())));
         page.push_str(&format!(
-            "      windlass run --name {other}   (starts a loop with what they say now)\n"
+            "      windlass run --name {other}{plan}   (starts a loop with what they say now)\n"
         ));
     }
     page + "\n"

@@ -27,6 +27,7 @@ fi"#;
     assert_eq!(seen.task("answer")["rejections"], 1, "{}", seen.log);
     let brief = case.left("author-1.brief");
     assert!(brief.contains("Change nothing: ") && brief.contains("# Find out, for task answer"), "{brief}");
+    assert!(!brief.contains("You may add files") && !brief.contains("change a setting"), "{brief}");
     let brief = case.left("reviewer-2.brief");
     assert!(brief.contains("turn 3: it is in answer.txt"), "{brief}");
     let page = case.windlass(&["show", LOOP, "answer"]);

@@ -440,6 +440,46 @@ fn a_loop_is_that_of_a_plan_by_its_texts() {
 }
 
 #[test]
+fn a_format_that_the_command_line_gave_goes_on_to_hold() {
+    let todo = "# To do\n\nSome words.\n\n- [ ] Lexer\n- [ ] Parser\n- words\n";
+    let case = with_plan("TODO.md", todo);
+    let format = "plan.format=checklist";
+    let words = ["run", "--name", LOOP, "--plan", "TODO.md", "--max", "1", "--set", format];
+    case.windlass(&words).expect_code(0);
+    case.windlass(&["run", LOOP, "--max", "1"]).expect_code(0);
+    fs::write(case.repo.path().join("TODO.md"), format!("{todo}- [ ] Printer\n")).unwrap();
+    let told = case.windlass(&["set", LOOP, "--plan", "TODO.md"]).expect_code(0).stdout;
+    assert!(told.contains("task printer: added"), "{told}");
+    case.seen(case.windlass(&["run", LOOP])).completed();
+    assert_eq!(case.turns("author"), 3);
+}
+
+#[test]
+fn another_loop_for_an_edited_plan_is_started_as_the_page_says() {
+    let plan = "# Do it\n\nAll of it.\n";
+    let case = with_plan("my plan.md", plan);
+    run_plan(&case, "my plan.md").completed();
+    fs::write(case.repo.path().join("my plan.md"), plan.replace("All of it", "Half of it")).unwrap();
+    let said = case.windlass(&["status", LOOP]).expect_code(0).stdout;
+    assert!(said.contains("windlass run --name demo1-2 --plan 'my plan.md'   (starts"), "{said}");
+}
+
+#[test]
+fn a_plan_with_a_new_task_is_still_shown_as_its_loop_has_it() {
+    let plan = "# All\n\n<!-- windlass-task -->\n## One\n\nBuild one.\n\n<!-- windlass-task -->\n## Two\n\nBuild two.\n";
+    let case = with_plan("PLAN.md", plan);
+    case.windlass(&["run", "--name", LOOP, "--plan", "PLAN.md", "--max", "1"]).expect_code(0);
+    let longer = format!("{plan}\n<!-- windlass-task -->\n## Three\n\nBuild three.\n");
+    fs::write(case.repo.path().join("PLAN.md"), &longer).unwrap();
+    let shown = case.windlass(&["plan", "show", "PLAN.md"]).expect_code(0).stdout;
+    assert!(shown.contains("3 tasks, as loop demo1 has them") && shown.contains("✓ one"), "{shown}");
+    assert!(shown.contains("· three"), "{shown}");
+    fs::write(case.repo.path().join("OTHER.md"), &longer).unwrap();
+    let shown = case.windlass(&["plan", "show", "OTHER.md"]).expect_code(0).stdout;
+    assert!(!shown.contains("as loop"), "a plan that the loop does not read: {shown}");
+}
+
+#[test]
 fn words_about_all_tasks_show_no_done_task_as_open() {
     let plan = "# All\n\nSome words.\n\n<!-- windlass-task -->\n## One\n\nBuild one.\n";
     let case = with_plan("PLAN.md", plan);

@@ -71,3 +71,31 @@ fn a_dry_run_prints_every_prompt_as_it_would_be_sent() {
     };
     assert_eq!(rules(reviewer), rules(&sent), "the change is not there yet; the rest is");
 }
+
+#[test]
+fn a_dry_run_of_a_loop_that_is_there_prints_the_next_prompts() {
+    let rejects = r#"if [ $n -eq 1 ]; then say '"verdict":"reject","summary":"not yet","findings":[],"resolved":[],"pending":["go on"],"blocker":""'; else accept; fi"#;
+    let case = Setup::new("echo $n >answer.txt\ncomplete")
+        .checks("[[gate.check]]\nname = \"test\"\nrun = \"true\"\n")
+        .reviewer(rejects)
+        .review("tasks = true\nfinal = false\n")
+        .task("answer", TASK)
+        .task("more", "# More\n\nDo more of it.\n")
+        .ready();
+    case.windlass(&["run", "--name", LOOP, "--max", "1"]).expect_code(0);
+    let next = |sent: &str| {
+        let before = case.windlass(&["log", LOOP, "--json"]).stdout;
+        let dry = case.windlass(&["run", LOOP, "--dry-run"]).expect_code(0).stdout;
+        assert_eq!(case.windlass(&["log", LOOP, "--json"]).stdout, before, "nothing is on record");
+        case.windlass(&["run", LOOP, "--max", "1"]).expect_code(0);
+        let (_, shown) = dry.split_once("---- the author's brief").unwrap_or_else(|| panic!("{dry}"));
+        let shown = shown.split("---- the reviewer's brief").next().unwrap_or_default();
+        let body = |text: &str| text.split_once("# Do task").map(|(_, body)| body.trim().to_owned());
+        assert_eq!(body(shown), body(&case.left(sent)), "{sent}: all but the nonce");
+    };
+    next("author-2.brief");
+    assert!(case.left("author-2.brief").contains("not yet"));
+    case.repo.file("tasks/more.md", "# More\n\nDo all of it.\n");
+    next("author-3.brief");
+    assert!(case.left("author-3.brief").contains("Do all of it."));
+}

@@ -76,6 +76,20 @@ fn a_scope_that_is_not_understood_is_refused_with_its_place() {
 }
 
 #[test]
+fn limits_of_a_mode_that_does_not_exist_are_refused_with_their_place() {
+    let case = Setup::new("complete").more("[scope.implment]\nlines_written = 2\n").ready();
+    let ran = case.windlass(&["run"]);
+    assert_eq!(ran.status.code(), Some(2), "{ran}");
+    let told = ": [scope.implment] limits the mode \"implment\", which does not exist";
+    assert!(ran.stderr.contains(told) && ran.stderr.contains("did you mean [scope.implement]?"), "{ran}");
+    assert!(ran.stderr.contains("windlass.toml:"), "{ran}");
+    case.nothing_was_made();
+    case.windlass(&["plan", "check"]).expect_code(2);
+    case.repo.file("prompts/implment.md", "Do it.\n");
+    case.windlass(&["plan", "check"]).expect_code(0);
+}
+
+#[test]
 fn a_task_stays_within_its_own_globs_and_limits() {
     let task = "---\nscope:\n  files_changed: 2\n  within: [answer.txt, docs/**]\n---\n# Write the answer\n";
     let author =

@@ -274,7 +274,8 @@ fn what_is_refused_changes_neither_the_files_nor_the_loop() {
 fn a_file_that_windlass_cannot_write_line_by_line_is_left_to_the_operator() {
     let case = Setup::new(ANY)
         .task("a", "---\n{title: Do a, priority: 1}\n---\nx\n")
-        .task("b", "# Do b\n\n<!-- depends_on: [a] -->\n")
+        .task("b", "# Do b\n\n<!-- depends_on: [a] -->\n<!-- depends_on: c -->\n")
+        .task("c", "# Do c\n")
         .file("other.md", "# Elsewhere\n")
         .ready();
     std::os::unix::fs::symlink("../other.md", case.repo.path().join("tasks/link.md")).unwrap();
@@ -288,6 +289,24 @@ fn a_file_that_windlass_cannot_write_line_by_line_is_left_to_the_operator() {
         assert!(refused.stderr.contains(said), "{words:?}: {refused}");
     }
     assert_eq!(files(&case), before);
+}
+
+/// As codex-loop has them.
+#[test]
+fn dependencies_change_in_the_comment_that_names_them() {
+    let case = Setup::new(ANY)
+        .task("001-a", "# Do a\n")
+        .task("002-b", "# Do b\n\n<!-- depends_on: 001-a -->\n")
+        .task("003-c", "# Do c\n\n<!-- depends_on: 001-a, 002-b -->\n\nAll of it.\n")
+        .ready();
+    case.windlass(&["task", "split", "002-b", "Half", "Other half"]).expect_code(0);
+    let c = "# Do c\n\n<!-- depends_on: 001-a, 002-b-2 -->\n\nAll of it.\n";
+    assert_eq!(files(&case)["003-c.md"], c);
+    case.windlass(&["task", "drop", "001-a", "--force"]).expect_code(0);
+    assert_eq!(files(&case)["003-c.md"], c.replace("001-a, ", ""));
+    case.windlass(&["task", "edit", "003-c", "--no-dependencies"]).expect_code(0);
+    assert_eq!(files(&case)["003-c.md"], "# Do c\n\n<!-- depends_on: -->\n\nAll of it.\n");
+    assert_eq!(listed(&case), ["002-b-1 pending", "002-b-2 pending", "003-c pending"]);
 }
 
 #[test]

@@ -23,6 +23,18 @@ fn every_outermost_box_is_a_task() {
 }
 
 #[test]
+fn a_box_is_told_the_headings_it_stands_below() {
+    let plan = planned(
+        "TODO.md",
+        "# To do\n\n- [ ] First\n\n## Backend\n- [ ] Add tests\n### API\n- [ ] Document it\n\n## Frontend\n- [ ] Style it\n",
+    );
+    let told = |at: usize| plan.tasks[at].text.split_once("it stands below: ").map(|(_, path)| path.trim());
+    assert_eq!([0, 1, 2, 3].map(told), [None, Some("Backend"), Some("Backend / API"), Some("Frontend")]);
+    let own = plan.tasks[1].own_text.as_deref();
+    assert_eq!(own, Some("- [ ] Add tests\n"), "what was asked for is the same below another heading");
+}
+
+#[test]
 fn boxes_below_a_plain_item_are_tasks_too() {
     let plan =
         planned_as("t.md", "Some words.\n\n- Group\n  - [ ] one\n  - [ ] two\n", Some(PlanFormat::Checklist));

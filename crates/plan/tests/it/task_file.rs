@@ -1,6 +1,7 @@
 //! One Markdown file as one task.
 
-use windlass_plan::PlanFormat;
+use windlass_core::id::TaskId;
+use windlass_plan::{PlanFormat, with_commented_dependencies};
 
 use crate::files::{outline, planned, planned_as, problems};
 
@@ -118,4 +119,23 @@ fn front_matter_below_a_blank_line_is_read() {
     );
     let open = problems("a.md", "\n---\npriority: 1\nText.\n");
     assert!(open.starts_with("a.md:2:1: the front matter that starts here is never closed"), "{open}");
+}
+
+#[test]
+fn other_dependencies_are_written_where_a_comment_names_them() {
+    let ids = |names: &[&str]| names.iter().map(|name| TaskId::new(*name)).collect::<Vec<_>>();
+    let with = |text: &str, names: &[&str]| with_commented_dependencies(text, &ids(names));
+    let text = "\u{feff}---\npriority: 1\n---\n# T\n<!-- why -->\n<!--\nDEPENDS_ON:\n- a\n-->\nend\n";
+    let other = "\u{feff}---\npriority: 1\n---\n# T\n<!-- why -->\n<!-- depends_on: b, c -->\nend\n";
+    assert_eq!(with(text, &["b", "c"]).as_deref(), Some(other));
+    let none = with("# T\n<!-- depends_on: a -->\n", &[]);
+    assert_eq!(none.as_deref(), Some("# T\n<!-- depends_on: -->\n"));
+    for text in [
+        "# T\n",
+        "`<!-- depends_on: a -->`\n",
+        "<!-- depends_on: a -->\n<!-- depends_on: b -->\n",
+        "---\ndepends_on: [a]\n---\n<!-- depends_on: b -->\n",
+    ] {
+        assert_eq!(with(text, &["c"]), None, "{text}");
+    }
 }
