@@ -78,6 +78,7 @@ macro_rules! reasons {
 reasons! {
     Proven => "proven", "every task is done and the final gate is green";
     Waived => "waived", "every task is done or waived, and nothing that was asked for failed";
+    Reviewed => "reviewed", "every task is done by the word of reviewers: there is no check that proves it";
     DoneBefore => "done_before", "every task is done, some before windlass came, which it has not proven";
     Asked => "asked", "what was asked for is done";
     OnePass => "one_pass", "one pass over the plan was asked for, and it did not do all of it";

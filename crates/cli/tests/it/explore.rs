@@ -20,7 +20,7 @@ fi"#;
         .task("answer", TASK)
         .ready();
     let seen = case.run();
-    seen.completed();
+    seen.ended(0, "completed", "reviewed");
     let found = &seen.findings_in("stray.txt")[0];
     assert_eq!(found["life"], "resolved", "{found}");
     assert_eq!(case.turns("author"), 3, "a change, a reject, an accept\n{}", seen.log);

@@ -18,7 +18,7 @@ fn codescribe_1_a_status_line_is_a_claim_and_the_proof_says_unchecked() {
     let reviewer = r#"if [ $n -eq 1 ]; then say '"verdict":"reject","summary":"not yet","findings":[],"resolved":[],"pending":["go on"],"blocker":""'; else accept; fi"#;
     let case = Setup::new(agent).gate("").reviewer(reviewer).review(REVIEWED).ready();
     let seen = case.run();
-    assert_eq!(seen.view["outcome"]["kind"], "completed", "{}", seen.ran);
+    seen.ended(0, "completed", "reviewed");
     assert_eq!((case.turns("author"), case.turns("reviewer")), (2, 2), "nothing is done without its accept");
     assert_eq!(seen.view["unchecked"], true);
     let proof = case.windlass(&["prove", LOOP]).expect_code(0).stdout;

@@ -290,7 +290,7 @@ fn without_checks_an_accepting_review_is_the_proof_and_says_so() {
     .ready();
     let seen = case.run();
     // An unchanged tree goes to review all the same, and the accept makes it done.
-    seen.completed();
+    seen.ended(0, "completed", "reviewed");
     assert_eq!(case.turns("reviewer"), 1);
     assert_eq!(
         (seen.view["unchecked"].as_bool(), seen.view["unreviewed"].as_bool()),

@@ -268,15 +268,19 @@ pub(super) fn complete(draft: &mut Draft) {
     if stop::is_due_at_the_end(&draft.state) {
         return stop::check(draft);
     }
-    let waived = draft.state.tasks.iter().any(|task| task.status == TaskStatus::Waived);
-    let imported = draft.state.tasks.iter().any(TaskState::was_done_before);
-    let reason = match (waived, imported) {
-        (true, _) => Reason::Waived,
-        (false, true) => Reason::DoneBefore,
-        (false, false) => Reason::Proven,
-    };
     let stopped = draft.state.stop.as_ref().is_some_and(|stop| stop.holds);
-    let detail = match (draft.state.checks_for(None).is_empty(), stopped) {
+    let no_check = draft.state.checks_for(None).is_empty();
+    let tasks = || draft.state.tasks.iter();
+    let waived = tasks().any(|task| task.status == TaskStatus::Waived);
+    let imported = tasks().any(TaskState::was_done_before);
+    let by_word = no_check && !stopped && tasks().any(|task| !task.checked);
+    let reason = match (waived, imported, by_word) {
+        (true, _, _) => Reason::Waived,
+        (false, true, _) => Reason::DoneBefore,
+        (false, false, true) => Reason::Reviewed,
+        (false, false, false) => Reason::Proven,
+    };
+    let detail = match (no_check, stopped) {
         (false, _) => "",
         (true, true) => "every task is done and every stop check holds",
         (true, false) => "no final check exists: only reviews and waivers speak for it",
