@@ -12,6 +12,8 @@ pub enum ErrorKind {
     Refused,
     /// The loop waits until the operator does something, or somebody else drives it.
     NeedsOperator,
+    /// Somebody asked this process to end before it was done; nothing was changed.
+    Interrupted,
 }
 
 #[derive(Debug)]
@@ -36,6 +38,10 @@ impl AppError {
 
     pub fn refused(message: impl fmt::Display) -> Self {
         Self::new(ErrorKind::Refused, message)
+    }
+
+    pub fn interrupted() -> Self {
+        Self::new(ErrorKind::Interrupted, "interrupted; nothing was written")
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

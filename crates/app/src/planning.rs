@@ -209,7 +209,7 @@ impl Asking<'_> {
                 },
                 Err(NoPlan::NoAnswer(why)) => (String::new(), vec![why]),
                 Err(NoPlan::Unusable(why)) => return Err(NotPlanned::NoAgent(why)),
-                Err(NoPlan::Interrupted) => return Err(interrupted().into()),
+                Err(NoPlan::Interrupted) => return Err(AppError::interrupted().into()),
             };
             talk.observer.refused(&problems);
             before = BadAnswer { problems, answer };
@@ -244,10 +244,6 @@ impl Asking<'_> {
     }
 }
 
-fn interrupted() -> AppError {
-    AppError::refused("interrupted; nothing was written")
-}
-
 fn try_new_checks(
     place: &TryPlace<'_>,
     files: &PlanFiles,
@@ -268,7 +264,7 @@ fn try_new_checks(
                 let timed_out = result.timed_out;
                 TriedWay::Red { ending: red.words(), excerpt: result.excerpt, timed_out }
             }
-            Err(TryError::Interrupted) => return Err(interrupted()),
+            Err(TryError::Interrupted) => return Err(AppError::interrupted()),
             Err(error) => TriedWay::NotRun { why: error.to_string() },
         };
         talk.observer.tried(&result);

@@ -410,7 +410,7 @@ impl Trial<'_> {
         let commands = TriedCommands { policy: &policy, setup: &way.setup, run: &way.run, junit };
         match try_checks(self.place, &commands) {
             Ok(tried) => Ok(Ok(tried)),
-            Err(TryError::Interrupted) => Err(AppError::refused("interrupted; nothing was written")
+            Err(TryError::Interrupted) => Err(AppError::interrupted()
                 .hint("`windlass init --no-try` writes the likeliest checks without trying them")),
             Err(error) => Ok(Err(error.to_string())),
         }

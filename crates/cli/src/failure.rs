@@ -38,6 +38,7 @@ impl From<AppError> for Failure {
             ErrorKind::Broken => Exit::Error,
             ErrorKind::Refused => Exit::Usage,
             ErrorKind::NeedsOperator => Exit::Paused,
+            ErrorKind::Interrupted => Exit::Interrupted,
         };
         let styling = if takes_colours(&std::io::stderr()) { Styling::Ansi } else { Styling::Plain };
         let message = match &error.config {
@@ -76,5 +77,15 @@ impl<T, E: fmt::Display> OrFail<T> for Result<T, E> {
 
     fn or_usage(self) -> Result<T, Failure> {
         self.map_err(Failure::usage)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_interrupted_exits_as_every_interrupted_command_does() {
+        assert_eq!(Failure::from(AppError::interrupted()).exit.code(), 130);
     }
 }
