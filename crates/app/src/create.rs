@@ -423,17 +423,22 @@ impl OpenProject {
         }
         let source = request.plan.as_deref().unwrap_or(&plan.source);
         if source.trim().is_empty() {
-            let refused = AppError::refused("there is no plan: `plan.source` is not set in windlass.toml");
-            if self.project.top.join("tasks").is_dir() {
-                return Err(refused
-                    .hint("to do the tasks in tasks/: windlass run --plan tasks")
-                    .hint("to do so always, in windlass.toml: [plan] with source = \"tasks\""));
-            }
-            return Err(refused
-                .hint("`windlass init` writes a windlass.toml and a first task")
-                .hint("or give a goal: windlass run \"make the tests pass\""));
+            return Err(self.no_source("to do the tasks in tasks/: windlass run --plan tasks"));
         }
         self.read_plan(source, &plan.format)
+    }
+
+    /// Nothing says where the plan is; the directory of tasks that is there is not taken for it unasked.
+    pub(crate) fn no_source(&self, with_tasks: &str) -> AppError {
+        let refused = AppError::refused("there is no plan: `plan.source` is not set in windlass.toml");
+        if self.project.top.join("tasks").is_dir() {
+            return refused
+                .hint(with_tasks)
+                .hint("to do so always, in windlass.toml: [plan] with source = \"tasks\"");
+        }
+        refused
+            .hint("`windlass init` writes a windlass.toml and a first task")
+            .hint("or give a goal: windlass run \"make the tests pass\"")
     }
 
     /// `format` is empty where the source itself says what it is.

@@ -53,6 +53,10 @@ impl OpenProject {
         let policy = &resolved.policy.plan;
         let source = request.source.as_ref().unwrap_or(&policy.source).clone();
         let format = if request.format.is_empty() { &policy.format } else { &request.format }.clone();
+        if source.trim().is_empty() {
+            let with_tasks = "to look at the tasks in tasks/: windlass plan check tasks, or plan show tasks";
+            return Ok(Err(vec![self.no_source(with_tasks)]));
+        }
         let planned = match self.check_plan(&source, &format)? {
             Ok(planned) => planned,
             Err(mut refused) => {

@@ -519,3 +519,15 @@ fn a_mistyped_plan_with_a_blank_in_its_name_starts_nothing() {
     case.windlass(&["plan", "check", "v/no such"]).expect_code(2);
     case.nothing_was_made();
 }
+
+#[test]
+fn without_a_source_the_tasks_that_are_there_are_named() {
+    let case = project(WORKS).task("a", "# The first\n\nDo it.\n").ready();
+    case.repo.file("windlass.toml", "[agent]\nuse = \"command\"\ncommand = [\"true\"]\n");
+    let said = case.windlass(&["plan", "check"]).expect_code(2).stderr;
+    assert!(
+        said.contains("`plan.source` is not set") && said.contains("windlass plan check tasks"),
+        "{said}"
+    );
+    case.windlass(&["plan", "check", "tasks"]).expect_code(0);
+}
