@@ -387,7 +387,7 @@ fn usable_new_id(id: &str) -> Result<(), &'static str> {
     if id.starts_with(['.', '-']) { Err("it starts with a dot or a dash") } else { Ok(()) }
 }
 
-fn check_title(title: &str) -> Result<(), AmendmentError> {
+pub(crate) fn check_title(title: &str) -> Result<(), AmendmentError> {
     let bad = |why| Err(AmendmentError::BadTitle { why });
     if title.trim().is_empty() {
         bad("is empty")

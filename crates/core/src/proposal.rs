@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::amendment::{Amendment, TaskPart};
+use crate::amendment::{Amendment, AmendmentError, TaskPart, check_title};
 use crate::id::{AmendmentId, AttemptId, BlobId, TaskId};
 use crate::task::{Task, task_slug};
 
@@ -136,6 +136,18 @@ impl ProposedAmendment {
             ProposedAction::Drop => self.task.clone(),
             ProposedAction::Split => format!("{} into {}", self.task, titles.join(", ")),
         }
+    }
+
+    /// Of a new title that no task can have. Nobody could accept it.
+    pub fn bad_title(&self) -> Option<AmendmentError> {
+        let titles: Vec<&str> = match self.action {
+            ProposedAction::Add => vec![&self.title],
+            ProposedAction::Edit if self.title.is_empty() => Vec::new(),
+            ProposedAction::Edit => vec![&self.title],
+            ProposedAction::Drop => Vec::new(),
+            ProposedAction::Split => self.parts.iter().map(|part| &*part.title).collect(),
+        };
+        titles.into_iter().find_map(|title| check_title(title).err())
     }
 
     /// The ids that its tasks would have, unless others have them.

@@ -27,11 +27,13 @@ pub(super) fn recorded(draft: &mut Draft, attempt: AttemptId, proposed: &[Propos
             continue;
         }
         let amendment = AmendmentId::new(format!("A{}", known.len() + 1));
-        let unknown = unknown_task(&draft.state, proposed, &with_it);
+        let unknown = unknown_task(&draft.state, proposed, &with_it)
+            .map(|id| format!("there is no task {id} in the plan"));
+        let unusable = unknown.or_else(|| proposed.bad_title().map(|error| error.to_string()));
         let proposed = Box::new(proposed.clone());
         draft.emit(LoopEvent::AmendmentProposed { amendment: amendment.clone(), attempt, proposed });
-        if let Some(id) = unknown {
-            let (answer, why) = (AmendmentAnswer::Refused, format!("there is no task {id} in the plan"));
+        if let Some(why) = unusable {
+            let answer = AmendmentAnswer::Refused;
             draft.emit(LoopEvent::AmendmentAnswered { amendment, answer, why, added: Vec::new() });
         }
     }
