@@ -246,6 +246,7 @@ impl Asking<'_, '_> {
                 break;
             }
             self.round.nth = nth;
+            let known: Tests = known.union(&literal.ends_run).cloned().collect();
             let other = self.hunt(Breakage::ChangedLiteral, honest, &known)?;
             literal.join(other);
         }

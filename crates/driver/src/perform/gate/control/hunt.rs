@@ -5,10 +5,13 @@
 //! there too, it is one that this check does not run here. What a check does not tell by
 //! name is broken alone, a few at random, and told by the exit code.
 //!
+//! One broken test may end the run before anything is told, as where the runner itself falls over it. It is found by
+//! asking about ever smaller parts, and the others are told without it.
+//!
 //! Tests are broken in two halves, chosen at random: in each run some are as they were, and must be green. A product
 //! that lies in some runs only, by the toss of a coin, lies about the broken half or tells the truth about the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use windlass_core::outcome::Fault;
 
@@ -93,6 +96,8 @@ pub struct Hunted {
     pub told_on_base: Tests,
     /// Red though not broken, in a run with other tests broken.
     pub red_unbroken: Tests,
+    /// Broken, they end a run that tells of others before it tells anything.
+    pub ends_run: Tests,
     /// What a run printed that stayed green.
     pub excerpt: String,
 }
@@ -100,7 +105,8 @@ pub struct Hunted {
 impl Hunted {
     /// With what another round of the same tests showed: red is what was red in both.
     pub fn join(&mut self, other: Self) {
-        self.red = self.red.intersection(&other.red).cloned().collect();
+        let Self { red, ends_run, .. } = self;
+        red.retain(|test| other.red.contains(test) || ends_run.contains(test));
         self.by_exit.extend(other.by_exit);
         self.green.extend(other.green);
         self.set_aside.extend(other.set_aside);
@@ -127,6 +133,8 @@ const ROUNDS: usize = 12;
 const SLOW_ROUNDS: usize = 3;
 /// How many tests are broken alone.
 const ALONE: usize = 5;
+/// In how many parts those are broken of which one ends the run: enough to find it among some hundred.
+const PARTS: usize = 18;
 
 /// In which parts tests are broken, each in a run of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +158,9 @@ pub fn hunt(
     let mut hunted = Hunted { broken: broken.clone(), ..Hunted::default() };
     // Not red in a run that told which tests are, and in one that was green as a whole.
     let (mut left, mut in_green) = (Tests::new(), Tests::new());
+    let mut silent: Vec<Tests> = Vec::new();
     for mut part in parts(runs, &broken, division) {
+        let all = part.len();
         let ran = turn_red(runs, Whose::Judged, &mut part, Patience { rounds: 1, forged })?;
         hunted.red_unbroken.extend(ran.red_unbroken.difference(forged).cloned());
         match ran.ending {
@@ -158,8 +168,14 @@ pub fn hunt(
                 in_green.extend(part);
                 hunted.excerpt = ran.excerpt;
             }
+            RunEnding::Failed | RunEnding::Unclear if part.len() == all => silent.push(part),
             RunEnding::Failed | RunEnding::Unclear => left.extend(part),
         }
+    }
+    let tells_names =
+        silent.iter().map(Tests::len).sum::<usize>() + left.len() + in_green.len() < broken.len();
+    for part in silent {
+        left.extend(if tells_names { tell_apart(runs, part, forged, &mut hunted)? } else { part });
     }
     if !left.is_empty() || !in_green.is_empty() {
         let base = runs.breakable(Whose::Base)?;
@@ -188,6 +204,42 @@ pub fn hunt(
     let not_red: Tests = not_red.into_iter().flatten().cloned().collect();
     hunted.red = hunted.broken.difference(&not_red).cloned().collect();
     Ok(hunted)
+}
+
+/// Of tests about which a run told nothing, the ones that are not told in smaller parts either.
+fn tell_apart(
+    runs: &mut dyn BrokenRuns,
+    silent: Tests,
+    forged: &Tests,
+    hunted: &mut Hunted,
+) -> Result<Tests, NoAnswer> {
+    let mut left = Tests::new();
+    let mut groups = VecDeque::from([silent]);
+    let mut asked = 0;
+    while let Some(group) = groups.pop_front() {
+        if group.len() < 2 {
+            hunted.ends_run.extend(group.iter().cloned());
+            left.extend(group);
+            continue;
+        }
+        let first: Tests = group.iter().take(group.len() / 2).cloned().collect();
+        let second: Tests = group.difference(&first).cloned().collect();
+        for mut half in [first, second] {
+            if asked == PARTS {
+                left.extend(half);
+                continue;
+            }
+            asked += 1;
+            let all = half.len();
+            let ran = turn_red(runs, Whose::Judged, &mut half, Patience { rounds: 1, forged })?;
+            hunted.red_unbroken.extend(ran.red_unbroken.difference(forged).cloned());
+            match ran.ending {
+                RunEnding::Failed | RunEnding::Unclear if half.len() == all => groups.push_back(half),
+                RunEnding::Green | RunEnding::Failed | RunEnding::Unclear => left.extend(half),
+            }
+        }
+    }
+    Ok(left)
 }
 
 /// Chosen at random; none is empty.
@@ -374,6 +426,8 @@ mod tests {
         silent: bool,
         /// Failures of the judged tree end in a way that tells nothing.
         ends_unclear: bool,
+        /// Broken, the runner falls over it, whatever else is broken.
+        ends_run: Vec<&'static str>,
         /// Files that do not load on the base.
         named_by_base: Vec<&'static str>,
         runs: usize,
@@ -427,8 +481,9 @@ mod tests {
             if self.stops_at_first {
                 fails = fails.into_iter().take(1).collect();
             }
-            let seen =
-                if self.names && !(self.silent && whose == Whose::Judged) { fails } else { Tests::new() };
+            let falls_over = ids(&self.ends_run).intersection(&fails).next().is_some();
+            let tells = self.names && !falls_over && !(self.silent && whose == Whose::Judged);
+            let seen = if tells { fails } else { Tests::new() };
             Ok(BrokenRun { red: seen, red_unbroken, ending, excerpt: "all passed".to_owned() })
         }
 
@@ -530,6 +585,33 @@ mod tests {
         assert_eq!((lies.set_aside, lies.green), (Tests::new(), ids(&["u.b"])));
         let about_the_failure = hunted(&mut Check { lies_about: vec!["a"], skipped: vec!["a"], ..check() });
         assert_eq!(about_the_failure.green, ids(&["a"]), "its file is not in that part");
+    }
+
+    #[test]
+    fn of_tests_among_which_one_ends_the_run_the_others_are_told() {
+        let many: Vec<&'static str> = (0..64).map(|nth| &*format!("t.{nth:02}").leak()).collect();
+        let check =
+            |ends_run| Check { judged: many.clone(), base: many.clone(), names: true, ends_run, ..check() };
+        let found = hunted(&mut check(vec!["t.40"]));
+        assert_eq!((found.red, found.by_exit), (ids(&many), ids(&["t.40"])));
+        assert_eq!((found.ends_run, found.untold), (ids(&["t.40"]), Tests::new()));
+        let mut lies = Check { lies_about: vec!["t.50"], ..check(vec!["t.40"]) };
+        assert_eq!(hunted(&mut lies).green, ids(&["t.50"]), "one that stays green among them is still found");
+        let mut silent = Check { names: false, ..check(vec!["t.40"]) };
+        let found = hunted(&mut silent);
+        assert!(found.ends_run.is_empty() && silent.runs < 2 + PARTS, "{} runs", silent.runs);
+    }
+
+    #[test]
+    fn one_that_ends_the_run_is_not_asked_again_and_stays_red() {
+        let of = |red: &[&str], ends_run: &[&str]| Hunted {
+            red: ids(red),
+            ends_run: ids(ends_run),
+            ..Hunted::default()
+        };
+        let mut first = of(&["a", "b", "c"], &["b"]);
+        first.join(of(&["a"], &[]));
+        assert_eq!(first.red, ids(&["a", "b"]));
     }
 
     #[test]
