@@ -105,8 +105,8 @@ fn a_test_that_was_changed_is_put_back() {
     seen.blocked("no_progress");
     assert_eq!(
         found(&seen, "tests/answer.sh")["description"],
-        "a protected path was edited; the gate used the base's version. If the work needs it, let the task \
-         file say: allow: [\"tests/answer.sh\"]"
+        "a protected path was edited: lines may be added to it, but here lines were changed or removed; the \
+         gate used the base's version. If the work needs it, let the task file say: allow: [\"tests/answer.sh\"]"
     );
 }
 
