@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::state::TaskStatus;
+
 /// Why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
@@ -16,6 +18,27 @@ impl Outcome {
     /// Whether `run` goes on after it, whatever the tasks are.
     pub fn is_of_a_part(&self) -> bool {
         self.kind == OutcomeKind::Stopped
+    }
+
+    /// Whether `run` goes on after it: the operator asked for a part of the work, or the task that the run
+    /// ended for is blocked and others are ready, or the operator did without what was left.
+    pub fn may_be_run_on(
+        &self,
+        tasks: impl Iterator<Item = (TaskStatus, Option<Reason>)>,
+        has_ready_task: bool,
+    ) -> bool {
+        let (mut all_over, mut any_waived, mut any_blamed) = (true, false, false);
+        for (status, reason) in tasks {
+            all_over &= status.is_over();
+            any_waived |= status == TaskStatus::Waived;
+            any_blamed |= status == TaskStatus::Blocked && reason == Some(self.reason);
+        }
+        let of_the_whole =
+            matches!(self.reason, Reason::FinalFixes | Reason::GateFailed | Reason::ReviewFailed);
+        let may_do_without = matches!(self.kind, OutcomeKind::Limit | OutcomeKind::Blocked) && !of_the_whole;
+        self.is_of_a_part()
+            || (may_do_without && all_over && any_waived)
+            || (self.may_blame_a_task() && any_blamed && has_ready_task)
     }
 
     /// Whether a limit of the run may have blocked a task and ended the run with it.

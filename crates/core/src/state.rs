@@ -443,23 +443,10 @@ impl State {
         }
     }
 
-    /// Whether `run` goes on after the end: the operator asked for a part of the work, or
-    /// the task that the run ended for is blocked and others are ready, or the operator did
-    /// without what was left. Any other end wants a restart, or is the end.
+    /// Whether `run` goes on after the end. Any other end wants a restart, or is the end.
     pub fn may_be_run_on(&self) -> bool {
-        let of_the_whole =
-            |reason: Reason| matches!(reason, Reason::FinalFixes | Reason::GateFailed | Reason::ReviewFailed);
-        let did_without = self.tasks.iter().all(TaskState::is_settled)
-            && self.tasks.iter().any(|task| task.status == TaskStatus::Waived);
-        self.outcome().is_some_and(|outcome| {
-            let blamed =
-                |task: &TaskState| task.status == TaskStatus::Blocked && task.reason == Some(outcome.reason);
-            outcome.is_of_a_part()
-                || (did_without
-                    && matches!(outcome.kind, OutcomeKind::Limit | OutcomeKind::Blocked)
-                    && !of_the_whole(outcome.reason))
-                || (outcome.may_blame_a_task() && self.tasks.iter().any(blamed) && self.has_ready_task())
-        })
+        let tasks = self.tasks.iter().map(|task| (task.status, task.reason));
+        self.outcome().is_some_and(|outcome| outcome.may_be_run_on(tasks, self.has_ready_task()))
     }
 
     pub fn has_ready_task(&self) -> bool {

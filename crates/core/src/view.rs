@@ -455,14 +455,9 @@ impl View {
 
     /// As [`State::may_be_run_on`].
     pub fn may_be_run_on(&self) -> bool {
-        self.outcome.as_ref().is_some_and(|outcome| {
-            let blamed =
-                |task: &TaskView| task.status == TaskStatus::Blocked && task.reason == Some(outcome.reason);
-            outcome.is_of_a_part()
-                || (outcome.may_blame_a_task()
-                    && self.tasks.iter().any(blamed)
-                    && self.ready_tasks().next().is_some())
-        })
+        let tasks = self.tasks.iter().map(|task| (task.status, task.reason));
+        let has_ready_task = self.ready_tasks().next().is_some();
+        self.outcome.as_ref().is_some_and(|outcome| outcome.may_be_run_on(tasks, has_ready_task))
     }
 
     /// Those that could be worked on now.

@@ -40,6 +40,8 @@ pub struct Audit {
     ended: Option<OutcomeKind>,
     /// Its end was that of a part, or of a task at which the agent failed: others may be gone on with.
     leaves_others: bool,
+    /// Its end was for work that the operator may do without.
+    may_do_without: bool,
     asked: Asked,
     /// A drive that wanted no review took part in what is open.
     lenient: bool,
@@ -107,6 +109,7 @@ impl Audit {
             run: 1,
             ended: None,
             leaves_others: false,
+            may_do_without: false,
             asked: Asked::default(),
             lenient: false,
             gates: BTreeMap::new(),
@@ -352,11 +355,18 @@ impl Audit {
     }
 
     fn run_started(&mut self, run: u32, asked: &Asked) -> Kept {
-        let goes_on = self.ended.take().is_some() && self.leaves_others;
+        let goes_on = self.ended.take().is_some() && (self.leaves_others || self.does_without());
         same("the run", &run, &(self.run + u32::from(goes_on)))?;
         self.run = run;
         self.lenient = false;
         self.ask(asked)
+    }
+
+    /// What was left is waived, and nothing but the last phases is to be done.
+    fn does_without(&self) -> bool {
+        self.may_do_without
+            && self.tasks.values().all(|status| status.is_over())
+            && self.tasks.values().any(|status| *status == TaskStatus::Waived)
     }
 
     fn run_restarted(&mut self, run: u32) -> Kept {
@@ -623,6 +633,10 @@ impl Audit {
             && self.tasks.values().any(|status| *status == TaskStatus::Blocked);
         self.leaves_others =
             outcome.kind == OutcomeKind::Stopped || (outcome.kind == OutcomeKind::Blocked && of_a_task);
+        let of_the_whole =
+            matches!(outcome.reason, Reason::FinalFixes | Reason::GateFailed | Reason::ReviewFailed);
+        self.may_do_without =
+            matches!(outcome.kind, OutcomeKind::Limit | OutcomeKind::Blocked) && !of_the_whole;
         self.waits = None;
         if let Some(open) = self.open_iteration {
             return Err(format!("iteration {open} is still open"));
