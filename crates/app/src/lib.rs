@@ -71,7 +71,7 @@ pub use policy::{PolicyArguments, policy_format};
 pub use project::{OpenProject, StoredLoop};
 pub use prompts::Prompt;
 pub use result::AttemptBranch;
-pub use revise::{NextRun, PolicyBelow, ReviseReport, ReviseRequest, ReviseResult, RevisionPreview};
+pub use revise::{PlannedRun, PolicyBelow, ReviseReport, ReviseRequest, ReviseResult, RevisionPreview};
 pub use run::RunStart;
 pub use story::{AttemptStory, IterationStory, TaskStory};
 pub use task::{ListedTask, NewTask, TaskChange, TaskEdit, TaskReport};

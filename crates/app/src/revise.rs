@@ -59,7 +59,7 @@ pub enum PolicyBelow {
 
 /// A run of a loop that is there, as it was asked for.
 #[derive(Clone, Debug)]
-pub struct NextRun {
+pub struct PlannedRun {
     pub revise: ReviseRequest,
     pub retry: RetryChoice,
     pub asked: Asked,
@@ -155,7 +155,7 @@ impl OpenProject {
 
     /// What the agents of the next run would be told first: with what it takes up before, and nothing where only
     /// the run itself can tell.
-    pub fn next_briefs(&self, view: &View, next: &NextRun) -> Result<Vec<PreviewedBrief>, AppError> {
+    pub fn next_briefs(&self, view: &View, next: &PlannedRun) -> Result<Vec<PreviewedBrief>, AppError> {
         let edited = self.edited_for(&view.name, &next.revise)?;
         let state = self.state_of(&view.name)?;
         let stays = next.revise.asks_nothing() && edited.as_ref().is_none_or(EditedFiles::is_empty);

@@ -1,7 +1,7 @@
 //! `windlass run`: drives a loop to an outcome, creating it if there is none.
 
 use windlass_app::{
-    Ended, NextRun, OpenProject, PolicyArguments, PolicyBelow, PreviewedBrief, Proposed, RetryChoice,
+    Ended, OpenProject, PlannedRun, PolicyArguments, PolicyBelow, PreviewedBrief, Proposed, RetryChoice,
     ReviseRequest, ReviseResult, RunProposal, RunRequest, RunStart, RunTarget, counted_tasks, preview_briefs,
     preview_view,
 };
@@ -186,7 +186,7 @@ fn preview_existing(place: &OpenProject, view: &View, asked: &RunArgs) -> Result
     }
     say!("{}", next(place, view));
     let revise = revision(view, asked);
-    let run = NextRun { revise, retry: retry(asked), asked: request(asked).asked };
+    let run = PlannedRun { revise, retry: retry(asked), asked: request(asked).asked };
     place.next_briefs(view, &run)?.iter().for_each(say_brief);
     Ok(())
 }

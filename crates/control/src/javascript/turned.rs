@@ -21,7 +21,8 @@ const EQUALITIES: &[(&str, &str)] = &[
 /// They return a promise.
 const PROMISED: &[(&str, &str)] = &[("rejects", "doesNotReject")];
 /// Of `t`, in ava, tape and tap.
-const OF_CONTEXT: &[(&str, &str)] = &[("is", "not"), ("true", "false"), ("truthy", "falsy"), ("ok", "notOk")];
+const OF_TEST_ARGUMENT: &[(&str, &str)] =
+    &[("is", "not"), ("true", "false"), ("truthy", "falsy"), ("ok", "notOk")];
 const THROWS_IN_AVA: &[(&str, &str)] = &[("throws", "notThrows")];
 const THROWS_IN_TAPE: &[(&str, &str)] = &[("throws", "doesNotThrow")];
 
@@ -48,7 +49,7 @@ pub(super) fn turned(node: Node<'_>, file: &TestFile<'_>, value: Value) -> Optio
             let other = opposite(PAIRS, &method).or(equality).or(promised)?;
             Some(Turned::renamed(node, property, other))
         }
-        "t" => Some(Turned::renamed(node, property, of_context(&method, file)?)),
+        "t" => Some(Turned::renamed(node, property, of_test_argument(&method, file)?)),
         _ => expectation(node, object, property, source),
     }
     .filter(|_| value == Value::Returned || !waits(object, source))
@@ -56,9 +57,9 @@ pub(super) fn turned(node: Node<'_>, file: &TestFile<'_>, value: Value) -> Optio
 
 /// The other assertion of `t`. A helper that hands ava's `t` on may not be known as ava, but
 /// `notThrows` is in ava only.
-fn of_context(method: &str, file: &TestFile<'_>) -> Option<&'static str> {
+fn of_test_argument(method: &str, file: &TestFile<'_>) -> Option<&'static str> {
     let in_ava = file.of_ava || method == "notThrows";
-    opposite(OF_CONTEXT, method)
+    opposite(OF_TEST_ARGUMENT, method)
         .or_else(|| opposite(if in_ava { THROWS_IN_AVA } else { THROWS_IN_TAPE }, method))
 }
 

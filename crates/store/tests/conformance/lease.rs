@@ -8,10 +8,11 @@ pub fn a_second_owner_is_refused_and_told_who_holds_it(engine: &dyn Engine) {
     let (one, two) = (engine.open(), engine.open());
     let owner = LeaseOwner { pid: std::process::id(), since: Timestamp(1_700_000_000_000) };
     let _lease = one.lease(&name("demo"), owner.since).unwrap();
+    let later = Timestamp(owner.since.0 + 62_000);
     for store in [&one, &two] {
         assert_eq!(store.holder(&name("demo")).unwrap(), Holder::Somebody(Some(owner.clone())));
-        let refused = store.lease(&name("demo"), Timestamp(0)).err().expect("it is held");
-        let told = format!("loop demo is driven by process {} since {}", owner.pid, owner.since);
+        let refused = store.lease(&name("demo"), later).err().expect("it is held");
+        let told = format!("loop demo is driven by process {}, for 1 min 02 s now", owner.pid);
         assert_eq!(refused.to_string(), told);
         match refused {
             LeaseError::Held { name: of, owner: found, now: _ } => {
