@@ -161,7 +161,9 @@ fn after_cancel(view: &View, blocked: &[&str]) -> String {
 
 fn on_with_the_ready(view: &View, blocked: &[&str]) -> String {
     let name = &view.name;
-    let mut lines = format!("next: windlass run {name}   (goes on with what is ready)");
+    let is_all_over = view.tasks.iter().all(|task| task.status.is_over());
+    let what = if is_all_over { "the last gate" } else { "what is ready" };
+    let mut lines = format!("next: windlass run {name}   (goes on with {what})");
     if let Some(blocked) = blocked.first().filter(|_| view.may_be_run_on()) {
         lines += &format!(
             "\n      windlass show {name} {blocked}   (why it is blocked)\n      \
