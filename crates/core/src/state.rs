@@ -11,7 +11,7 @@ use crate::finding::{Finding, Life, Origin};
 use crate::gate::{FailingCheck, GateKey, GateSummary, LastGate, Trials};
 use crate::id::{AttemptId, BlobId, CommandId, CommitId, EffectId, FindingId, Seq, TaskId, TreeId};
 use crate::input::{Asked, AttemptEnd, Change, Creation, PathList, UnmergedWork};
-use crate::outcome::{Outcome, OutcomeKind, Reason};
+use crate::outcome::{Outcome, Reason};
 use crate::policy::{AgentPolicy, Policy, ProvenSandbox, Role};
 use crate::proposal::AmendmentState;
 use crate::regression::{NO_REGRESSION_CHECK, RegressionTrial, base_is_red};
